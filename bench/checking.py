@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from pointsman.app.conversion import TARGETS, converted, yaml_text
-from pointsman.app.sources import Workflow
 from pointsman.dialects.checked import checked
 from pointsman.dialects.shapes import DIALECTS
 from pointsman.values import JsonObject
+from pointsman.workflows.conversion import TARGETS, converted, yaml_text
+from pointsman.workflows.sources import Workflow
 from tests.definition.check.test_cost import SHAPES, chain, full
 
 NODES: Final = 5_000

@@ -15,9 +15,9 @@ from typing import Final, NamedTuple
 
 from bench.serving import LISTS, PAGE, Line, Server, machine
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.access.audit import Audit
-from pointsman.app.access.callers import Caller
-from pointsman.app.access.keys import Keys
+from pointsman.auth.audit import Audit
+from pointsman.auth.callers import Caller
+from pointsman.auth.keys import Keys
 from pointsman.journal.usage import NANOS, Place, Taken, Taking
 from pointsman.settings import Settings
 from pointsman.values import ExecutionId

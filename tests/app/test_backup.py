@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.access.keys import Keys
-from pointsman.app.storage import backup
-from pointsman.app.storage.backup_file import BackupExists, BackupFailed, BackupRefused
-from pointsman.app.storage.deletion import summaries
+from pointsman.auth.keys import Keys
 from pointsman.journal.copying import Part, StoreNotEmpty, StoreUncopyable, Value, copying_of
 from pointsman.journal.faults import StoreDamaged, StoreNewer
 from pointsman.journal.records import ExecutionQuery, InboxQuery
 from pointsman.journal.sqlite.schema import MIGRATIONS
+from pointsman.operations import backup
+from pointsman.operations.backup_file import BackupExists, BackupFailed, BackupRefused
+from pointsman.operations.deletion import summaries
 from pointsman.settings import Settings
 from pointsman.tools.files.jail import Jail
 from pointsman.values import ExecutionId

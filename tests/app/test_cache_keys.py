@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from pointsman import Pointsman, Workflow
-from pointsman.app.scripts import Script, parse_script
 from pointsman.settings import Settings
 from pointsman.tools.functions import tool
 from pointsman.tools.tool import Tool
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.scripts import Script, parse_script
 
 CACHED: JsonObject = {"cache": "long_term"}
 SAYS: JsonObject = {"id": "n", "type": "agent", "config": {"prompt": "Hi."}, "execution": CACHED}

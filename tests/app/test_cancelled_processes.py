@@ -17,7 +17,7 @@ LINGERS = '''
 import asyncio
 import sys
 from pointsman import Pointsman, Workflow, tool
-from pointsman.app.executions import TakenOver
+from pointsman.executions.execution import TakenOver
 from pointsman.settings import Settings
 
 CALL = {"id": "work", "type": "tool", "config": {"tool": "linger"}}

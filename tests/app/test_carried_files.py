@@ -14,9 +14,10 @@ from uuid import uuid4
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.storage import carrying, copies
-from pointsman.app.storage.archive import ImportRefused
+from pointsman.executions import copies
 from pointsman.journal.faults import StoreFull
+from pointsman.operations import archive_files as carrying
+from pointsman.operations.archive import ImportRefused
 from pointsman.runtime import local
 from pointsman.settings import Settings
 from pointsman.tools.files.described import FileSettings
@@ -193,7 +194,7 @@ async def test_an_import_that_a_crash_interrupts_leaves_no_files_once_collected_
     for again in (False, True):
         async with opened(tmp_path, clock, settings=settings) as app:
             with monkeypatch.context() as patched:
-                patched.setattr("pointsman.app.storage.importing.Parking", _Dying)
+                patched.setattr("pointsman.operations.importing.Parking", _Dying)
                 with pytest.raises(StoreFull):
                     await app.storage.bring_in(file)
             assert directories(tmp_path) != [], "files came before the crash"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.executions import Execution
-from pointsman.app.turns import SessionBusy
+from pointsman.executions.execution import Execution
+from pointsman.executions.session_turns import SessionBusy
 from pointsman.journal.faults import SessionClosed
 from pointsman.models.script_reader import read_script
 from pointsman.settings import Settings

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Pointsman
-from pointsman.app.health import findings, mend
-from pointsman.app.storage import copies
 from pointsman.errors import PointsmanError
+from pointsman.executions import copies
 from pointsman.journal.faults import JournalMoved, StoreFull
 from pointsman.journal.records import Summary
 from pointsman.journal.store import open_store
+from pointsman.operations.health import findings, mend
 from pointsman.ports import Row
 from pointsman.runtime import local
 from pointsman.settings import Settings
@@ -62,7 +62,7 @@ async def fork_that_dies(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> Exe
         await origin.settled()
         await app.store.memory.put("execution", COPY, "note", 7)
         with monkeypatch.context() as patched:
-            patched.setattr("pointsman.app.forking.new_id", lambda: COPY)
+            patched.setattr("pointsman.executions.forking.new_id", lambda: COPY)
             patched.setattr(local.Driver, "deliver", dies)
             with pytest.raises(KeyboardInterrupt):
                 await app.fork(origin.id)
@@ -112,7 +112,7 @@ async def test_a_finished_copy_is_not_deleted_though_its_process_could_not_say_s
         origin = await app.start(asking())
         await origin.settled()
         with monkeypatch.context() as patched:
-            patched.setattr("pointsman.app.forking.new_id", lambda: COPY)
+            patched.setattr("pointsman.executions.forking.new_id", lambda: COPY)
             patched.setattr(type(app.store.entries), "delete", dies)
             with pytest.raises(KeyboardInterrupt):
                 await app.fork(origin.id)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.memories import UnknownMemory
-from pointsman.app.storage.deletion import ExecutionUnfinished, UnknownSession
+from pointsman.chat.memories import UnknownMemory
 from pointsman.errors import CallerError
 from pointsman.journal.sqlite import blobs
+from pointsman.operations.deletion import ExecutionUnfinished, UnknownSession
 from pointsman.runtime.cache import SCOPE
 from pointsman.runtime.local import LocalRuntime, UnknownExecution
 from pointsman.settings import Settings

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from pointsman.app import Pointsman
-from pointsman.app.access.keys import Keys
-from pointsman.app.access.logins import Logins
-from pointsman.app.deployment import deployment
-from pointsman.app.finding import Finding
+from pointsman.auth.keys import Keys
+from pointsman.auth.logins import Logins
+from pointsman.operations.deployment import deployment
+from pointsman.operations.findings import Finding
 from pointsman.settings import Settings
 from pointsman.values import Instant, Seconds
 from tests.app.stand import HandClock, asking

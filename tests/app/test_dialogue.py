@@ -6,10 +6,10 @@ import asyncio
 import gc
 
 from pointsman import Pointsman, Workflow, tool
-from pointsman.app.access.callers import LOCAL
-from pointsman.app.dialogue import Asked, begin
-from pointsman.app.scripts import parse_script
+from pointsman.auth.callers import LOCAL
+from pointsman.chat.adapter import Asked, begin
 from pointsman.settings import Settings
+from pointsman.workflows.scripts import parse_script
 
 TALK = """\
 pointsman: 1

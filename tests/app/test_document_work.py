@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Workflow
-from pointsman.app.access.pace import TooManyRequests
-from pointsman.app.document_pool import DocumentTooExpensive, pool_for
-from pointsman.app.document_work import WAITING_CHARS_MAX, DocumentWork
-from pointsman.app.outline import Outline
-from pointsman.app.sources import WorkflowInvalid, invalid
+from pointsman.auth.rate_limiter import TooManyRequests
 from pointsman.definition.problems import error
 from pointsman.errors import EngineBug
 from pointsman.settings.documents import DocumentSettings
+from pointsman.workflows.document_pool import DocumentTooExpensive, pool_for
+from pointsman.workflows.document_work import WAITING_CHARS_MAX, DocumentWork
+from pointsman.workflows.outline import Outline
+from pointsman.workflows.sources import WorkflowInvalid, invalid
 
 LIMITS = DocumentSettings(workers=1, seconds=0.3, seconds_per_mb=0, memory_mb=300)
 CHAIN = '{"pointsman": 1, "id": "x", "nodes": [{"id": "a", "type": "agent", "config": {"prompt": "Go."}}], "edges": []}'

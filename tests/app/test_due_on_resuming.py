@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from pointsman import Pointsman, Workflow, tool
-from pointsman.app.driving import Answer, drive
-from pointsman.app.executions import Execution
 from pointsman.engine.asking import GateClosedAlready
 from pointsman.engine.requests import WrongStatus
 from pointsman.errors import PointsmanError
+from pointsman.executions.driving import Answer, drive
+from pointsman.executions.execution import Execution
 from pointsman.settings import Settings
 from pointsman.tools.tool import Tool
 from pointsman.values import Json, JsonObject

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Workflow
-from pointsman.app.inputs import EventTooLarge, InputInvalid
-from pointsman.app.library import DefinitionGone
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import EventReceived
 from pointsman.engine.requests import WrongStatus
+from pointsman.executions.inputs import EventTooLarge, InputInvalid
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.library import DefinitionGone
 from tests.app.stand import HandClock, listening, noting, opened
 
 

@@ -8,10 +8,10 @@ from typing import Final
 
 import pytest
 
-from pointsman.app.executions import Execution
 from pointsman.engine.commands import Execute
 from pointsman.engine.reports import Start
 from pointsman.errors import CallerError
+from pointsman.executions.execution import Execution
 from pointsman.journal.memory import open_memory
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import Json, JsonObject

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.inbox import inbox
+from pointsman.executions.inbox import inbox
 from pointsman.settings import Settings
 
 GATE = """\

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from pointsman.app import Pointsman, Workflow, health
-from pointsman.app.health import box_in_use, damage, findings, mend
+from pointsman.app import Pointsman, Workflow
 from pointsman.journal.sqlite import blobs
+from pointsman.operations import health
+from pointsman.operations.health import box_in_use, damage, findings, mend
 from pointsman.settings import Settings
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.app.stand import HandClock, asking, listening, noting, opened

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from pointsman import Pointsman, Workflow
-from pointsman.app.scripts import parse_script
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.scripts import parse_script
 
 SCRIPT = (
     'rules: [{node: reader, contains: "up to 16 metres", text: They are high.}, {node: reader, text: Nothing here.}]'

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.memories import MemoryKeyInvalid
+from pointsman.chat.memories import MemoryKeyInvalid
 from pointsman.journal.faults import MemoryFull
 from pointsman.ports import Change, Once
 from pointsman.settings import Settings

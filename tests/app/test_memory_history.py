@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Pointsman
-from pointsman.app.memories import NOBODY, NothingRemembered, OneMemory
-from pointsman.app.scripts import parse_script
+from pointsman.chat.memories import NOBODY, NothingRemembered, OneMemory
 from pointsman.ports import Writer
 from pointsman.settings import Settings
 from pointsman.settings.sections import MemorySettings
 from pointsman.values import Json
+from pointsman.workflows.scripts import parse_script
 from tests.app.test_memory import Hands, kept, remembering
 from tests.app.test_memory_tools import call
 from tests.app.test_memory_tools import remembering as agent_that

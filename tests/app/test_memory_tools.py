@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from pointsman import Pointsman, Workflow
-from pointsman.app.executions import Execution
-from pointsman.app.scripts import parse_script
-from pointsman.app.sources import WorkflowInvalid
 from pointsman.engine.events import StepSucceeded
+from pointsman.executions.execution import Execution
 from pointsman.executors.memory_tools import offered
 from pointsman.settings import Settings
 from pointsman.tools.memory import MemoryTool
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.scripts import parse_script
+from pointsman.workflows.sources import WorkflowInvalid
 
 TOOLS: list[Json] = ["memory_get", "memory_set", "memory_append", "memory_delete", "memory_search"]
 

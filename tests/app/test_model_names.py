@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.app.model_names import model_name_problems
 from pointsman.definition.problems import Problem
 from pointsman.definition.workflow import Workflow
 from pointsman.settings import Settings
 from pointsman.values import Json
+from pointsman.workflows.model_names import model_name_problems
 
 
 def problems(name: str, *, settings: Settings | None = None, model: str | None = None) -> list[Problem]:

@@ -11,8 +11,8 @@ from typing import cast
 import pytest
 
 from pointsman import Pointsman, Workflow
-from pointsman.app.executions import Execution
 from pointsman.errors import PointsmanError
+from pointsman.executions.execution import Execution
 from pointsman.models.kinds import KEYS_OF_PROVIDERS
 from pointsman.models.transport import PydanticModels
 from pointsman.ports import Hear, ModelReply, ModelRequest

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from pointsman import Pointsman, Workflow, tool
-from pointsman.app.access.callers import LOCAL
-from pointsman.app.channels import Channels
-from pointsman.app.executions import Execution, TakenOver
+from pointsman.auth.callers import LOCAL
 from pointsman.authoring.workbench import Workbench
+from pointsman.executions.broker import Channels
+from pointsman.executions.execution import Execution, TakenOver
 from pointsman.journal.faults import StoreLocked
 from pointsman.journal.records import ExecutionQuery
 from pointsman.runtime import neighbours

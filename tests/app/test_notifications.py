@@ -12,15 +12,15 @@ import msgspec
 import pytest
 
 from pointsman.app import Workflow
-from pointsman.app.health import findings
-from pointsman.app.notifications.notifier import ATTEMPTS_MAX, Notifier
-from pointsman.app.notifications.outbox import NoSuchNotice
-from pointsman.app.notifications.outgoing import post
-from pointsman.app.triggers.signatures import key_of, verify
 from pointsman.engine.asking import GateMoved
+from pointsman.operations.health import findings
 from pointsman.settings import Settings
 from pointsman.settings.sections import NotificationSettings
 from pointsman.tools.outgoing.failures import AddressRefused, NotReached
+from pointsman.triggers.notifications.notifier import ATTEMPTS_MAX, Notifier
+from pointsman.triggers.notifications.outbox import NoSuchNotice
+from pointsman.triggers.notifications.outgoing import post
+from pointsman.triggers.signatures import key_of, verify
 from pointsman.values import Json, JsonObject
 from tests.app.stand import HandClock, asking, noting, opened
 

@@ -17,15 +17,15 @@ from pydantic_ai.models import Model
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.pace import KeptTurns
-from pointsman.app.payers import payers
-from pointsman.app.voices import list_models
 from pointsman.engine.failures import Failure
 from pointsman.models.calling import Caller, Ear
 from pointsman.models.failures import ModelFailed
 from pointsman.models.pool import KeyPool, KeyState, Pacing
 from pointsman.models.providers import Providers
 from pointsman.models.transcript import user_message
+from pointsman.operations.key_leases import KeptTurns
+from pointsman.operations.key_usage import payers
+from pointsman.operations.model_catalogue import list_models
 from pointsman.ports import ModelRequest
 from pointsman.settings import Settings
 from pointsman.testing.clock import run_virtually

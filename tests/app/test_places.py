@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from pointsman import Pointsman, PointsmanError, Workflow
-from pointsman.app.executions import Execution
-from pointsman.app.places import Group
+from pointsman.executions.concurrency_limits import Group
+from pointsman.executions.execution import Execution
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import Json, JsonObject
 

@@ -13,10 +13,10 @@ from typing import Final
 import pytest
 
 from pointsman import Pointsman, Workflow
-from pointsman.app.readiness import Life, readiness
-from pointsman.app.storage.backup import back_up
 from pointsman.errors import PointsmanError
 from pointsman.journal.faults import StoreReadOnly
+from pointsman.operations.backup import back_up
+from pointsman.operations.readiness import Life, readiness
 from pointsman.settings import Settings
 from pointsman.values import ExecutionId
 from tests import postgres

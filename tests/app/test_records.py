@@ -11,14 +11,14 @@ from typing import cast
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.commands import parse_command
-from pointsman.app.inputs import InputInvalid
-from pointsman.app.records import free_session, records_of
-from pointsman.app.scripts import load_script
-from pointsman.app.storage.deletion import UnknownSession
+from pointsman.chat.commands import parse_command
+from pointsman.chat.records import free_session, records_of
+from pointsman.executions.inputs import InputInvalid
 from pointsman.journal.records import Summary
+from pointsman.operations.deletion import UnknownSession
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.scripts import load_script
 from tests.tools.mail.server import MailServer, mail_server
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "agentforge"
@@ -59,7 +59,7 @@ async def test_a_session_has_a_name_that_the_store_did_not_have(monkeypatch: pyt
     names = iter(["ses_00000001", "ses_00000001", "ses_00000002"])
     async with pipeline("memory:") as app:
         assert re.fullmatch(r"ses_[0-9a-f]{8}", await free_session(app))
-        monkeypatch.setattr("pointsman.app.records.new_session", lambda: next(names))
+        monkeypatch.setattr("pointsman.chat.records.new_session", lambda: next(names))
         first, _ = await ran(app)
         second, _ = await ran(app)
     assert (first, second) == ("ses_00000001", "ses_00000002")

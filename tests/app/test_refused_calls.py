@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Pointsman
-from pointsman.app.triggers.deliveries import HELD_S, KIND, REFUSED_KEPT
-from pointsman.app.triggers.webhooks import WebhookRefused
 from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
+from pointsman.triggers.deliveries import HELD_S, KIND, REFUSED_KEPT
+from pointsman.triggers.webhooks import WebhookRefused
 from tests.app.stand import noting
 
 HOOKED = noting(triggers=[{"id": "hook", "type": "webhook", "path": "issues", "secret": "whsec-0123456789abcdef"}])

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from pointsman.app.retried import retried
+from pointsman.background import retried
 from pointsman.journal.faults import StoreDamaged, StoreUnreachable
 
 

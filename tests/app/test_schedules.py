@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Pointsman
-from pointsman.app.library import UnknownWorkflow
-from pointsman.app.revisions import delete_workflow
-from pointsman.app.triggers.calendar import CronInvalid, TimingInvalid, ZoneUnknown, due_after, timing_of
-from pointsman.app.triggers.schedules import Fired, NoSuchSchedule, ScheduleExists, ScheduleInvalid
+from pointsman.triggers.calendar import CronInvalid, TimingInvalid, ZoneUnknown, due_after, timing_of
+from pointsman.triggers.schedules import Fired, NoSuchSchedule, ScheduleExists, ScheduleInvalid
 from pointsman.values import JsonObject
+from pointsman.workflows.library import UnknownWorkflow
+from pointsman.workflows.revisions import delete_workflow
 from tests.app.stand import HandClock, asking, noting, opened, seconds
 
 

@@ -9,10 +9,10 @@ from typing import cast
 import pytest
 
 from pointsman import Pointsman, Workflow
-from pointsman.app.lists import list_executions
-from pointsman.app.scripts import parse_script
+from pointsman.executions.lists import list_executions
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.scripts import parse_script
 
 
 def document(*nodes: Json, id: str = "flow", edges: list[Json] | None = None) -> Workflow:

@@ -8,10 +8,10 @@ import httpx2
 import pytest
 
 from pointsman import Pointsman, Workflow, tool
-from pointsman.app.access.acting import save_as
-from pointsman.app.access.callers import Caller, NotAllowed
-from pointsman.app.access.vault import SecretInvalid
+from pointsman.auth.callers import Caller, NotAllowed
+from pointsman.auth.vault import SecretInvalid
 from pointsman.ports import SecretRule
+from pointsman.session import save_as
 from pointsman.settings import Settings, SettingsInvalid, load_settings
 from pointsman.settings.sections import HttpSettings
 from pointsman.tools.outgoing.secret_hosts import host_allowed, read_host

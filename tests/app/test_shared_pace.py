@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.app.pace import AHEAD_S, KIND, KeptTurns
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import Usage
 from pointsman.errors import Outage
@@ -27,6 +26,7 @@ from pointsman.models.spending import DayLimit, Spent
 from pointsman.models.transcript import user_message
 from pointsman.models.transport import PydanticModels
 from pointsman.models.turns import Turn
+from pointsman.operations.key_leases import AHEAD_S, KIND, KeptTurns
 from pointsman.ports import ModelRequest
 from pointsman.testing.clock import VirtualClock, run_virtually
 from tests.app.streams import END, words

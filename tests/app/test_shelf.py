@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 
 from pointsman import Pointsman, Workflow, tool
-from pointsman.app.library import UnknownWorkflow
-from pointsman.app.revisions import list_workflows
-from pointsman.app.scripts import load_script, parse_script
-from pointsman.app.shelf.cloning import WorkflowExists, clone_workflow
-from pointsman.app.shelf.documents import IDS, PREFIX, TOOLS, shipped
-from pointsman.app.shelf.library import BuiltIn
-from pointsman.app.shelf.renaming import with_id
-from pointsman.app.sources import WorkflowInvalid
 from pointsman.journal.records import ExecutionQuery
 from pointsman.models.samples import sample
 from pointsman.models.script import Script
 from pointsman.settings import Settings
+from pointsman.workflows.builtin.cloning import WorkflowExists, clone_workflow
+from pointsman.workflows.builtin.documents import IDS, PREFIX, TOOLS, shipped
+from pointsman.workflows.builtin.library import BuiltIn
+from pointsman.workflows.builtin.renaming import with_id
+from pointsman.workflows.library import UnknownWorkflow
+from pointsman.workflows.revisions import list_workflows
+from pointsman.workflows.scripts import load_script, parse_script
+from pointsman.workflows.sources import WorkflowInvalid
 from tests.examples.plays import EXAMPLES
 
 ITERATE = "builtin:iterate"

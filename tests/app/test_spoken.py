@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.channels import Channels, Wire
-from pointsman.app.spoken import CHARS_MAX, Spoken
 from pointsman.engine.steps import Step
+from pointsman.executions.broker import Channels, Wire
+from pointsman.executions.partial_output import CHARS_MAX, Spoken
 from pointsman.runtime.feed import Delta
 from pointsman.settings import Settings
 from pointsman.values import ExecutionId, JsonObject, NodeId

@@ -10,11 +10,11 @@ from typing import cast
 import pytest
 
 from pointsman import Pointsman, Workflow
-from pointsman.app.access.callers import LOCAL
-from pointsman.app.triggers.calling import deliveries_for
-from pointsman.app.triggers.views import fired_view
-from pointsman.app.voices import ping_models
+from pointsman.auth.callers import LOCAL
+from pointsman.operations.model_catalogue import ping_models
 from pointsman.settings import Settings
+from pointsman.triggers.call_views import deliveries_for
+from pointsman.triggers.views import fired_view
 from pointsman.values import Json, JsonObject
 from tests.app.stand import HandClock
 from tests.app.test_webhooks import BODY, hook, standard

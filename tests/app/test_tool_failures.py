@@ -12,9 +12,9 @@ from typing import cast
 import pytest
 
 from pointsman import Pointsman, Workflow, tool
-from pointsman.app.executions import ExecutionFailed
 from pointsman.engine.events import StepSucceeded
 from pointsman.engine.failures import Failure
+from pointsman.executions.execution import ExecutionFailed
 from pointsman.models.script_reader import read_script
 from pointsman.settings import Settings
 from pointsman.tool_output import apart_from_tools

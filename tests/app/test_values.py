@@ -12,12 +12,12 @@ import pytest
 
 from pointsman import tool
 from pointsman.app import Execution, Pointsman, Workflow
-from pointsman.app.scripts import parse_script
 from pointsman.engine.sizing import StateTooLarge
 from pointsman.errors import CallerError
 from pointsman.models.script import Script
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.scripts import parse_script
 
 STORES = pytest.mark.parametrize("kind", ["memory", "sqlite"])
 DEEP = 64

@@ -10,12 +10,12 @@ import pytest
 from cryptography.fernet import Fernet
 
 from pointsman import Pointsman, Workflow, tool
-from pointsman.app.access.keys import NameInvalid
-from pointsman.app.access.vault import KNOWN_FOR_S, NoSuchSecret, SecretInvalid
-from pointsman.app.access.vault_keys import FILE, VARIABLE, SecretUnreadable, VaultKeyInvalid, VaultLocked, make_key
-from pointsman.app.health import findings
-from pointsman.app.observing.redacting import redactor_for
-from pointsman.app.storage.backup import back_up, restore
+from pointsman.auth.keys import NameInvalid
+from pointsman.auth.redaction import redactor_for
+from pointsman.auth.vault import KNOWN_FOR_S, NoSuchSecret, SecretInvalid
+from pointsman.auth.vault_keys import FILE, VARIABLE, SecretUnreadable, VaultKeyInvalid, VaultLocked, make_key
+from pointsman.operations.backup import back_up, restore
+from pointsman.operations.health import findings
 from pointsman.ports import SecretRule
 from pointsman.settings import Settings
 from pointsman.settings.showing import Loaded, shown

@@ -14,9 +14,9 @@ from typing import cast
 import pytest
 
 from pointsman import Pointsman, Workflow, tool
-from pointsman.app.executions import Execution
-from pointsman.app.lists import list_executions
 from pointsman.engine.requests import WrongStatus
+from pointsman.executions.execution import Execution
+from pointsman.executions.lists import list_executions
 from pointsman.executors import registry
 from pointsman.journal.records import ExecutionQuery
 from pointsman.models.script import Script

@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Pointsman
-from pointsman.app.triggers.saved import WebhookTaken, put_declared
-from pointsman.app.triggers.signatures import key_of, sign, verify
-from pointsman.app.triggers.webhooks import (
+from pointsman.errors import CallerError
+from pointsman.settings import Settings
+from pointsman.triggers.saved import WebhookTaken, put_declared
+from pointsman.triggers.signatures import key_of, sign, verify
+from pointsman.triggers.webhooks import (
     BodyInvalid,
     BodyTooLarge,
     SecretMissing,
     WebhookRefused,
     read_body,
 )
-from pointsman.errors import CallerError
-from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
 from tests.app.stand import HandClock, listening, noting, opened
 

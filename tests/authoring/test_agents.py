@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.scripts import parse_script
 from pointsman.authoring.agents import offer_verbs
 from pointsman.authoring.tools import verbs
 from pointsman.authoring.workbench import DEPTH_MAX
 from pointsman.models.script import Script
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.scripts import parse_script
 from tests.mcp.conftest import CALC
 
 ASSISTANT = """\

@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.access.acting import save_as
-from pointsman.app.access.callers import LOCAL, Caller, NotAllowed
-from pointsman.app.scripts import parse_script
+from pointsman.auth.callers import LOCAL, Caller, NotAllowed
 from pointsman.authoring.briefing import design_briefing, edit_briefing
 from pointsman.authoring.designing import NODES_MAX, ROUNDS_MAX, NoDesigner, Round, design, edit_by_words
 from pointsman.authoring.guide import GUIDE
 from pointsman.authoring.workbench import DesignFailed, Workbench
 from pointsman.models.failures import ModelFailed
 from pointsman.models.script import Script
+from pointsman.session import save_as
 from pointsman.settings import Settings
 from pointsman.settings.access import AccessSettings
 from pointsman.values import JsonObject
+from pointsman.workflows.scripts import parse_script
 from tests.server.flows import LETTER
 
 GOOD: JsonObject = {

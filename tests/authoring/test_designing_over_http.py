@@ -10,11 +10,11 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from pointsman.app import Pointsman
-from pointsman.app.shelf.documents import IDS
 from pointsman.authoring.designing import design
 from pointsman.models.failures import ModelFailed
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.builtin.documents import IDS
 from tests.authoring.test_designing import DANGLING, GOOD
 
 KEY = "canary-key-0123456789"

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.access.callers import LOCAL, Caller, NotAllowed
-from pointsman.app.access.seeing import IdTaken
-from pointsman.app.library import UnknownWorkflow
-from pointsman.app.revisions import NoSuchRevision, RevisionMoved
-from pointsman.app.sources import WorkflowInvalid
+from pointsman.auth.callers import LOCAL, Caller, NotAllowed
+from pointsman.auth.policy import IdTaken
 from pointsman.authoring.editing import Edited, edit
 from pointsman.authoring.operations import OperationRefused, read_operations
 from pointsman.authoring.workbench import Workbench
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.library import UnknownWorkflow
+from pointsman.workflows.revisions import NoSuchRevision, RevisionMoved
+from pointsman.workflows.sources import WorkflowInvalid
 from tests.dialects.corpus_files import CORPUS
 
 LETTER = """\

@@ -9,10 +9,10 @@ from typing import get_args
 import pytest
 from rich.console import Console
 
-from pointsman.app.dialect_words import DIALECTS, Dialect, status_in
 from pointsman.cli.bars import bar_lines
 from pointsman.cli.progress import Board
 from pointsman.engine.state import Status
+from pointsman.executions.dialect_words import DIALECTS, Dialect, status_in
 from pointsman.values import Json, JsonObject
 from tests.cli import flows
 from tests.cli.conftest import Prompt

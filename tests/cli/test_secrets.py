@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pointsman.app.access.vault_keys import FILE
+from pointsman.auth.vault_keys import FILE
 from tests.cli.conftest import Prompt
 
 CANARY = "canary-at-the-prompt-07be"

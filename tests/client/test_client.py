@@ -11,19 +11,19 @@ import httpx2
 import pytest
 
 from pointsman import Client, PointsmanError
-from pointsman.app.executions import ExecutionFailed
-from pointsman.app.library import UnknownWorkflow
-from pointsman.app.sources import WorkflowInvalid
-from pointsman.app.starting import KeyReused
 from pointsman.client.calls import AddressInvalid, Calls
 from pointsman.client.executions import Begin, RemoteExecution
 from pointsman.client.refusals import ServerUnreachable
 from pointsman.client.streams import Told
 from pointsman.engine.asking import GateClosedAlready
+from pointsman.executions.execution import ExecutionFailed
+from pointsman.executions.starting import KeyReused
 from pointsman.journal.faults import RevisionMoved
 from pointsman.runtime.local import UnknownExecution
 from pointsman.testing.clock import run_virtually
 from pointsman.values import JsonObject
+from pointsman.workflows.library import UnknownWorkflow
+from pointsman.workflows.sources import WorkflowInvalid
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN, LETTER, TALK, WAITS
 from tests.server.processes import free_port, needs_nginx, proxied, server_process

@@ -7,13 +7,13 @@ from typing import cast
 
 import pytest
 
-from pointsman.app.executions import Execution
-from pointsman.app.installation import Pointsman
-from pointsman.app.sources import Workflow
+from pointsman.app import Pointsman
 from pointsman.definition.agents import AgentConfig
+from pointsman.executions.execution import Execution
 from pointsman.models.script_reader import read_script
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.sources import Workflow
 from tests.dialects.corpus_files import CORPUS
 from tests.patience import PATIENCE_S
 

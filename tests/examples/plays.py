@@ -12,14 +12,14 @@ import msgspec
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.driving import Answer, drive
-from pointsman.app.scripts import load_script, parse_script
-from pointsman.app.timeline import timeline
+from pointsman.executions.driving import Answer, drive
+from pointsman.executions.timeline import timeline
 from pointsman.models.transport import PydanticModels
 from pointsman.ports import Hear, ModelReply, ModelRequest
 from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.scripts import load_script, parse_script
 
 EXAMPLES: Final = Path(__file__).parents[2] / "examples"
 

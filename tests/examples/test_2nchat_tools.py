@@ -12,9 +12,9 @@ import pytest
 from msgspec.structs import replace
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.scripts import Script, load_script
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.scripts import Script, load_script
 from tests.examples.plays import EXAMPLES
 from tests.tools.outgoing.peer import answer, peering
 

@@ -8,12 +8,12 @@ from typing import cast
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.driving import Answer
-from pointsman.app.scripts import parse_script
+from pointsman.executions.driving import Answer
 from pointsman.ports import ModelRequest
 from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.scripts import parse_script
 from tests.examples.plays import EXAMPLES, Played, overheard, play
 
 PIPELINE = "agentforge/agentforge.yaml"

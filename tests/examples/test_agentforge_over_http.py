@@ -15,7 +15,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.timeline import timeline
+from pointsman.executions.timeline import timeline
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
 from tests.examples.plays import EXAMPLES

@@ -7,12 +7,12 @@ from typing import cast
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.driving import Answer
-from pointsman.app.inputs import InputInvalid
-from pointsman.app.scripts import parse_script
 from pointsman.engine.answers import ActionNotOffered
+from pointsman.executions.driving import Answer
+from pointsman.executions.inputs import InputInvalid
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.scripts import parse_script
 from tests.examples.plays import EXAMPLES, Played, play
 
 DESK = "news-desk/news-desk.json"

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from pointsman.app import Workflow
-from pointsman.app.driving import Answer
+from pointsman.executions.driving import Answer
 from pointsman.values import Json, JsonObject
 from tests.examples.plays import EXAMPLES, play
 

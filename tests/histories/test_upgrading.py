@@ -11,16 +11,16 @@ import psycopg
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.health import damage
-from pointsman.app.observing.counting import count_spent
-from pointsman.app.storage.backup_file import ABOUT, KEPT_FILES, hash_of
-from pointsman.app.storage.deletion import summaries
 from pointsman.journal.faults import StoreNewer
 from pointsman.journal.postgres.address import address_of
 from pointsman.journal.postgres.migrating import VERSION
 from pointsman.journal.records import ExecutionQuery
 from pointsman.journal.sqlite.schema import MIGRATIONS
 from pointsman.journal.store import open_store
+from pointsman.operations.backup_file import ABOUT, KEPT_FILES, hash_of
+from pointsman.operations.deletion import summaries
+from pointsman.operations.health import damage
+from pointsman.operations.usage_counting import count_spent
 from pointsman.runtime.status import spent_of
 from pointsman.settings import Settings
 from pointsman.values import ExecutionId

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
-from pointsman.app.shelf.documents import IDS, shipped
 from pointsman.definition.nodes import CONFIG_OF, TYPE_ALIASES
 from pointsman.definition.schema import native_schema
 from pointsman.server.application import openapi_document
 from pointsman.values import JsonObject
+from pointsman.workflows.builtin.documents import IDS, shipped
 from tests.house.sources import ROOT, files, read_text
 
 WORDS = ROOT / "web" / "src" / "i18n"

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import NamedTuple, cast
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.driving import Answer, drive
-from pointsman.app.scripts import parse_script
 from pointsman.engine.state import ExecutionState
+from pointsman.executions.driving import Answer, drive
 from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.tools.tool import Tool
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.scripts import parse_script
 
 SILENT = "rules: []"
 

@@ -6,7 +6,6 @@ from typing import Final
 
 import pytest
 
-from pointsman.app.wiring import wire
 from pointsman.definition.nodes import CONFIG_OF
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.compile import compile_workflow
@@ -16,6 +15,7 @@ from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock
 from pointsman.tools.registry import ToolRegistry
 from pointsman.values import Json, JsonObject
+from pointsman.wiring import wire
 
 CONFIGS: Final[dict[str, JsonObject]] = {
     "agent": {"prompt": "x"},

@@ -6,9 +6,9 @@ from typing import cast
 
 import pytest
 
-from pointsman.app.driving import drive
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.kinds import Work
+from pointsman.executions.driving import drive
 from pointsman.testing.clock import run_virtually
 from pointsman.values import Json, JsonObject
 from tests.promises.staged import agent_row, edge_row, installation, play, rows, tools_row, written

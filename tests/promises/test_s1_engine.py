@@ -11,13 +11,12 @@ from typing import cast
 import pytest
 
 from pointsman import Pointsman, tool
-from pointsman.app.driving import Answer
-from pointsman.app.sources import WorkflowInvalid
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.decide import decide
 from pointsman.engine.kinds import Ask, Begin, Call, Change, Decide, Emit, Finish, Fork, Gather, Repeat, Wait, Work
 from pointsman.engine.reports import Start
 from pointsman.engine.state import ExecutionState
+from pointsman.executions.driving import Answer
 from pointsman.models.transport import PydanticModels
 from pointsman.ports import Hear, ModelReply, ModelRequest
 from pointsman.settings import Settings
@@ -25,6 +24,7 @@ from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.testing.descriptions import describe
 from pointsman.testing.simulation import Simulation, refolded
 from pointsman.values import JsonObject
+from pointsman.workflows.sources import WorkflowInvalid
 from tests.promises.staged import installation, play, written
 
 DIAMOND = """\

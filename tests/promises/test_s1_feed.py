@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from pointsman.app import Pointsman
-from pointsman.app.driving import Answer, drive
+from pointsman.executions.driving import Answer, drive
 from pointsman.testing.clock import run_virtually
 from pointsman.values import Json, JsonObject
 from tests.promises.staged import installation, written

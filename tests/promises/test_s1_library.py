@@ -8,13 +8,12 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
-from pointsman.app import Pointsman, Workflow
-from pointsman.app.driving import Answer, drive
-from pointsman.app.installation import Disabled
-from pointsman.app.revisions import list_workflows
+from pointsman.app import Disabled, Pointsman, Workflow
 from pointsman.definition.schema import native_schema
+from pointsman.executions.driving import Answer, drive
 from pointsman.testing.clock import run_virtually
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.revisions import list_workflows
 from tests.promises.staged import installation, written
 
 ASKS = """\

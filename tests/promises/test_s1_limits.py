@@ -8,14 +8,14 @@ from typing import cast
 
 import pytest
 
-from pointsman.app.driving import Answer
-from pointsman.app.sources import WorkflowInvalid
 from pointsman.definition.policies import DEFAULTS
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.kinds import Work
 from pointsman.engine.steps import Step
+from pointsman.executions.driving import Answer
 from pointsman.testing.simulation import Simulation
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.sources import WorkflowInvalid
 from tests.promises.staged import agent_row, edge_row, play, rows, written
 
 ROOT = Path(__file__).parents[2]

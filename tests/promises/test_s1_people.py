@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Pointsman
-from pointsman.app.inbox import inbox
-from pointsman.app.sources import WorkflowInvalid
 from pointsman.engine.steering import NotSteerable
+from pointsman.executions.inbox import inbox
 from pointsman.settings import Settings
+from pointsman.workflows.sources import WorkflowInvalid
 from tests.promises.staged import written
 
 LETTER = """\

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.app import Pointsman, Workflow, installation
+from pointsman import app as installation
+from pointsman.app import Pointsman, Workflow
 from pointsman.engine.state import ExecutionState
 from pointsman.journal.store import Store
 from pointsman.values import JsonObject

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.scripts import load_script
 from pointsman.engine.instants import instant_text, seconds_of
 from pointsman.journal.records import ExecutionQuery
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.scripts import load_script
 from tests.promises.staged import play
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "agentforge"

@@ -7,8 +7,8 @@ from typing import cast
 
 import pytest
 
-from pointsman.app.timeline import timeline
 from pointsman.engine.failures import Failure
+from pointsman.executions.timeline import timeline
 from pointsman.testing.clock import run_virtually
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.functions import tool

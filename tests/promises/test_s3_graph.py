@@ -9,10 +9,10 @@ from typing import cast
 
 import pytest
 
-from pointsman.app.sources import Workflow
-from pointsman.app.timeline import timeline
+from pointsman.executions.timeline import timeline
 from pointsman.testing.clock import run_virtually
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.sources import Workflow
 from tests.promises.graphs import agent, edge, graph
 from tests.promises.staged import Played, installation, play, written
 

@@ -8,12 +8,12 @@ from typing import cast
 
 import pytest
 
-from pointsman.app.driving import Answer
-from pointsman.app.revisions import diff_revisions
-from pointsman.app.sources import Workflow, WorkflowInvalid
+from pointsman.executions.driving import Answer
 from pointsman.testing.clock import run_virtually
 from pointsman.tools.functions import tool
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.revisions import diff_revisions
+from pointsman.workflows.sources import Workflow, WorkflowInvalid
 from tests.promises.staged import Played, installation, play, written
 
 READ: JsonObject = {

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Final
 
 from pointsman import Pointsman, Workflow
-from pointsman.app.storage.exporting import export
 from pointsman.errors import PointsmanError
+from pointsman.operations.exporting import export
 from pointsman.settings import Loaded, ProviderSettings, Settings
 from pointsman.settings.sections import NotificationSettings
 from pointsman.settings.showing import shown

@@ -21,11 +21,11 @@ from unittest.mock import patch
 import httpx2
 
 from pointsman import Pointsman, Workflow
-from pointsman.app import model_setup
 from pointsman.models.provider import Provider, ProviderSettings
 from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import Json, JsonObject
+from pointsman.workflows import model_setup
 from tests.app.streams import END, words
 from tests.reliability.findings import Finding
 

@@ -14,9 +14,9 @@ from random import Random
 from typing import Final
 
 from pointsman import Pointsman, Workflow
-from pointsman.app.executions import Execution, TakenOver
 from pointsman.engine.wait_events import GateClosed
 from pointsman.errors import PointsmanError
+from pointsman.executions.execution import Execution, TakenOver
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import JsonObject
 from tests.reliability.findings import Finding

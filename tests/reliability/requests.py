@@ -18,10 +18,10 @@ import httpx2
 import jsonschema_rs
 
 from pointsman.app import Pointsman
-from pointsman.app.sources import Workflow
 from pointsman.server.application import make_application, make_desk, openapi_document
 from pointsman.server.serving import Server, configured, listening
 from pointsman.settings import Settings
+from pointsman.workflows.sources import Workflow
 from tests.reliability.findings import Finding
 
 HELLO: Final = (

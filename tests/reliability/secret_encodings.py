@@ -23,10 +23,10 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from pointsman import Pointsman, Workflow, tool
-from pointsman.app.observing.otel import telling
-from pointsman.app.storage.backup import back_up
 from pointsman.models.script import Script
 from pointsman.models.script_reader import read_script
+from pointsman.operations.backup import back_up
+from pointsman.operations.otel import telling
 from pointsman.runtime.feed import Delta
 from pointsman.settings import Settings
 from pointsman.settings.observing import TelemetrySettings

@@ -10,13 +10,13 @@ from collections.abc import AsyncGenerator
 from typing import Final
 
 from pointsman import Pointsman
-from pointsman.app import channels
-from pointsman.app.access import seeing
-from pointsman.app.access.callers import Caller
-from pointsman.app.access.keys import Keys
-from pointsman.app.access.sharing import Sharing
-from pointsman.app.ring import START, Place
+from pointsman.auth import policy as seeing
+from pointsman.auth.callers import Caller
+from pointsman.auth.keys import Keys
+from pointsman.auth.sharing import Sharing
 from pointsman.cli import main
+from pointsman.executions import broker as channels
+from pointsman.executions.ring_buffer import START, Place
 from pointsman.server import connections
 
 STUCK_S: Final = 1.0

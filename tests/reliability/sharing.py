@@ -15,12 +15,12 @@ from itertools import pairwise
 from random import Random
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
-from pointsman.app.scripts import parse_script
 from pointsman.authoring.agents import offer_verbs
 from pointsman.journal.records import ExecutionQuery
 from pointsman.settings import Settings
 from pointsman.settings.access import AccessSettings
 from pointsman.values import JsonObject, WorkflowId
+from pointsman.workflows.scripts import parse_script
 from tests.reliability.findings import Finding
 from tests.server.conftest import Served, serving
 

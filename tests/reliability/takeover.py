@@ -17,8 +17,8 @@ from random import Random
 from typing import Final
 
 from pointsman import Pointsman, Workflow
-from pointsman.app.executions import TakenOver
 from pointsman.errors import PointsmanError
+from pointsman.executions.execution import TakenOver
 from pointsman.journal.faults import KeeperSuperseded
 from pointsman.journal.store import Store
 from pointsman.runtime.feed import Committed, Delta

@@ -16,8 +16,7 @@ import pytest
 from msgspec.structs import replace
 
 from pointsman import redaction
-from pointsman.app.executions import Execution
-from pointsman.app.observing import redacting
+from pointsman.auth import redaction as redacting
 from pointsman.engine import decide, fold
 from pointsman.engine.commands import Command
 from pointsman.engine.desk import Desk
@@ -27,6 +26,7 @@ from pointsman.engine.plan import Plan
 from pointsman.engine.reports import WorkDone
 from pointsman.engine.state import ExecutionState, StepState
 from pointsman.engine.steps import Step
+from pointsman.executions.execution import Execution
 from pointsman.journal.faults import JournalMoved
 from pointsman.journal.postgres.rows import PostgresJournal
 from pointsman.journal.records import Summary

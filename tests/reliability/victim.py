@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from pointsman import Pointsman
-from pointsman.app.executions import Execution
+from pointsman.executions.execution import Execution
 from pointsman.journal.records import ExecutionQuery
 from tests.reliability.workload import AT_ONCE, EFFECT_S, INPUT, OF, Load, charging, script, workflow
 

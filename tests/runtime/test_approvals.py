@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from pointsman import Pointsman, Workflow, tool
-from pointsman.app.scripts import parse_script
 from pointsman.engine.calls import CallVerdict
 from pointsman.engine.commands import Execute
 from pointsman.engine.digests import digest_of_call
@@ -20,6 +19,7 @@ from pointsman.ports import Clock
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.tools.registry import ToolRegistry
 from pointsman.values import Json
+from pointsman.workflows.scripts import parse_script
 
 AGENT = """\
 pointsman: 1

@@ -8,7 +8,6 @@ from typing import cast
 import pytest
 
 from pointsman import Pointsman, Workflow, tool
-from pointsman.app.scripts import parse_script
 from pointsman.cli.outcomes import story
 from pointsman.engine.answers import ActionNotOffered
 from pointsman.engine.asking import GateClosedAlready
@@ -16,6 +15,7 @@ from pointsman.engine.forms import AnswerInvalid
 from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.scripts import parse_script
 
 AGENT = """\
 pointsman: 1

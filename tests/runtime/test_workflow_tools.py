@@ -11,12 +11,12 @@ from typing import cast
 import pytest
 
 from pointsman import Pointsman, Workflow
-from pointsman.app.families import pause_family, resume_family
-from pointsman.app.lists import list_tools
-from pointsman.app.scripts import parse_script
-from pointsman.app.sources import WorkflowInvalid
+from pointsman.executions.families import pause_family, resume_family
+from pointsman.executions.lists import list_tools
 from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, JsonObject, WorkflowId
+from pointsman.workflows.scripts import parse_script
+from pointsman.workflows.sources import WorkflowInvalid
 
 GREET = """\
 pointsman: 1
@@ -76,7 +76,7 @@ rules:
 DIES = """\
 import asyncio, os, signal, sys
 from pointsman import Pointsman, Workflow
-from pointsman.app.scripts import parse_script
+from pointsman.workflows.scripts import parse_script
 
 async def main(url, script, flow, moment):
     async with Pointsman(url, script=parse_script(script)) as app:

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from pointsman.app import Pointsman
-from pointsman.app.access.callers import Role
+from pointsman.auth.callers import Role
 from pointsman.models.script import Script
 from pointsman.server.application import make_application, make_desk
 from pointsman.server.bodies import BODY_BYTES_MAX

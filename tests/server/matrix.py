@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from pointsman.app.access.callers import ROLES, Role
+from pointsman.auth.callers import ROLES, Role
 from pointsman.server.application import ROUTERS
 from pointsman.server.rights import described, least_of
 

@@ -10,8 +10,8 @@ from typing import Final, cast, get_args
 import pytest
 
 from pointsman import Pointsman
-from pointsman.app.access.callers import Caller, Role
-from pointsman.app.access.keys import KNOWN_FOR_S, KeyExists, Keys, LastAdmin, NoSuchKey
+from pointsman.auth.callers import Caller, Role
+from pointsman.auth.keys import KNOWN_FOR_S, KeyExists, Keys, LastAdmin, NoSuchKey
 from pointsman.server.application import openapi_document
 from pointsman.settings import Settings
 from pointsman.settings.access import AccessSettings

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from pointsman import tool
-from pointsman.app.scripts import parse_script
 from pointsman.settings import Settings
+from pointsman.workflows.scripts import parse_script
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN, TALK
 

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from pointsman.app import Pointsman
-from pointsman.app.access import audit as log
-from pointsman.app.access.audit import Audit, Row
-from pointsman.app.access.callers import Caller
-from pointsman.app.access.pace import Pace, TooManyRequests
-from pointsman.app.health import damage
+from pointsman.auth import audit as log
+from pointsman.auth.audit import Audit, Row
+from pointsman.auth.callers import Caller
+from pointsman.auth.rate_limiter import Pace, TooManyRequests
+from pointsman.operations.health import damage
 from pointsman.settings import Settings
 from pointsman.settings.access import AccessSettings
 from tests.app.stand import HandClock

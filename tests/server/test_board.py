@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from pointsman.app import board
-from pointsman.app.board import CHANGED, RESET, Board
+from pointsman.executions import live_feed as board
+from pointsman.executions.live_feed import CHANGED, RESET, Board
 from pointsman.journal.faults import StoreLocked
 from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.server.sse import BEAT, CLOSING, WIRE

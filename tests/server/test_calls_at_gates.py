@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pointsman.app.scripts import parse_script
 from pointsman.engine.digests import digest_of_call
+from pointsman.workflows.scripts import parse_script
 from tests.server.conftest import serving
 
 CASHIER = """\

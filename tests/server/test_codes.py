@@ -118,7 +118,7 @@ async def test_a_start_that_is_larger_than_it_may_be_is_not_begun(
     await served.save(CHAIN + "config: {limits: {stateSize: 1KB}}\n")
     reply = await served.client.post("/api/workflows/chain/execute", json={"input": {"text": "x" * 5_000}})
     assert (reply.status_code, reply.json()["code"]) == (413, "state-too-large"), reply.text
-    monkeypatch.setattr("pointsman.app.files.FILE_BYTES_MAX", 10)
+    monkeypatch.setattr("pointsman.executions.files.FILE_BYTES_MAX", 10)
     files = {"file": ("a.txt", b"a" * 11, "text/plain")}
     reply = await served.client.post("/api/workflows/chain/execute/files", files=files)
     assert (reply.status_code, reply.json()["code"]) == (413, "files-too-large"), reply.text

@@ -7,9 +7,9 @@ from typing import Any, Final
 import pytest
 from cryptography.fernet import Fernet
 
-from pointsman.app.triggers.signatures import key_of, sign
 from pointsman.definition.agents import AgentConfig
 from pointsman.settings import Settings
+from pointsman.triggers.signatures import key_of, sign
 from tests.server.announced import OPERATIONS
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN, LETTER, TALK, WAITS

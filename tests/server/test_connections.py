@@ -11,8 +11,8 @@ from typing import Final
 
 import pytest
 
-from pointsman.app.access.pace import TooManyRequests
-from pointsman.app.observing.logs import LogThrottle
+from pointsman.auth.rate_limiter import TooManyRequests
+from pointsman.operations.logs import LogThrottle
 from pointsman.server import connections
 from pointsman.server.bodies import BYTES_OF, Unchecked
 from pointsman.server.connections import ConnectionTable

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from pointsman.app.scripts import parse_script
 from pointsman.authoring.designing import Round
 from pointsman.authoring.earlier import Earlier, told
 from pointsman.authoring.workbench import Workbench
 from pointsman.values import JsonObject
+from pointsman.workflows.scripts import parse_script
 from tests.authoring.test_designing import DANGLING, GOOD, saying
 from tests.patience import PATIENCE_S
 from tests.server.conftest import Served, Told, events_in, serving

@@ -56,9 +56,9 @@ async def test_process_that_serves_neither_reads_a_document_nor_evaluates_a_form
     def fail(*_: object, **__: object) -> None:
         raise AssertionError("the server itself works on a document")
 
-    monkeypatch.setattr("pointsman.app.document_work.CHEAP_S_MAX", -1)
-    monkeypatch.setattr("pointsman.app.sources.read_document", fail)
-    monkeypatch.setattr("pointsman.app.formulas.compile_expression", fail)
+    monkeypatch.setattr("pointsman.workflows.document_work.CHEAP_S_MAX", -1)
+    monkeypatch.setattr("pointsman.workflows.sources.read_document", fail)
+    monkeypatch.setattr("pointsman.workflows.formulas.compile_expression", fail)
     post, text = limited.client.post, "pointsman: 1\nid: small\nnodes: [{id: a, type: agent, config: {prompt: Go.}}]\n"
     assert (await post("/api/workflows/check", json={"document": text})).json()["id"] == "small"
     assert (

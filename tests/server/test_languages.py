@@ -6,8 +6,8 @@ from typing import cast
 
 import pytest
 
-from pointsman.app.library import ALL_LANGUAGES, Library, Prepared
 from pointsman.values import JsonObject
+from pointsman.workflows.library import ALL_LANGUAGES, Library, Prepared
 from tests.examples.plays import overheard
 from tests.server.conftest import Served
 

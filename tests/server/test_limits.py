@@ -8,13 +8,13 @@ import json
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.access import beginning
-from pointsman.app.access.acting import start_as
-from pointsman.app.access.callers import Caller, NotAllowed
-from pointsman.app.access.pace import Seats, TooManyRequests
-from pointsman.app.access.strangers import Strangers
-from pointsman.app.json_depth import DEPTH_MAX, DIGITS_MAX, VALUES_MAX, excess_of
+from pointsman.auth.callers import Caller, NotAllowed
+from pointsman.auth.login_throttle import Strangers
+from pointsman.auth.rate_limiter import Seats, TooManyRequests
+from pointsman.executions import start_quota as beginning
 from pointsman.journal.records import ExecutionQuery
+from pointsman.json_meter import DEPTH_MAX, DIGITS_MAX, VALUES_MAX, excess_of
+from pointsman.session import start_as
 from pointsman.settings import Settings
 from pointsman.settings.access import AccessSettings
 from tests.app.stand import HandClock

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pointsman.app.access.logins import EACH_MAX, Logins
+from pointsman.auth.logins import EACH_MAX, Logins
 from pointsman.server.desk import COOKIE
 from pointsman.values import Instant
 from tests.app.stand import HandClock

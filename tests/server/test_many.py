@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from pointsman import tool
-from pointsman.app.triggers.schedules import Schedule
 from pointsman.ports import ToolSpec
 from pointsman.tools.functions import FunctionTool
+from pointsman.triggers.schedules import Schedule
 from tests.server.conftest import Served
 from tests.server.flows import CHAIN, TALK
 

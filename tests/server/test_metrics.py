@@ -6,10 +6,10 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openly  # pyright: ignore[reportUnknownVariableType] - untyped
 from prometheus_client.parser import text_string_to_metric_families as read_plainly
 
-from pointsman.app.observing.measures import OTHER, Bounded, Measures
-from pointsman.app.scripts import parse_script
 from pointsman.models.script import Script
+from pointsman.operations.metrics import OTHER, Bounded, Measures
 from pointsman.settings import Settings
+from pointsman.workflows.scripts import parse_script
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN, LETTER
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pointsman.app.notifications.notices import Notice
-from pointsman.app.notifications.outbox import Letter, Outbox
 from pointsman.settings import Settings
 from pointsman.settings.sections import NotificationSettings
+from pointsman.triggers.notifications.notices import Notice
+from pointsman.triggers.notifications.outbox import Letter, Outbox
 from pointsman.values import JsonObject
 from tests.server.conftest import Served, serving
 

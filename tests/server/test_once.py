@@ -10,9 +10,9 @@ import httpx2
 import pytest
 
 from pointsman import Client
-from pointsman.app.once import KEPT_S, Once, name_of
 from pointsman.authoring.designing import Round
 from pointsman.authoring.workbench import Workbench
+from pointsman.executions.idempotency import KEPT_S, Once, name_of
 from pointsman.values import JsonObject
 from tests.app.stand import HandClock
 from tests.authoring.test_designing import DANGLING, GOOD, saying

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pointsman.app.scripts import load_script, parse_script
+from pointsman.workflows.scripts import load_script, parse_script
 from tests.server.conftest import QUIET, Served, serving
 from tests.server.flows import secret_of
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.app.access.callers import Role
+from pointsman.auth.callers import Role
 from pointsman.definition.agents import AgentConfig
 from pointsman.settings import Settings
 from pointsman.tools.files.described import FileSettings

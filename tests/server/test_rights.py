@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from pointsman.app import Pointsman
-from pointsman.app.access.authority import acting_for
-from pointsman.app.access.callers import NOBODY, Caller, together
-from pointsman.app.scripts import parse_script
+from pointsman.auth.authority import acting_for
+from pointsman.auth.callers import NOBODY, Caller, together
 from pointsman.authoring.agents import offer_verbs
 from pointsman.models.script import Script
 from pointsman.settings import ProviderSettings, Settings
+from pointsman.workflows.scripts import parse_script
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN
 
@@ -354,7 +354,7 @@ async def test_failed_logins_are_in_the_log_together_however_many_there_are() ->
 async def test_failed_logins_are_written_without_anybody_reading_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pointsman.app.access.audit.FAILED_EVERY_S", 0.01)
+    monkeypatch.setattr("pointsman.auth.audit.FAILED_EVERY_S", 0.01)
     store = f"sqlite:///{tmp_path / 'store.db'}"
     async with Pointsman(store, settings=Settings(delays=False), model="scripted") as app:
         app.audit.failed_login("10.0.0.1")

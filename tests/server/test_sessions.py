@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pointsman.app.scripts import parse_script
+from pointsman.workflows.scripts import parse_script
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN, LETTER, TALK
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from pointsman.app import ring
-from pointsman.app.channels import Channels
-from pointsman.app.looking import place_of
-from pointsman.app.ring import START
+from pointsman.executions import ring_buffer as ring
+from pointsman.executions.broker import Channels
+from pointsman.executions.pages import place_of
+from pointsman.executions.ring_buffer import START
 from pointsman.models.script_reader import read_script
 from pointsman.server.routes import streams
 from pointsman.server.sse import BEAT, CLOSING, WIRE

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from pointsman.app.triggers.signatures import key_of, sign
 from pointsman.settings import Settings
+from pointsman.triggers.signatures import key_of, sign
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN, WAITS
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from random import Random
 
-from pointsman.app.checking import CheckFacts, KnownTools, check_workflow
-from pointsman.app.model_setup import models_for
-from pointsman.app.sources import Workflow
 from pointsman.engine.compile import compile_workflow
 from pointsman.errors import AuthorError
 from pointsman.settings import Settings
 from pointsman.tools.registry import ToolRegistry
+from pointsman.workflows.checking import CheckFacts, KnownTools, check_workflow
+from pointsman.workflows.model_setup import models_for
+from pointsman.workflows.sources import Workflow
 from tests.soak.mutations import good_documents, mutated
 
 SHOWN = 12

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.lists import list_tools
 from pointsman.engine.reports import ToolCall
+from pointsman.executions.lists import list_tools
 from pointsman.models.script import Script
 from pointsman.settings import Settings
 from pointsman.tools.failures import ToolFailed

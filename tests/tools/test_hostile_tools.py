@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.scripts import parse_script
 from pointsman.settings import Settings
 from pointsman.tools.functions import tool
 from pointsman.tools.tool import Tool
 from pointsman.values import JsonObject
+from pointsman.workflows.scripts import parse_script
 
 
 def cyclic() -> list[Any]:

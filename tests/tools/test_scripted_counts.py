@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 from pointsman import Pointsman, Workflow
-from pointsman.app.scripts import parse_script
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.scripts import parse_script
 
 SCRIPT = "tools: {fetch: {results: [{result: first, times: 1}, {result: later}]}}"
 SETTINGS = Settings(delays=False)

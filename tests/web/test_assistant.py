@@ -13,10 +13,10 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Page, expect
 
-from pointsman.app.scripts import parse_script
 from pointsman.authoring.designing import Round
 from pointsman.authoring.workbench import Workbench
 from pointsman.values import JsonObject
+from pointsman.workflows.scripts import parse_script
 from tests.patience import PATIENCE_S
 from tests.server import flows
 from tests.server.conftest import Served, serving

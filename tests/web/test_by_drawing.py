@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Page, expect
 
-from pointsman.app.scripts import parse_script
+from pointsman.workflows.scripts import parse_script
 from tests.server.conftest import Served, serving
 from tests.web.conftest import Opens
 from tests.web.test_execution import node

@@ -9,7 +9,7 @@ from typing import Any
 import pytest_asyncio
 from playwright.async_api import Page, expect
 
-from pointsman.app.scripts import parse_script
+from pointsman.workflows.scripts import parse_script
 from tests.server.conftest import Served, serving
 from tests.web.conftest import Opens
 from tests.web.test_chat import say

@@ -10,8 +10,8 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Page, expect
 
-from pointsman.app.scripts import parse_script
 from pointsman.settings import Settings
+from pointsman.workflows.scripts import parse_script
 from tests.server.conftest import Served, serving
 from tests.server.test_sessions import PICTURE
 from tests.web.conftest import AXE, WAITS_MS, Opens

@@ -11,7 +11,7 @@ import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from pointsman.app import Pointsman
-from pointsman.app.sources import Workflow
+from pointsman.workflows.sources import Workflow
 from tests.server.conftest import QUIET, Served, serving
 from tests.web.conftest import Opens
 

@@ -9,8 +9,8 @@ from typing import Final
 import pytest_asyncio
 from playwright.async_api import Page, expect
 
-from pointsman.app.scripts import parse_script
 from pointsman.settings import Settings
+from pointsman.workflows.scripts import parse_script
 from tests.server import flows
 from tests.server.conftest import Served, serving
 from tests.web.conftest import Opens

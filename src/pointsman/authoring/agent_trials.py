@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from pointsman.app import Execution, Pointsman, Workflow
-from pointsman.app.access.acting import agent_for
-from pointsman.app.access.authority import Party
-from pointsman.app.access.beginning import own_session, take_start
-from pointsman.app.access.callers import Caller
-from pointsman.app.agents import NAME, AgentInvalid
-from pointsman.app.identity import new_trial_session
-from pointsman.app.inputs import InputInvalid
-from pointsman.app.sources import invalid
-from pointsman.app.trials import KIND
+from pointsman.auth.authority import Party
+from pointsman.auth.callers import Caller
+from pointsman.executions.ids import new_trial_session
+from pointsman.executions.inputs import InputInvalid
+from pointsman.executions.partial_runs import KIND
+from pointsman.executions.start_quota import own_session, take_start
 from pointsman.journal.records import TRIAL
+from pointsman.session import agent_for
+from pointsman.workflows.agents import NAME, AgentInvalid
+from pointsman.workflows.sources import invalid
 
 if TYPE_CHECKING:
     from pointsman.values import JsonObject

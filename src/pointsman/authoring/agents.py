@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Any, Final, get_args
 
 from pointsman.app import Pointsman
-from pointsman.app.access.audited import audited
-from pointsman.app.access.authority import acting_for, state_of
-from pointsman.app.access.callers import NotAllowed, Role
-from pointsman.app.access.working import attempt_at_work
+from pointsman.auth.authority import acting_for, state_of
+from pointsman.auth.callers import NotAllowed, Role
+from pointsman.auth.step_rights import attempt_at_work
+from pointsman.auth.tool_audit import audited
 from pointsman.authoring.tools import VERBS, Call, Verb
 from pointsman.authoring.workbench import KEY, Workbench
 from pointsman.ports import ToolSpec

@@ -8,8 +8,8 @@ from typing import Final, cast
 import msgspec
 
 from pointsman.app import Pointsman
-from pointsman.app.access.callers import Caller
-from pointsman.app.access.seeing import sees_tool
+from pointsman.auth.callers import Caller
+from pointsman.auth.policy import sees_tool
 from pointsman.authoring.guide import GUIDE
 from pointsman.authoring.operations import AnyOperation
 from pointsman.definition.nodes import CONFIG_OF

@@ -15,9 +15,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final, Generic, TypeVar
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.access.callers import LOCAL, Caller
-from pointsman.app.model_setup import models_for
-from pointsman.app.views import usage_view
+from pointsman.auth.callers import LOCAL, Caller
 from pointsman.authoring.briefing import design_briefing, edit_briefing
 from pointsman.authoring.earlier import Earlier, told
 from pointsman.authoring.editing import Edited, edit, native_of
@@ -26,11 +24,13 @@ from pointsman.authoring.texts import document_of
 from pointsman.definition.problems import Problem, error
 from pointsman.engine.reports import Usage
 from pointsman.errors import OperatorError
+from pointsman.executions.views import usage_view
 from pointsman.models.repair import read_json
 from pointsman.models.transcript import assistant_message, user_message
 from pointsman.models.transport import is_scripted
 from pointsman.ports import ModelRequest
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.model_setup import models_for
 
 T = TypeVar("T")
 

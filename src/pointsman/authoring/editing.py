@@ -15,9 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.access.callers import Caller
-from pointsman.app.meant import ANYBODY
-from pointsman.app.sources import invalid
+from pointsman.auth.callers import Caller
 from pointsman.authoring.applying import apply_operations
 from pointsman.authoring.comparing import operations_between, same
 from pointsman.authoring.operations import AnyOperation, written_operations
@@ -28,6 +26,8 @@ from pointsman.definition.workflow import FORMAT
 from pointsman.definition.workflow import Workflow as Definition
 from pointsman.dialects.detect import write_workflow
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.sources import invalid
+from pointsman.workflows.suggestions import ANYBODY
 
 NATIVE: Final = "native"
 

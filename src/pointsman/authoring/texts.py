@@ -49,7 +49,7 @@ def rewritten(document: Document, after: JsonObject) -> str:
 
 def plain_yaml(value: JsonObject) -> str:
     """In the order of its keys."""
-    from pointsman.app.conversion import yaml_text  # Few texts are YAML.
+    from pointsman.workflows.conversion import yaml_text  # Few texts are YAML.
 
     return yaml_text(value) + "\n"
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Generic, Literal, TypeAlias, TypeVar, 
 import msgspec
 from msgspec import Meta, Struct
 
-from pointsman.app.access.callers import Role
+from pointsman.auth.callers import Role
 from pointsman.authoring.operations import read_operations
 from pointsman.authoring.texts import document_of
 from pointsman.authoring.workbench import Dialect, Hear, Workbench

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from pointsman.app import Execution, Pointsman, Workflow
-from pointsman.app.access.authority import Party, authors_of
-from pointsman.app.access.beginning import take_start
-from pointsman.app.access.callers import Caller
-from pointsman.app.access.seeing import must_see_workflow
-from pointsman.app.dry import DryRun
-from pointsman.app.trials import try_out
+from pointsman.auth.authority import Party, authors_of
+from pointsman.auth.callers import Caller
+from pointsman.auth.policy import must_see_workflow
 from pointsman.authoring.editing import edit
 from pointsman.authoring.operations import AnyOperation
 from pointsman.authoring.texts import document_of
 from pointsman.errors import AuthorError
+from pointsman.executions.dry_run import DryRun
+from pointsman.executions.partial_runs import try_out
+from pointsman.executions.start_quota import take_start
 from pointsman.values import Json, JsonObject
 
 

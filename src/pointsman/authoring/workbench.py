@@ -11,19 +11,19 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from pointsman.app import Execution, Pointsman, Workflow
-from pointsman.app.access.acting import delete_as, save_as, start_as
-from pointsman.app.access.callers import Caller, Role
-from pointsman.app.access.seeing import must_see, must_see_workflow, visible
-from pointsman.app.conversion import converted
-from pointsman.app.executions import TakenOver
-from pointsman.app.revisions import RevisionMoved, diff_revisions, list_workflows, old_revision
-from pointsman.app.sources import invalid
+from pointsman.auth.callers import Caller, Role
+from pointsman.auth.policy import must_see, must_see_workflow, visible
 from pointsman.authoring.comparing import operations_between
 from pointsman.authoring.editing import Edited, edit, native_of
 from pointsman.authoring.operations import AnyOperation, written_operations
 from pointsman.definition.problems import problems_to_json
 from pointsman.errors import AuthorError, CallerError
+from pointsman.executions.execution import TakenOver
+from pointsman.session import delete_as, save_as, start_as
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.conversion import converted
+from pointsman.workflows.revisions import RevisionMoved, diff_revisions, list_workflows, old_revision
+from pointsman.workflows.sources import invalid
 
 if TYPE_CHECKING:
     from pointsman.authoring.designing import Round

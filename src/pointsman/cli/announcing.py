@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 
 from pointsman.app import Pointsman
-from pointsman.app.observing.logs import say as log
-from pointsman.app.readiness import model_state
-from pointsman.app.views import SCRIPTED
 from pointsman.cli.outcomes import say_scripted
 from pointsman.cli.printing import say
+from pointsman.executions.views import SCRIPTED
+from pointsman.operations.logs import say as log
+from pointsman.operations.readiness import model_state
 from pointsman.settings.observing import LogSettings
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pointsman.app.access.audit import Audit
+from pointsman.auth.audit import Audit
 from pointsman.cli.looking import when
 from pointsman.cli.opening import go, installation
 from pointsman.cli.options import json_option, store_option

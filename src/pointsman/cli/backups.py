@@ -13,7 +13,7 @@ from pointsman.cli.printing import print_json, say, shown
 from pointsman.settings.showing import store_shown
 
 if TYPE_CHECKING:
-    from pointsman.app.storage.backup import Backup
+    from pointsman.operations.backup import Backup
 
 
 @click.command()

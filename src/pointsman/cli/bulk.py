@@ -7,7 +7,6 @@ from typing import Final
 
 import click
 
-from pointsman.app.bulk import Told, Verb, Which, each, fitting, told_view
 from pointsman.cli.completion import complete_workflow
 from pointsman.cli.looking import STATUSES
 from pointsman.cli.opening import go, installation
@@ -15,6 +14,7 @@ from pointsman.cli.options import json_option, store_option
 from pointsman.cli.outcomes import COLOURS
 from pointsman.cli.printing import print_json, shown
 from pointsman.cli.stopping import stoppable
+from pointsman.executions.bulk import Told, Verb, Which, each, fitting, told_view
 from pointsman.values import ExecutionId, Json
 
 VERBS: Final = ("cancel", "pause", "resume", "retry", "delete")

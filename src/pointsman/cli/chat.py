@@ -17,10 +17,6 @@ from typing import ClassVar, Final, Literal, TypeAlias, cast
 import click
 
 from pointsman.app import Execution, Pointsman, Workflow
-from pointsman.app.driving import drive
-from pointsman.app.families import OpenGate
-from pointsman.app.inputs import check_session, is_conversational
-from pointsman.app.views import gate_view
 from pointsman.cli.completion import complete_file_or_workflow
 from pointsman.cli.guard import face, tell
 from pointsman.cli.lines import is_terminal, read_line
@@ -40,6 +36,10 @@ from pointsman.cli.printing import harmless, say, shown
 from pointsman.cli.voice import spoken
 from pointsman.definition.workflow import Workflow as Definition
 from pointsman.errors import CallerError, EngineBug, PointsmanError
+from pointsman.executions.driving import drive
+from pointsman.executions.families import OpenGate
+from pointsman.executions.inputs import check_session, is_conversational
+from pointsman.executions.views import gate_view
 from pointsman.values import Json, JsonObject
 
 HELP: Final = """\

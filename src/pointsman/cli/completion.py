@@ -76,8 +76,8 @@ async def _workflows(store: str | None, ctx: click.Context) -> list[tuple[str, s
 
 
 async def _executions(store: str | None, ctx: click.Context) -> list[tuple[str, str]]:
-    from pointsman.app.lists import list_executions
     from pointsman.cli.opening import installation
+    from pointsman.executions.lists import list_executions
 
     async with installation(store) as app:
         found = await list_executions(app)

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, Self, cast
 import click
 
 from pointsman.app import Pointsman
-from pointsman.app.access.callers import Caller
+from pointsman.auth.callers import Caller
 from pointsman.cli.options import os_user
 from pointsman.errors import OperatorError, PointsmanError
 

@@ -12,17 +12,17 @@ from typing import Final
 import click
 
 from pointsman.app import Execution, Pointsman, Workflow
-from pointsman.app.driving import drive
-from pointsman.app.scripts import load_script, slowed
-from pointsman.app.shelf.documents import examples_directory
-from pointsman.app.timeline import timeline
 from pointsman.cli.bars import account_lines, bar_lines
 from pointsman.cli.opening import go
 from pointsman.cli.outcomes import CODES, output_text, story
 from pointsman.cli.printing import harmless, shown
 from pointsman.cli.progress import watched
+from pointsman.executions.driving import drive
+from pointsman.executions.timeline import timeline
 from pointsman.settings import Settings, data_directory, make_data_directory
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.builtin.documents import examples_directory
+from pointsman.workflows.scripts import load_script, slowed
 
 DOCUMENT_LINES_MAX: Final = 16
 ANSWER_S: Final = 0.6

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pointsman.app.access.callers import LOCAL, Caller
+from pointsman.auth.callers import LOCAL, Caller
 from pointsman.authoring.operations import read_operations
 from pointsman.authoring.workbench import Workbench
 from pointsman.cli.completion import complete_workflow

@@ -10,11 +10,7 @@ from typing import Final
 import click
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.access.callers import LOCAL
-from pointsman.app.checking import Checked
-from pointsman.app.conversion import TARGETS, converted
-from pointsman.app.library import UnknownWorkflow, tools_in
-from pointsman.app.sources import FileUnreadable
+from pointsman.auth.callers import LOCAL
 from pointsman.cli.completion import complete_file_or_workflow
 from pointsman.cli.opening import NothingNamed, go, installation, known, named, speak_of
 from pointsman.cli.options import (
@@ -29,6 +25,10 @@ from pointsman.cli.options import (
 from pointsman.cli.printing import harmless, print_json, problem_lines
 from pointsman.definition.problems import Problem, error
 from pointsman.values import JsonObject
+from pointsman.workflows.checking import Checked
+from pointsman.workflows.conversion import TARGETS, converted
+from pointsman.workflows.library import UnknownWorkflow, tools_in
+from pointsman.workflows.sources import FileUnreadable
 
 CLEAN: Final = 0
 ERRORS: Final = 1

@@ -8,11 +8,11 @@ from typing import TypeAlias, cast
 import click
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.driving import Answer
-from pointsman.app.dry import dry_view
 from pointsman.cli.opening import known
 from pointsman.cli.outcomes import code_of
 from pointsman.cli.printing import print_json, shown
+from pointsman.executions.driving import Answer
+from pointsman.executions.dry_run import dry_view
 from pointsman.values import Json, JsonObject
 
 Reads: TypeAlias = Callable[[Pointsman, Workflow | str], Awaitable[Json]]

@@ -8,14 +8,14 @@ from typing import cast
 import click
 
 from pointsman.app import Pointsman
-from pointsman.app.health import Finding, box_in_use, damage, findings, mend
-from pointsman.app.lists import list_tools, server_views
-from pointsman.app.payers import payers
-from pointsman.app.voices import list_models, ping_models
 from pointsman.cli.opening import go, installation, loaded
 from pointsman.cli.options import json_option, model_option, script_option, store_option
 from pointsman.cli.paying import paying_lines
 from pointsman.cli.printing import harmless, print_json, shown
+from pointsman.executions.lists import list_tools, server_views
+from pointsman.operations.health import Finding, box_in_use, damage, findings, mend
+from pointsman.operations.key_usage import payers
+from pointsman.operations.model_catalogue import list_models, ping_models
 from pointsman.settings.showing import shown as settings_view
 from pointsman.settings.showing import store_shown
 from pointsman.values import Json, JsonObject
@@ -55,7 +55,7 @@ def import_(*, source: str, server: str, prefix: str, out: Path | None) -> None:
 
     What is printed is a tool file: look it over, and name it under `tool_files` in the settings.
     """
-    from pointsman.app.web_tools import import_openapi, tool_file  # It loads an HTTP client.
+    from pointsman.workflows.http_tools import import_openapi, tool_file  # It loads an HTTP client.
 
     found = go(import_openapi(loaded().settings, source, server=server, prefix=prefix))
     text = tool_file(found)

@@ -10,15 +10,15 @@ from typing import Final
 import click
 
 from pointsman.app import Pointsman
-from pointsman.app.keeping import first_of, keeping
-from pointsman.app.observing.logs import logging_to
-from pointsman.app.observing.otel import telemetry_of
 from pointsman.cli.announcing import announce, warn_of_scripted
 from pointsman.cli.opening import go, installation
 from pointsman.cli.options import json_option, model_option, script_option, store_option
 from pointsman.cli.printing import print_json, say
 from pointsman.cli.stopping import ENDS, heeding
 from pointsman.errors import Outage, PointsmanError
+from pointsman.operations.logs import logging_to
+from pointsman.operations.otel import telemetry_of
+from pointsman.operations.worker_role import first_of, keeping
 from pointsman.settings.showing import store_shown
 from pointsman.values import ExecutionId
 

@@ -8,8 +8,6 @@ from typing import cast
 import click
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.access.acting import clone_as, save_as
-from pointsman.app.revisions import delete_workflow, diff_revisions, list_workflows, saved_view
 from pointsman.cli.completion import complete_workflow
 from pointsman.cli.deeds import at_the_prompt
 from pointsman.cli.designing import design, edit, rollback
@@ -18,7 +16,9 @@ from pointsman.cli.opening import document, go, installation
 from pointsman.cli.options import dialect_option, json_option, script_option, store_option, var_option
 from pointsman.cli.printing import print_deleted, print_json, shown
 from pointsman.cli.sharing import share_
+from pointsman.session import clone_as, save_as
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.revisions import delete_workflow, diff_revisions, list_workflows, saved_view
 
 
 @click.group()

@@ -7,10 +7,6 @@ from typing import Final, TypedDict, Unpack, cast
 
 import click
 
-from pointsman.app.dialect_words import DIALECTS, Dialect, view_in
-from pointsman.app.lists import found_executions, list_executions
-from pointsman.app.timeline import timeline as timeline_of
-from pointsman.app.watching import follow_events
 from pointsman.cli.bars import account_lines, bar_lines
 from pointsman.cli.completion import complete_execution, complete_workflow
 from pointsman.cli.guard import is_debugging
@@ -18,6 +14,10 @@ from pointsman.cli.opening import go, installation
 from pointsman.cli.options import json_option, store_option
 from pointsman.cli.outcomes import COLOURS, output_text, story
 from pointsman.cli.printing import harmless, message_lines, print_json, print_line, shown
+from pointsman.executions.dialect_words import DIALECTS, Dialect, view_in
+from pointsman.executions.lists import found_executions, list_executions
+from pointsman.executions.timeline import timeline as timeline_of
+from pointsman.executions.watching import follow_events
 from pointsman.values import Json, JsonObject
 
 STATUSES: Final = (

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from pointsman.app import Pointsman
-from pointsman.app.recalling import recalled_view, writer_for, writer_text
+from pointsman.chat.memory_history import recalled_view, writer_for, writer_text
 from pointsman.cli.deeds import at_the_prompt
 from pointsman.cli.looking import when
 from pointsman.cli.opening import go, installation
@@ -18,7 +18,7 @@ from pointsman.cli.printing import print_json, say, shown
 from pointsman.values import Json, JsonObject
 
 if TYPE_CHECKING:
-    from pointsman.app.memories import OneMemory
+    from pointsman.chat.memories import OneMemory
 
 T = TypeVar("T")
 P = ParamSpec("P")

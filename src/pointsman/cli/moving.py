@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from pointsman.app.moving import misfits_view
 from pointsman.cli.completion import complete_execution
 from pointsman.cli.opening import go, installation, known, named
 from pointsman.cli.options import json_option, store_option
 from pointsman.cli.printing import print_json, shown
+from pointsman.executions.migrating import misfits_view
 from pointsman.values import Json
 
 

@@ -34,8 +34,8 @@ def list_(*, as_json: bool, store: str | None) -> None:
 
 
 async def _letters(store: str | None) -> list[JsonObject]:
-    from pointsman.app.notifications.outbox import Outbox
-    from pointsman.app.notifications.views import letter_view
+    from pointsman.triggers.notifications.outbox import Outbox
+    from pointsman.triggers.notifications.views import letter_view
 
     async with installation(store) as app:
         return [letter_view(kept) for kept in await Outbox(app).list()]
@@ -55,8 +55,8 @@ def retry(notice: str, *, as_json: bool, store: str | None) -> None:
 
 
 async def _retry(store: str | None, notice: str) -> JsonObject:
-    from pointsman.app.notifications.outbox import Outbox
-    from pointsman.app.notifications.views import letter_view
+    from pointsman.triggers.notifications.outbox import Outbox
+    from pointsman.triggers.notifications.views import letter_view
 
     async with installation(store) as app:
         return letter_view(await Outbox(app).try_again(notice))

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.scripts import Script, parse_script, script_text
-from pointsman.app.sources import WorkflowInvalid
 from pointsman.cli.deeds import Prompted
 from pointsman.cli.guard import face
 from pointsman.definition.problems import did_you_mean
 from pointsman.errors import CallerError
 from pointsman.settings import Loaded, load_settings
 from pointsman.values import JsonObject
+from pointsman.workflows.scripts import Script, parse_script, script_text
+from pointsman.workflows.sources import WorkflowInvalid
 
 T = TypeVar("T")
 
@@ -87,7 +87,7 @@ def named(reference: str, *, dialect: str | None = None) -> Workflow | str:
 async def known(app: Pointsman, found: Workflow | str | None) -> Workflow | str:
     """The same, once it is sure that the store has it; for None the pipeline. Raises `NothingNamed`."""
     if found is None:
-        from pointsman.app.shelf.pipeline import pipeline_of  # Most runs name a workflow.
+        from pointsman.workflows.builtin.pipeline import pipeline_of  # Most runs name a workflow.
 
         found = await pipeline_of(app)
     if isinstance(found, str):

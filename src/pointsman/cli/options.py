@@ -10,11 +10,11 @@ from typing import Final, TypeAlias, TypeVar
 
 import click
 
-from pointsman.app.driving import Answer
 from pointsman.cli.guard import Face
 from pointsman.definition.documents import BYTES_MAX, read_document
 from pointsman.definition.problems import did_you_mean
 from pointsman.definition.quantities import read_duration
+from pointsman.executions.driving import Answer
 from pointsman.values import Json, JsonObject
 
 Decorated = TypeVar("Decorated", bound=Callable[..., object])

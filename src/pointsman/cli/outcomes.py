@@ -8,10 +8,10 @@ from typing import Final, cast
 
 import click
 
-from pointsman.app.places import Standing
-from pointsman.app.views import SCRIPTED, short_digest
 from pointsman.cli.guard import CANCELLED, FAILED, is_debugging
 from pointsman.cli.printing import harmless, print_json, say, shown
+from pointsman.executions.concurrency_limits import Standing
+from pointsman.executions.views import SCRIPTED, short_digest
 from pointsman.settings.showing import store_shown
 from pointsman.values import Json, JsonObject
 

@@ -20,8 +20,8 @@ from rich.table import Table
 from rich.text import Text
 
 from pointsman.app import Pointsman
-from pointsman.app.watching import watch_progress
 from pointsman.cli.printing import harmless, message_lines, say
+from pointsman.executions.watching import watch_progress
 from pointsman.values import JsonObject
 
 RUNNING_SHOWN_MAX: Final = 8

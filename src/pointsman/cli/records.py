@@ -6,7 +6,7 @@ from typing import cast
 
 import click
 
-from pointsman.app.records import SESSIONS, records_of
+from pointsman.chat.records import SESSIONS, records_of
 from pointsman.cli.opening import go, installation
 from pointsman.cli.options import json_option, store_option
 from pointsman.cli.printing import print_json, shown

@@ -7,11 +7,11 @@ from typing import cast
 
 import click
 
-from pointsman.app.replays import replay_view
 from pointsman.cli.completion import complete_execution
 from pointsman.cli.opening import go, installation, known, named
 from pointsman.cli.options import json_option, store_option
 from pointsman.cli.printing import print_json, shown
+from pointsman.executions.replays import replay_view
 from pointsman.values import Json, JsonObject
 
 

@@ -11,10 +11,6 @@ from typing import Final, TypeAlias, TypedDict, Unpack
 import click
 
 from pointsman.app import Execution, Pointsman, Workflow
-from pointsman.app.checking import called_again
-from pointsman.app.driving import Answer, drive, outermost
-from pointsman.app.executions import TakenOver
-from pointsman.app.isolation import acts_outside
 from pointsman.cli.completion import complete_execution, complete_file_or_workflow, complete_gate
 from pointsman.cli.guard import MISUSED, face, tell
 from pointsman.cli.opening import go, input_schema, installation, known, named, speaking_of
@@ -43,7 +39,11 @@ from pointsman.cli.progress import watched
 from pointsman.cli.stopping import stoppable
 from pointsman.cli.trying import Tried, trial_options
 from pointsman.errors import CallerError
+from pointsman.executions.driving import Answer, drive, outermost
+from pointsman.executions.execution import TakenOver
+from pointsman.executions.isolation import acts_outside
 from pointsman.values import Json
+from pointsman.workflows.checking import called_again
 
 DURABILITIES: Final = ("step", "async", "exit")
 ON_ITS_WAY: Final = ("pending", "running", "waiting")
@@ -174,13 +174,13 @@ def _worded(command: str, given: str | None) -> str:
     """The input that a command means, as JSON."""
     if given is not None:
         raise click.UsageError("--command is an input: leave out --input")
-    from pointsman.app.commands import parse_command  # Most inputs are data.
+    from pointsman.chat.commands import parse_command  # Most inputs are data.
 
     return json.dumps(parse_command(command).input)
 
 
 async def _session(app: Pointsman) -> str:
-    from pointsman.app.records import free_session  # As above.
+    from pointsman.chat.records import free_session  # As above.
 
     return await free_session(app)
 

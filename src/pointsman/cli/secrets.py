@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from pointsman.app.access.secret_access import SecretRule
+from pointsman.auth.secrets import SecretRule
 from pointsman.cli.looking import when
 from pointsman.cli.opening import go, installation, loaded
 from pointsman.cli.options import json_option, not_empty, os_user, store_option
 from pointsman.cli.printing import print_json, say, shown
 
 if TYPE_CHECKING:
-    from pointsman.app.access.vault import Vault
+    from pointsman.auth.vault import Vault
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ def secrets() -> None:
 @json_option
 def init(*, as_json: bool) -> None:
     """Make the key file, where there is none. Keep a copy of it elsewhere: without it the secrets are lost."""
-    from pointsman.app.access.vault_keys import VaultKeyInvalid, key_file_of, make_key, read_key_file
+    from pointsman.auth.vault_keys import VaultKeyInvalid, key_file_of, make_key, read_key_file
 
     settings = loaded().settings.vault
     path = key_file_of(settings)
@@ -115,7 +115,7 @@ def disallow(name: str, *, by: str, as_json: bool, store: str | None, **places: 
 @store_option
 def list_(*, as_json: bool, store: str | None) -> None:
     """Their names, who changed them when, and where documents may send them. Not their values."""
-    from pointsman.app.access.vault import secret_view
+    from pointsman.auth.vault import secret_view
 
     found = _with_vault(store, lambda vault: vault.all())
     if as_json:
@@ -148,7 +148,7 @@ def delete(name: str, *, as_json: bool, store: str | None) -> None:
 @store_option
 def rotate(*, new_key: bool, as_json: bool, store: str | None) -> None:
     """Seal all of them anew, with the newest key. Older keys may be taken away afterwards, if no backup needs them."""
-    from pointsman.app.access.vault_keys import make_key
+    from pointsman.auth.vault_keys import make_key
 
     if new_key:
         make_key(loaded().settings.vault)

@@ -8,8 +8,8 @@ from typing import Final
 
 import click
 
-from pointsman.app.access.callers import ROLES, Role
-from pointsman.app.access.keys import Keys, key_view
+from pointsman.auth.callers import ROLES, Role
+from pointsman.auth.keys import Keys, key_view
 from pointsman.cli.keeping import tried_again
 from pointsman.cli.looking import when
 from pointsman.cli.opening import go, installation
@@ -45,9 +45,9 @@ def serve(
 async def _serve(
     store: str | None, model: str | None, script: Path | None, host: str | None, port: int | None, *, standby: bool
 ) -> None:
-    from pointsman.app.observing.logs import logging_to  # As below.
-    from pointsman.app.observing.otel import telemetry_of
     from pointsman.cli.announcing import announce, warn_of_scripted
+    from pointsman.operations.logs import logging_to  # As below.
+    from pointsman.operations.otel import telemetry_of
     from pointsman.server.serving import Said  # Loads a web framework.
     from pointsman.server.serving import serve as serve_until_stopped
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pointsman.app.access.sharing import AUDIENCES, Audience, Sharing, share, sharing_of, sharing_view
+from pointsman.auth.sharing import AUDIENCES, Audience, Sharing, share, sharing_of, sharing_view
 from pointsman.cli.completion import complete_workflow
 from pointsman.cli.deeds import at_the_prompt
 from pointsman.cli.opening import go, installation

@@ -34,7 +34,7 @@ def list_(*, as_json: bool, store: str | None) -> None:
     """All schedules: when each is due next, and what became of it last."""
 
     async def work(app: Pointsman) -> list[JsonObject]:
-        from pointsman.app.triggers.views import schedule_view
+        from pointsman.triggers.views import schedule_view
 
         return [schedule_view(kept) for kept in await app.triggers.schedules.list()]
 
@@ -85,9 +85,9 @@ def add(
     given = input_of(input_, fields)
 
     async def work(app: Pointsman) -> JsonObject:
-        from pointsman.app.triggers.calendar import timing_in_words
-        from pointsman.app.triggers.schedules import usual_id
-        from pointsman.app.triggers.views import schedule_view
+        from pointsman.triggers.calendar import timing_in_words
+        from pointsman.triggers.schedules import usual_id
+        from pointsman.triggers.views import schedule_view
 
         timing = timing_in_words(cron=cron, every=every, at=at, timezone=timezone)
         kept = await app.triggers.schedules.add(
@@ -111,7 +111,7 @@ def pause(schedule: str, *, as_json: bool, store: str | None) -> None:
     """Let it rest. Nothing that is due meanwhile is made up for."""
 
     async def work(app: Pointsman) -> JsonObject:
-        from pointsman.app.triggers.views import schedule_view
+        from pointsman.triggers.views import schedule_view
 
         return schedule_view(await app.triggers.schedules.pause(schedule))
 
@@ -126,7 +126,7 @@ def resume(schedule: str, *, as_json: bool, store: str | None) -> None:
     """Go on, from now."""
 
     async def work(app: Pointsman) -> JsonObject:
-        from pointsman.app.triggers.views import schedule_view
+        from pointsman.triggers.views import schedule_view
 
         return schedule_view(await app.triggers.schedules.resume(schedule))
 
@@ -169,7 +169,7 @@ def run(schedule: str, *, as_json: bool, model: str | None, store: str | None) -
     """Start it now, whatever its times say, and go on until it ends or waits."""
 
     async def work(app: Pointsman) -> JsonObject:
-        from pointsman.app.triggers.views import fired_view
+        from pointsman.triggers.views import fired_view
 
         fired = await app.triggers.scheduler.run_now(schedule)
         if fired.execution:
@@ -199,7 +199,7 @@ def publish(name: str, json_: str, *, key: str, as_json: bool, model: str | None
     data = value_of(json_, what="the event's data")
 
     async def work(app: Pointsman) -> JsonObject:
-        from pointsman.app.triggers.views import published_view
+        from pointsman.triggers.views import published_view
 
         published = await app.publish(name, data, key=key)
         for execution in (*published.delivered, *published.started):

@@ -57,7 +57,7 @@ def trial_options(command: Callable[..., int]) -> Callable[..., int]:
 
 def _said(until: Sequence[str], pins: Sequence[tuple[str, str]], breaks: Sequence[str]) -> JsonObject:
     """What was asked for; empty: it is no trial."""
-    from pointsman.app.trials import trial_of  # Most runs are none.
+    from pointsman.executions.partial_runs import trial_of  # Most runs are none.
 
     pinned: dict[str, Json] = {node: value_of(text, what=f"what {node!r} brings") for node, text in pins}
     return trial_of(pinned=pinned, until=until, breakpoints=breaks) if pinned or until or breaks else {}
@@ -67,6 +67,6 @@ def _named(trial: JsonObject) -> Tried:
     """A trial has an id of its own kind; what is none gets one as any."""
     if not trial:
         return Tried(execution=None, trial=None)
-    from pointsman.app.trials import trial_id  # As above.
+    from pointsman.executions.partial_runs import trial_id  # As above.
 
     return Tried(execution=trial_id(), trial=trial)

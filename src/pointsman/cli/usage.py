@@ -6,15 +6,15 @@ from typing import Final, cast
 
 import click
 
-from pointsman.app.observing.budgets import budgets
-from pointsman.app.observing.history import DIMENSIONS, Dimension, History
-from pointsman.app.observing.looking import narrowed
-from pointsman.app.observing.tables import csv_of
-from pointsman.app.payers import payers
 from pointsman.cli.opening import go, installation
 from pointsman.cli.options import json_option, store_option
 from pointsman.cli.paying import paying_lines, written_amount
 from pointsman.cli.printing import print_json, shown
+from pointsman.executions.usage_rollup import DIMENSIONS, Dimension, History
+from pointsman.operations.budgets import budgets
+from pointsman.operations.csv_tables import csv_of
+from pointsman.operations.key_usage import payers
+from pointsman.operations.usage_rights import narrowed
 from pointsman.values import Json, JsonObject
 
 SHOWN: Final = ("steps", "retries", "failures", "seconds", "modelCalls", "toolCalls", "inputTokens", "outputTokens")

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 
 from mcp.server.context import ServerRequestContext
 
-from pointsman.app.access.audit import Audit
-from pointsman.app.access.audited import AuditedCall, audited, note_refused
-from pointsman.app.access.callers import Caller
+from pointsman.auth.audit import Audit
+from pointsman.auth.callers import Caller
+from pointsman.auth.tool_audit import AuditedCall, audited, note_refused
 from pointsman.values import JsonObject
 
 Context: TypeAlias = ServerRequestContext[Any, Any]

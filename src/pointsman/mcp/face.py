@@ -29,8 +29,7 @@ from mcp.types import (
 
 from mcp import MCPError
 from pointsman import Pointsman, __version__
-from pointsman.app.access.callers import Caller
-from pointsman.app.workflow_tools import WorkflowTools
+from pointsman.auth.callers import Caller
 from pointsman.authoring.tools import verbs
 from pointsman.authoring.workbench import Workbench
 from pointsman.mcp import prompts, resources
@@ -39,6 +38,7 @@ from pointsman.mcp.changes import Changes
 from pointsman.mcp.deeds import Context, Deeds
 from pointsman.mcp.tools import VerbTool, WorkflowTool, tool_named, verbs_of, workflows_of
 from pointsman.values import JsonObject
+from pointsman.workflows.workflow_tools import WorkflowTools
 
 Asks: TypeAlias = Callable[[Context], Caller]
 """Who asks."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcp.server.stdio import stdio_server
 
 from pointsman import Pointsman
-from pointsman.app.access.callers import LOCAL, Caller
+from pointsman.auth.callers import LOCAL, Caller
 from pointsman.mcp.deeds import Deeds
 from pointsman.mcp.face import Face
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from mcp.types import Tool, ToolAnnotations
 
-from pointsman.app.access.seeing import visible
-from pointsman.app.workflow_tools import PREFIX, WorkflowTools
+from pointsman.auth.policy import visible
 from pointsman.authoring.tools import Call, Effect, Verb, error_of, verbs
 from pointsman.authoring.workbench import Workbench
 from pointsman.errors import PointsmanError
 from pointsman.ports import ToolSpec
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.workflow_tools import PREFIX, WorkflowTools
 
 
 @dataclass(frozen=True, slots=True)

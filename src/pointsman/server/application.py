@@ -13,17 +13,17 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 from pointsman import Pointsman, PointsmanError, __version__
-from pointsman.app.access.keys import Keys
-from pointsman.app.access.logins import Logins
-from pointsman.app.access.pace import Pace, Seats
-from pointsman.app.access.people import Seen
-from pointsman.app.access.provider import provider_of
-from pointsman.app.access.strangers import Strangers
-from pointsman.app.access.tokens import tokens_of
-from pointsman.app.channels import Channels
-from pointsman.app.observing.measuring import Measuring
-from pointsman.app.observing.redacting import redactor_for
-from pointsman.app.readiness import Life
+from pointsman.auth.keys import Keys
+from pointsman.auth.login_throttle import Strangers
+from pointsman.auth.logins import Logins
+from pointsman.auth.oidc_login import provider_of
+from pointsman.auth.oidc_tokens import tokens_of
+from pointsman.auth.people import Seen
+from pointsman.auth.rate_limiter import Pace, Seats
+from pointsman.auth.redaction import redactor_for
+from pointsman.executions.broker import Channels
+from pointsman.operations.measuring import Measuring
+from pointsman.operations.readiness import Life
 from pointsman.server import pages, problems
 from pointsman.server.addresses import answered_by_address
 from pointsman.server.bodies import BODY_BYTES_MAX

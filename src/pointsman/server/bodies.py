@@ -20,8 +20,8 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope
 
-from pointsman.app.access.pace import TooManyRequests
-from pointsman.app.json_depth import LESS, JsonMeter
+from pointsman.auth.rate_limiter import TooManyRequests
+from pointsman.json_meter import LESS, JsonMeter
 from pointsman.server.gate import READING, Refused
 from pointsman.server.problems import is_json
 from pointsman.values import Json, JsonObject

@@ -29,7 +29,7 @@ from uvicorn._types import ASGI3Application, ASGIReceiveCallable, ASGISendCallab
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from pointsman.app.observing.logs import LogThrottle
+from pointsman.operations.logs import LogThrottle
 from pointsman.server.problems import problem
 
 DEAD_CLIENT_MS: Final = 30_000

@@ -15,21 +15,21 @@ from fastapi.security.http import HTTPAuthorizationCredentials
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pointsman.app import Pointsman
-from pointsman.app.access.audit import Audit
-from pointsman.app.access.callers import LOCAL, Caller, Role
-from pointsman.app.access.keys import Keys
-from pointsman.app.access.logins import Logins
-from pointsman.app.access.pace import Pace, Seats
-from pointsman.app.access.people import Seen
-from pointsman.app.access.presence import Presence, Seat
-from pointsman.app.access.provider import Provider
-from pointsman.app.access.strangers import Strangers
-from pointsman.app.access.tokens import Tokens, is_token
-from pointsman.app.channels import Channels
-from pointsman.app.observing.measuring import Measuring
-from pointsman.app.observing.redacting import Redactor
-from pointsman.app.readiness import Life
+from pointsman.auth.audit import Audit
+from pointsman.auth.callers import LOCAL, Caller, Role
+from pointsman.auth.keys import Keys
+from pointsman.auth.login_throttle import Strangers
+from pointsman.auth.logins import Logins
+from pointsman.auth.oidc_login import Provider
+from pointsman.auth.oidc_tokens import Tokens, is_token
+from pointsman.auth.people import Seen
+from pointsman.auth.presence import Presence, Seat
+from pointsman.auth.rate_limiter import Pace, Seats
+from pointsman.auth.redaction import Redactor
 from pointsman.errors import CallerError, OperatorError
+from pointsman.executions.broker import Channels
+from pointsman.operations.measuring import Measuring
+from pointsman.operations.readiness import Life
 from pointsman.server.behind import Behind
 from pointsman.server.bodies import STATE, RequestBody, Unchecked
 from pointsman.server.connections import ADMITTED

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final, TypeVar
 
-from pointsman.app.revisions import RevisionMoved
+from pointsman.workflows.revisions import RevisionMoved
 
 T = TypeVar("T")
 REVISION: Final = re.compile(r'\s*(?:W/)?"(\d{1,15})-')

@@ -13,7 +13,7 @@ from fastapi.security.utils import get_authorization_scheme_param
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from pointsman.app.access.callers import Caller
+from pointsman.auth.callers import Caller
 from pointsman.errors import PointsmanError
 from pointsman.server.bodies import body_of
 from pointsman.server.desk import BEARER, LOGIN, Desk, address_of, caller_of

@@ -10,10 +10,10 @@ import math
 from http import HTTPStatus
 from typing import Final, cast
 
-from pointsman.app.access.pace import TooManyRequests
-from pointsman.app.trials import TrialUnfit
+from pointsman.auth.rate_limiter import TooManyRequests
 from pointsman.definition.problems import Problem
 from pointsman.errors import AuthorError, CallerError, EngineBug, OperatorError, PointsmanError
+from pointsman.executions.partial_runs import TrialUnfit
 from pointsman.server.hints import over_http
 from pointsman.server.replies import JsonReply
 from pointsman.values import Json, JsonObject

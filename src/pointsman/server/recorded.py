@@ -7,9 +7,9 @@ from typing import cast
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from pointsman.app.access.audit import Audit
-from pointsman.app.access.callers import Caller
-from pointsman.app.access.outcome import fresh_in, named_in
+from pointsman.auth.audit import Audit
+from pointsman.auth.audit_outcomes import fresh_in, named_in
+from pointsman.auth.callers import Caller
 
 
 def note_answer(scope: Scope, value: object) -> None:

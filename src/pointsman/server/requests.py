@@ -17,8 +17,8 @@ from typing import Final, NamedTuple, TypeAlias
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pointsman.app.observing.logs import LogThrottle, say
-from pointsman.app.observing.measures import Measures
+from pointsman.operations.logs import LogThrottle, say
+from pointsman.operations.metrics import Measures
 from pointsman.values import JsonObject
 
 ID: Final = "x-request-id"

@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
-from pointsman.app.access.callers import ROLES, Role
+from pointsman.auth.callers import ROLES, Role
 from pointsman.server.desk import Must, caller_of
 
 ASK_THEMSELVES: Final[dict[str, Role]] = {"/metrics": "admin"}

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from pointsman.app.access.presence import Seat
-from pointsman.app.channels import HEARTBEAT_S
+from pointsman.auth.presence import Seat
 from pointsman.errors import PointsmanError
+from pointsman.executions.broker import HEARTBEAT_S
 from pointsman.server.problems import refusal
 from pointsman.server.sse import BEAT, EventStream, begun, server_sent
 from pointsman.values import JsonObject

@@ -23,10 +23,10 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from pointsman import Pointsman
-from pointsman.app.keeping import Tell, drain, first_of, keeping
-from pointsman.app.observing.logs import LogThrottle
-from pointsman.app.readiness import Life
 from pointsman.errors import OperatorError
+from pointsman.operations.logs import LogThrottle
+from pointsman.operations.readiness import Life
+from pointsman.operations.worker_role import Tell, drain, first_of, keeping
 from pointsman.server.application import make_application, make_desk
 from pointsman.server.connections import IDLE_S, Connection, ConnectionTable, bound, connections_for
 from pointsman.server.requests import logged

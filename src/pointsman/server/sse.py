@@ -16,8 +16,8 @@ import msgspec
 from fastapi import Response
 from starlette.types import Receive, Scope, Send
 
-from pointsman.app.access.presence import Seat
-from pointsman.app.channels import Wire
+from pointsman.auth.presence import Seat
+from pointsman.executions.broker import Wire
 from pointsman.values import JsonObject
 
 MEDIA_TYPE: Final = "text/event-stream"

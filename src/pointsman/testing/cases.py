@@ -13,11 +13,9 @@ import msgspec
 from pydantic import ValidationError
 
 from pointsman.app import Execution, Pointsman, Workflow
-from pointsman.app.driving import Answer, drive
-from pointsman.app.isolation import Isolation
-from pointsman.app.scripts import load_script, parse_script
-from pointsman.app.shelf.documents import shipped
 from pointsman.errors import PointsmanError
+from pointsman.executions.driving import Answer, drive
+from pointsman.executions.isolation import Isolation
 from pointsman.models.script import Script
 from pointsman.runtime.clock import SystemClock
 from pointsman.settings import Settings
@@ -25,6 +23,8 @@ from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.testing.files import Case, Expect, TestRefused, read_tests
 from pointsman.testing.matching import differences, fits, missing_in_order, same, shown
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.builtin.documents import shipped
+from pointsman.workflows.scripts import load_script, parse_script
 
 IN_MEMORY: Final = "memory:"
 

@@ -9,13 +9,13 @@ from typing import NoReturn
 import pytest
 
 from pointsman.app import Pointsman
-from pointsman.app.access.callers import Caller
-from pointsman.app.health import damage
-from pointsman.app.observing.accounts import day_of
-from pointsman.app.observing.budgets import budgets
-from pointsman.app.observing.looking import told_to
+from pointsman.auth.callers import Caller
 from pointsman.engine.wait_events import Warned
+from pointsman.executions.usage_accounts import day_of
 from pointsman.journal.memory import MemoryJournal
+from pointsman.operations.budgets import budgets
+from pointsman.operations.health import damage
+from pointsman.operations.usage_rights import told_to
 from pointsman.testing.clock import run_virtually
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.promises.staged import installation, written

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Pointsman
-from pointsman.app.driving import Answer, drive
-from pointsman.app.observing.history import DIMENSIONS, Dimension, History, PeriodInvalid
-from pointsman.app.observing.looking import UsageUnknown, narrowed
-from pointsman.app.observing.tables import csv_of
 from pointsman.engine.state import ExecutionState
+from pointsman.executions.driving import Answer, drive
+from pointsman.executions.usage_rollup import DIMENSIONS, Dimension, History, PeriodInvalid
 from pointsman.journal.records import Summary
 from pointsman.journal.usage import UsageQuery
+from pointsman.operations.csv_tables import csv_of
+from pointsman.operations.usage_rights import UsageUnknown, narrowed
 from pointsman.testing.clock import run_virtually
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.promises.staged import installation, written

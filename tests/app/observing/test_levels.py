@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.app.bulletins import live_told, observability_of
-from pointsman.app.driving import Answer, drive
-from pointsman.app.observing.redacting import MASK, Redactor, redactor_for
+from pointsman.auth.redaction import MASK, Redactor, redactor_for
+from pointsman.executions.driving import Answer, drive
+from pointsman.executions.public_events import live_told, observability_of
 from pointsman.settings import Settings
 from pointsman.settings.observing import LEVELS, Level
 from pointsman.testing.clock import run_virtually

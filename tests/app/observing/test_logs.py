@@ -8,8 +8,8 @@ import logging
 
 import pytest
 
-from pointsman.app.driving import Answer, drive
-from pointsman.app.observing.logs import EVENTS, logging_to, say
+from pointsman.executions.driving import Answer, drive
+from pointsman.operations.logs import EVENTS, logging_to, say
 from pointsman.settings.observing import LEVELS, LogSettings
 from pointsman.testing.clock import run_virtually
 from pointsman.values import JsonObject

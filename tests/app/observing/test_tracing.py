@@ -17,9 +17,9 @@ from opentelemetry.trace import StatusCode
 from pytest_httpserver import HTTPServer
 
 from pointsman.app import Pointsman
-from pointsman.app.driving import Answer, drive
-from pointsman.app.observing.otel import telemetry_of, telling
-from pointsman.app.observing.traces import origin_in, traceparent
+from pointsman.executions.driving import Answer, drive
+from pointsman.operations.otel import telemetry_of, telling
+from pointsman.operations.spans import origin_in, traceparent
 from pointsman.settings import Settings
 from pointsman.settings.observing import TelemetrySettings
 from pointsman.values import JsonObject

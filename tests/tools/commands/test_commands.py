@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from pointsman.app.tooling import registry_for
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
 from pointsman.settings import Settings
@@ -17,6 +16,7 @@ from pointsman.tools.commands.arguments import filled, standard_input
 from pointsman.tools.commands.described import CommandDescription
 from pointsman.tools.failures import ToolFailed
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.tooling import registry_for
 from tests.boxes import BOXES, BoxName, box_or_skip, needs_box, take_boxes_away
 
 SH = "/bin/sh"

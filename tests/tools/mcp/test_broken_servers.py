@@ -22,13 +22,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from pointsman import Pointsman, Workflow
-from pointsman.app.tooling import registry_for
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
 from pointsman.settings import Settings
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.registry import ToolRegistry
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.tooling import registry_for
 
 PEER: Final = str(Path(__file__).with_name("broken_peer.py"))
 AT_ONCE_S: Final = 10.0
@@ -94,7 +94,7 @@ async def test_short_timeout_does_not_hide_that_a_server_exited() -> None:
     """The SDK takes longer to import than this timeout; a fresh interpreter imports it in the first call."""
     script = f"""
 import asyncio, sys, threading
-from pointsman.app.tooling import registry_for
+from pointsman.workflows.tooling import registry_for
 from pointsman.engine.reports import ToolCall
 from pointsman.settings import Settings
 from pointsman.tools.failures import ToolFailed

@@ -7,10 +7,10 @@ import sys
 import pytest
 
 from pointsman import Pointsman, Workflow
-from pointsman.app.health import findings
-from pointsman.app.lists import list_tools, server_views
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
+from pointsman.executions.lists import list_tools, server_views
+from pointsman.operations.health import findings
 from pointsman.settings import Settings
 from pointsman.tools.failures import ToolFailed
 from pointsman.values import Json, JsonObject

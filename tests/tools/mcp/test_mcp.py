@@ -16,7 +16,6 @@ import pytest
 import uvicorn
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.tooling import registry_for
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
 from pointsman.ports import SecretRule
@@ -27,6 +26,7 @@ from pointsman.tools.mcp.server import McpServer
 from pointsman.tools.outgoing.secret_hosts import SecretRefused
 from pointsman.tools.registry import ToolRegistry
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.tooling import registry_for
 from tests.tools.mcp.peer import server as peer
 
 if TYPE_CHECKING:

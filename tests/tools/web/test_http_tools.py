@@ -11,7 +11,6 @@ import pytest
 from pydantic import ValidationError
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.app.web_tools import http_tools, import_openapi, tool_file
 from pointsman.engine.reports import ToolCall
 from pointsman.settings import Settings, SettingsInvalid
 from pointsman.settings.sections import HttpSettings
@@ -19,6 +18,7 @@ from pointsman.tools.failures import ToolFailed
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.web.openapi import OpenApiUnreadable
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.http_tools import http_tools, import_openapi, tool_file
 from tests.tools.outgoing.peer import Peer, answer, peering
 
 WEATHER: JsonObject = {

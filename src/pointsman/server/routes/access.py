@@ -7,9 +7,9 @@ from typing import Annotated, Final
 from fastapi import Depends, Path, Response
 from pydantic import Field
 
-from pointsman.app.access.callers import Caller, Role, caller_view
-from pointsman.app.access.keys import NAME_CHARS_MAX, key_view
-from pointsman.app.paging import page_by
+from pointsman.auth.callers import Caller, Role, caller_view
+from pointsman.auth.keys import NAME_CHARS_MAX, key_view
+from pointsman.paging import page_by
 from pointsman.server.desk import Asking, AtDesk, Must
 from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply

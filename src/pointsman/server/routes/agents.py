@@ -8,14 +8,10 @@ from typing import Annotated, Literal
 from fastapi import Path, Query, Response
 from pydantic import Field
 
-from pointsman.app.access.acting import agent_for, delete_agent_as, save_agent_as
-from pointsman.app.access.seeing import sees_agent, visible
-from pointsman.app.agent_uses import agent_uses
-from pointsman.app.agents import SavedAgent, agent_view
-from pointsman.app.paging import page_by, revision_place
-from pointsman.app.revisions import RevisionMoved
-from pointsman.app.views import scripted_warnings
+from pointsman.auth.policy import sees_agent, visible
 from pointsman.authoring.agent_trials import try_agent
+from pointsman.executions.views import scripted_warnings
+from pointsman.paging import page_by, revision_place
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.matching import etag_of, held
 from pointsman.server.operation import Operations
@@ -24,7 +20,11 @@ from pointsman.server.routes.answers import answers, refusals
 from pointsman.server.routes.parameters import NAMES_MAX, After, Editor, IfMatch, IfNew, Limit, Order, Words
 from pointsman.server.shapes import Answer, Body, JsonValue, sample
 from pointsman.server.shown import Started
+from pointsman.session import agent_for, delete_agent_as, save_agent_as
 from pointsman.values import JsonObject
+from pointsman.workflows.agent_uses import agent_uses
+from pointsman.workflows.agents import SavedAgent, agent_view
+from pointsman.workflows.revisions import RevisionMoved
 
 router = Operations(prefix="/api/agents", tags=["agents"])
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, Protocol, cast
 import msgspec
 from fastapi import Depends, Header, Request, Response
 
-from pointsman.app.access.callers import Caller
+from pointsman.auth.callers import Caller
 from pointsman.server.desk import AtDesk, Desk
 from pointsman.server.replies import JsonReply
 from pointsman.server.rounds import streamed

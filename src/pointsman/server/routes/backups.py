@@ -11,7 +11,7 @@ from fastapi import Depends, Response
 from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
 
-from pointsman.app.access.callers import Caller
+from pointsman.auth.callers import Caller
 from pointsman.server.desk import AtDesk, Must
 from pointsman.server.operation import Operations
 from pointsman.server.routes.answers import bytes_answer, refusals

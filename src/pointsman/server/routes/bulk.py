@@ -9,9 +9,9 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import Request, Response
 from pydantic import Field, model_validator
 
-from pointsman.app.access.callers import Caller
-from pointsman.app.access.seeing import sees
-from pointsman.app.bulk import Told, Which, each, fitting, named, runnable, told_view
+from pointsman.auth.callers import Caller
+from pointsman.auth.policy import sees
+from pointsman.executions.bulk import Told, Which, each, fitting, named, runnable, told_view
 from pointsman.server.desk import AtDesk, Desk
 from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply

@@ -7,14 +7,13 @@ from typing import Annotated, ClassVar
 from fastapi import Query, Request, Response
 
 from pointsman.app import Execution
-from pointsman.app.access.acting import start_as
-from pointsman.app.access.authority import join
-from pointsman.app.access.callers import Caller
-from pointsman.app.access.seeing import must_control, must_run, must_see, sees_gate
-from pointsman.app.inbox import inbox
-from pointsman.app.lives import ForkOptions
-from pointsman.app.looking import conversation_of
+from pointsman.auth.authority import join
+from pointsman.auth.callers import Caller
+from pointsman.auth.policy import must_control, must_run, must_see, sees_gate
 from pointsman.errors import CallerError
+from pointsman.executions.fork_migrate_replay import ForkOptions
+from pointsman.executions.inbox import inbox
+from pointsman.executions.pages import conversation_of
 from pointsman.server.desk import Asking, AtDesk, Desk
 from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
@@ -35,6 +34,7 @@ from pointsman.server.shapes import (
     SteerBody,
 )
 from pointsman.server.shown import ExecutionAnswer, InboxPage, SignalledAnswer, Started
+from pointsman.session import start_as
 
 router = Operations(prefix="/api/workflows/executions/{eid}", tags=["executions"])
 people = Operations(tags=["people"])

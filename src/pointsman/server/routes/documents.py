@@ -6,10 +6,9 @@ import msgspec
 from fastapi import Response
 
 from pointsman.app import Workflow
-from pointsman.app.access.seeing import must_see_workflow
-from pointsman.app.conversion import PICTURES, converted_for
-from pointsman.app.driving import Answer
-from pointsman.app.dry import dry_view
+from pointsman.auth.policy import must_see_workflow
+from pointsman.executions.driving import Answer
+from pointsman.executions.dry_run import dry_view
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
@@ -17,6 +16,7 @@ from pointsman.server.routes.answers import answers
 from pointsman.server.routes.parameters import Id, Operator
 from pointsman.server.shapes import ConvertBody, DryRunBody
 from pointsman.server.shown import ConvertedAnswer, DryRunAnswer
+from pointsman.workflows.conversion import PICTURES, converted_for
 
 router = Operations(prefix="/api/workflows", tags=["workflows"])
 

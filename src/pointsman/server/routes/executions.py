@@ -7,14 +7,13 @@ from typing import Annotated, Final, Literal
 from fastapi import Header, Query, Response
 
 from pointsman.app import Execution
-from pointsman.app.access.acting import start_as
-from pointsman.app.access.callers import Caller
-from pointsman.app.access.seeing import must_see, sees
-from pointsman.app.lists import found_executions
-from pointsman.app.looking import definition_of, events_page, executions_page, state_at
-from pointsman.app.observing.bounds import view_told
-from pointsman.app.observing.traces import origin_in
-from pointsman.app.views import scripted_warnings
+from pointsman.auth.callers import Caller
+from pointsman.auth.policy import must_see, sees
+from pointsman.executions.lists import found_executions
+from pointsman.executions.pages import definition_of, events_page, executions_page, state_at
+from pointsman.executions.redaction_levels import view_told
+from pointsman.executions.views import scripted_warnings
+from pointsman.operations.spans import origin_in
 from pointsman.server.desk import Asking, AtDesk, Desk
 from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
@@ -22,6 +21,7 @@ from pointsman.server.routes.answers import answers, refusals
 from pointsman.server.routes.parameters import Admin, Eid, Id, Key, Limit, Of, Operator
 from pointsman.server.shapes import Answer, ExecuteBody, JsonValue, sample
 from pointsman.server.shown import EventPage, ExecutionAnswer, ExecutionPage, Started, Status
+from pointsman.session import start_as
 from pointsman.values import Json, JsonObject
 
 router = Operations(prefix="/api/workflows", tags=["executions"])

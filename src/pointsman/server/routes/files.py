@@ -14,14 +14,13 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 from starlette.datastructures import UploadFile
 
-from pointsman.app.access.acting import start_as
-from pointsman.app.access.authority import own_fork
-from pointsman.app.access.seeing import must_see, must_see_family, with_children
-from pointsman.app.artifacts import artifacts_of
-from pointsman.app.files import Given, artifact, input_with_files, media_type_of
-from pointsman.app.inputs import SESSION_NAME_MAX, InputInvalid
-from pointsman.app.json_depth import LESS, excess_of
-from pointsman.app.observing.bounds import must_be_told
+from pointsman.auth.authority import own_fork
+from pointsman.auth.policy import must_see, must_see_family, with_children
+from pointsman.executions.artifacts import artifacts_of
+from pointsman.executions.files import Given, artifact, input_with_files, media_type_of
+from pointsman.executions.inputs import SESSION_NAME_MAX, InputInvalid
+from pointsman.executions.redaction_levels import must_be_told
+from pointsman.json_meter import LESS, excess_of
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
@@ -30,6 +29,7 @@ from pointsman.server.routes.executions import STARTED, started
 from pointsman.server.routes.parameters import Admin, Eid, Id, Key, Operator
 from pointsman.server.shapes import Answer, sample
 from pointsman.server.shown import Artifact, Started
+from pointsman.session import start_as
 from pointsman.values import Json
 
 router = Operations(prefix="/api/workflows", tags=["files"])

@@ -8,7 +8,6 @@ import msgspec
 from fastapi import Response
 from pydantic import Field
 
-from pointsman.app.formulas import Formula, check_formula, evaluate_formula, functions_of_language
 from pointsman.expressions.bounds import TEMPLATE_CHARS_MAX
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.operation import Operations
@@ -16,6 +15,7 @@ from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers
 from pointsman.server.shapes import Answer, Body, JsonValue, sample
 from pointsman.values import JsonObject
+from pointsman.workflows.formulas import Formula, check_formula, evaluate_formula, functions_of_language
 
 router = Operations(prefix="/api/expressions", tags=["workflows"])
 

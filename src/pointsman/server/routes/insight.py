@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 from fastapi import Query, Response
 from pydantic import Field
 
-from pointsman.app.access.seeing import must_see, sees
-from pointsman.app.calls import calls_of
-from pointsman.app.kin import kin_of, kin_view
+from pointsman.auth.policy import must_see, sees
+from pointsman.executions.calls import calls_of
+from pointsman.executions.relations import kin_of, kin_view
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply

@@ -8,7 +8,7 @@ from fastapi import Depends, Response
 from pydantic import Field
 
 from pointsman import __version__
-from pointsman.app.access.callers import Caller
+from pointsman.auth.callers import Caller
 from pointsman.server.desk import AtDesk, Must
 from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pointsman.app.phrasing import MessagesInvalid
+from pointsman.chat.formatting import MessagesInvalid
 from pointsman.values import Json, JsonObject
 
 TEXTS: Final = frozenset({"input_text", "output_text", "text"})

@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 from fastapi import Response
 from pydantic import Field
 
-from pointsman.app.access.authority import join
-from pointsman.app.access.seeing import must_run, must_see, must_see_workflow
-from pointsman.app.moving import misfits_view
-from pointsman.app.replays import replay_view
-from pointsman.app.timeline import timeline as timeline_of
+from pointsman.auth.authority import join
+from pointsman.auth.policy import must_run, must_see, must_see_workflow
+from pointsman.executions.migrating import misfits_view
+from pointsman.executions.replays import replay_view
+from pointsman.executions.timeline import timeline as timeline_of
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply

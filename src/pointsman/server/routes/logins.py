@@ -7,10 +7,10 @@ from typing import Annotated, Final
 from fastapi import Header, Path, Query, Request, Response
 from pydantic import Field
 
-from pointsman.app.access.callers import caller_view
-from pointsman.app.access.tokens import TOKEN_CHARS_MAX
-from pointsman.app.paging import page_by
-from pointsman.app.searching import says
+from pointsman.auth.callers import caller_view
+from pointsman.auth.oidc_tokens import TOKEN_CHARS_MAX
+from pointsman.paging import page_by
+from pointsman.searching import says
 from pointsman.server.desk import COOKIE, Asking, AtDesk, Desk, address_of
 from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply

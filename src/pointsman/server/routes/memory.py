@@ -7,11 +7,11 @@ from typing import Annotated
 from fastapi import Query, Response
 from pydantic import Field
 
-from pointsman.app.access.callers import Caller
-from pointsman.app.access.seeing import must_see_memory, sees_execution, sees_memory
-from pointsman.app.memories import OneMemory, memory_page, nothing_remembered, owner_view
-from pointsman.app.paging import page_by
-from pointsman.app.recalling import history_page, writer_for
+from pointsman.auth.callers import Caller
+from pointsman.auth.policy import must_see_memory, sees_execution, sees_memory
+from pointsman.chat.memories import OneMemory, memory_page, nothing_remembered, owner_view
+from pointsman.chat.memory_history import history_page, writer_for
+from pointsman.paging import page_by
 from pointsman.server.desk import Asking, AtDesk, Desk
 from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply

@@ -7,10 +7,7 @@ from typing import Annotated, Literal
 from fastapi import Path, Query, Response
 from pydantic import Field
 
-from pointsman.app.notifications.board import addresses_view, letters_view
-from pointsman.app.notifications.outbox import Outbox
-from pointsman.app.notifications.views import letter_view
-from pointsman.app.paging import page_by
+from pointsman.paging import page_by
 from pointsman.server.desk import AtDesk
 from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
@@ -18,6 +15,9 @@ from pointsman.server.routes.answers import answers
 from pointsman.server.routes.parameters import Admin, After, Limit
 from pointsman.server.samples import EXECUTION_ID
 from pointsman.server.shapes import Answer, sample
+from pointsman.triggers.notifications.board import addresses_view, letters_view
+from pointsman.triggers.notifications.outbox import Outbox
+from pointsman.triggers.notifications.views import letter_view
 from pointsman.values import JsonObject
 
 router = Operations(prefix="/api/notifications", tags=["notifications"])

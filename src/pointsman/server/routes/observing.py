@@ -9,11 +9,11 @@ from fastapi import Header, Query, Request, Response, Security
 from fastapi.security.http import HTTPAuthorizationCredentials
 from pydantic import Field
 
-from pointsman.app.observing.budgets import budgets
-from pointsman.app.observing.history import Dimension, History
-from pointsman.app.observing.looking import narrowed, told_to
-from pointsman.app.observing.measures import OPEN, TEXT
-from pointsman.app.observing.tables import csv_of
+from pointsman.executions.usage_rollup import Dimension, History
+from pointsman.operations.budgets import budgets
+from pointsman.operations.csv_tables import csv_of
+from pointsman.operations.metrics import OPEN, TEXT
+from pointsman.operations.usage_rights import narrowed, told_to
 from pointsman.server.desk import BEARER, COOKIE, Asking, AtDesk, Desk, caller_of
 from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply

@@ -8,9 +8,9 @@ from typing import Final
 
 from fastapi import Request, Response
 
-from pointsman.app.access.callers import Caller
-from pointsman.app.once import Once, name_of
+from pointsman.auth.callers import Caller
 from pointsman.errors import OperatorError, PointsmanError
+from pointsman.executions.idempotency import Once, name_of
 from pointsman.server.desk import Desk
 from pointsman.server.replies import JsonReply
 

@@ -10,10 +10,9 @@ import msgspec
 from fastapi import Header, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from pointsman.app.dialogue import Asked, Dialogue, begin
-from pointsman.app.library import UnknownWorkflow
-from pointsman.app.phrasing import Calls
-from pointsman.app.speakers import speakers, speakers_page
+from pointsman.chat.adapter import Asked, Dialogue, begin
+from pointsman.chat.formatting import Calls
+from pointsman.chat.workflows import speakers, speakers_page
 from pointsman.errors import PointsmanError
 from pointsman.server import problems
 from pointsman.server.desk import Asking, AtDesk
@@ -26,6 +25,7 @@ from pointsman.server.samples import EXECUTION_ID
 from pointsman.server.shapes import JsonValue
 from pointsman.server.sse import BEAT, EventStream
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.library import UnknownWorkflow
 
 SCRIPTED_MARK: Final[JsonObject] = {"system_fingerprint": "scripted", "scripted": True}
 """In every answer, and every chunk of one, whose words are made up. The first member is part of the protocol."""

@@ -7,7 +7,7 @@ from typing import Literal
 from fastapi import Response
 
 from pointsman import __version__
-from pointsman.app.readiness import readiness
+from pointsman.operations.readiness import readiness
 from pointsman.server.desk import AtDesk
 from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply

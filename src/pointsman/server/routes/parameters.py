@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 
 from fastapi import Depends, Header, Path, Query
 
-from pointsman.app.access.callers import Caller, Role
+from pointsman.auth.callers import Caller, Role
 from pointsman.server.desk import Must
 
 Operator = Annotated[Caller, Depends(Must("operator", "run workflows"))]

@@ -7,10 +7,10 @@ from typing import Annotated, Final, Literal, cast
 from fastapi import Depends, Request, Response
 from pydantic import Field
 
-from pointsman.app.access.callers import Caller, Role
-from pointsman.app.access.people import people
-from pointsman.app.paging import page_by
-from pointsman.app.searching import says
+from pointsman.auth.callers import Caller, Role
+from pointsman.auth.people import people
+from pointsman.paging import page_by
+from pointsman.searching import says
 from pointsman.server.desk import Asking, AtDesk, Must
 from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply

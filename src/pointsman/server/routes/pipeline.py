@@ -7,13 +7,11 @@ from typing import Annotated, Final
 from fastapi import Path, Response
 from pydantic import Field, model_validator
 
-from pointsman.app.access.acting import start_as
-from pointsman.app.access.callers import Caller
-from pointsman.app.access.seeing import sees, sees_session
-from pointsman.app.commands import CHARS_MAX, Command, command_of, parse_command
-from pointsman.app.records import free_session, records_of
-from pointsman.app.shelf.pipeline import pipeline_of
-from pointsman.app.storage.deletion import unknown_session
+from pointsman.auth.callers import Caller
+from pointsman.auth.policy import sees, sees_session
+from pointsman.chat.commands import CHARS_MAX, Command, command_of, parse_command
+from pointsman.chat.records import free_session, records_of
+from pointsman.operations.deletion import unknown_session
 from pointsman.server.desk import Asking, AtDesk, Desk
 from pointsman.server.operation import Operations
 from pointsman.server.problems import run_reply
@@ -21,6 +19,8 @@ from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers
 from pointsman.server.routes.parameters import Operator
 from pointsman.server.shapes import Answer, Body, given, ruled, sample
+from pointsman.session import start_as
+from pointsman.workflows.builtin.pipeline import pipeline_of
 
 router = Operations(tags=["pipeline"])
 

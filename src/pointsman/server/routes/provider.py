@@ -8,8 +8,8 @@ from urllib.parse import quote, unquote, urlencode
 
 from fastapi import Header, Query, Request, Response
 
-from pointsman.app.access.callers import Caller
-from pointsman.app.access.provider import (
+from pointsman.auth.callers import Caller
+from pointsman.auth.oidc_login import (
     CODE_CHARS_MAX,
     VISIT_S,
     LoginDenied,
@@ -19,8 +19,8 @@ from pointsman.app.access.provider import (
     begin_visit,
     visit_of,
 )
-from pointsman.app.observing.logs import say
 from pointsman.errors import PointsmanError
+from pointsman.operations.logs import say
 from pointsman.server.desk import AtDesk, Desk, address_of
 from pointsman.server.operation import Operations
 from pointsman.server.pages import is_page

@@ -14,8 +14,8 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from pointsman.app.dialogue import Dialogue
-from pointsman.app.phrasing import HandedOut
+from pointsman.chat.adapter import Dialogue
+from pointsman.chat.formatting import HandedOut
 from pointsman.errors import PointsmanError
 from pointsman.server.sse import BEAT, server_sent
 from pointsman.values import Json, JsonObject

@@ -8,8 +8,8 @@ from typing import Annotated, Final, cast
 from fastapi import Header, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from pointsman.app.dialogue import Asked, Dialogue, begin
-from pointsman.app.phrasing import EXECUTION, MessagesInvalid
+from pointsman.chat.adapter import Asked, Dialogue, begin
+from pointsman.chat.formatting import EXECUTION, MessagesInvalid
 from pointsman.server.desk import AtDesk, Desk
 from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply

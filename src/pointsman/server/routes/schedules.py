@@ -7,15 +7,12 @@ from typing import Annotated, Any, Final, Literal, Self
 from fastapi import Path, Query, Response
 from pydantic import Field, model_validator
 
-from pointsman.app.access.callers import Caller
-from pointsman.app.access.seeing import must_see_workflow, sees_workflow
-from pointsman.app.lists import names_of_workflows
-from pointsman.app.marks import moved
-from pointsman.app.paging import page_by
-from pointsman.app.searching import says
-from pointsman.app.triggers.calendar import EVERY_S_MIN, timing_of
-from pointsman.app.triggers.schedules import Kept, must_own, no_such_schedule
-from pointsman.app.triggers.views import fired_view, schedule_view
+from pointsman.auth.callers import Caller
+from pointsman.auth.policy import must_see_workflow, sees_workflow
+from pointsman.etags import moved
+from pointsman.executions.lists import names_of_workflows
+from pointsman.paging import page_by
+from pointsman.searching import says
 from pointsman.server.desk import Asking, AtDesk, Desk
 from pointsman.server.matching import etag_of, held
 from pointsman.server.operation import Operations
@@ -24,6 +21,9 @@ from pointsman.server.routes.answers import answers, refusals
 from pointsman.server.routes.parameters import After, Editor, IfMatch, Limit, Of, Operator, Words
 from pointsman.server.samples import EXECUTION_ID
 from pointsman.server.shapes import Answer, Body, JsonValue, given, ruled, sample
+from pointsman.triggers.calendar import EVERY_S_MIN, timing_of
+from pointsman.triggers.schedules import Kept, must_own, no_such_schedule
+from pointsman.triggers.views import fired_view, schedule_view
 from pointsman.values import JsonObject
 
 router = Operations(tags=["triggers"])

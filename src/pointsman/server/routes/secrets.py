@@ -8,14 +8,14 @@ from fastapi import Depends, Path, Response
 from msgspec.structs import replace
 from pydantic import Field
 
-from pointsman.app.access.callers import Caller
-from pointsman.app.access.secret_access import SecretRule
-from pointsman.app.access.uses import secrets_elsewhere, uses_of
-from pointsman.app.access.vault import VALUE_CHARS_MAX, rule_view, secret_view
-from pointsman.app.marks import NOTHING, moved
-from pointsman.app.paging import page_by
-from pointsman.app.searching import says
+from pointsman.auth.callers import Caller
+from pointsman.auth.secret_uses import secrets_elsewhere, uses_of
+from pointsman.auth.secrets import SecretRule
+from pointsman.auth.vault import VALUE_CHARS_MAX, rule_view, secret_view
+from pointsman.etags import NOTHING, moved
+from pointsman.paging import page_by
 from pointsman.redaction import ANYWHERE_CHARS_MIN as CHARS_MIN
+from pointsman.searching import says
 from pointsman.server.desk import AtDesk, Must
 from pointsman.server.matching import etag_of, held
 from pointsman.server.operation import Operations

@@ -7,17 +7,17 @@ from typing import Annotated, Final
 from fastapi import Path, Query, Response
 from pydantic import Field
 
-from pointsman.app.access.seeing import must_see_session
-from pointsman.app.conversations import (
+from pointsman.auth.policy import must_see_session
+from pointsman.chat.conversation_views import conversation_view
+from pointsman.chat.conversations import (
     TITLE_CHARS_MAX,
     conversations_page,
     entitle,
     found_conversations,
     title_mark,
 )
-from pointsman.app.conversing import conversation_view
-from pointsman.app.marks import moved
-from pointsman.app.speakers import speakers_page
+from pointsman.chat.workflows import speakers_page
+from pointsman.etags import moved
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.matching import etag_of, held
 from pointsman.server.operation import Operations

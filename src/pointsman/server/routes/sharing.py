@@ -7,10 +7,9 @@ from typing import Annotated
 from fastapi import Path, Response
 from pydantic import Field
 
-from pointsman.app.access.acting import agent_for
-from pointsman.app.access.seeing import must_see_workflow
-from pointsman.app.access.sharing import Audience, Sharing, share, sharing_mark, sharing_of, sharing_view
-from pointsman.app.marks import moved
+from pointsman.auth.policy import must_see_workflow
+from pointsman.auth.sharing import Audience, Sharing, share, sharing_mark, sharing_of, sharing_view
+from pointsman.etags import moved
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.matching import etag_of, held
 from pointsman.server.operation import Operations
@@ -18,6 +17,7 @@ from pointsman.server.replies import JsonReply
 from pointsman.server.routes.answers import answers
 from pointsman.server.routes.parameters import Editor, Id, IfMatch
 from pointsman.server.shapes import Answer, Body, ruled, sample
+from pointsman.session import agent_for
 
 router = Operations(tags=["access"])
 

@@ -10,11 +10,11 @@ from typing import Annotated, Final
 from fastapi import Header, Query, Response
 
 from pointsman.app import Pointsman
-from pointsman.app.access.callers import Caller
-from pointsman.app.access.seeing import must_see
-from pointsman.app.board import moment_of, wanted
-from pointsman.app.joining import Beginning, Joined, join
+from pointsman.auth.callers import Caller
+from pointsman.auth.policy import must_see
 from pointsman.errors import CallerError
+from pointsman.executions.live_feed import moment_of, wanted
+from pointsman.executions.subscriptions import Beginning, Joined, join
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.operation import Operations
 from pointsman.server.routes.answers import Described, refusals

@@ -8,12 +8,11 @@ from typing import Annotated, Literal
 from fastapi import Path, Query, Response
 from pydantic import Field
 
-from pointsman.app.access.seeing import sees_tool
-from pointsman.app.lists import found_tools, place_by_origin, server_views, tool_view
-from pointsman.app.paging import page_by
-from pointsman.app.payers import payers
-from pointsman.app.trying import try_tool, unknown_tool
-from pointsman.app.voices import list_models, ping_models
+from pointsman.auth.policy import sees_tool
+from pointsman.executions.lists import found_tools, place_by_origin, server_views, tool_view
+from pointsman.operations.key_usage import payers
+from pointsman.operations.model_catalogue import list_models, ping_models
+from pointsman.paging import page_by
 from pointsman.server.desk import Asking, AtDesk
 from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply
@@ -22,6 +21,7 @@ from pointsman.server.routes.parameters import NAMES_MAX, Admin, After, Editor, 
 from pointsman.server.shapes import Answer, Body, JsonValue, sample
 from pointsman.server.stopped import Trouble
 from pointsman.values import JsonObject
+from pointsman.workflows.tool_trials import try_tool, unknown_tool
 
 router = Operations(tags=["tools"])
 

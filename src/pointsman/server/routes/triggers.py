@@ -7,12 +7,10 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import Path, Request, Response
 from pydantic import Field
 
-from pointsman.app.access.seeing import must_see_workflow, visible
-from pointsman.app.lists import names_of_workflows
-from pointsman.app.paging import page_by
-from pointsman.app.searching import says
-from pointsman.app.triggers.calling import called, deliveries_for, published_for, webhooks_view
-from pointsman.app.triggers.trial import try_webhook
+from pointsman.auth.policy import must_see_workflow, visible
+from pointsman.executions.lists import names_of_workflows
+from pointsman.paging import page_by
+from pointsman.searching import says
 from pointsman.server.bodies import body_of
 from pointsman.server.desk import AtDesk, address_of
 from pointsman.server.operation import Operations
@@ -21,6 +19,8 @@ from pointsman.server.routes.answers import answers, bytes_body
 from pointsman.server.routes.parameters import After, Editor, Id, Key, Limit, Operator, Words
 from pointsman.server.samples import EXECUTION_ID
 from pointsman.server.shapes import Answer, Body, JsonValue, SignalBody, sample
+from pointsman.triggers.call_views import called, deliveries_for, published_for, webhooks_view
+from pointsman.triggers.trial import try_webhook
 from pointsman.values import JsonObject
 
 router = Operations(tags=["triggers"])

@@ -7,10 +7,10 @@ from typing import Final
 from fastapi import Response
 from pydantic import Field
 
-from pointsman.app.dry import dry_view
-from pointsman.app.trials import trial_of
 from pointsman.authoring.operations import read_operations
 from pointsman.authoring.trying import drafted, play_draft, try_draft
+from pointsman.executions.dry_run import dry_view
+from pointsman.executions.partial_runs import trial_of
 from pointsman.server.desk import AtDesk
 from pointsman.server.operation import Operations
 from pointsman.server.replies import JsonReply

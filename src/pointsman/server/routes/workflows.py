@@ -8,16 +8,11 @@ import msgspec
 from fastapi import Query, Request, Response
 
 from pointsman.app import Workflow
-from pointsman.app.access.acting import clone_as, delete_as, save_as
-from pointsman.app.access.callers import Caller
-from pointsman.app.access.seeing import must_see_workflow, sees_entry, visible
-from pointsman.app.catalogue import PLACES, Sort, fitting, with_last
-from pointsman.app.conversion import converted_for
-from pointsman.app.paging import page_by, revision_place
-from pointsman.app.patching import patched
-from pointsman.app.revisions import RevisionMoved, diff_revisions, list_workflows, saved_view
+from pointsman.auth.callers import Caller
+from pointsman.auth.policy import must_see_workflow, sees_entry, visible
 from pointsman.definition.problems import problems_to_json
 from pointsman.errors import AuthorError
+from pointsman.paging import page_by, revision_place
 from pointsman.server.catalogued import CataloguePage
 from pointsman.server.desk import Asking, AtDesk, Desk
 from pointsman.server.matching import etag_of, held
@@ -27,7 +22,12 @@ from pointsman.server.routes.answers import Described, answers, bytes_body, refu
 from pointsman.server.routes.parameters import After, Dialect, Draft, Editor, Id, IfMatch, IfNew, Limit, Order
 from pointsman.server.shapes import CheckBody, CloneBody, PatchBody
 from pointsman.server.shown import CheckAnswer, PatchedAnswer, SavedAnswer, WorkflowAnswer, WorkflowPage, WrittenAnswer
+from pointsman.session import clone_as, delete_as, save_as
 from pointsman.values import JsonObject
+from pointsman.workflows.catalogue import PLACES, Sort, fitting, with_last
+from pointsman.workflows.conversion import converted_for
+from pointsman.workflows.metadata import patched
+from pointsman.workflows.revisions import RevisionMoved, diff_revisions, list_workflows, saved_view
 
 router = Operations(prefix="/api/workflows", tags=["workflows"])
 

@@ -1,1 +1,0 @@
-"""Who may do what: callers, the keys they show, and the one place that decides."""

@@ -1,0 +1,335 @@
+"""The audit log: who asked for which change, when, from where; in a chain that shows what was taken out or changed.
+
+    asked ─▶ a row in the store, durable ─▶ the change ─▶ refused? another row that says so
+
+A row stands before what it tells of, so nothing is changed that is not told; what was then refused, or cut off by a
+crash, is told all the same. Rows are entries of the store, numbered without gaps, each with the hash of the one
+before: two processes that write at once take turns. What comes in while a row is written makes the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+import msgspec
+
+from pointsman.auth.callers import Caller
+from pointsman.errors import OperatorError
+from pointsman.journal.faults import EntryMoved
+from pointsman.journal.store import Entries
+from pointsman.ports import Clock
+from pointsman.values import Instant, Json, JsonObject
+
+KIND: Final = "audit"
+ROWS_OF_KIND: Final = 500
+"""So many rows are entries of one kind: a kind is read as a whole."""
+DEEDS_OF_ROW_MAX: Final = 100
+TARGET_CHARS_MAX: Final = 300
+FIRST: Final = sha256(b"audit").hexdigest()
+GATHERED_S: Final = 0.5
+"""What came of deeds is gathered for so long: it need not be durable before anybody is answered."""
+FAILED_LOGIN: Final = "failed login"
+FAILED_EVERY_S: Final = 60.0
+"""Failed logins are gathered for so long: strangers must not be able to flood the log."""
+ADDRESSES_MAX: Final = 20
+ELSEWHERE: Final = "other addresses"
+KINDS_READ_MAX: Final = 20
+"""How far back one question looks; the answer says where to go on."""
+
+
+class Deed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One change that was asked for, or the refusal of one."""
+
+    at: Instant
+    who: str
+    entrance: str
+    what: str
+    """The operation: `PUT /api/workflows/{id}`, `pointsman keys add`."""
+    target: str = ""
+    origin: str = ""
+    """The address it came from."""
+    of: str = ""
+    """The deed that was refused, or that made something."""
+    refused: str = ""
+    """With which code."""
+    made: str = ""
+    """What came of the deed `of`: the ids of what is new."""
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """What was asked while the row before was written."""
+
+    deeds: tuple[Deed, ...]
+    hash: str
+
+
+class Audit:
+    """The audit log of one store."""
+
+    def __init__(self, entries: Entries, clock: Clock) -> None:
+        self._entries = entries
+        self._clock = clock
+        self._writing = asyncio.Lock()
+        self._waiting: deque[tuple[Deed, asyncio.Future[str]]] = deque()
+        self._head: tuple[int, str] | None = None
+        self._later: asyncio.Task[None] | None = None
+        self._failed: Counter[str] = Counter()
+        """Failed logins that are not in the log yet, by address."""
+        self._failed_later: asyncio.Task[None] | None = None
+
+    async def asked(self, caller: Caller, what: str, *, target: str = "", origin: str = "") -> str:
+        """Before it is done: durable when this returns. What to name it by when it is refused."""
+        deed = Deed(
+            at=Instant(self._clock.now()),
+            who=caller.name,
+            entrance=caller.entrance,
+            what=what,
+            target=target[:TARGET_CHARS_MAX],
+            origin=origin,
+        )
+        return await self._add(deed)
+
+    async def refused(self, caller: Caller, what: str, of: str, code: str) -> None:
+        """It was not done."""
+        at = Instant(self._clock.now())
+        await self._add(Deed(at=at, who=caller.name, entrance=caller.entrance, what=what, of=of, refused=code))
+
+    def made(self, caller: Caller, what: str, of: str, target: str) -> None:
+        """It was done, and this is new. Written soon, with others; a crash before that loses no more than this."""
+        at, made = Instant(self._clock.now()), target[:TARGET_CHARS_MAX]
+        deed = Deed(at=at, who=caller.name, entrance=caller.entrance, what=what, of=of, made=made)
+        self._waiting.append((deed, asyncio.get_running_loop().create_future()))
+        if self._later is None or self._later.done():
+            self._later = asyncio.create_task(self._write_later())
+
+    def failed_login(self, origin: str) -> None:
+        """Somebody showed a key, a token or a cookie that opens nothing. What comes in within a minute is written
+        together: one entry for each of up to 20 addresses, and one for all others."""
+        self._failed[origin if origin in self._failed or len(self._failed) < ADDRESSES_MAX else ELSEWHERE] += 1
+        if self._failed_later is None or self._failed_later.done():
+            self._failed_later = asyncio.create_task(self._write_failed_later())
+
+    async def _write_failed_later(self) -> None:
+        await asyncio.sleep(FAILED_EVERY_S)
+        with suppress(OperatorError):  # The store is away: it is written with the next entry.
+            await self.flush()
+
+    def _take_failed(self) -> None:
+        failed, self._failed = self._failed, Counter()
+        for origin, times in failed.items():
+            deed = Deed(
+                at=Instant(self._clock.now()),
+                who="",
+                entrance="",
+                what=FAILED_LOGIN,
+                target=f"{times} times",
+                origin=origin,
+                refused="not-signed-in",
+            )
+            self._waiting.append((deed, asyncio.get_running_loop().create_future()))
+
+    async def flush(self) -> None:
+        """Write what waits."""
+        self._take_failed()
+        async with self._writing:
+            while self._waiting:
+                await self._write()
+
+    async def close(self) -> None:
+        """As `flush`; what the store does not take any more is let go."""
+        for task in (self._later, self._failed_later):
+            if task is not None:
+                task.cancel()
+        with suppress(OperatorError):
+            await self.flush()
+
+    async def page(
+        self,
+        *,
+        who: str | None = None,
+        what: str | None = None,
+        since: float | None = None,
+        until: float | None = None,
+        before: str | None = None,
+        limit: int = 50,
+    ) -> tuple[list[JsonObject], str | None]:
+        """Newest first, and the `before` of the next page; None: there are no more. `what`: a part of the operation or
+        of what it was done to. `since` and `until`: instants, both included."""
+        await self.flush()
+        last, _ = await self._find_head(0, FIRST)
+        start = min(last, int(before) - 1) if before is not None and before.isdecimal() else last
+        after, wanted = _After(), _Wanted(who, what, since, until)
+        found: list[JsonObject] = []
+        first_kind = max(start - 1, 0) // ROWS_OF_KIND
+        for kind in range(first_kind, max(first_kind - KINDS_READ_MAX, -1), -1):
+            for seq, row in reversed(await self._rows(kind)):
+                if seq > start:
+                    after.take(row)
+                    continue
+                if since is not None and row.deeds[-1].at < since:
+                    return found, None
+                after.take(row)
+                for number, deed in reversed([*enumerate(row.deeds)]):
+                    name = f"{seq}.{number}"
+                    shown = after.view(name, deed)
+                    if not deed.of and wanted.has(deed, str(shown["target"])):
+                        found.append(shown)
+                if len(found) >= limit:
+                    return found, str(seq) if seq > 1 else None
+        through = max(first_kind - KINDS_READ_MAX + 1, 0) * ROWS_OF_KIND
+        return found, str(through + 1) if through > 0 else None
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """The whole log as it is chained, oldest first, a JSON object and a line break each: row, hash, deeds."""
+        await self.flush()
+        kind = 0
+        while rows := await self._rows(kind):
+            kind += 1
+            for seq, row in rows:
+                yield (
+                    msgspec.json.encode({"row": seq, "hash": row.hash, "deeds": msgspec.to_builtins(row.deeds)}) + b"\n"
+                )
+
+    async def state(self) -> JsonObject:
+        """How far the log goes, and whether its chain is whole. Reads everything."""
+        await self.flush()
+        found = await self.damage()
+        last, head = await self._find_head(0, FIRST)
+        return {"rows": last, "hash": head, "damage": [*found]}
+
+    async def damage(self) -> list[str]:
+        """Every contradiction in the chain, one sentence each. Reads everything. A log cut off at its end looks whole:
+        keep its last hash elsewhere to see that."""
+        found: list[str] = []
+        expected, before = 1, FIRST
+        kind = 0
+        while rows := await self._rows(kind):
+            kind += 1
+            for seq, row in rows:
+                if seq != expected:
+                    found.append(f"the audit log has no row {expected}")
+                if row.hash != _hash(before, seq, row.deeds):
+                    found.append(f"row {seq} of the audit log is not what was written, or the row before it is not")
+                expected, before = seq + 1, row.hash
+        return found
+
+    async def _add(self, deed: Deed) -> str:
+        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._waiting.append((deed, future))
+        async with self._writing:
+            while not future.done():
+                await self._write()
+        return future.result()
+
+    async def _write(self) -> None:
+        taken = [self._waiting.popleft() for _ in range(min(len(self._waiting), DEEDS_OF_ROW_MAX))]
+        deeds = tuple(deed for deed, _ in taken)
+        try:
+            seq = await self._append(deeds)
+        except BaseException:
+            self._waiting.extendleft(one for one in reversed(taken) if not one[1].cancelled())
+            raise
+        for number, (_, future) in enumerate(taken):
+            if not future.done():
+                future.set_result(f"{seq}.{number}")
+
+    async def _write_later(self) -> None:
+        await asyncio.sleep(GATHERED_S)
+        with suppress(OperatorError):  # The store is away: it is written with the next deed.
+            await self.flush()
+
+    async def _append(self, deeds: tuple[Deed, ...]) -> int:
+        while True:
+            last, before = self._head if self._head is not None else await self._find_head(0, FIRST)
+            seq = last + 1
+            row = Row(deeds=deeds, hash=_hash(before, seq, deeds))
+            try:
+                await self._entries.put(_kind(seq), _key(seq), msgspec.to_builtins(row), after=0)
+            except EntryMoved:
+                self._head = await self._find_head(last, before)  # another process was faster
+                continue
+            self._head = (seq, row.hash)
+            return seq
+
+    async def _find_head(self, known: int, before: str) -> tuple[int, str]:
+        """The last row behind a known one, and its hash: rows have no gaps, so it is looked for by doubling."""
+        low, step = known, 1
+        while await self._row(low + step) is not None:
+            low, step = low + step, step * 2
+        high = low + step
+        while high - low > 1:
+            middle = (low + high) // 2
+            if await self._row(middle) is None:
+                high = middle
+            else:
+                low = middle
+        row = None if low == known else await self._row(low)
+        return (known, before) if row is None else (low, row.hash)
+
+    async def _row(self, seq: int) -> Row | None:
+        entry = await self._entries.find(_kind(seq), _key(seq))
+        return None if entry is None else msgspec.convert(entry.value, Row, strict=False)
+
+    async def _rows(self, kind: int) -> list[tuple[int, Row]]:
+        listed = await self._entries.list(f"{KIND}-{kind:06d}")
+        return [(int(entry.key), msgspec.convert(entry.value, Row, strict=False)) for entry in listed]
+
+
+def _kind(seq: int) -> str:
+    return f"{KIND}-{(seq - 1) // ROWS_OF_KIND:06d}"
+
+
+def _key(seq: int) -> str:
+    return f"{seq:012d}"
+
+
+def _hash(before: str, seq: int, deeds: tuple[Deed, ...]) -> str:
+    told: Json = msgspec.to_builtins(deeds)
+    return sha256(f"{before}|{seq}|".encode() + msgspec.json.encode(told, order="sorted")).hexdigest()
+
+
+class _After:
+    """What rows that were read say of deeds before them."""
+
+    def __init__(self) -> None:
+        self._refused: dict[str, str] = {}
+        self._made: dict[str, str] = {}
+
+    def take(self, row: Row) -> None:
+        for deed in row.deeds:
+            if deed.of and deed.refused:
+                self._refused[deed.of] = deed.refused
+            elif deed.of:
+                self._made[deed.of] = deed.made
+
+    def view(self, name: str, deed: Deed) -> JsonObject:
+        targets = [one for one in (deed.target, self._made.get(name, "")) if one]
+        return {
+            "id": name,
+            "at": deed.at,
+            "who": deed.who,
+            "entrance": deed.entrance,
+            "what": deed.what,
+            "target": ", ".join(targets),
+            "origin": deed.origin,
+            "refused": self._refused.get(name) or deed.refused or None,
+        }
+
+
+class _Wanted(NamedTuple):
+    """What somebody looks for."""
+
+    who: str | None
+    what: str | None
+    since: float | None
+    until: float | None
+
+    def has(self, deed: Deed, target: str) -> bool:
+        is_then = (self.since is None or self.since <= deed.at) and (self.until is None or deed.at <= self.until)
+        is_that = self.what is None or self.what in deed.what or self.what in target
+        return is_then and is_that and self.who in (None, deed.who)

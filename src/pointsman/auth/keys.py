@@ -1,0 +1,251 @@
+"""API keys: made once, shown once, kept as a hash.
+
+    pm_<random>  ── SHA-256 ──▶  the store: name, role, groups, expiry, when last used
+
+The random part has 256 bits, so a plain hash is enough: there is nothing to guess.
+
+A store that ever had a key, or an identity provider, asks everybody for one for good (`Guard`): also when the last key
+was revoked or has expired. Who can open the store on its machine makes another: `pointsman keys add`.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Callable
+from hashlib import sha256
+from typing import ClassVar, Final
+
+import msgspec
+
+from pointsman.auth.callers import Caller, Role
+from pointsman.errors import CallerError
+from pointsman.journal.faults import EntryMoved
+from pointsman.journal.store import Entries
+from pointsman.ports import Clock
+from pointsman.searching import says
+from pointsman.values import Instant, JsonObject
+
+KIND: Final = "api-key"
+GUARD: Final = ("access", "keys")
+"""Kind and key of the entry that says whether the store asks for keys."""
+PREFIX: Final = "pm_"
+RANDOM_BYTES: Final = 32
+NAME_CHARS_MAX: Final = 100
+USED_EVERY_S: Final = 60.0
+"""How exactly the last use is known: a write for each request would be a write too many."""
+KNOWN_FOR_S: Final = 1.0
+"""For so long the keys that were read are taken as they were: one that another process revokes opens no longer."""
+
+
+class NoSuchKey(CallerError):
+    """There is no API key of that name."""
+
+    code: ClassVar[str] = "no-such-key"
+
+
+class KeyExists(CallerError):
+    """There is an API key of that name."""
+
+    code: ClassVar[str] = "key-exists"
+
+
+class NameInvalid(CallerError):
+    """What cannot be the name of a key or a secret."""
+
+    code: ClassVar[str] = "name-invalid"
+
+
+class LastAdmin(CallerError):
+    """Without this key nobody could administer the server any more, or everybody."""
+
+    code: ClassVar[str] = "last-admin"
+
+
+class ApiKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is kept of a key."""
+
+    name: str
+    role: Role
+    digest: str
+    created: Instant
+    groups: tuple[str, ...] = ()
+    expires: Instant | None = None
+    used: Instant | None = None
+
+    def is_good_at(self, now: float) -> bool:
+        return self.expires is None or now < self.expires
+
+
+class Guard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Whether a store asks for keys, and which keys of admins are being revoked."""
+
+    asks: bool = False
+    revoking: tuple[str, ...] = ()
+
+
+class Keys:
+    """The API keys of one store."""
+
+    def __init__(self, entries: Entries, clock: Clock) -> None:
+        self._entries = entries
+        self._clock = clock
+        self._known: dict[str, ApiKey] = {}
+        self._asks = False
+        self._read_at = -math.inf
+
+    async def make(self, name: str, role: Role, *, groups: tuple[str, ...] = (), expires: Instant | None = None) -> str:
+        """A new key: this is the only time it is told. Raises `KeyExists`, `NameInvalid`."""
+        check_name(name)
+        token = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
+        key = ApiKey(
+            name=name,
+            role=role,
+            digest=digest_of(token),
+            created=Instant(self._clock.now()),
+            groups=groups,
+            expires=expires,
+        )
+        await self.require()  # First: a crash in between must not leave a store that has a key and asks nobody.
+        try:
+            await self._entries.put(KIND, name, msgspec.to_builtins(key), after=0)
+        except EntryMoved:
+            raise KeyExists(f"there is a key named {name!r}", hint="Name it differently, or revoke that one.") from None
+        await self._change(lambda guard: _without(guard, name))
+        self._read_at = -math.inf
+        return token
+
+    async def are_made(self) -> bool:
+        """Whether there is or ever was any: then nobody is let in without one."""
+        await self._by_digest()
+        return self._asks
+
+    async def require(self) -> None:
+        """From now on everybody is asked for a key, whether there is one or not."""
+        await self._change(lambda guard: msgspec.structs.replace(guard, asks=True))
+        self._read_at = -math.inf
+
+    async def all(self) -> list[ApiKey]:
+        """By name."""
+        return [msgspec.convert(entry.value, ApiKey, strict=False) for entry in await self._entries.list(KIND)]
+
+    async def found(self, words: str = "", *, role: Role | None = None) -> list[ApiKey]:
+        """Those with all these words in name or groups, and of this role, by name."""
+        return [key for key in await self.all() if role in (None, key.role) and says(words, key.name, [*key.groups])]
+
+    async def revoke(self, name: str, *, but_last_admin: bool = False) -> None:
+        """From now on it opens nothing. Raises `NoSuchKey`; with `but_last_admin`, `LastAdmin` for the only key that
+        opens everything: who has no other way in would shut themselves out."""
+        self._read_at = -math.inf
+        if but_last_admin:
+            await self._begin_revoking(name)
+        is_deleted = await self._entries.delete(KIND, name)
+        await self._change(lambda guard: _without(guard, name))
+        if not is_deleted:
+            known = ", ".join(repr(key.name) for key in await self.all()) or "none"
+            raise NoSuchKey(f"there is no key named {name!r}", hint=f"There is {known}.")
+
+    async def caller(self, token: str) -> Caller | None:
+        """Whose key it is; None: nobody's, or it has expired."""
+        return await self.caller_of(digest_of(token))
+
+    async def caller_of(self, digest: str) -> Caller | None:
+        """As `caller`, by the hash of a key."""
+        now = self._clock.now()
+        found = (await self._by_digest()).get(digest)
+        if found is None or not found.is_good_at(now):
+            return None
+        await self._note_use(found, Instant(now))
+        return Caller(name=found.name, role=found.role, groups=found.groups, until=found.expires, proof=digest)
+
+    async def admins(self) -> list[str]:
+        """The names of the keys that open everything now."""
+        now = self._clock.now()
+        return [key.name for key in await self.all() if key.role == "admin" and key.is_good_at(now)]
+
+    async def _begin_revoking(self, name: str) -> None:
+        """Note that the key of an admin is being revoked. Of several who do so at once, with each other's keys too, one
+        writes first; the others read what it noted. Raises `LastAdmin`."""
+        while True:
+            guard, version = await self._guard()  # Before the keys: whoever is faster moves it.
+            left = {*await self.admins()} - {*guard.revoking}
+            if name not in left:
+                return
+            if left == {name}:
+                raise LastAdmin(
+                    f"{name!r} is the only key of an admin",
+                    hint="Make another one first, or use `pointsman keys revoke`.",
+                )
+            if await self._put_guard(msgspec.structs.replace(guard, revoking=(*guard.revoking, name)), version):
+                return
+
+    async def _change(self, change: Callable[[Guard], Guard]) -> None:
+        """Change the guard, again where another process was faster."""
+        while True:
+            guard, version = await self._guard()
+            changed = change(guard)
+            if changed == guard or await self._put_guard(changed, version):
+                return
+
+    async def _guard(self) -> tuple[Guard, int]:
+        entry = await self._entries.find(*GUARD)
+        return (Guard(), 0) if entry is None else (msgspec.convert(entry.value, Guard), entry.version)
+
+    async def _put_guard(self, guard: Guard, version: int) -> bool:
+        """False: another process was faster."""
+        try:
+            await self._entries.put(*GUARD, msgspec.to_builtins(guard), after=version)
+        except EntryMoved:
+            return False
+        return True
+
+    async def _by_digest(self) -> dict[str, ApiKey]:
+        now = self._clock.now()
+        if not self._read_at <= now < self._read_at + KNOWN_FOR_S:
+            known = {key.digest: key for key in await self.all()}
+            asks = (await self._guard())[0].asks
+            if known and not asks:  # Written by an older version, or by hand.
+                await self.require()
+            self._known, self._asks, self._read_at = known, asks or bool(known), now
+        return self._known
+
+    async def _note_use(self, key: ApiKey, now: Instant) -> None:
+        if key.used is not None and now - key.used < USED_EVERY_S:
+            return
+        entry = await self._entries.find(KIND, key.name)
+        if entry is None:
+            return
+        used = msgspec.structs.replace(key, used=now)
+        try:
+            await self._entries.put(KIND, key.name, msgspec.to_builtins(used), after=entry.version)
+        except EntryMoved:
+            return  # Another process noted it, or it was revoked meanwhile.
+
+
+def _without(guard: Guard, name: str) -> Guard:
+    return msgspec.structs.replace(guard, revoking=tuple(one for one in guard.revoking if one != name))
+
+
+def check_name(name: str) -> None:
+    """Raises `NameInvalid`."""
+    if not 0 < len(name) <= NAME_CHARS_MAX or not name.isprintable() or "/" in name or name in (".", ".."):
+        raise NameInvalid(
+            f"{name[:60]!r} cannot be a name here",
+            hint=f"It has 1 to {NAME_CHARS_MAX} printable characters, and no slash: it is part of addresses.",
+        )
+
+
+def digest_of(token: str) -> str:
+    return sha256(token.encode()).hexdigest()
+
+
+def key_view(key: ApiKey) -> JsonObject:
+    """What people may know of it."""
+    return {
+        "name": key.name,
+        "role": key.role,
+        "groups": [*key.groups],
+        "createdAt": key.created,
+        "expiresAt": key.expires,
+        "usedAt": key.used,
+    }

@@ -1,0 +1,97 @@
+"""People: everybody who has a key, is logged in, or came with a token of the identity provider; by name.
+
+    keys ─────────────┐
+    logins ───────────┼─▶ one entry per name, with the role that lets it do most
+    tokens, once seen ┘
+
+A token is shown and gone: that somebody came with one is noted, and again when it says something else or after a while.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple, cast
+
+import msgspec
+
+from pointsman.auth.callers import ROLES, Caller, Role
+from pointsman.auth.keys import ApiKey
+from pointsman.journal.store import Entries
+from pointsman.ports import Clock
+from pointsman.values import Instant, JsonObject
+
+KIND: Final = "person"
+NOTED_EVERY_S: Final = 600.0
+KNOWN_MAX: Final = 10_000
+
+
+class Person(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Somebody whom the identity provider named, as it last did."""
+
+    name: str
+    role: Role
+    seen: Instant
+    groups: tuple[str, ...] = ()
+
+
+class _Told(NamedTuple):
+    role: Role
+    groups: tuple[str, ...]
+    at: float
+
+
+class Seen:
+    """Those whom the identity provider named, in one store."""
+
+    def __init__(self, entries: Entries, clock: Clock) -> None:
+        self._entries = entries
+        self._clock = clock
+        self._told: dict[str, _Told] = {}
+
+    async def note(self, caller: Caller) -> None:
+        """Somebody came with a token."""
+        now, before = self._clock.now(), self._told.get(caller.name)
+        is_news = before is None or (before.role, before.groups) != (caller.role, caller.groups)
+        if not is_news and before is not None and now - before.at < NOTED_EVERY_S:
+            return
+        if len(self._told) >= KNOWN_MAX:
+            self._told.clear()
+        self._told[caller.name] = _Told(caller.role, caller.groups, now)
+        person = Person(name=caller.name, role=caller.role, seen=Instant(now), groups=caller.groups)
+        await self._entries.put(KIND, caller.name, msgspec.to_builtins(person))
+
+    async def all(self) -> list[Person]:
+        return [msgspec.convert(entry.value, Person, strict=False) for entry in await self._entries.list(KIND)]
+
+
+def people(
+    keys: Iterable[ApiKey], logins: Iterable[JsonObject], seen: Iterable[Person], now: float
+) -> list[JsonObject]:
+    """By name: `keys` that have not expired, `logins` as their list shows them."""
+    found: dict[str, JsonObject] = {}
+    for key in keys:
+        if key.is_good_at(now):
+            _add(found, key.name, "key", key.role, key.groups, key.used)
+    for person in seen:
+        _add(found, person.name, "token", person.role, person.groups, person.seen)
+    for login in logins:
+        known = found.get(str(login["name"]))
+        if known is not None:
+            known["logins"] = cast("int", known["logins"]) + 1
+            known["seenAt"] = max(_number(known["seenAt"]), _number(login["beganAt"]))
+    return [found[name] for name in sorted(found)]
+
+
+def _add(
+    found: dict[str, JsonObject], name: str, way: str, role: Role, groups: tuple[str, ...], seen: float | None
+) -> None:
+    known = found.setdefault(name, {"name": name, "role": role, "groups": [], "ways": [], "logins": 0, "seenAt": None})
+    cast("list[str]", known["ways"]).append(way)
+    known["groups"] = [*sorted({*cast("list[str]", known["groups"]), *groups})]
+    known["role"] = max(cast("Role", known["role"]), role, key=ROLES.index)
+    if seen is not None:
+        known["seenAt"] = max(_number(known["seenAt"]), seen)
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0

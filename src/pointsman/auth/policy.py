@@ -1,0 +1,347 @@
+"""What callers may see. Every face asks here, and nowhere else.
+
+    a workflow     its groups (as the document says) and its sharing (as its owner says) let the caller in
+    an execution   whoever began it, and whoever may see its workflow, by the groups of the definition that it runs on;
+                   a turn of a conversation: as its session
+    a gate         as its execution; also whoever it asks by name, or by a group: they read the execution and answer,
+                   and no more
+    a session      whoever began it
+    a tool         one that is a workflow: as that; every other is everybody's
+    an agent       its sharing lets the caller in
+    memory         as what owns it: an execution, a session, a person, a workflow; shared memory is everybody's
+
+Admins see everything. What cannot be read any more is theirs alone. What a caller may not see is answered as what does
+not exist. An execution that acts for several people sees what each of them sees.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from weakref import WeakKeyDictionary
+
+from msgspec import structs
+
+from pointsman.auth.callers import Caller, NotAllowed
+from pointsman.auth.sharing import sharing_of
+from pointsman.definition.workflow import Workflow
+from pointsman.errors import AuthorError, CallerError
+from pointsman.executions.inbox import InboxQuery, outermost
+from pointsman.executions.inputs import check_session, is_conversational
+from pointsman.journal.records import ExecutionQuery, GateEntry, Summary
+from pointsman.operations.deletion import unknown_session
+from pointsman.runtime.local import unknown_execution
+from pointsman.values import ExecutionId, JsonObject
+from pointsman.workflows.library import DefinitionGone, Library, UnknownWorkflow, unknown_workflow
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+
+class Nature(NamedTuple):
+    """What a definition says of who may see what runs on it."""
+
+    groups: tuple[str, ...]
+    conversational: bool
+
+
+class IdTaken(CallerError):
+    """The id cannot be used: something that the caller may not see has it, or had it."""
+
+    code: ClassVar[str] = "id-taken"
+
+
+UNKNOWN: Final = Nature(("\0",), conversational=True)
+"""Of what cannot be read any more, so that nobody knows whose it is: no key has the group, admins need none."""
+NATURES_MAX: Final = 10_000
+ASKED_PAGE: Final = 200
+
+_natures: WeakKeyDictionary[Library, dict[str, Nature]] = WeakKeyDictionary()
+"""By `id@revision` or the digest of a definition, which never change."""
+
+
+async def visible(app: Pointsman, caller: Caller, reference: str) -> bool:
+    """Return whether the caller may see and use a saved workflow. Raises `UnknownWorkflow`."""
+    if caller.role == "admin":
+        return True
+    shared = (await sharing_of(app, reference)).lets_in(caller)
+    return shared and caller.is_among((await _nature_of(app, reference)).groups)
+
+
+async def sees_entry(app: Pointsman, caller: Caller, entry: JsonObject) -> bool:
+    """Whether a workflow is listed: by the revision that the list tells of, which never changes and is read once."""
+    return await visible(app, caller, f"{entry['id']}@{entry['revision']}")
+
+
+async def sees_workflow(app: Pointsman, caller: Caller, reference: str) -> bool:
+    """Return whether there is such a workflow for the caller: False for a missing one and for a hidden one."""
+    try:
+        return await visible(app, caller, reference) and await app.library.workflows.find(reference) is not None
+    except UnknownWorkflow:
+        return False
+
+
+async def must_see_workflow(app: Pointsman, caller: Caller, reference: str) -> None:
+    """Raise `UnknownWorkflow` for a workflow that does not exist and for one that the caller may not see."""
+    if not await sees_workflow(app, caller, reference):
+        raise unknown_workflow(reference)
+
+
+async def id_must_be_free(app: Pointsman, caller: Caller, workflow: str) -> None:
+    """Raise `IdTaken` where a workflow of this id exists, now or before it was deleted, that the caller may not see."""
+    if caller.role == "admin":
+        return
+    shared = (await sharing_of(app, workflow)).lets_in(caller)
+    try:
+        if shared and caller.is_among((await _nature_of(app, workflow)).groups):
+            return
+    except UnknownWorkflow:
+        if shared:
+            return
+    raise IdTaken(f"the id {workflow!r} is taken", hint="Choose another id.")
+
+
+async def sees_agent(app: Pointsman, caller: Caller, name: str) -> bool:
+    """Return whether the caller may see and use a saved agent, where there is one of this name."""
+    return caller.role == "admin" or (await sharing_of(app, name, "agent")).lets_in(caller)
+
+
+async def sees_tool(app: Pointsman, caller: Caller, name: str) -> bool:
+    """Return whether there is such a tool for the caller. Tools other than workflows are there for everybody."""
+    if app.tools.origin(name) == "function":
+        return True  # Its schema is computed on access, and lists ask about every tool.
+    spec = app.tools.find(name)
+    return spec is None or not spec.workflow or await sees_workflow(app, caller, spec.workflow)
+
+
+async def must_see(app: Pointsman, caller: Caller, execution: str) -> None:
+    """Raise `UnknownExecution` for an execution that does not exist and for one that the caller may not see.
+
+    A person whom one of its open gates asks by name, or by a group, sees it too.
+    """
+    name = ExecutionId(execution)
+    summary = await app.store.executions.find(name)
+    if caller.role == "admin":
+        if summary is None:
+            await app.runtime.load(name)
+        return
+    # The journal is not read for others: it may be long, and clients poll.
+    if summary is None:
+        raise unknown_execution(execution)
+    if await sees(app, caller, summary):
+        return
+    if not caller.is_among((await _nature_of_execution(app, summary)).groups):
+        raise unknown_execution(execution)
+    if not await _is_asked(app, caller, name):
+        raise unknown_execution(execution)
+
+
+async def must_control(app: Pointsman, caller: Caller, execution: str) -> None:
+    """Raise where the caller may not steer, fork, stop or export an execution: as `must_see`; and `NotAllowed` where
+    the caller sees it only because one of its gates asks them."""
+    await must_see(app, caller, execution)
+    if not await sees_execution(app, caller, execution):
+        raise NotAllowed(
+            f"a gate of the execution {execution!r} asks {caller.name!r}, who may read it and answer, and no more",
+            hint="Ask who began it, or an admin.",
+        )
+
+
+async def must_run(app: Pointsman, caller: Caller, execution: str) -> None:
+    """As `must_control`, and raise `NotAllowed` where the workflow of the execution is not shared with the caller any
+    more: whoever began an execution sees it ever after, and runs no step of it again."""
+    await must_control(app, caller, execution)
+    summary = await app.store.executions.find(ExecutionId(execution))
+    if summary is None or caller.role == "admin":
+        return
+    nature = await _nature_of_execution(app, summary)
+    if not (caller.is_among(nature.groups) and (await sharing_of(app, summary.workflow)).lets_in(caller)):
+        raise NotAllowed(
+            f"the workflow {summary.workflow!r} of {execution!r} is not shared with {caller.name!r} any more",
+            hint="Ask its owner, or an admin.",
+        )
+
+
+async def must_see_family(app: Pointsman, caller: Caller, execution: str) -> None:
+    """As `must_control`, and raise `NotAllowed` where a sub-workflow of the execution is hidden from the caller."""
+    await must_control(app, caller, execution)
+    if not all([await sees_execution(app, caller, one) for one in await with_children(app, execution)]):
+        raise NotAllowed(
+            f"the execution {execution!r} called workflows that are not shared with {caller.name!r}",
+            hint="An admin can do it.",
+        )
+
+
+async def with_children(app: Pointsman, execution: str) -> list[str]:
+    """Return the id of an execution, and of every execution that it called, directly or not."""
+    found = [execution]
+    for one in found:  # It grows meanwhile.
+        query = ExecutionQuery(parent=ExecutionId(one), limit=ASKED_PAGE)
+        while page := await app.executions(query):
+            found += [child.execution for child in page]
+            query = structs.replace(query, before=(page[-1].started, page[-1].execution))
+    return found
+
+
+async def sees(app: Pointsman, caller: Caller, summary: Summary) -> bool:
+    """Whether an execution is listed: by the definition it runs on, as it was when it began; so also after its workflow
+    was changed or deleted. One that another one called is seen by whoever sees both."""
+    if caller.role == "admin":
+        return True
+    if caller.parties:
+        return all([await sees(app, one, summary) for one in caller.parties])
+    while True:
+        if not await _sees_one(app, caller, summary):
+            return False
+        if summary.parent is None:
+            return True
+        above = await app.store.executions.find(summary.parent)
+        if above is None:
+            return False
+        summary = above
+
+
+async def sees_gate(app: Pointsman, caller: Caller, summary: Summary, gate: GateEntry) -> bool:
+    """Whether an open gate is listed; `summary` is of the execution that people started."""
+    if await sees(app, caller, summary):
+        return True
+    return _names(gate, caller) and caller.is_among((await _nature_of_execution(app, summary)).groups)
+
+
+async def sees_session(app: Pointsman, caller: Caller, session: str) -> bool:
+    """Whether it is the caller's, or nobody's yet. One of which no execution is left is nobody's any more.
+
+    Raises `InputInvalid` for what cannot be the name of one.
+    """
+    check_session(session)
+    if caller.role == "admin":
+        return True
+    if caller.parties:
+        return all([await sees_session(app, one, session) for one in caller.parties])
+    if await app.executions(ExecutionQuery(session=session, owner=caller.name, limit=1)):
+        return True
+    if await app.executions(ExecutionQuery(session=session, limit=1)):
+        return False
+    return not (await app.store.sessions.load(session)).messages
+
+
+async def must_own_session(app: Pointsman, caller: Caller, session: str) -> None:
+    """Raise `NotAllowed` for a conversation that somebody else began, and `InputInvalid`."""
+    if not await sees_session(app, caller, session):
+        raise NotAllowed(f"the session id {session!r} is taken", hint="Begin a session under another id.")
+
+
+async def must_see_session(app: Pointsman, caller: Caller, session: str) -> None:
+    """Raise `UnknownSession` for a conversation that somebody else began, and `InputInvalid`."""
+    if not await sees_session(app, caller, session):
+        raise unknown_session(session)
+
+
+async def must_see_memory(app: Pointsman, caller: Caller, scope: str, owner: str) -> None:
+    """Raises `NotAllowed`, and what says that there is no such owner."""
+    match scope:
+        case "execution":
+            await must_see(app, caller, owner)
+        case "session":
+            await must_own_session(app, caller, owner)
+        case "workflow":
+            await must_see_workflow(app, caller, owner)
+        case "shared":
+            pass
+        case _ if not all(one.role == "admin" or (scope == "user" and owner == one.name) for one in caller.people):
+            raise NotAllowed(f"the memory of {owner!r} is not {caller.name!r}'s", hint="Admins see that of all.")
+        case _:
+            pass
+
+
+async def sees_memory(app: Pointsman, caller: Caller, scope: str, owner: str) -> bool:
+    """Whether it is listed for the caller. The memory of what is gone is for admins."""
+    if caller.role == "admin":
+        return True
+    try:
+        await must_see_memory(app, caller, scope, owner)
+    except CallerError:
+        return False
+    return True
+
+
+async def sees_execution(app: Pointsman, caller: Caller, execution: str) -> bool:
+    """Whether the caller may be told that it did something. What is gone is for admins."""
+    if caller.role == "admin":
+        return True
+    summary = await app.store.executions.find(ExecutionId(execution))
+    return summary is not None and await sees(app, caller, summary)
+
+
+async def _sees_one(app: Pointsman, caller: Caller, summary: Summary) -> bool:
+    nature = await _nature_of_execution(app, summary)
+    if not caller.is_among(nature.groups):
+        return False
+    if summary.owner == caller.name:
+        return True
+    if nature.conversational:
+        return summary.session is not None and await sees_session(app, caller, summary.session)
+    return (await sharing_of(app, summary.workflow)).lets_in(caller)
+
+
+async def _is_asked(app: Pointsman, caller: Caller, execution: ExecutionId) -> bool:
+    """Whether an open gate of it, or of what it called, names the caller or a group of the caller's."""
+    query = InboxQuery(user=caller.name, groups=caller.groups, limit=ASKED_PAGE)
+    while page := await app.store.executions.inbox(query):
+        for gate in page:
+            if _names(gate, caller) and execution in (gate.execution, (await outermost(app, gate))[0]):
+                return True
+        if len(page) < ASKED_PAGE:
+            break
+        query = InboxQuery(
+            user=caller.name,
+            groups=caller.groups,
+            after=(page[-1].opened, page[-1].execution, page[-1].gate),
+            limit=ASKED_PAGE,
+        )
+    return False
+
+
+def _names(gate: GateEntry, caller: Caller) -> bool:
+    """Not only as one of everybody."""
+    return caller.name in gate.users or not set(gate.groups).isdisjoint(caller.groups)
+
+
+async def _nature_of(app: Pointsman, reference: str) -> Nature:
+    """Of a saved workflow. Raises `UnknownWorkflow`."""
+    known = _natures.setdefault(app.library, {})
+    if reference in known:
+        return known[reference]
+    try:
+        workflow, _ = await app.library.saved(reference)
+    except AuthorError:
+        return UNKNOWN
+    nature = _nature(workflow)
+    if reference.partition("@")[2].isdecimal():
+        _remember(known, reference, nature)
+    return nature
+
+
+async def _nature_of_execution(app: Pointsman, summary: Summary) -> Nature:
+    if summary.revision:
+        return await _nature_of(app, f"{summary.workflow}@{summary.revision}")
+    return await _kept(app, (await app.runtime.load(summary.execution)).definition)
+
+
+async def _kept(app: Pointsman, definition: str) -> Nature:
+    known = _natures.setdefault(app.library, {})
+    if definition not in known:
+        try:
+            _remember(known, definition, _nature(await app.library.kept(definition)))
+        except DefinitionGone:
+            return UNKNOWN
+    return known[definition]
+
+
+def _nature(workflow: Workflow) -> Nature:
+    return Nature(tuple(workflow.allowed_groups or ()), is_conversational(workflow))
+
+
+def _remember(known: dict[str, Nature], name: str, nature: Nature) -> None:
+    if len(known) >= NATURES_MAX:
+        known.clear()
+    known[name] = nature

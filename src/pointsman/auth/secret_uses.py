@@ -1,0 +1,55 @@
+"""Who uses a secret: the saved workflows and agents, and the settings, that name its handle (`secret.NAME`)."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Final
+
+from pointsman.settings import PREFIX, Settings
+from pointsman.values import Json, JsonObject
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+_OWN: Final = f"{PREFIX}SECRET_"
+
+
+async def uses_of(app: Pointsman, name: str) -> JsonObject:
+    """Reads every saved workflow, in its latest revision, and every saved agent."""
+    handle = re.compile(rf"(?<![A-Za-z0-9_])secret\.{re.escape(name)}(?![A-Za-z0-9_])")
+    workflows: list[Json] = []
+    for entry in await app.store.workflows.list():
+        saved = await app.store.workflows.find(entry.id)
+        if saved is not None and handle.search(saved.draft.text):
+            workflows.append(entry.id)
+    agents: list[Json] = [
+        one.name for one in await app.agents.list() if any(handle.search(text) for text in _texts(one.agent))
+    ]
+    settings: list[Json] = [
+        key
+        for key, value in app.settings.model_dump(mode="json").items()
+        if key not in ("secrets", "vault") and any(handle.search(text) for text in _texts(value))
+    ]
+    return {"workflows": workflows, "agents": agents, "settings": settings}
+
+
+def secrets_elsewhere(settings: Settings) -> dict[str, str]:
+    """Secrets that are not the store's, by name: where each comes from. They win over those of the store."""
+    found = {name: "settings" for name, one in settings.own_secrets.items() if one.value}
+    for name, value in os.environ.items():
+        if name.startswith(_OWN) and value:
+            found[name.removeprefix(_OWN)] = "environment"
+    return found
+
+
+def _texts(value: Json) -> list[str]:
+    match value:
+        case str():
+            return [value]
+        case dict():
+            return [text for one in value.values() for text in _texts(one)]
+        case list():
+            return [text for one in value for text in _texts(one)]
+        case _:
+            return []

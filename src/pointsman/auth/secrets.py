@@ -1,0 +1,57 @@
+"""The `Secrets` port of an installation: values, where documents may send them, and what masks them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
+
+from pointsman.auth.redaction import known_redaction
+from pointsman.ports import SecretRule
+
+if TYPE_CHECKING:
+    from pointsman.journal.store import Workflows
+    from pointsman.redaction import Redaction
+    from pointsman.settings import Settings
+
+
+class SecretAccess:
+    """Secrets of the environment, the settings and the store, as their rules allow."""
+
+    def __init__(self, settings: Settings, workflows: Workflows) -> None:
+        """`workflows`: the saved ones, whose `allowedGroups` count."""
+        self._settings = settings
+        self._workflows = workflows
+        self._redaction: Callable[[], Redaction] = known_redaction(settings)
+
+    async def refresh(self) -> None:
+        await self._settings.refresh()
+
+    def secret(self, name: str) -> str | None:
+        return self._settings.secret(name)
+
+    def rule(self, name: str) -> SecretRule:
+        return self._settings.rule(name)
+
+    @property
+    def redaction(self) -> Redaction:
+        return self._redaction()
+
+    async def refusal(self, name: str, revision: str) -> str:
+        """Why a document may not use it. Only saved workflows are known by their ids: anyone can write any id into a
+        document."""
+        rule = self.rule(name)
+        if rule.workflows and not {revision, revision.partition("@")[0]} & {one for one in rule.workflows if one}:
+            return f"the secret {name!r} may be used by the saved workflows {_named(rule.workflows)} only"
+        if rule.groups:
+            found = await self._workflows.find(revision) if revision else None
+            groups = None if found is None else found.draft.native.get("allowedGroups")
+            if not isinstance(groups, list) or not groups or not set(map(str, groups)) <= set(rule.groups):
+                return (
+                    f"the secret {name!r} may be used by saved workflows only whose `allowedGroups` are among"
+                    f" {_named(rule.groups)}"
+                )
+        return ""
+
+
+def _named(names: Collection[str]) -> str:
+    return ", ".join(map(repr, sorted(names)))

@@ -1,0 +1,154 @@
+"""Attempts of steps and the tools that their executions may call: a hidden tool is answered as one that does not exist.
+
+    attempt ─▶ which of the saved workflows that it names as tools may it call? ─▶ its executor ─▶ tools
+
+Tools are looked up by name alone, so the attempt is at hand in a context variable: each attempt runs in its own task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from msgspec import structs
+
+from pointsman.auth.authority import AppRights
+from pointsman.engine.commands import Execute
+from pointsman.engine.kinds import WorkSpec
+from pointsman.engine.reports import ApprovalAsked, ToolCall, WorkDone, WorkFailed
+from pointsman.ports import Executor, Run, Tools, ToolSpec
+from pointsman.runtime.world import ExecutorsFor
+from pointsman.tools.registry import unknown_tool
+from pointsman.values import Json
+from pointsman.workflows.workflow_tools import PREFIX
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+    from pointsman.runtime.local import LocalRuntime
+    from pointsman.workflows.library import Library
+
+
+PENDING: Final = "tool_executor"
+"""The kind of work that carries out calls which agents left."""
+
+
+class Attempt(NamedTuple):
+    """What calls tools at the moment."""
+
+    execution: str
+    node: str
+    hidden: frozenset[str]
+    """Tools that the execution may not call."""
+
+
+_attempt: ContextVar[Attempt | None] = ContextVar("pointsman-attempt", default=None)
+
+
+def attempt_at_work() -> Attempt | None:
+    """Return the attempt that calls tools at the moment."""
+    return _attempt.get()
+
+
+@contextmanager
+def _working(attempt: Attempt) -> Generator[None]:
+    token = _attempt.set(attempt)
+    try:
+        yield
+    finally:
+        _attempt.reset(token)
+
+
+class GuardedTools:
+    """The `Tools` port, without the tools that the attempt at work may not call."""
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+
+    def find(self, name: str) -> ToolSpec | None:
+        return None if _is_hidden(name) else self._tools.find(name)
+
+    async def prepare(self, names: Iterable[str]) -> None:
+        await self._tools.prepare(names)
+
+    async def call(self, call: ToolCall, *, key: str, run: Run | None = None) -> Json:
+        if _is_hidden(call.name):
+            raise unknown_tool(call.name)
+        return await self._tools.call(call, key=key, run=run)
+
+
+class GuardedExecutors:
+    """Finds executors, and lets each attempt know which tools it may call."""
+
+    def __init__(self, app: Pointsman, runtime: LocalRuntime, library: Library, executors: ExecutorsFor) -> None:
+        self._app = app
+        self._runtime = runtime
+        self._rights: Final = AppRights(app, library)
+        self._executors = executors
+
+    def executor_for(self, command: Execute) -> Executor:
+        """Raises as what it is around."""
+        return _Guarded(self, self._executors.executor_for(command))
+
+    def basis(self, command: Execute, spec: WorkSpec) -> Json:
+        """As what it is around."""
+        return self._executors.basis(command, spec)
+
+    async def has(self, need: str) -> bool:
+        """As what it is around."""
+        return await self._executors.has(need)
+
+    async def hidden(self, command: Execute, spec: WorkSpec, run: Run) -> frozenset[str]:
+        """Return the saved workflows that an attempt names as tools and may not call."""
+        # What `tool_executor` calls was asked for by agents before it.
+        texts = _texts([spec.config, command.input if spec.kind == PENDING else None])
+        named = {text for text in texts if text.startswith(PREFIX)}
+        if not named:
+            return frozenset()
+        await self._app.tools.prepare(named)
+        driver = self._runtime.drivers.get(run.execution)
+        state = driver.state if driver is not None else await self._runtime.load(run.execution)
+        found: set[str] = set()
+        for name in named:
+            tool = self._app.tools.find(name)
+            if tool is not None and tool.workflow:
+                allowed = await self._rights.may_call(state, command.step.node, tool.workflow)
+                found |= set() if allowed else {name}
+        return frozenset(found)
+
+
+class _Guarded:
+    """An executor around another one."""
+
+    def __init__(self, guard: GuardedExecutors, executor: Executor) -> None:
+        self._guard = guard
+        self._executor = executor
+
+    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ApprovalAsked:
+        hidden = await self._guard.hidden(command, spec, run)
+        with _working(Attempt(run.execution, command.step.node, hidden)):
+            report = await self._executor.execute(command, spec, run)
+        if isinstance(report, WorkFailed) and report.failure.needs.startswith(f"tool:{PREFIX}"):
+            # Saved workflows are in the store: what is missing or hidden here is so for every worker.
+            return structs.replace(report, failure=structs.replace(report.failure, needs=""))
+        return report
+
+
+def _is_hidden(name: str) -> bool:
+    attempt = _attempt.get()
+    return attempt is not None and name in attempt.hidden
+
+
+def _texts(value: Json) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case list():
+            for one in value:
+                yield from _texts(one)
+        case dict():
+            for one in value.values():
+                yield from _texts(one)
+        case _:
+            pass

@@ -1,0 +1,377 @@
+"""Dialogues: a workflow as somebody to talk to, for clients that only know messages.
+
+    messages ─▶ the last one is ─┬ a user's, and what was said before it asks something ─▶ the answer of that gate
+                                 ├ a user's ─▶ a new turn: an execution
+                                 └ results of calls ─▶ of the gate that handed them out
+                                        │
+                                        ▼ until nothing more happens by itself
+                        words · or a question (a gate) · or calls for the client
+
+A question ends with a reference that a reader of Markdown does not see, and ids of calls are references too. Clients
+send back what was said, so an answer finds its gate although the client knows of no execution.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from weakref import finalize, ref
+
+from pointsman.auth.callers import Caller
+from pointsman.auth.policy import must_own_session, must_see, must_see_workflow
+from pointsman.chat.formatting import (
+    Calls,
+    MessagesInvalid,
+    Reference,
+    answer_in,
+    call_of,
+    calls_at,
+    digest_in,
+    history_of,
+    mark_of,
+    output_text,
+    question,
+    reference_in,
+    referring,
+    result_of,
+    spoken_in,
+    text_of,
+)
+from pointsman.definition.workflow import Workflow
+from pointsman.engine.asking import GateMoved
+from pointsman.engine.digests import SHORT_CHARS
+from pointsman.engine.events import StepStarted, StepSucceeded
+from pointsman.engine.forms import AnswerInvalid
+from pointsman.engine.handed_out import RETURN
+from pointsman.engine.steps import Step
+from pointsman.errors import CallerError, PointsmanError
+from pointsman.executions.broker import HEARTBEAT_S
+from pointsman.executions.families import OpenGate
+from pointsman.executions.inputs import InputInvalid, is_conversational, text_field
+from pointsman.executions.session_turns import open_turn
+from pointsman.ports import Row
+from pointsman.runtime.feed import Committed, Delta
+from pointsman.session import start_as
+from pointsman.values import ExecutionId, Json, JsonObject
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+    from pointsman.executions.execution import Execution
+
+
+class DialogueFailed(PointsmanError):
+    """What should have answered failed; nothing of the turn stays in its conversation."""
+
+    code: ClassVar[str] = "dialogue-failed"
+
+
+class NotText(CallerError):
+    """The workflow takes more than a text: nobody can talk to it."""
+
+    code: ClassVar[str] = "not-text"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a client says."""
+
+    workflow: str
+    messages: Sequence[JsonObject]
+    """All that was said, as the client has it; the last one is new."""
+    session: str | None = None
+    """The conversation is kept under this name; of what the client sends only the last message counts."""
+    previous: ExecutionId | None = None
+    """The turn behind which this is said: what it asked is answered, or what was said in it is gone on with."""
+
+
+class Heard(NamedTuple):
+    """A piece of an answer, as it comes."""
+
+    kind: Literal["words", "thought", "silence"]
+    text: str
+
+
+class Usage(NamedTuple):
+    """Tokens of one answer."""
+
+    input: int
+    output: int
+
+
+class Ear:
+    """Hears what happens from now on; of one execution, as soon as it is known which. Until it leaves, or nobody holds
+    it any more: clients go before their answer begins."""
+
+    def __init__(self, app: Pointsman, only: ExecutionId | None = None) -> None:
+        self.only = only
+        self.heard: asyncio.Queue[tuple[ExecutionId, Row | Delta] | None] = asyncio.Queue()
+        held = ref(self)
+
+        def hear(seen: Committed | Delta) -> None:
+            ear = held()
+            if ear is not None and ear.only in (None, seen.execution):
+                ear.heard.put_nowait((seen.execution, seen if isinstance(seen, Delta) else seen.row))
+
+        self.leave = finalize(self, app.feed.watch(hear))
+
+
+@dataclass(slots=True)
+class Dialogue:
+    """One answer."""
+
+    execution: Execution
+    is_spoken: bool
+    """Its agents speak to the user; otherwise its output is the answer."""
+    hidden: frozenset[str]
+    """Nodes whose words are not for people."""
+    ear: Ear
+    before: Usage
+    note: str = ""
+    """Said before everything else."""
+    words: list[str] = field(default_factory=list[str])
+    calls: Calls = ()
+    _speaking: dict[Step, str] = field(default_factory=dict[Step, str])
+    _last: str = ""
+
+    @property
+    def text(self) -> str:
+        return "".join(self.words).strip()
+
+    @property
+    def is_scripted(self) -> bool:
+        """Whether the scripted model answers."""
+        return self.execution.is_scripted
+
+    @property
+    def usage(self) -> Usage:
+        """What this answer consumed."""
+        now = usage_of(self.execution)
+        return Usage(now.input - self.before.input, now.output - self.before.output)
+
+    async def pieces(self) -> AsyncIterator[Heard]:
+        """The answer as it comes; `text`, `calls` and `usage` have all of it then. Raises `DialogueFailed`."""
+        if self.note:
+            yield self._said(self.note + "\n\n")
+        going = asyncio.ensure_future(self.execution.settled())
+        going.add_done_callback(lambda _: self.ear.heard.put_nowait(None))
+        try:
+            while True:
+                try:
+                    async with asyncio.timeout(HEARTBEAT_S):
+                        heard = await self.ear.heard.get()
+                except TimeoutError:
+                    yield Heard("silence", "")
+                    continue
+                if heard is None:
+                    break
+                if heard[0] == self.execution.id:
+                    for piece in self._pieces_of(heard[1]):
+                        yield piece
+            await going
+        finally:
+            self.ear.leave()
+            going.cancel()
+        for text in await self._outcome():
+            yield self._said(text)
+
+    def _said(self, text: str) -> Heard:
+        self.words.append(text)
+        return Heard("words", text)
+
+    def _pieces_of(self, seen: Row | Delta) -> Iterator[Heard]:
+        if isinstance(seen, Delta):
+            if seen.step.node not in self.hidden and seen.delta.get("kind") == "text":
+                text = str(seen.delta["text"])
+                self._speaking[seen.step] = self._speaking.get(seen.step, "") + text
+                yield self._said(text) if self.is_spoken else Heard("thought", text)
+            return
+        for event in seen.events:
+            match event:
+                case StepStarted(step=step) if step.node in self.execution.names and step.node not in self.hidden:
+                    yield Heard("thought", f"{self.execution.names[step.node]} …\n")
+                case StepSucceeded(step=step) if said := self._speaking.pop(step, "").strip():
+                    self._last = said
+                    yield self._said("\n\n") if self.is_spoken else Heard("thought", "\n")
+                case _:
+                    pass
+
+    async def _outcome(self) -> list[str]:
+        """What is left to say."""
+        gate = next(iter(self.execution.gates), None)
+        if gate is not None and gate.at.gate is not None:
+            if gate.at.gate.about == "client":
+                self.calls = calls_at(self.execution.id, gate)
+                return []
+            return [question(self.execution.id, gate)]
+        state, status = self.execution.state, self.execution.status
+        if status == "completed":
+            text = "" if state.output is None else output_text(state.output)
+            return [text] if text.strip() and text.strip() != self._last else []
+        if status == "failed" and state.failure is not None:
+            raise DialogueFailed(f"[{state.failure.code}] {state.failure.message}", hint=state.failure.hint)
+        awaited = ", ".join(repr(at.event) for at in state.steps.values() if at.event is not None)
+        return [referring(self.execution.id, f"It waits for {awaited}." if awaited else f"It is {status}.")]
+
+
+async def begin(app: Pointsman, caller: Caller, asked: Asked) -> Dialogue:
+    """Take what was said in: when this returns it is durable, and an answer may be heard.
+
+    Raises `UnknownWorkflow`, `NotAllowed`, `NotText`, `MessagesInvalid`, and what answers of gates are refused with.
+    """
+    await must_see_workflow(app, caller, asked.workflow)
+    if asked.session is not None:
+        await must_own_session(app, caller, asked.session)
+    source = await app.source(asked.workflow)
+    definition = await app.documents.here(lambda: source.definition, chars=source.chars, of=source.digest)
+    if asked.previous is not None:
+        await _must_know(app, caller, asked)
+    if not asked.messages:
+        raise MessagesInvalid("there are no messages", hint="The last message is what the workflow is told.")
+    return await _begun(app, caller, asked, definition)
+
+
+@contextmanager
+def _listening(app: Pointsman, only: ExecutionId | None = None) -> Generator[Ear]:
+    """From here on. Where what is said inside is not taken, nobody goes on listening."""
+    ear = Ear(app, only)
+    try:
+        yield ear
+    except BaseException:
+        ear.leave()
+        raise
+
+
+async def _must_know(app: Pointsman, caller: Caller, asked: Asked) -> None:
+    if asked.session is not None:
+        raise MessagesInvalid(
+            f"{asked.previous!r} and the conversation {asked.session!r} are two histories", hint="Name one of them."
+        )
+    await must_see(app, caller, str(asked.previous))
+
+
+async def _begun(app: Pointsman, caller: Caller, asked: Asked, definition: Workflow) -> Dialogue:
+    last = asked.messages[-1]
+    if last.get("role") == "tool":
+        return await _returned(app, caller, asked, definition)
+    if last.get("role") != "user":
+        raise MessagesInvalid(f"the last message is of {last.get('role')!r}", hint="It is the user's, or of a tool.")
+    under_way = await _under_way(app, caller, asked)
+    if under_way is not None:
+        execution, gate = under_way
+        asking = [one for one in asked.messages if one.get("role") == "assistant"][-1:]
+        with _listening(app, execution.id) as ear:
+            dialogue = _dialogue(execution, definition, ear)
+            await _answer(caller, dialogue, gate, text_of(last), seen=digest_in(asking[0]) if asking else "")
+        return dialogue
+    return await _started(app, caller, asked, definition)
+
+
+async def _under_way(app: Pointsman, caller: Caller, asked: Asked) -> tuple[Execution, OpenGate] | None:
+    """The turn that asked something, and what."""
+    said = [one for one in asked.messages if one.get("role") == "assistant"][-1:]
+    name = reference_in(said[0]) if said else asked.previous
+    if name is None and asked.session is not None:
+        name = await open_turn(app.runtime, asked.session)
+    if name is None:
+        return None
+    await must_see(app, caller, name)
+    execution = await app.open(name)
+    await execution.settled()
+    gate = next(iter(execution.gates), None)
+    return None if gate is None else (execution, gate)
+
+
+async def _started(app: Pointsman, caller: Caller, asked: Asked, definition: Workflow) -> Dialogue:
+    try:
+        field = text_field(definition, definition.input_schema)
+    except InputInvalid as why:
+        raise NotText(f"{definition.id!r} takes more than a text", hint=why.hint) from None
+    given: JsonObject = {field: text_of(asked.messages[-1])}
+    if is_conversational(definition) and asked.session is None:
+        before = [] if asked.previous is None else await _said_in(app, asked.previous)
+        given["messages"] = before + history_of(asked.messages)
+    trigger: JsonObject = {"kind": "chat", "by": caller.name}
+    with _listening(app) as ear:
+        execution = await start_as(app, caller, asked.workflow, given, session=asked.session, trigger=trigger)
+    ear.only = execution.id
+    dialogue = _dialogue(execution, definition, ear)
+    dialogue.before = Usage(0, 0)  # It may have answered by now.
+    return dialogue
+
+
+async def _said_in(app: Pointsman, turn: ExecutionId) -> list[Json]:
+    """All that was said until the end of a turn: of several that are said behind it each goes its own way."""
+    state = (await app.open(turn)).state
+    if state.status != "completed":
+        raise MessagesInvalid(f"{turn!r} is {state.status}", hint="Go on from one that completed.")
+    return spoken_in(state.root.data.root.get("messages"))
+
+
+async def _answer(caller: Caller, dialogue: Dialogue, gate: OpenGate, text: str, *, seen: str) -> None:
+    """Answer what the question showed. Where the gate shows something else by now, it is asked again.
+
+    `seen`: the digest in the question, where the client sent it back. Without it nobody knows what the person saw.
+    """
+    answer = answer_in(gate, text)
+    if answer is None:
+        dialogue.note = f"{text[:200]!r} is no answer to this."
+        return
+    asked = gate.at.gate
+    seen = answer.digest or seen
+    if asked is not None and asked.changed and not seen:
+        told = f'{{"action": "{answer.action}", "digest": "{asked.digest[:SHORT_CHARS]}"}}'
+        dialogue.note = f"What is asked here has changed since it was first asked. To answer this, say `{told}`."
+        return
+    asking = dialogue.execution.asking(gate)
+    try:
+        await asking.answer(
+            gate.id,
+            answer.action,
+            answer.data,
+            comment=answer.comment,
+            by=caller.name,
+            groups=caller.groups,
+            digest=seen,
+        )
+    except (GateMoved, AnswerInvalid) as why:
+        dialogue.note = " ".join(part for part in (f"{why}.", why.hint) if part)
+
+
+async def _returned(app: Pointsman, caller: Caller, asked: Asked, definition: Workflow) -> Dialogue:
+    """Take the results at the end of the messages. Those that were taken before change nothing."""
+    results: dict[Reference, Json] = {}
+    for message in reversed(asked.messages):
+        if message.get("role") != "tool":
+            break
+        results.setdefault(call_of(str(message.get("tool_call_id", ""))), result_of(message))
+    gates = {(call.execution, call.mark) for call in results}
+    if len(gates) > 1:
+        raise MessagesInvalid(
+            "the results are of calls that were not made together", hint="Return those of one answer."
+        )
+    ((name, mark),) = gates
+    await must_see(app, caller, name)
+    execution = await app.open(name)
+    await execution.settled()
+    with _listening(app, name) as ear:
+        dialogue = _dialogue(execution, definition, ear)
+        gate = next((one for one in execution.gates if mark_of(one) == mark), None)
+        if gate is not None:
+            data: JsonObject = {call.number: result for call, result in results.items()}
+            asking = execution.asking(gate)
+            await asking.answer(gate.id, RETURN, data, by=caller.name, groups=caller.groups)
+    return dialogue
+
+
+def _dialogue(execution: Execution, definition: Workflow, ear: Ear) -> Dialogue:
+    hidden = frozenset(node.id for node in definition.nodes if node.chat_visible is False)
+    return Dialogue(execution, is_conversational(definition), hidden, ear, usage_of(execution))
+
+
+def usage_of(execution: Execution) -> Usage:
+    """What it consumed so far."""
+    total = execution.state.usage
+    return Usage(total.input_tokens, total.output_tokens)

@@ -1,0 +1,156 @@
+"""Conversations as lists show them: what they are about, when something was said, how they stand.
+
+One is known by its executions, so what was begun anywhere is listed: at a prompt, over HTTP, in a chat. It is about
+what was said first, until somebody gives it a title.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from msgspec.structs import replace
+
+from pointsman.auth.policy import must_see_session, sees
+from pointsman.auth.redaction import redactor_for
+from pointsman.engine.life_events import ExecutionStarted
+from pointsman.etags import NOTHING, delete_after, mark_at, mark_of, put_after
+from pointsman.executions.inputs import InputInvalid, check_session
+from pointsman.executions.pages import place_in, place_of_list
+from pointsman.executions.public_events import observability_of
+from pointsman.executions.usage_rollup import History
+from pointsman.journal.records import ExecutionQuery, Summary
+from pointsman.operations.deletion import TITLE, unknown_session
+from pointsman.values import Json, JsonObject, WorkflowId
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+    from pointsman.auth.callers import Caller
+
+TITLE_CHARS_MAX: Final = 200
+SHOWN_CHARS: Final = 100
+FOUND_MAX: Final = 200
+"""Executions that a search looks at."""
+
+
+class ConversationPage(NamedTuple):
+    """Some conversations, the one in which something was said last first; None: there are no more."""
+
+    conversations: list[JsonObject]
+    next: str | None
+
+
+async def conversations_page(
+    app: Pointsman,
+    caller: Caller,
+    *,
+    everyone: bool = False,
+    workflow: str | None = None,
+    before: str | None = None,
+    limit: int = 50,
+) -> ConversationPage:
+    """The caller's, or everyone's; `workflow`: those whose last turn was one of it. Raises `PlaceInvalid`."""
+    query = ExecutionQuery(
+        last_of_session=True,
+        trials=False,
+        owner=None if everyone else caller.name,
+        workflow=None if workflow is None else WorkflowId(workflow),
+        before=None if before is None else place_of_list(before),
+        limit=limit,
+    )
+    found: list[JsonObject] = []
+    while True:
+        page = await app.executions(query)
+        for one in page:
+            if await sees(app, caller, one):
+                found.append(await _view(app, one))
+            if len(found) == limit:
+                return ConversationPage(found, place_in(one))
+        if len(page) < query.limit:
+            return ConversationPage(found, None)
+        query = replace(query, before=(page[-1].started, page[-1].execution))
+
+
+async def found_conversations(
+    app: Pointsman, caller: Caller, words: str, *, everyone: bool = False, limit: int = 50
+) -> list[JsonObject]:
+    """Those in whose turns, or whose title, all these words are. A turn is found once it has ended."""
+
+    async def fits(one: Summary) -> bool:
+        return one.session is not None and (everyone or one.owner == caller.name) and await sees(app, caller, one)
+
+    turns = await History(app).search(words, sees=fits, limit=FOUND_MAX)
+    wanted = words.casefold().split()
+    titled = [one.key for one in await app.store.entries.list(TITLE) if _holds(one.value, wanted)]
+    last: list[Summary] = []
+    for session in dict.fromkeys([*titled, *(str(one.session) for one in turns)]):
+        query = ExecutionQuery(session=session, last_of_session=True, trials=False, limit=1)
+        last += [one for one in await app.executions(query) if await fits(one)]
+    last.sort(key=lambda one: (one.started, one.execution), reverse=True)
+    return [await _view(app, one) for one in last[:limit]]
+
+
+async def entitle(app: Pointsman, caller: Caller, session: str, title: str, *, after: str | None = None) -> JsonObject:
+    """Give it a title; an empty one takes it away. `after`: the mark that the title must have.
+
+    Raises `NotAllowed`, `UnknownSession`, `InputInvalid`, `RevisionMoved`.
+    """
+    await must_see_session(app, caller, session)
+    check_session(session)
+    turns = await app.executions(ExecutionQuery(session=session, last_of_session=True, limit=1))
+    if not turns:
+        raise unknown_session(session)
+    said = " ".join(title.split())
+    if len(said) > TITLE_CHARS_MAX or not (said.isprintable() or not said):
+        raise InputInvalid("the title cannot be shown", hint=f"At most {TITLE_CHARS_MAX} printable characters.")
+    entries, what = app.store.entries, f"the title of {session!r}"
+    if said:
+        await put_after(entries, TITLE, session, {"title": said}, after=after, what=what)
+    else:
+        await delete_after(entries, TITLE, session, after=after, what=what)
+    return await _view(app, turns[0])
+
+
+async def title_mark(app: Pointsman, session: str) -> str:
+    """Of its title, as `entitle` wants it."""
+    return await mark_at(app.store.entries, TITLE, session)
+
+
+def _holds(value: Json, wanted: list[str]) -> bool:
+    title = str(value.get("title", "")).casefold() if isinstance(value, dict) else ""
+    return bool(wanted) and all(word in title for word in wanted)
+
+
+async def _view(app: Pointsman, last: Summary) -> JsonObject:
+    session = str(last.session)
+    entry = await app.store.entries.find(TITLE, session)
+    title = str(entry.value["title"]) if entry is not None and isinstance(entry.value, dict) else ""
+    first = next(iter(await app.executions(ExecutionQuery(session=session, oldest_first=True, limit=1))), last)
+    return {
+        "sessionId": session,
+        "workflowId": first.workflow,
+        "title": title or await _begins(app, first),
+        "named": bool(title),
+        "status": last.status,
+        "executionId": last.execution,
+        "startedAt": last.started,
+        "updatedAt": last.updated,
+        "owner": last.owner or None,
+        "mark": NOTHING if entry is None else mark_of(entry.value),
+    }
+
+
+async def _begins(app: Pointsman, first: Summary) -> str:
+    """What was said first. Empty where that is not to be shown, or is no text."""
+    async for row in app.store.journal.read(first.execution):
+        began = next((event for event in row.events if isinstance(event, ExecutionStarted)), None)
+        if began is None or observability_of(began.options) == "minimal":
+            return ""
+        shown = redactor_for(app.settings)({"text": _text_in(began.input)})
+        return " ".join(str(shown["text"]).split())[:SHOWN_CHARS]
+    return ""
+
+
+def _text_in(input: JsonObject) -> str:
+    """The words of an input: its message, else its first text."""
+    texts = (value for value in (input.get("message"), *input.values()) if isinstance(value, str) and value)
+    return next(texts, "")[: SHOWN_CHARS * 4]

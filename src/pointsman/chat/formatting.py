@@ -1,0 +1,217 @@
+"""Phrasing: questions and answers of workflows as plain messages, and back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from typing import ClassVar, Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from pointsman.definition.reading import standard
+from pointsman.engine.answers import EDIT
+from pointsman.errors import CallerError
+from pointsman.executions.families import OpenGate
+from pointsman.values import ExecutionId, Json, JsonObject
+
+EXECUTION: Final = r"[A-Za-z0-9][\w.:-]{0,99}"
+REFERENCE: Final = re.compile(rf"\n*\[//\]: # \(({EXECUTION})(?:~([0-9a-f]+))?\)\s*$")
+"""A link definition that nobody uses: Markdown shows nothing of it."""
+CALL: Final = re.compile(rf"({EXECUTION})~(\d{{1,9}})~([0-9a-f]{{8}})")
+SHOWN_CHARS: Final = 4000
+BEHIND: Final = re.compile(r"[ \t]*[:,;.!\n–—-]+\s*")
+"""Between an action and what is said about it."""
+
+
+class MessagesInvalid(CallerError):
+    """The messages are not a conversation that can be gone on with."""
+
+    code: ClassVar[str] = "messages-invalid"
+
+
+class HandedOut(NamedTuple):
+    """A call that the client carries out."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+Calls: TypeAlias = tuple[HandedOut, ...]
+
+
+class Reference(NamedTuple):
+    """What the id of a call says."""
+
+    execution: ExecutionId
+    number: str
+    mark: str
+
+
+class Said(NamedTuple):
+    """An answer to a gate."""
+
+    action: str
+    data: Json = None
+    comment: str = ""
+    digest: str = ""
+    """Of what the person saw; empty: the message does not say."""
+
+
+def text_of(message: JsonObject) -> str:
+    """The words of a message: a text, or parts of text. Raises `MessagesInvalid` for anything else."""
+    content = message.get("content")
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else [content]
+    texts: list[str] = []
+    for part in parts:
+        if not isinstance(part, dict) or part.get("type") != "text" or not isinstance(part.get("text"), str):
+            kind = part.get("type") if isinstance(part, dict) else type(part).__name__
+            raise MessagesInvalid(f"a part of a message is {kind!r}", hint="Workflows are told text here.")
+        texts.append(str(part["text"]))
+    return "\n".join(texts)
+
+
+def history_of(messages: Sequence[JsonObject]) -> list[Json]:
+    """What users and assistants said: the workflow has its own prompts, and calls were of its own steps."""
+    told = [one for one in messages if one.get("role") in ("user", "assistant")]
+    said = [(str(one["role"]), REFERENCE.sub("", text_of(one))) for one in told]
+    return [{"role": role, "content": text} for role, text in said if text]
+
+
+def spoken_in(messages: Json) -> list[Json]:
+    """What users and assistants said, of the messages that an execution has."""
+    told = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
+    spoken = [one for one in told if one.get("role") in ("user", "assistant") and isinstance(one.get("content"), str)]
+    return [{"role": one["role"], "content": one["content"]} for one in spoken if one["content"]]
+
+
+def output_text(output: Json) -> str:
+    """A text as it is, the rest as JSON."""
+    return output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, indent=2)
+
+
+def referring(execution: ExecutionId, text: str, digest: str = "") -> str:
+    """The text with a reference to who says it, and to what a gate shows."""
+    return f"{text.rstrip()}\n\n[//]: # ({execution}{f'~{digest}' if digest else ''})"
+
+
+def reference_in(message: JsonObject) -> ExecutionId | None:
+    """Which execution asked, where the message is a question."""
+    found = REFERENCE.search(text_of(message))
+    return None if found is None else ExecutionId(found[1])
+
+
+def digest_in(message: JsonObject) -> str:
+    """The digest of what the question showed; empty: it has none."""
+    found = REFERENCE.search(text_of(message))
+    return "" if found is None else found[2] or ""
+
+
+def question(execution: ExecutionId, gate: OpenGate) -> str:
+    """What a gate asks: its message, what it shows, what can be answered."""
+    asked = gate.at.gate
+    assert asked is not None
+    parts = [asked.message]
+    if asked.shown not in (None, {}, [], ""):
+        parts.append(_cut(asked.shown if isinstance(asked.shown, str) else f"```json\n{output_text(asked.shown)}\n```"))
+    options = [f"- `{_value(one)}`" + (f" ({one['label']})" if one.get("label") else "") for one in asked.options]
+    if options:
+        parts.append("Answer with one of:\n" + "\n".join(options))
+    if asked.about == "calls":
+        each = ", ".join(f'"{call.number}": true' for call in asked.calls)
+        parts.append(
+            f'To decide on each: `{{"action": "edit", "data": {{{each}}}}}`, with `false` for a call that is not to be '
+            "made, and an object for one with other arguments."
+        )
+    if asked.form is not None:
+        parts.append('It takes data: `{"action": …, "data": {…}}`.')
+    elif asked.editable and any(_value(one) == EDIT for one in asked.options):
+        fields = ", ".join(f'"{".".join(map(str, path))}": …' for path in asked.editable)
+        parts.append(f'To edit: `{{"action": "edit", "data": {{{fields}}}}}`.')
+    return referring(execution, "\n\n".join(part for part in parts if part), asked.digest)
+
+
+def answer_in(gate: OpenGate, text: str) -> Said | None:
+    """What a text means at a gate: an action by its value or label, maybe with a comment behind a colon, a dash, a line
+    break or another sign; or an object with `action`, `data`, `comment`, `digest`. None: nothing that is offered.
+
+    "approve nothing of this" is no approval with a comment.
+    """
+    asked = gate.at.gate
+    assert asked is not None
+    stripped = text.strip()
+    if stripped.startswith("{"):
+        return _object_in(stripped)
+    names = {
+        str(name).casefold(): _value(one) for one in asked.options for name in (one.get("label"), _value(one)) if name
+    }
+    for name in sorted(names, key=len, reverse=True):
+        behind = stripped[len(name) :]
+        sign = BEHIND.match(behind)
+        if stripped.casefold().startswith(name) and (sign is not None or not behind.strip()):
+            return Said(names[name], None, behind[sign.end() :].strip() if sign is not None else "")
+    return None
+
+
+def _object_in(text: str) -> Said | None:
+    try:
+        found = standard(text)
+    except ValueError:
+        return None
+    if not isinstance(found, dict):
+        return None
+    action, comment, digest = found.get("action"), found.get("comment", ""), found.get("digest", "")
+    if set(found) - {"action", "data", "comment", "digest"}:
+        return None
+    if not isinstance(action, str) or not isinstance(comment, str) or not isinstance(digest, str):
+        return None
+    return Said(action, found.get("data"), comment, digest=digest)
+
+
+def _value(option: JsonObject) -> str:
+    return str(option.get("value", option.get("action", "")))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]} …"
+
+
+# Calls -------------------------------------------------------------------------------------------------------------
+
+
+def mark_of(gate: OpenGate) -> str:
+    """Which gate it is, among those of its execution, in few characters."""
+    return hashlib.sha256(gate.id.encode()).hexdigest()[:8]
+
+
+def calls_at(execution: ExecutionId, gate: OpenGate) -> Calls:
+    """What a gate hands out."""
+    asked, mark = gate.at.gate, mark_of(gate)
+    assert asked is not None
+    return tuple(
+        HandedOut(f"{execution}~{call.number}~{mark}", call.name, json.dumps(call.arguments, ensure_ascii=False))
+        for call in asked.calls
+    )
+
+
+def call_of(id: str) -> Reference:
+    """Raises `MessagesInvalid`."""
+    found = CALL.fullmatch(id)
+    if found is None:
+        raise MessagesInvalid(f"{id[:100]!r} is the id of no call that was made here", hint="Send it as it came.")
+    return Reference(ExecutionId(found[1]), found[2], found[3])
+
+
+def result_of(message: JsonObject) -> Json:
+    """What a call came to: JSON where it is JSON, else the text."""
+    text = text_of(message)
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return text

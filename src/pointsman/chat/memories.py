@@ -1,0 +1,289 @@
+"""Memory as people see it: what is remembered of whom, searched, corrected, and forgotten.
+
+    execution ID │ session ID │ user NAME │ workflow ID │ shared NAME      each a memory of its own
+
+What people change here is under the same bounds as what workflows write, and is told with the same words: who wrote it,
+and what it was before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Final, TypedDict
+
+import msgspec
+from msgspec import Struct
+
+from pointsman import ports
+from pointsman.errors import CallerError, OperatorError
+from pointsman.executions.pages import PlaceInvalid
+from pointsman.executors.failures import WorkRefused
+from pointsman.executors.owners import SCOPES, check_name, key_in, names_of, prefix_of
+from pointsman.journal.records import Holding, Recalled, Remembered
+from pointsman.ports import Change, MemoryOperation, Writer
+from pointsman.values import Json, JsonObject
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+    from pointsman.chat.semantic_search import KeptMeaning
+
+PAGE: Final = 100
+NOBODY: Final = Writer()
+"""Nobody said who writes."""
+
+
+class UnknownMemory(CallerError):
+    """There is no such scope of memory."""
+
+    code: ClassVar[str] = "unknown-memory"
+
+
+class MemoryKeyInvalid(CallerError):
+    """That cannot be the name of anything remembered."""
+
+    code: ClassVar[str] = "memory-key-invalid"
+
+
+class NothingRemembered(CallerError):
+    """Nothing is remembered as that, or not any more."""
+
+    code: ClassVar[str] = "nothing-remembered"
+
+
+class Known(Struct, frozen=True, kw_only=True):
+    """One remembered value."""
+
+    namespace: str
+    key: str
+    value: Json
+    changed: float
+    """Unix seconds; 0: nobody knows."""
+    expires: float | None
+
+
+class EmbeddingsOff(OperatorError):
+    """What remembered values mean is not kept here."""
+
+    code: ClassVar[str] = "embeddings-off"
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """A remembered value that was searched for."""
+
+    namespace: str
+    key: str
+    value: Json
+
+
+class Finding(Struct, frozen=True):
+    """What a search found."""
+
+    values: list[Found]
+    warnings: tuple[str, ...] = ()
+    """What people should know of how it was found."""
+
+
+class Searched(TypedDict):
+    """How a memory is searched."""
+
+    within: str
+    limit: int
+    at: float
+
+
+class Memories:
+    """The memories of one installation."""
+
+    def __init__(self, app: Pointsman, meaning: KeptMeaning | None = None) -> None:
+        self._app = app
+        self._meaning = meaning
+
+    async def owners(self) -> list[Holding]:
+        """Who remembers how much. What steps were cached is none of it."""
+        return [one for one in await self._app.store.memory.holdings(at=self._now) if one.scope in SCOPES]
+
+    def of(self, scope: str, owner: str, *, namespace: str = "") -> OneMemory:
+        """The memory of one owner, or the part of it under a namespace. Raises `UnknownMemory`, `MemoryKeyInvalid`."""
+        if scope not in SCOPES:
+            raise UnknownMemory(f"{scope!r} is no scope of memory", hint=f"It is one of {', '.join(SCOPES)}.")
+        _named("an owner", owner)
+        if namespace:
+            _named("a namespace", namespace)
+        return OneMemory(self._app, scope, owner, namespace, self._meaning)
+
+    async def reindex(self) -> int:
+        """Say anew what every value means; how many. Raises `EmbeddingsOff`, and what the model says."""
+        if self._meaning is None:
+            raise EmbeddingsOff(
+                "memory is searched by words alone: no model of embeddings is set",
+                hint="Set `model` under [memory.embeddings].",
+            )
+        return await self._meaning.reindex(await self.owners())
+
+    @property
+    def _now(self) -> float:
+        return self._app.clock.now()
+
+
+class OneMemory:
+    """What one owner remembers; with a namespace, only what is under it."""
+
+    def __init__(
+        self, app: Pointsman, scope: str, owner: str, namespace: str, meaning: KeptMeaning | None = None
+    ) -> None:
+        self._app = app
+        self._meaning = meaning
+        self._owner = (scope, owner)
+        self._namespace = namespace
+
+    async def get(self, key: str) -> Json | None:
+        """None: it is not remembered, or not any more."""
+        _named("a key", key)
+        return await self._app.store.memory.get(*self._owner, key_in(self._namespace, key), at=self._now)
+
+    async def list(self, *, after: Known | None = None, limit: int = PAGE) -> list[Known]:
+        """By namespace and key; `after`: the last one of the page before."""
+        found = await self._app.store.memory.every(
+            *self._owner,
+            within=prefix_of(self._namespace),
+            after=key_in(after.namespace, after.key) if after is not None else "",
+            limit=limit,
+            at=self._now,
+        )
+        return [_known(one) for one in found]
+
+    async def search(self, text: str, *, limit: int = PAGE) -> list[Found]:
+        """What shares words with the text, or means something like it, the best first."""
+        return (await self.find(text, limit=limit)).values
+
+    async def find(self, text: str, *, limit: int = PAGE) -> Finding:
+        """As `search`, with what people should know of how it was found."""
+        how: Searched = {"within": prefix_of(self._namespace), "limit": limit, "at": self._now}
+        if self._meaning is not None:
+            found = await self._meaning.search(*self._owner, text, **how)
+        else:
+            found = ports.Found(await self._app.store.memory.search(*self._owner, text, **how))
+        named = ((names_of(stored), value) for stored, value in found.values)
+        values = [Found(namespace=namespace, key=key, value=value) for (namespace, key), value in named]
+        return Finding(values, found.warnings)
+
+    async def history(self, key: str) -> Sequence[Recalled]:
+        """What a key remembers now and who wrote it, then what it remembered before; nothing where it is forgotten."""
+        _named("a key", key)
+        return await self._app.store.memory.history(*self._owner, key_in(self._namespace, key), at=self._now)
+
+    async def set(self, key: str, value: Json, *, ttl: float | None = None, by: Writer = NOBODY) -> Json:
+        """Remember a value, for `ttl` seconds or for ever. Raises `MemoryFull`, `MemoryKeyInvalid`."""
+        return await self._change("set", key, value, expires=self._in(ttl), by=by)
+
+    async def append(self, key: str, value: Json, *, ttl: float | None = None, by: Writer = NOBODY) -> Json:
+        """Add to a list; the whole of it. Raises as `set`, and `MemoryNotAList`."""
+        return await self._change("append", key, value, expires=self._in(ttl), by=by)
+
+    async def put_back(self, key: str, number: int, *, by: Writer = NOBODY) -> Json:
+        """Remember again what a key remembered before, for as long as that was to last. Raises `NothingRemembered`."""
+        found = next((one for one in await self.history(key) if one.number == number), None)
+        if found is None:
+            raise NothingRemembered(
+                f"nothing is known of change {number} of {key!r}",
+                hint="It was too long ago, has expired, or never happened: its history tells which are there.",
+            )
+        return await self._change("set", key, found.value, expires=found.expires, by=by)
+
+    async def delete(self, key: str) -> bool:
+        """Forget a value, and what it was before. False: there was nothing to forget."""
+        return bool(await self._change("delete", key, None))
+
+    async def clear(self) -> int:
+        """Forget all of it, and what it was before; how many values."""
+        return await self._app.store.memory.forget(*self._owner, within=prefix_of(self._namespace))
+
+    def _in(self, ttl: float | None) -> float | None:
+        return None if ttl is None else self._now + ttl
+
+    async def _change(
+        self, operation: MemoryOperation, key: str, value: Json, *, expires: float | None = None, by: Writer = NOBODY
+    ) -> Json:
+        _named("a key", key)
+        scope, owner = self._owner
+        change = Change(
+            scope=scope,
+            namespace=owner,
+            key=key_in(self._namespace, key),
+            operation=operation,
+            value=value,
+            at=self._now,
+            expires=expires,
+            quota=self._app.settings.memory.quota,
+            by=by,
+        )
+        answer = await self._app.store.memory.change(change)
+        if self._meaning is not None:
+            self._meaning.changed(scope, owner)
+        return answer
+
+    @property
+    def _now(self) -> float:
+        return self._app.clock.now()
+
+
+def nothing_remembered(key: str) -> NothingRemembered:
+    return NothingRemembered(f"nothing is remembered as {key!r}", hint="It was forgotten, expired, or never there.")
+
+
+async def memory_page(memory: OneMemory, *, search: str | None, after: str | None, limit: int) -> JsonObject:
+    """`values` and `next`, `warnings` where there are some. What a search finds is one page. Raises `PlaceInvalid`."""
+    if search is not None:
+        found = await memory.find(search, limit=limit)
+        values: list[Json] = [{"namespace": one.namespace, "key": one.key, "value": one.value} for one in found.values]
+        return {"values": values, "next": None, **({"warnings": [*found.warnings]} if found.warnings else {})}
+    last = None if after is None else _place(after)
+    known = await memory.list(after=last, limit=limit + 1)
+    page = known[:limit]
+    following = msgspec.json.encode((page[-1].namespace, page[-1].key)).decode() if len(known) > limit else None
+    return {"values": [known_view(one) for one in page], "next": following}
+
+
+def _place(after: str) -> Known:
+    try:
+        namespace, key = msgspec.json.decode(after, type=tuple[str, str])
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        raise PlaceInvalid(f"{after[:60]!r} is no place in a memory", hint="Use `next` of a page.") from None
+    if namespace:
+        _named("a namespace", namespace)
+    _named("a key", key)
+    return Known(namespace=namespace, key=key, value=None, changed=0.0, expires=None)
+
+
+def known_view(one: Known) -> JsonObject:
+    return {
+        "namespace": one.namespace,
+        "key": one.key,
+        "value": one.value,
+        "changedAt": one.changed or None,
+        "expiresAt": one.expires,
+    }
+
+
+def owner_view(one: Holding) -> JsonObject:
+    """`id` orders them."""
+    return {
+        "id": f"{one.scope}/{one.namespace}",
+        "scope": one.scope,
+        "owner": one.namespace,
+        "keys": one.keys,
+        "bytes": one.bytes,
+        "changedAt": one.changed,
+    }
+
+
+def _known(one: Remembered) -> Known:
+    namespace, key = names_of(one.key)
+    return Known(namespace=namespace, key=key, value=one.value, changed=one.changed, expires=one.expires)
+
+
+def _named(what: str, name: str) -> None:
+    try:
+        check_name(what, name)
+    except WorkRefused as why:
+        raise MemoryKeyInvalid(why.failure.message, hint=why.failure.hint) from None

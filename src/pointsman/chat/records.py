@@ -1,0 +1,134 @@
+"""What was made under a session, read off the journals: nothing is written twice, and nothing can be left out.
+
+{"session_id": "ses_0badcafe",
+ "sessions": [{"session_id", "execution_id", "workflow_id", "status", "created_at", …the input}],
+ "plans": [{"session_id", "execution_id", "node", "created_at", "value"}], "research": […], …}
+
+A workflow names its collections in `config.settings.records` (field of the state -> collection); without that every
+field is a collection of its own name. A record is one write of such a field, as it was made; an object with a `type`
+is an entry of a log, and its members stand beside the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from pointsman.engine.events import StepPassed, StepSucceeded
+from pointsman.engine.instants import instant_text
+from pointsman.engine.life_events import ExecutionStarted
+from pointsman.executions.ids import new_session
+from pointsman.executions.inputs import check_session
+from pointsman.journal.records import ExecutionQuery, Summary
+from pointsman.operations.deletion import unknown_session
+from pointsman.values import ExecutionId, Json, JsonObject
+from pointsman.workflows.library import DefinitionGone
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+    from pointsman.ports import Row
+
+SETTING: Final = "records"
+SESSIONS: Final = "sessions"
+PAGE: Final = 200
+
+
+async def records_of(
+    app: Pointsman, session: str, *, sees: Callable[[Summary], Awaitable[bool]] | None = None
+) -> JsonObject:
+    """Everything that was made under a session, oldest first. `sees`: whether somebody sees what a workflow makes.
+
+    Raises `UnknownSession`, and `InputInvalid` for what cannot be the name of one.
+    """
+    check_session(session)
+    kept: dict[str, list[Json]] = {SESSIONS: []}
+    async for one in _executions(app, session):
+        if sees is None or await sees(one):
+            rows = [row async for row in app.store.journal.read(one.execution)]
+            kept[SESSIONS].append(_session_record(one, rows))
+            for collection, record in await _made(app, one, rows):
+                kept.setdefault(collection, []).append(record)
+    if not kept[SESSIONS]:
+        raise unknown_session(session)
+    return {"session_id": session, **kept}
+
+
+async def free_session(app: Pointsman) -> str:
+    """The name of a session that this store does not have yet."""
+    while True:
+        name = new_session()
+        if not await app.executions(ExecutionQuery(session=name, limit=1)):
+            return name
+
+
+async def _executions(app: Pointsman, session: str) -> AsyncIterator[Summary]:
+    """Oldest first."""
+    found: list[Summary] = []
+    before: tuple[float, ExecutionId] | None = None
+    while True:
+        page = await app.executions(ExecutionQuery(session=session, before=before, limit=PAGE))
+        found.extend(page)
+        if len(page) < PAGE:
+            break
+        before = (page[-1].started, page[-1].execution)
+    for one in reversed(found):
+        yield one
+
+
+def _beginning(rows: list[Row]) -> ExecutionStarted | None:
+    return next((event for row in rows for event in row.events if isinstance(event, ExecutionStarted)), None)
+
+
+def _session_record(one: Summary, rows: list[Row]) -> JsonObject:
+    began = _beginning(rows)
+    return {
+        **({} if began is None else began.input),
+        "session_id": one.session,
+        "execution_id": one.execution,
+        "workflow_id": one.workflow,
+        "status": one.status,
+        "created_at": instant_text(one.started),
+    }
+
+
+async def _made(app: Pointsman, one: Summary, rows: list[Row]) -> list[tuple[str, JsonObject]]:
+    """Its records with their collections, in the order of the journal."""
+    names = await _collections(app, rows)
+    found: list[tuple[str, JsonObject]] = []
+    for row in rows:
+        for event in row.events:
+            if not isinstance(event, StepSucceeded | StepPassed):
+                continue
+            for write in event.writes:
+                field = str(write.path[0])
+                value = event.result if write.whole else write.value
+                collection = field if names is None else names.get(field)
+                if collection is not None and value is not None:
+                    found.append((collection, _head(one, event.step.node, row.at) | _body(value)))
+    return found
+
+
+def _head(one: Summary, node: str, at: float) -> JsonObject:
+    return {
+        "session_id": one.session,
+        "execution_id": one.execution,
+        "node": node,
+        "created_at": instant_text(at),
+    }
+
+
+def _body(value: Json) -> JsonObject:
+    if isinstance(value, dict) and isinstance(value.get("type"), str):
+        return value
+    return {"value": value}
+
+
+async def _collections(app: Pointsman, rows: list[Row]) -> Mapping[str, str] | None:
+    """Field -> collection, as the definition says that it began with; None: each field is its own."""
+    began = _beginning(rows)
+    try:
+        workflow = await app.library.kept(began.definition if began is not None else "")
+    except DefinitionGone:
+        return None
+    said = ((workflow.config.settings if workflow.config is not None else None) or {}).get(SETTING)
+    return {name: str(collection) for name, collection in said.items()} if isinstance(said, dict) else None

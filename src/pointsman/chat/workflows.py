@@ -1,0 +1,94 @@
+"""Workflows that somebody can talk to: conversational ones, and those of which a text alone is the input."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
+
+from pointsman.auth.policy import sees_entry
+from pointsman.definition.agents import AgentConfig
+from pointsman.definition.text import write_text
+from pointsman.errors import AuthorError
+from pointsman.executions.inputs import InputInvalid, is_conversational, text_field
+from pointsman.paging import Page, page_by
+from pointsman.values import Json, JsonObject
+from pointsman.workflows.catalogue import PLACES, fitting
+from pointsman.workflows.library import Library
+from pointsman.workflows.revisions import list_workflows
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+    from pointsman.auth.callers import Caller
+    from pointsman.definition.workflow import Workflow
+
+
+KNOWN_MAX: Final = 10_000
+
+_spoken: WeakKeyDictionary[Library, dict[str, JsonObject | None]] = WeakKeyDictionary()
+"""How to talk to what a definition describes, by `id@revision`, which never changes; None: one cannot."""
+
+
+async def speakers(app: Pointsman, caller: Caller) -> list[JsonObject]:
+    """The saved workflows that the caller can talk to, as lists show them, and how to talk to them."""
+    return (await speakers_page(app, caller, limit=None)).entries
+
+
+async def speakers_page(
+    app: Pointsman,
+    caller: Caller,
+    *,
+    words: str = "",
+    ids: Collection[str] | None = None,
+    after: str | None = None,
+    limit: int | None,
+) -> Page:
+    """Those with all these words, by name; `ids`: only these. No more definitions are read than the page takes."""
+
+    async def can_be_talked_to(entry: JsonObject) -> bool:
+        return await sees_entry(app, caller, entry) and await _how(app, entry) is not None
+
+    entries = fitting(await list_workflows(app), words=words, ids=ids)
+    page = await page_by(
+        PLACES["name"], entries, after=after, limit=len(entries) if limit is None else limit, sees=can_be_talked_to
+    )
+    return Page([entry | (await _how(app, entry) or {}) for entry in page.entries], page.next)
+
+
+async def _how(app: Pointsman, entry: JsonObject) -> JsonObject | None:
+    known = _spoken.setdefault(app.library, {})
+    revision = f"{entry['id']}@{entry['revision']}"
+    if revision not in known:
+        how: JsonObject | None = None
+        with suppress(AuthorError, InputInvalid):
+            how = _spoken_to((await app.library.saved(revision))[0])
+        if len(known) >= KNOWN_MAX:
+            known.clear()
+        known[revision] = how
+    return known[revision]
+
+
+def _spoken_to(definition: Workflow) -> JsonObject:
+    """Raises `InputInvalid` where a text alone is not enough."""
+    field = text_field(definition, definition.input_schema)
+    files: list[Json] = [*_file_fields(definition, field)]
+    return {
+        "name": definition.id if definition.name is None else write_text(definition.name),
+        "description": None if definition.description is None else write_text(definition.description),
+        "conversational": is_conversational(definition),
+        "field": field,
+        "files": files,
+    }
+
+
+def _file_fields(definition: Workflow, field: str) -> list[str]:
+    """The fields of the input that its agents are given as files."""
+    named = [
+        str(path).partition(".")[0]
+        for node in definition.nodes
+        if isinstance(node.config, AgentConfig)
+        for path in node.config.input_files or ()
+    ]
+    known = (definition.input_schema or {}).get("properties")
+    return [name for name in dict.fromkeys(named) if name != field and (not isinstance(known, dict) or name in known)]

@@ -1,0 +1,346 @@
+"""Channels: what subscribers of an execution hear, written once for all of them.
+
+    journal ──▶ frames with an id, as rows are committed ─┐
+    steps ────▶ live frames without one                   ├─▶ a ring that all subscribers read at their own pace
+    silence ──▶ a sign of life                            ┘
+
+A subscriber begins in the ring, where that reaches back to the last frame it has seen, else in the journal; one that
+falls behind the ring goes back to the journal. So nothing is lost or told twice, a slow reader costs a position in a
+list, and of a crowd that comes back at once one reads the journal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from pointsman.auth.redaction import redactor_for
+from pointsman.background import retried
+from pointsman.engine.life_events import ExecutionCancelled, ExecutionCompleted, ExecutionFailed, ExecutionRetried
+from pointsman.engine.state import ENDED, ExecutionState
+from pointsman.engine.steps import Step
+from pointsman.executions.live_feed import Board
+from pointsman.executions.partial_output import Spoken
+from pointsman.executions.public_events import Observability, bulletins, live_told, observability_of
+from pointsman.executions.ring_buffer import CHUNK_BYTES, ROW_END, START, Frame, Place, Ring
+from pointsman.ports import Row
+from pointsman.runtime.feed import Committed, Delta
+from pointsman.values import ExecutionId, JsonObject
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+ROWS_AT_HAND: Final = 64
+"""So many of the latest rows are in the ring for the first subscriber."""
+HEARTBEAT_S: Final = 15.0
+"""So often a silent stream says that it lives: proxies close those that do not."""
+LIVE: Final = "workflow.node.delta"
+SO_FAR: Final = "so_far"
+"""A delta with what a step has said since it began: it stands instead of what was heard of it."""
+
+
+class Encode(Protocol):
+    """Writes what a subscriber is sent."""
+
+    def __call__(self, event: str, told: JsonObject, place: str, /) -> bytes: ...
+
+
+class Wire(NamedTuple):
+    """How a channel is heard."""
+
+    encode: Encode
+    sign: bytes
+    """That a silent stream lives."""
+    farewell: Callable[[], bytes]
+    """What is said last to those who are let go although there may be more to tell."""
+
+
+class Channel:
+    """One execution that somebody listens to."""
+
+    def __init__(self, app: Pointsman, wire: Wire, execution: ExecutionId, level: Observability, *, seq: int) -> None:
+        """`seq`: its last row. The ring begins some rows before it."""
+        self.execution = execution
+        self.listeners = 0
+        self.seq = max(0, seq - ROWS_AT_HAND)
+        """The last row whose frames are in the ring or before it."""
+        self.ring = Ring((self.seq, ROW_END) if self.seq else START)
+        self.ended = False
+        """Nothing more is told: it has ended, and its end is in the ring."""
+        self.behind = False
+        """There may be rows that it has not taken in."""
+        self.let_go = False
+        """Everybody goes, whatever still happens."""
+        self._app = app
+        self._wire = wire
+        self._level: Observability = level
+        self._redact = redactor_for(app.settings)
+        self._heard = -1
+        """Where the ring ended when it was last asked for a sign of life."""
+        self._news = asyncio.Event()
+        self._reading = asyncio.Lock()
+        self.leave: Callable[[], None] = lambda: None
+
+    async def news(self, position: int) -> None:
+        """Until there is a frame behind the position, or everybody goes."""
+        while self.ring.end == position and not self.ended and not self.let_go:
+            await self._news.wait()
+
+    def committed(self, seen: Committed) -> None:
+        """A row of this process. One that does not follow is left to `catch_up`."""
+        if seen.row.seq == self.seq + 1:
+            self._put_row(seen.row)
+            self.ended = seen.state.status in ENDED
+            self._tell()
+
+    def live(self, seen: Delta) -> None:
+        delta = live_told(seen.delta, self._level, self._redact)
+        if delta is None:
+            return
+        told: JsonObject = {**self._about(seen.step), "delta": delta}
+        self.ring.put([Frame(None, self._wire.encode(LIVE, told, ""))])
+        self._tell()
+
+    def so_far(self, said: Mapping[Step, str]) -> bytes:
+        """What is being said, for whoever has not heard it."""
+        found: list[bytes] = []
+        for step, text in said.items():
+            delta = live_told({"kind": SO_FAR, "soFar": text}, self._level, self._redact)
+            if delta is not None:
+                found.append(self._wire.encode(LIVE, {**self._about(step), "delta": delta}, ""))
+        return b"".join(found)
+
+    def _about(self, step: Step) -> JsonObject:
+        return {"executionId": self.execution, "nodeId": step.node, "step": str(step)}
+
+    def beat(self) -> None:
+        """A sign of life, if nothing was told since the last time."""
+        if self._heard == self.ring.end:
+            self.ring.put([Frame(None, self._wire.sign)])
+            self._tell()
+        self._heard = self.ring.end
+
+    async def catch_up(self, known: ExecutionState | None = None) -> None:
+        """Take in the rows that other processes wrote. `known`: its state, as of now or a moment ago."""
+        async with self._reading:
+            if known is None and await self._app.store.journal.last(self.execution) <= self.seq:
+                return
+            turned = known is not None
+            async for row in self._app.store.journal.read(self.execution, after=self.seq):
+                if row.seq == self.seq + 1:
+                    self._put_row(row)
+                    turned = turned or _turns(row)
+            if turned:
+                if known is None or known.seq < self.seq:
+                    known = await self._app.runtime.load(self.execution)
+                self.ended = known.status in ENDED and known.seq <= self.seq
+            self._tell()
+
+    def frames_of(self, row: Row) -> list[Frame]:
+        """What a row is told as."""
+        return [self._frame(told) for told in bulletins(self.execution, row, self._level, self._redact)]
+
+    def _frame(self, told: JsonObject) -> Frame:
+        place = str(told["id"])
+        seq, _, number = place.partition(".")
+        return Frame((int(seq), int(number)), self._wire.encode(str(told["event"]), told, place))
+
+    def close(self) -> None:
+        self.let_go = True
+        self._tell()
+
+    def _put_row(self, row: Row) -> None:
+        self.ring.put(self.frames_of(row))
+        self.seq = row.seq
+
+    def _tell(self) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+
+class Channels:
+    """The channels of one server."""
+
+    def __init__(self, app: Pointsman, wire: Wire, *, heartbeat_s: float = HEARTBEAT_S) -> None:
+        self._app = app
+        self._wire = wire
+        self._heartbeat_s = heartbeat_s
+        self._beating: asyncio.Task[None] | None = None
+        self._open: dict[ExecutionId, Channel] = {}
+        self._opening = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._leave = app.feed.watch(self._see)
+        self._closed = False
+        self._spoken = Spoken()
+        self.board = Board(app, wire)
+        """All executions at once."""
+
+    async def frames(self, execution: str, *, after: Place = START) -> AsyncGenerator[bytes, None]:
+        """Its frames behind a place, then those that come, until it ends: as many at once as there are. Raises
+        `UnknownExecution` at once."""
+        channel = await self._join(ExecutionId(execution), after)
+        try:
+            ring = channel.ring
+            live = ring.end
+            """From here on what is live is heard too."""
+            position = ring.begin if after >= ring.behind else -1
+            said = self._spoken.so_far(channel.execution)
+            if position >= 0 and said:
+                yield channel.so_far(said)
+            while not channel.let_go:
+                if position < ring.begin:  # It begins before the ring, or fell behind it.
+                    live = position = ring.end
+                    said = self._spoken.so_far(channel.execution)
+                    async for frames in self._kept(channel, after):
+                        after = frames[-1].place or after
+                        yield b"".join(frame.data for frame in frames)
+                    if said:
+                        yield channel.so_far(said)
+                    continue
+                frames = ring.since(position)
+                if not frames and channel.ended:
+                    return
+                told: list[bytes] = []
+                for number, (place, data) in enumerate(frames, position):
+                    if (number >= live) if place is None else place > after:
+                        told.append(data)
+                        after = place or after
+                position += len(frames)
+                if told:
+                    yield b"".join(told)
+                else:
+                    await channel.news(position)
+            yield self._wire.farewell()
+        finally:
+            self._part(channel)
+
+    async def is_over(self, execution: str, place: Place) -> bool:
+        """Whether it has ended, and all was told up to a place. Raises `UnknownExecution`."""
+        name = ExecutionId(execution)
+        state = await self._app.runtime.load(name)
+        if state.status not in ENDED or place[0] < state.seq:
+            return False
+        channel = Channel(self._app, self._wire, name, observability_of(state.options), seq=state.seq)
+        return not [frames async for frames in self._kept(channel, place)]
+
+    def listeners(self, execution: str) -> int:
+        """How many listen to it now."""
+        channel = self._open.get(ExecutionId(execution))
+        return 0 if channel is None else channel.listeners
+
+    @property
+    def subscribers(self) -> int:
+        """How many listen to anything now."""
+        return self.board.subscribers + sum(channel.listeners for channel in self._open.values())
+
+    async def _kept(self, channel: Channel, after: Place) -> AsyncIterator[list[Frame]]:
+        """What the journal has behind a place. The rest of the row it is in comes too."""
+        found: list[Frame] = []
+        size = 0
+        async for row in self._app.store.journal.read(channel.execution, after=max(after[0] - 1, 0)):
+            for frame in channel.frames_of(row):
+                if frame.place is not None and frame.place > after:
+                    found.append(frame)
+                    size += len(frame.data)
+            if channel.let_go:
+                return
+            if size > CHUNK_BYTES:
+                yield found
+                found, size = [], 0
+        if found:
+            yield found
+
+    async def _join(self, execution: ExecutionId, after: Place) -> Channel:
+        async with self._opening:
+            channel = self._open.get(execution) or await self._opened(execution)
+            channel.listeners += 1
+        try:
+            if channel.seq < after[0]:  # Another server told more of it.
+                await channel.catch_up()
+        except BaseException:
+            self._part(channel)
+            raise
+        return channel
+
+    async def _opened(self, execution: ExecutionId) -> Channel:
+        state = await self._app.runtime.load(execution)
+        channel = Channel(self._app, self._wire, execution, observability_of(state.options), seq=state.seq)
+        if self._closed:
+            channel.close()
+        channel.leave = self._app.store.follow(execution, lambda: self._look(channel))
+        self._open[execution] = channel  # What is committed from here on is heard.
+        try:
+            await channel.catch_up(state)
+        except BaseException:
+            self._forget(channel)
+            raise
+        if self._beating is None and not self._closed:
+            self._beating = asyncio.create_task(self._beat())
+        return channel
+
+    def _part(self, channel: Channel) -> None:
+        channel.listeners -= 1
+        if channel.listeners == 0 and self._open.get(channel.execution) is channel:
+            self._forget(channel)
+
+    def _forget(self, channel: Channel) -> None:
+        channel.leave()
+        del self._open[channel.execution]
+
+    def _see(self, seen: Committed | Delta) -> None:
+        self._spoken.hear(seen)
+        channel = self._open.get(seen.execution)
+        if channel is None:
+            return
+        if isinstance(seen, Delta):
+            channel.live(seen)
+        elif seen.row.seq > channel.seq + 1:
+            self._look(channel)
+        else:
+            channel.committed(seen)
+
+    def _look(self, channel: Channel) -> None:
+        task = asyncio.ensure_future(self._catch_up(channel))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _catch_up(self, channel: Channel) -> None:
+        channel.behind = True
+        with retried(f"to follow {channel.execution!r}"):
+            await channel.catch_up()
+            channel.behind = False
+
+    async def _beat(self) -> None:
+        """One clock for all: a sign of life costs nothing but its bytes."""
+        while True:
+            await asyncio.sleep(self._heartbeat_s)
+            for channel in [*self._open.values()]:
+                channel.beat()
+                if channel.behind:
+                    self._look(channel)
+
+    def let_go(self) -> None:
+        """Let all subscribers go: they come back with the id of their last frame."""
+        self._closed = True
+        self.board.let_go()
+        for channel in self._open.values():
+            channel.close()
+
+    async def close(self) -> None:
+        """As `let_go`; nothing goes on behind it."""
+        self.let_go()
+        await self.board.close()
+        self._leave()
+        for channel in self._open.values():
+            channel.leave()
+        if self._beating is not None:
+            self._beating.cancel()
+            self._tasks.add(self._beating)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def _turns(row: Row) -> bool:
+    """Whether it may have ended by this row, or gone on."""
+    kinds = ExecutionCompleted | ExecutionFailed | ExecutionCancelled | ExecutionRetried
+    return any(isinstance(event, kinds) for event in row.events)

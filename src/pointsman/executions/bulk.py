@@ -1,0 +1,180 @@
+"""Bulk: one verb for every execution that fits a query, so many at a time, each with its own result."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias
+
+from pointsman.app import Pointsman
+from pointsman.auth.authority import join
+from pointsman.auth.callers import Caller
+from pointsman.auth.policy import must_run
+from pointsman.errors import CallerError, PointsmanError
+from pointsman.executions.driving import drive
+from pointsman.executions.lists import is_shown_as, stored_statuses
+from pointsman.executions.views import status_shown
+from pointsman.journal.records import ExecutionQuery, Summary
+from pointsman.operations.deletion import summaries
+from pointsman.runtime.local import UnknownExecution
+from pointsman.values import ExecutionId, JsonObject, WorkflowId
+
+Verb: TypeAlias = Literal["cancel", "pause", "resume", "retry", "delete"]
+FITTING: Final[dict[Verb, frozenset[str]]] = {
+    "cancel": frozenset({"pending", "running", "stopped", "waiting", "paused", "interrupted"}),
+    "pause": frozenset({"running", "stopped", "waiting"}),
+    "resume": frozenset({"paused", "interrupted", "stopped"}),
+    "retry": frozenset({"failed"}),
+    "delete": frozenset({"completed", "failed", "cancelled"}),
+}
+"""In which statuses a verb means something."""
+
+AT_ONCE: Final = 8
+PAGE: Final = 200
+
+
+class VerbUnfit(CallerError):
+    """A verb means nothing for an execution as it is."""
+
+    code: ClassVar[str] = "verb-unfit"
+
+
+class Told(NamedTuple):
+    """What became of one of them."""
+
+    execution: ExecutionId
+    status: str
+    """Afterwards; `deleted`, or `refused`."""
+    error: str = ""
+
+
+class Which(NamedTuple):
+    """Which executions are meant; what is absent does not narrow. Sub-workflows are only meant by their parent."""
+
+    workflow: str | None = None
+    statuses: frozenset[str] = frozenset()
+    session: str | None = None
+    parent: str | None = None
+    since: float | None = None
+    """Started at or after, unix seconds."""
+    until: float | None = None
+    """Started before."""
+
+
+async def fitting(app: Pointsman, verb: Verb, which: Which) -> list[Summary]:
+    """Those that are meant and for which the verb means something, newest first."""
+    statuses = which.statuses & FITTING[verb] if which.statuses else FITTING[verb]
+    if not statuses:
+        return []
+    query = ExecutionQuery(
+        statuses=stored_statuses(statuses),
+        workflow=None if which.workflow is None else WorkflowId(which.workflow),
+        session=which.session,
+        parent=None if which.parent is None else ExecutionId(which.parent),
+        before=None if which.until is None else (which.until, ExecutionId("")),
+        limit=PAGE,
+    )
+    found: list[Summary] = []
+    async for one in summaries(app, query):
+        if which.since is not None and one.started < which.since:
+            break
+        if one.parent == which.parent and is_shown_as(one, statuses):
+            found.append(one)
+    return found
+
+
+async def named(
+    app: Pointsman, verb: Verb, executions: Iterable[str], sees: Callable[[Summary], Awaitable[bool]]
+) -> tuple[list[Summary], list[Told]]:
+    """Those of the named ones for which the verb means something; and what is told of the others."""
+    found: list[Summary] = []
+    others: list[Told] = []
+    for name in dict.fromkeys(map(ExecutionId, executions)):
+        summary = await app.store.executions.find(name)
+        if summary is None or not await sees(summary):
+            others.append(_refused(name, UnknownExecution(f"there is no execution {name!r}")))
+        elif not is_shown_as(summary, FITTING[verb]):
+            status = status_shown(summary.status, summary.worker)
+            others.append(_refused(name, VerbUnfit(f"{name!r} is {status}: there is nothing to {verb}")))
+        else:
+            found.append(summary)
+    return found, others
+
+
+async def each(app: Pointsman, verb: Verb, found: list[Summary], *, by: str = "") -> list[Told]:
+    """Do it to all of them, some at a time. One that refuses does not stop the others."""
+    turns = asyncio.Semaphore(AT_ONCE)
+
+    async def one(summary: Summary) -> Told:
+        async with turns:
+            try:
+                return Told(summary.execution, await VERBS[verb](app, summary.execution, by))
+            except PointsmanError as why:
+                return _refused(summary.execution, why)
+
+    return [*await asyncio.gather(*(one(summary) for summary in found))]
+
+
+async def runnable(app: Pointsman, caller: Caller, found: list[Summary]) -> tuple[list[Summary], list[Told]]:
+    """Those that the caller may run again, which act for the caller too from now on; and what is told of the others."""
+    may: list[Summary] = []
+    refused: list[Told] = []
+    for one in found:
+        try:
+            await must_run(app, caller, one.execution)
+        except CallerError as why:
+            refused.append(_refused(one.execution, why))
+        else:
+            await join(app, caller, one.execution)
+            may.append(one)
+    return may, refused
+
+
+def _refused(execution: ExecutionId, why: PointsmanError) -> Told:
+    return Told(execution, "refused", f"[{why.code}] {why}")
+
+
+async def _cancel(app: Pointsman, execution: str, by: str) -> str:
+    reached = await app.reach(execution)
+    await reached.cancel(by=by)
+    await reached.drained()
+    return reached.status
+
+
+async def _pause(app: Pointsman, execution: str, by: str) -> str:
+    reached = await app.reach(execution)
+    await reached.pause(by=by)
+    return reached.status
+
+
+async def _resume(app: Pointsman, execution: str, by: str) -> str:
+    taken = await app.open(execution)
+    await taken.resume(by=by)
+    await drive(taken)
+    return taken.status
+
+
+async def _retry(app: Pointsman, execution: str, by: str) -> str:
+    taken = await app.open(execution)
+    await taken.retry(by=by)
+    await drive(taken)
+    return taken.status
+
+
+async def _delete(app: Pointsman, execution: str, by: str) -> str:
+    await app.storage.delete(execution)
+    return "deleted"
+
+
+VERBS: Final[dict[Verb, Callable[[Pointsman, str, str], Awaitable[str]]]] = {
+    "cancel": _cancel,
+    "pause": _pause,
+    "resume": _resume,
+    "retry": _retry,
+    "delete": _delete,
+}
+
+
+def told_view(told: Told) -> JsonObject:
+    """What became of one, as JSON."""
+    return {"executionId": told.execution, "status": told.status, "error": told.error or None}

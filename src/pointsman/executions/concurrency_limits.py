@@ -1,0 +1,273 @@
+"""Places: how many executions of a workflow may run at once. Who has none waits in line, is refused, or replaces.
+
+    line of a group   a  b │ c  d        max 2: a and b have places, c and d are pending
+                      ╰ a ends ╯
+                      b  c │ d           c is admitted, by whichever process sees the end first
+
+The line is one entry of the store, changed by compare-and-set. Who has ended is found by looking, so nothing is lost
+with the process that ended it; while an execution is pending here, this process looks every second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import ClassVar, Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from pointsman.background import retried
+from pointsman.definition.policies import Concurrency
+from pointsman.definition.workflow import Workflow
+from pointsman.engine.reports import CancelRequested, PlaceFreed
+from pointsman.engine.state import ENDED, ExecutionState
+from pointsman.errors import CallerError
+from pointsman.expressions.environment import Environment
+from pointsman.expressions.formula import compile_expression
+from pointsman.journal.faults import EntryMoved, JournalMoved
+from pointsman.journal.store import Store
+from pointsman.ports import Clock
+from pointsman.runtime.commits import DriverLost
+from pointsman.runtime.driver import Driver
+from pointsman.values import ExecutionId, Json, JsonObject
+
+KIND: Final = "places"
+OPTION: Final = "place"
+"""The option of an execution that says which group it belongs to, and how many places that has."""
+
+LOOK_S: Final = 1.0
+UNSTARTED_S: Final = 60.0
+"""A place that was taken for an execution which never began is free again after this time."""
+
+Open: TypeAlias = Callable[[ExecutionId], Awaitable[Driver]]
+"""Takes an execution up, with all it needs to run."""
+
+
+class PlaceTaken(CallerError):
+    """As many executions of the workflow run as may, and the next one is to be refused."""
+
+    code: ClassVar[str] = "place-taken"
+
+
+class Group(NamedTuple):
+    """Executions that share places."""
+
+    name: str
+    most: int
+
+
+class Place(NamedTuple):
+    """What the rule of a workflow says about one more execution of it."""
+
+    group: Group
+    policy: str
+
+    @property
+    def said(self) -> JsonObject:
+        """As an option of the execution."""
+        return {"group": self.group.name, "max": self.group.most}
+
+
+class InLine(NamedTuple):
+    """One that has a place, or waits for one."""
+
+    execution: ExecutionId
+    since: float
+
+
+class Standing(NamedTuple):
+    """Where an execution stands in line that has no place yet."""
+
+    execution: ExecutionId
+    group: Group
+    holders: tuple[ExecutionId, ...]
+    """Who has the places."""
+    ahead: int
+    """How many wait before it."""
+
+
+def group_of(workflow: Workflow, rule: Concurrency, given: JsonObject) -> Group:
+    """The group of an execution with this input. Raises what its key raises."""
+    name = str(workflow.id)
+    if rule.key is not None:
+        value = compile_expression(rule.key).evaluate(Environment(state=given, names={"input": given}))
+        name = f"{name}:{msgspec.json.encode(value, order='sorted').decode()}"
+    return Group(name, rule.max)
+
+
+def group_in(options: JsonObject) -> Group | None:
+    """The group that an execution was started in."""
+    said = options.get(OPTION)
+    if not isinstance(said, dict):
+        return None
+    name, most = said.get("group"), said.get("max")
+    return Group(name, most) if isinstance(name, str) and isinstance(most, int) else None
+
+
+class Look(NamedTuple):
+    """Somebody of a group is pending here."""
+
+    task: asyncio.Task[None]
+    again: asyncio.Event
+    """Something has ended: look at once."""
+
+
+class Places:
+    """The lines of one store, as seen from one process."""
+
+    def __init__(self, store: Store, clock: Clock, open_: Open) -> None:
+        self._store = store
+        self._clock = clock
+        self._open = open_
+        self._looking: dict[str, Look] = {}
+        self._closed = False
+
+    async def before(self, workflow: Workflow, given: JsonObject, execution: ExecutionId) -> Place | None:
+        """What counts for an execution that is about to start; None: no rule. Raises `PlaceTaken` under `skip`."""
+        rule = workflow.concurrency
+        if rule is None:
+            return None
+        place = Place(group_of(workflow, rule, given), rule.policy or "queue")
+        if place.policy == "skip":
+            await self.claim(place.group, execution)
+        return place
+
+    async def claim(self, group: Group, execution: ExecutionId) -> None:
+        """A place at once, or none. Raises `PlaceTaken`. Who has them is not said: whoever starts a workflow need not
+        see all that runs on it, and lists tell who does."""
+        if not await self._join(group, execution, waits=False):
+            times = "once" if group.most == 1 else f"{group.most} times"
+            raise PlaceTaken(
+                f"{group.name!r} runs {times} already, and may not run more often at once",
+                hint="`pointsman list` shows what runs. Wait, or let the workflow queue: concurrency.policy.",
+            )
+
+    async def enter(self, group: Group, driver: Driver, *, replace: bool = False) -> None:
+        """Stand in line; begin as soon as there is a place. `replace`: the oldest are cancelled to make one."""
+        await self._join(group, driver.execution, waits=True)
+        if replace:
+            line = await self._line(group)
+            ahead = [one.execution for one in line[: len(line) - group.most] if one.execution != driver.execution]
+            for execution in ahead:
+                await self._cancel(execution, driver.execution)
+        await self.admit(group)
+        if driver.state.status == "pending":
+            self.look(group)
+
+    async def standing(self, state: ExecutionState) -> Standing | None:
+        """Where a pending execution stands in line; None: it waits for no place."""
+        group = group_in(state.options) if state.status == "pending" else None
+        if group is None:
+            return None
+        line = [one.execution for one in await self._line(group)]
+        execution, holders = ExecutionId(state.id), tuple(line[: group.most])
+        if execution in holders or execution not in line:
+            return None  # it is about to begin
+        return Standing(execution, group, holders, line.index(execution) - group.most)
+
+    async def admit(self, group: Group) -> None:
+        """Let those begin who have a place now."""
+        for one in (await self._line(group))[: group.most]:
+            found = await self._store.executions.find(one.execution)
+            if found is not None and found.status == "pending":
+                try:
+                    driver = await self._open(one.execution)
+                    await driver.deliver(PlaceFreed())
+                except (JournalMoved, DriverLost):
+                    continue  # another process was faster
+
+    async def close(self) -> None:
+        """Look no more, whoever still ends."""
+        self._closed = True
+        looking, self._looking = [*self._looking.values()], {}
+        for look in looking:
+            look.task.cancel()
+        await asyncio.gather(*(look.task for look in looking), return_exceptions=True)
+
+    def look(self, group: Group) -> None:
+        """Let those begin who have a place, now and as long as anyone waits for one."""
+        known = self._looking.get(group.name)
+        if known is not None:
+            known.again.set()
+        if known is not None or self._closed:
+            return
+        again = asyncio.Event()
+        task = asyncio.get_running_loop().create_task(self._keep_looking(group, again))
+        self._looking[group.name] = Look(task, again)
+
+    async def _keep_looking(self, group: Group, again: asyncio.Event) -> None:
+        try:
+            while True:
+                again.clear()
+                with retried(f"to let in who waits for {group.name!r}"):
+                    await self.admit(group)
+                    if len(await self._line(group)) <= group.most and not again.is_set():
+                        return
+                await self._pause(again)
+        finally:
+            self._looking.pop(group.name, None)
+
+    async def _pause(self, again: asyncio.Event) -> None:
+        """A second, or until somebody here has ended."""
+        slept = asyncio.ensure_future(self._clock.sleep_until(self._clock.now() + LOOK_S))
+        woken = asyncio.ensure_future(again.wait())
+        try:
+            await asyncio.wait({slept, woken}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            slept.cancel()
+            woken.cancel()
+
+    async def _join(self, group: Group, execution: ExecutionId, *, waits: bool) -> bool:
+        """Stand at the end of the line, once. False: it is full, and nobody is to wait."""
+        while True:
+            entry = await self._store.entries.find(KIND, group.name)
+            line = await self._alive([] if entry is None else _read(entry.value))
+            if any(one.execution == execution for one in line):
+                return True
+            if not waits and len(line) >= group.most:
+                return False
+            line.append(InLine(execution, self._clock.now()))
+            try:
+                await self._store.entries.put(KIND, group.name, _written(line), after=entry.version if entry else 0)
+            except EntryMoved:
+                continue
+            return True
+
+    async def _line(self, group: Group) -> list[InLine]:
+        """Who stands in line now; an empty one is forgotten."""
+        entry = await self._store.entries.find(KIND, group.name)
+        if entry is None:
+            return []
+        line = await self._alive(_read(entry.value))
+        if not line:
+            try:
+                await self._store.entries.delete(KIND, group.name, after=entry.version)
+            except EntryMoved:
+                return await self._line(group)
+        return line
+
+    async def _alive(self, line: list[InLine]) -> list[InLine]:
+        return [one for one in line if await self._is_alive(one)]
+
+    async def _is_alive(self, one: InLine) -> bool:
+        found = await self._store.executions.find(one.execution)
+        if found is None:
+            return one.since > self._clock.now() - UNSTARTED_S
+        return found.status not in ENDED
+
+    async def _cancel(self, execution: ExecutionId, by: ExecutionId) -> None:
+        """However often another process is faster."""
+        while (found := await self._store.executions.find(execution)) is not None and found.status not in ENDED:
+            driver = await self._open(execution)
+            with suppress(JournalMoved, DriverLost):
+                await driver.deliver(CancelRequested(reason=f"replaced by {by}"))
+                return
+
+
+def _read(value: Json) -> list[InLine]:
+    return msgspec.convert(value, list[InLine])
+
+
+def _written(line: list[InLine]) -> Json:
+    return [[one.execution, one.since] for one in line]

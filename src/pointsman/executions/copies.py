@@ -1,0 +1,80 @@
+"""Copies: executions whose rows are brought in from elsewhere, as forks and imports are.
+
+    announced ─▶ rows ─▶ rows ─▶ the last row, with which lists learn of it ─▶ not announced any more
+         └─ a crash ─▶ rows that no list knows, and an entry that names them: `gc` deletes both
+
+An announcement names everything that comes in together; it is finished when lists know of the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+
+from pointsman.executions.artifacts import delete_artifacts
+from pointsman.journal.faults import JournalMoved
+from pointsman.journal.store import Store
+from pointsman.operations.deletion import erase
+from pointsman.ports import Clock
+from pointsman.values import ExecutionId
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+KIND: Final = "copies"
+UNDER_WAY_S: Final = 3600.0
+"""A copy that takes longer than this was interrupted."""
+
+
+class Copy(NamedTuple):
+    """What an entry says."""
+
+    executions: tuple[ExecutionId, ...]
+    since: float
+
+
+@asynccontextmanager
+async def announced(store: Store, clock: Clock, executions: Sequence[ExecutionId]) -> AsyncGenerator[None, None]:
+    """Bring them in inside of this; the first one is listed last."""
+    copy = Copy(tuple(executions), clock.now())
+    await store.entries.put(KIND, copy.executions[0], [[*copy.executions], copy.since])
+    yield
+    await store.entries.delete(KIND, copy.executions[0])
+
+
+async def interrupted(app: Pointsman) -> list[Copy]:
+    """Announced long ago, and not finished."""
+    begun = [msgspec.convert(entry.value, Copy) for entry in await app.store.entries.list(KIND)]
+    return [copy for copy in begun if copy.since < app.clock.now() - UNDER_WAY_S]
+
+
+async def undo_interrupted(app: Pointsman) -> int:
+    """Delete what interrupted copies left; of how many."""
+    undone = [await undo(app, copy) for copy in await interrupted(app)]
+    return sum(undone)
+
+
+async def make_room(app: Pointsman, execution: ExecutionId) -> None:
+    """Delete what an interrupted copy of that name left, however long ago: it begins anew."""
+    entry = await app.store.entries.find(KIND, execution)
+    if entry is not None:
+        await undo(app, msgspec.convert(entry.value, Copy))
+
+
+async def undo(app: Pointsman, copy: Copy) -> bool:
+    """Delete all of it, unless it is finished, or goes on this very moment. Again after a crash."""
+    store, first = app.store, copy.executions[0]
+    last = {one: await store.journal.last(one) for one in copy.executions}
+    finished = await store.executions.find(first) is not None
+    if not finished:
+        try:
+            for one in copy.executions:
+                await erase(store, one, at=last[one])
+                await delete_artifacts(app.settings, one)
+        except JournalMoved:
+            return False
+    await store.entries.delete(KIND, first)
+    return not finished

@@ -1,0 +1,59 @@
+"""Driving an execution as far as it goes with the answers at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pointsman.executions.execution import Execution
+from pointsman.runtime.families import children_of
+from pointsman.values import ExecutionId, Json
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is said at the next open gate of a node (or at the gate of that id). Each is said once."""
+
+    node: str
+    action: str
+    data: Json = None
+    comment: str = ""
+    by: str = ""
+    groups: tuple[str, ...] = ()
+    digest: str = ""
+    """Of what the person saw; empty: not known."""
+
+
+async def outermost(app: Pointsman, execution: Execution) -> Execution:
+    """The execution that waits for this sub-workflow, and the one that waits for that; itself where none does."""
+    while (parent := execution.state.parent) is not None:
+        above = await app.runtime.load(ExecutionId(parent))
+        waits = (name for at in above.steps.values() for name in children_of(ExecutionId(parent), at))
+        if above.ended or execution.id not in waits:
+            break
+        execution = await app.open(parent)
+    return execution
+
+
+async def drive(execution: Execution, answers: Sequence[Answer] = ()) -> tuple[Answer, ...]:
+    """Go on to the end, or to where only people and events can go on. The answers for which no gate opened."""
+    left = list(answers)
+    while True:
+        await execution.settled()
+        state = execution.state
+        if state.ended or (state.stands_still and not state.asks_on):
+            break
+        fits = ((one, gate) for one in left for gate in execution.gates if one.node in (gate.id, gate.node))
+        said, gate = next(fits, (None, None))
+        if said is None or gate is None:
+            break
+        left.remove(said)
+        asking = execution.asking(gate)  # two sub-workflows may have gates of one name
+        await asking.answer(
+            gate.id, said.action, said.data, comment=said.comment, by=said.by, groups=said.groups, digest=said.digest
+        )
+    return tuple(left)

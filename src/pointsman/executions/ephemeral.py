@@ -1,0 +1,136 @@
+"""Executions of which nothing is kept (`persistence: none`): they live in the memory of this process, and go with it.
+
+                 ┌─ kept:      the store
+start ─▶ which? ─┤
+                 └─ fleeting:  a store in memory; saved workflows are read from the real one, nothing is written to it
+
+They are like all others to whoever holds them or watches; nobody else can find them. What they remember, say in a
+conversation, or are started under (a key) is known to the fleeting ones of this process. What they emit reaches all.
+
+Who has ended is forgotten an hour later, unless somebody holds it still: a server lives longer than it has memory for.
+With the last one of a conversation goes what was said in it.
+"""
+
+from __future__ import annotations
+
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final, TypeVar
+from weakref import WeakValueDictionary
+
+from pointsman.auth.authority import AppRights, acting_for
+from pointsman.auth.step_rights import GuardedExecutors
+from pointsman.definition.workflow import Workflow
+from pointsman.engine.state import ENDED, ExecutionState
+from pointsman.executions.concurrency_limits import Places
+from pointsman.executions.execution import Execution
+from pointsman.executions.session_turns import save_turn
+from pointsman.executions.starting import Starts, Wish
+from pointsman.journal.memory import MemoryStore
+from pointsman.operations.deletion import erase
+from pointsman.runtime.cache import SCOPE as CACHE
+from pointsman.runtime.local import LocalRuntime
+from pointsman.values import ExecutionId, Json
+from pointsman.workflows.library import Library
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+
+Name = TypeVar("Name", bound=str)
+
+KEPT_S: Final = 3600.0
+"""So long after its end an execution is still found by its key, and a conversation by its name."""
+
+
+def is_fleeting(definition: Workflow) -> bool:
+    return definition.config is not None and definition.config.persistence == "none"
+
+
+class Fleeting:
+    """The fleeting executions of one installation."""
+
+    def __init__(self, app: Pointsman) -> None:
+        from pointsman.wiring import wire  # As the installation does.
+
+        self._app = app
+        self.store = MemoryStore()
+        self.library = Library(self.store, app.settings, app.store.workflows, agents=app.store.entries)
+        self.library.rights = AppRights(app, self.library)
+        self._hands = wire(
+            app.settings,
+            app.tools,
+            self.store,
+            app.clock,
+            model=app.model,
+            script=app.script,
+            workflows=app.store.workflows,
+            isolation=app.isolation,
+            lent=None if app.hands is None else app.hands.models,
+        )
+        self.runtime = LocalRuntime(
+            self.store,
+            self.library,
+            self._hands.executors,
+            app.clock,
+            app.feed,
+            ended=self._turn_ended,
+            emitted=self._emitted,
+        )
+        self.runtime.executors = GuardedExecutors(app, self.runtime, self.library, self._hands.executors)
+        self._places = Places(self.store, app.clock, self.runtime.open)
+        self._held: WeakValueDictionary[ExecutionId, Execution] = WeakValueDictionary()
+        self._ended: dict[ExecutionId, float] = {}
+        """When; the first to end comes first."""
+        self._spoken: dict[str, float] = {}
+        """When the last execution of a conversation ended, likewise."""
+
+    async def start(self, definition: Workflow, input: Json, wish: Wish) -> Execution:
+        """Begin. Raises what starting others does."""
+        models = self._app.models_to_check
+        starts = Starts(self.runtime, self.library, self._places, self.runtime.open, models)
+        started = await starts.start(definition, input, wish)
+        self._held[started.id] = started
+        return started
+
+    async def close(self) -> None:
+        """They end here, wherever they are."""
+        await self._places.close()
+        await self.runtime.close()
+        await self._hands.close()
+
+    async def _turn_ended(self, state: ExecutionState) -> None:
+        await save_turn(self.store, state)
+        now, name = self._app.clock.now(), ExecutionId(state.id)
+        self._ended.pop(name, None)  # It may have been retried.
+        self._ended[name] = now
+        if state.session is not None:
+            self._spoken.pop(state.session, None)
+            self._spoken[state.session] = now
+        await self._forget(now - KEPT_S)
+
+    async def _forget(self, before: float) -> None:
+        """What ended before then."""
+        for name in _until(self._ended, before):
+            driver = self.runtime.drivers.get(name)
+            if driver is not None and driver.state.status not in ENDED:
+                del self._ended[name]  # It is retried, and will end again.
+            elif name not in self._held:
+                del self._ended[name]
+                self.runtime.drivers.pop(name, None)
+                await erase(self.store, name, at=await self.store.journal.last(name))
+        going_on = {driver.state.session for driver in self.runtime.drivers.values()}
+        for session in _until(self._spoken, before):
+            del self._spoken[session]
+            if session not in going_on:
+                await self.store.sessions.forget(session)
+                await self.store.memory.forget("session", session)
+                await self.store.memory.forget(CACHE, f"session/{session}")
+
+    async def _emitted(self, name: str, data: Json, key: str, by: ExecutionId) -> None:
+        await self._app.runtime.broadcast(name, data, key=key, hears=await self._app.audience_of(by))
+        await self._app.triggers.events.emitted(name, data, key, caller=await acting_for(self._app, by))
+
+
+def _until(times: dict[Name, float], before: float) -> list[Name]:
+    """Those that come before then; the earliest come first."""
+    return [name for name, _ in takewhile(lambda one: one[1] < before, times.items())]

@@ -1,0 +1,184 @@
+"""An execution and the sub-workflows it waits for: they stand still together, and their gates are its gates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pointsman.engine import raising
+from pointsman.engine.reports import PauseRequested, ResumeRequested
+from pointsman.engine.state import ExecutionState, StepState
+from pointsman.engine.status import status_of
+from pointsman.executions.views import (
+    awaiting_view,
+    execution_view,
+    limit_view,
+    needs_view,
+    status_shown,
+    stopped_by,
+    waiting_view,
+)
+from pointsman.ports import Row
+from pointsman.runtime.driver import Driver
+from pointsman.runtime.families import children_of, stands_still_for_parent
+from pointsman.runtime.local import LocalRuntime
+from pointsman.values import ExecutionId, Json, JsonObject
+
+MOVING = frozenset({"wait", "retry", "delay"})
+"""Timers by which an execution goes on by itself; those of gates only end a wait for people."""
+
+
+class OpenGate(NamedTuple):
+    """A gate that waits for an answer, and who asks."""
+
+    driver: Driver
+    at: StepState
+
+    @property
+    def id(self) -> str:
+        assert self.at.gate is not None
+        return self.at.gate.id
+
+    @property
+    def node(self) -> str:
+        return self.at.step.node
+
+
+def is_still(runtime: LocalRuntime, driver: Driver) -> bool:
+    """Nothing more happens by itself: ended, paused, or only people and events can go on, here and below."""
+    state = driver.state
+    if driver.committing or driver.offering:
+        return False  # What it decided is not durable yet, or it is about to go on.
+    if state.ended:
+        return not state.undelivered
+    if driver.is_due:
+        return False
+    if state.stands_still:
+        return not driver.busy
+    if not _only_waits(state) or any(timer.purpose in MOVING for timer in state.timers.values()):
+        return False
+    below = [child for at in state.steps.values() for child in _children(runtime, driver, at)]
+    return all(child is not None and not _is_due(child) and is_still(runtime, child) for child in below)
+
+
+def _is_due(child: Driver) -> bool:
+    """Its end is about to be reported, or it is about to go on with its parent, which runs."""
+    return child.state.ended or stands_still_for_parent(child)
+
+
+def _only_waits(state: ExecutionState) -> bool:
+    """Everything that is open waits: for people, events, timers, sub-workflows."""
+    return status_of(state) == "waiting" or (
+        state.status == "running"
+        and not state.working
+        and bool(state.steps)
+        and not any(at.runs for at in state.steps.values())
+    )
+
+
+def _children(runtime: LocalRuntime, driver: Driver, at: StepState) -> list[Driver | None]:
+    return [runtime.drivers.get(name) for name in children_of(driver.execution, at)]
+
+
+def gates_of(runtime: LocalRuntime, driver: Driver) -> Iterator[OpenGate]:
+    """Yield the open gates of an execution in the order of their steps, then those of each sub-workflow."""
+    for at in driver.state.open_gates:
+        yield OpenGate(driver, at)
+    for at in sorted(driver.state.steps.values(), key=lambda at: at.step):
+        for child in _children(runtime, driver, at):
+            if child is not None:
+                yield from gates_of(runtime, child)
+
+
+class Waits(NamedTuple):
+    """What an execution and its sub-workflows wait for."""
+
+    still: bool
+    """They do nothing else."""
+    stopped: bool
+    """One of them was worked on by a process that has ended."""
+    gates: list[Json]
+    events: list[Json]
+    needs: list[Json]
+
+
+async def waits_of(runtime: LocalRuntime, state: ExecutionState) -> Waits:
+    """Read from the journals; what is open below says in which execution (`executionId`)."""
+    still, gates, awaited, needs = _only_waits(state), waiting_view(state), awaiting_view(state), needs_view(state)
+    stopped = await _is_stopped(runtime, state)
+    for at in sorted(state.steps.values(), key=lambda a: a.step):
+        for name in children_of(ExecutionId(state.id), at):
+            if not await runtime.journal.last(name):
+                still = False
+                continue
+            below = await waits_of(runtime, await runtime.load(name))
+            still = still and below.still
+            gates += [_of(name, gate) for gate in below.gates]
+            awaited += [_of(name, event) for event in below.events]
+            needs += [_of(name, need) for need in below.needs]
+            stopped = stopped or below.stopped
+    return Waits(still, stopped, gates, awaited, needs)
+
+
+async def _is_stopped(runtime: LocalRuntime, state: ExecutionState) -> bool:
+    """A step of it was under way in a process that has ended, and nobody went on with it."""
+    execution = ExecutionId(state.id)
+    if state.status != "running" or not state.working or runtime.drives(execution):
+        return False
+    known = await runtime.store.executions.find(execution)
+    return known is not None and status_shown(known.status, known.worker) == "stopped"
+
+
+def _of(execution: ExecutionId, open_: Json) -> Json:
+    assert isinstance(open_, dict)
+    return {"executionId": execution, **open_}
+
+
+async def family_view(runtime: LocalRuntime, state: ExecutionState, rows: list[Row]) -> JsonObject:
+    """The view of an execution, with what its sub-workflows wait for: it waits where all it has left does. Where a
+    limit stopped it, with what that may be raised to."""
+    view = execution_view(state, rows)
+    limit = stopped_by(state, rows)
+    if limit is not None:
+        plan = await runtime.plans.pinned(state.definition, state.options)
+        view = {**view, "limit": limit_view(raising.offer(plan, state, limit, runtime.clock.now()))}
+    if state.ended:
+        return view
+    waits = await waits_of(runtime, state)
+    status = view["status"]
+    if status == "running":
+        status = "stopped" if waits.stopped else "waiting" if waits.still else status
+    more: JsonObject = {"waiting": waits.gates, "awaiting": waits.events, "waitingFor": waits.needs}
+    return {**view, "status": status, **more}
+
+
+async def pause_family(runtime: LocalRuntime, driver: Driver, by: str) -> None:
+    """Pause an execution, and below it what runs. Asked again it pauses what a crash left running."""
+    await driver.deliver(PauseRequested(by=by))
+    for child in await _below(runtime, driver, recover=False):
+        if child.state.status in ("running", "paused"):
+            await pause_family(runtime, child, by)
+
+
+async def resume_family(
+    runtime: LocalRuntime, driver: Driver, limits: dict[str, float], by: str, *, step: bool = False
+) -> None:
+    """Let a paused or interrupted execution go on, and below it what is paused. `step`: itself one step at a time."""
+    await driver.deliver(ResumeRequested(limits=limits, by=by, step=step))
+    for child in await _below(runtime, driver, recover=True):
+        if child.state.status == "paused":
+            await resume_family(runtime, child, {}, by)
+
+
+async def carry_out_due(runtime: LocalRuntime, driver: Driver) -> None:
+    """Return once everything that is due now is carried out, here and in sub-workflows: deadlines, waits, retries."""
+    await driver.until(lambda: driver.state.ended or not driver.is_due)
+    for child in await _below(runtime, driver, recover=driver.recovered):
+        await carry_out_due(runtime, child)
+
+
+async def _below(runtime: LocalRuntime, driver: Driver, *, recover: bool) -> list[Driver]:
+    """The sub-workflows it waits for, as far as they have begun."""
+    names = [name for at in driver.state.steps.values() for name in children_of(driver.execution, at)]
+    begun = [name for name in names if name in runtime.drivers or await runtime.journal.last(name)]
+    return [await runtime.open(name, recover=recover) for name in begun]

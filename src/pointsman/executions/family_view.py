@@ -1,0 +1,18 @@
+"""An execution as people see it: what its journal tells, its family's gates, its files."""
+
+from __future__ import annotations
+
+from pointsman.executions.artifacts import artifacts_of
+from pointsman.executions.families import family_view
+from pointsman.executions.forking import rows_of
+from pointsman.ports import Row
+from pointsman.runtime.local import LocalRuntime, folded
+from pointsman.settings import Settings
+from pointsman.values import ExecutionId, JsonObject
+
+
+async def seen(runtime: LocalRuntime, settings: Settings, execution: str) -> tuple[list[Row], JsonObject]:
+    """Its journal, and the execution as of the last row of that. Raises `UnknownExecution`."""
+    rows = await rows_of(runtime.store, ExecutionId(execution))
+    view = await family_view(runtime, folded(execution, rows), rows)
+    return rows, {**view, "artifacts": [*await artifacts_of(settings, execution)]}

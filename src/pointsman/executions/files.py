@@ -1,0 +1,94 @@
+"""Files that go in and out: those an execution kept, and those it is given with its input."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import mimetypes
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+
+from pointsman.errors import CallerError
+from pointsman.executions.inputs import InputInvalid
+from pointsman.settings import Settings
+from pointsman.tools.failures import ToolFailed
+from pointsman.values import Json, JsonObject
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+FILE_BYTES_MAX: Final = 20_000_000
+"""Of all files of one input together: models take no more."""
+PLAIN: Final = "application/octet-stream"
+
+
+class NoSuchArtifact(CallerError):
+    """The execution keeps no file of that name."""
+
+    code: ClassVar[str] = "no-such-artifact"
+
+
+class FilesTooLarge(CallerError):
+    """The files of an input are larger than models take."""
+
+    code: ClassVar[str] = "files-too-large"
+
+
+class Given(NamedTuple):
+    """A file as it was sent."""
+
+    content: bytes
+    media_type: str
+    name: str
+
+
+async def artifact(app: Pointsman, execution: str, path: str) -> bytes:
+    """A file that an execution keeps. Raises `NoSuchArtifact`."""
+    return await asyncio.to_thread(_read, app.settings, execution, path)
+
+
+def _read(settings: Settings, execution: str, path: str) -> bytes:
+    if settings.files is not None:
+        from pointsman.tools.files.jail import Jail  # Most installations keep none.
+
+        try:
+            return Jail(settings.files, execution).read(path)
+        except ToolFailed:
+            pass  # Missing, a link, a way out: nobody outside is told which.
+    raise NoSuchArtifact(
+        f"{execution!r} keeps no file {path[:200]!r}", hint="GET the execution: `artifacts` lists its files."
+    )
+
+
+def media_type_of(path: str) -> str:
+    """By its name."""
+    return mimetypes.guess_type(path, strict=False)[0] or PLAIN
+
+
+def input_with_files(given: Json, files: Mapping[str, list[Given]]) -> JsonObject:
+    """The input, each file in the field it was sent for: `{data, mediaType, name}`, or a list where there are several.
+
+    Raises `InputInvalid`, `FilesTooLarge`.
+    """
+    found = {} if given is None else given
+    if not isinstance(found, dict):
+        raise InputInvalid("with files the input must be an object", hint='Give {"field": value}.')
+    size = sum(len(one.content) for several in files.values() for one in several)
+    if size > FILE_BYTES_MAX:
+        raise FilesTooLarge(f"the files have {size} bytes", hint=f"At most {FILE_BYTES_MAX} together.")
+    twice = sorted(files.keys() & found.keys())
+    if twice:
+        raise InputInvalid(f"{twice[0]!r} is given twice: as a file, and in `input`", hint="Give it once.")
+    return found | {field: _as_value(several) for field, several in files.items()}
+
+
+def _as_value(files: list[Given]) -> Json:
+    values: list[Json] = [
+        {
+            "data": base64.b64encode(one.content).decode(),
+            "mediaType": one.media_type or media_type_of(one.name),
+            "name": one.name,
+        }
+        for one in files
+    ]
+    return values[0] if len(values) == 1 else values

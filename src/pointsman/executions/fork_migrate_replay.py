@@ -1,0 +1,120 @@
+"""The life of executions beyond one run: copies of them, other definitions for them, their journals decided again."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypedDict, Unpack
+
+from pointsman.auth.authority import own_fork
+from pointsman.auth.callers import LOCAL, Caller
+from pointsman.engine.moving import Misfit
+from pointsman.engine.replaying import Replay
+from pointsman.engine.reports import MoveRequested
+from pointsman.engine.state import ExecutionState
+from pointsman.executions.execution import Execution
+from pointsman.executions.forking import Changes, at_row, before_step, fork, rows_of
+from pointsman.executions.migrating import move, onto_definition
+from pointsman.executions.replays import replay_rows
+from pointsman.runtime.local import folded
+from pointsman.values import ExecutionId, Json, JsonObject
+from pointsman.workflows.library import Prepared
+from pointsman.workflows.sources import Workflow
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+
+class Define(Protocol):
+    """Gets what runs of a document or a saved workflow, for a caller."""
+
+    async def __call__(self, workflow: Workflow | str, *, caller: Caller) -> Prepared: ...
+
+
+TakeUp: TypeAlias = Callable[[ExecutionId], Awaitable[None]]
+"""Gets what an execution was started with (its script) at hand."""
+
+
+class ForkOptions(TypedDict, total=False):
+    """How a fork differs from its origin."""
+
+    at: int | None
+    """The last row that is taken over; absent: all of them."""
+    before: str | None
+    """A step to run again: a node, or a step's text. Everything that led to it is taken over."""
+    set: Mapping[str, Json]
+    """Data that change, by path; `each[1.0]/a.b` is inside an open branch."""
+    input: JsonObject | None
+    """Fields of the input that change."""
+    session: str | None
+    """The conversation it belongs to; absent: to none."""
+    limits: Mapping[str, float]
+    """Limits that are raised, where its origin was stopped by one."""
+    to: Workflow | str | None
+    """The definition it goes on with."""
+    by: str
+    caller: Caller
+    """Whose the fork is: it acts for them, and for nobody whom its origin acts for."""
+
+
+class Lives:
+    """The verbs over executions that have a past."""
+
+    def __init__(self, app: Pointsman, define: Define, take_up: TakeUp) -> None:
+        self._app = app
+        self.runtime = app.runtime
+        self.library = app.library
+        self._settings = app.settings
+        self._define = define
+        self._take_up = take_up
+
+    async def fork(self, execution: str, **how: Unpack[ForkOptions]) -> Execution:
+        """A new execution that begins as a copy of another one and goes on by itself: what was open runs again.
+
+        Where any of it is refused nothing is written: `NoSuchRow`, `NoSuchStep`, `NoWayBack`, `EditRefused`,
+        `InputInvalid`, `MoveRefused`, `WrongStatus`.
+        """
+        name, by, to = ExecutionId(execution), how.get("by", ""), how.get("to")
+        rows = await rows_of(self.runtime.store, name)
+        before, at = how.get("before"), how.get("at")
+        if before is not None:
+            origin = await before_step(self.library, name, rows, before)
+        else:
+            origin = at_row(name, rows, len(rows) if at is None else at)
+        await self._take_up(name)
+        caller = how.get("caller", LOCAL)
+        onto = None if to is None else await self._onto(to, folded(name, origin.rows), by, caller)
+        changes = Changes(how.get("set", {}), how.get("input"), how.get("session"), how.get("limits", {}), by)
+        begun = partial(own_fork, self._app, caller)
+        forked = await fork(self.runtime, self.library, self._settings, origin, changes, onto=onto, begun=begun)
+        return Execution(self.runtime, forked)
+
+    async def move(
+        self,
+        execution: str,
+        to: Workflow | str,
+        *,
+        check_only: bool = False,
+        by: str = "",
+        caller: Caller = LOCAL,
+    ) -> list[Misfit]:
+        """Let an execution that stands still go on with another definition. What does not fit; empty: it is moved, or
+        would be. Raises `MoveRefused` where something does not fit and it is not only checked.
+        """
+        driver = await self.runtime.open(ExecutionId(execution), recover=False)
+        onto = await self._onto(to, driver.state, by, caller)
+        return await move(self.library, driver, onto, check_only=check_only)
+
+    async def replay(self, execution: str, *, against: Workflow | str | None = None, caller: Caller = LOCAL) -> Replay:
+        """Decide its journal again, without a call of a model or tool: with its own definition, or another one."""
+        name = ExecutionId(execution)
+        rows = await rows_of(self.runtime.store, name)
+        plan = None
+        if against is not None:
+            onto = await self._onto(against, folded(name, rows), "", caller)
+            plan = await self.library.pinned(onto.definition, onto.options)
+        return await replay_rows(self.library, name, rows, plan)
+
+    async def _onto(self, to: Workflow | str, state: ExecutionState, by: str, caller: Caller) -> MoveRequested:
+        prepared = await self._define(to, caller=caller)
+        return await onto_definition(self.library, prepared, state, by)

@@ -1,0 +1,160 @@
+"""Forking: a new execution that begins as a copy of another one's journal, changed where somebody wants it.
+
+The copy is checked before a row of it is written; lists show it from its own first row on. What a crash leaves before
+that is deleted by `gc` (see `app.storage.copies`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, TypeAlias
+
+from pointsman.engine.decide import decide
+from pointsman.engine.plan import Plan
+from pointsman.engine.replaying import row_of, short_of
+from pointsman.engine.reports import ForkRequested, MoveRequested
+from pointsman.engine.state import ExecutionState
+from pointsman.engine.steps import Step
+from pointsman.errors import CallerError
+from pointsman.executions.artifacts import copy_artifacts
+from pointsman.executions.copies import announced
+from pointsman.executions.data_edits import edits_of
+from pointsman.executions.ids import new_id
+from pointsman.executions.inputs import check_input
+from pointsman.journal.faults import SessionMoved
+from pointsman.journal.store import Store
+from pointsman.ports import Row
+from pointsman.runtime.driver import Driver
+from pointsman.runtime.local import LocalRuntime, folded, unknown_execution
+from pointsman.settings import Settings
+from pointsman.values import ExecutionId, Json, JsonObject
+from pointsman.workflows.library import Library
+
+Begun: TypeAlias = Callable[[ExecutionId], Awaitable[None]]
+
+
+class NoSuchRow(CallerError):
+    """An execution does not have that row."""
+
+    code: ClassVar[str] = "no-such-row"
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a fork does not take over as it is."""
+
+    set: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """Values by path; `each[1.0]/a.b` is inside an open branch."""
+    input: JsonObject | None = None
+    """Fields of the input, and of the state, that change."""
+    session: str | None = None
+    """The conversation it belongs to; None: to none."""
+    limits: Mapping[str, float] = field(default_factory=dict[str, float])
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a fork begins with: rows, and short of which step they stop."""
+
+    execution: ExecutionId
+    rows: tuple[Row, ...]
+    last: int
+    """The last row of the origin that has a part in them."""
+    before: Step | None = None
+
+
+async def rows_of(store: Store, execution: ExecutionId) -> list[Row]:
+    """The whole journal. Raises `UnknownExecution`."""
+    rows = [row async for row in store.journal.read(execution)]
+    if not rows:
+        raise unknown_execution(execution)
+    return rows
+
+
+def at_row(execution: ExecutionId, rows: Sequence[Row], last: int) -> Origin:
+    """Everything up to a row. Raises `NoSuchRow`."""
+    if not 1 <= last <= len(rows):
+        raise NoSuchRow(f"{execution!r} has no row {last}", hint=f"It has 1 to {len(rows)}: `pointsman events` shows.")
+    return Origin(execution, tuple(rows[:last]), last)
+
+
+async def before_step(library: Library, execution: ExecutionId, rows: Sequence[Row], name: str) -> Origin:
+    """Everything that led to a step, which has not begun. Raises `NoSuchStep`, `NoWayBack`."""
+    number, step = row_of(rows, name)
+    state = folded(execution, rows[:number])
+    begun = rows[0].events[0] if number == 0 else None
+    definition, options = getattr(begun, "definition", state.definition), getattr(begun, "options", state.options)
+    events = short_of(await library.pinned(definition, options), state, rows[number], step)
+    return Origin(execution, (*rows[:number], Row(state.seq, state.at, events)), number + 1, step)
+
+
+async def fork(
+    runtime: LocalRuntime,
+    library: Library,
+    settings: Settings,
+    origin: Origin,
+    changes: Changes,
+    *,
+    onto: MoveRequested | None = None,
+    begun: Begun | None = None,
+) -> Driver:
+    """Begin the copy and let it go on. `begun` gets its id before a row of it is written.
+
+    Before anything is written: `EditRefused`, `WrongStatus`, `MoveRefused`; `ModelUnusable` or `ModelUnnamed` where a
+    model that the fork needs cannot be called from here.
+    """
+    execution = new_id()
+    state = folded(execution, origin.rows)
+    definition = state.definition if onto is None else onto.definition
+    options = state.options if onto is None else onto.options
+    plan = await library.pinned(definition, options)
+    report = ForkRequested(
+        origin=origin.execution,
+        row=origin.last,
+        before=origin.before,
+        input=changes.input,
+        edits=edits_of(state, changes.set),
+        session=changes.session,
+        limits=dict(changes.limits),
+        onto=onto,
+        by=changes.by,
+    )
+    await _check(runtime, library, plan, definition, state, report)
+    if runtime.can_go_on is not None:
+        await runtime.can_go_on(plan, state)
+    if changes.session is not None:
+        await _take_along(runtime.store, state, changes.session)
+    async with announced(runtime.store, runtime.clock, [execution]):
+        await copy_artifacts(settings, origin.execution, execution)
+        if begun is not None:
+            await begun(execution)
+        return await runtime.adopt(execution, plan, origin.rows, report)
+
+
+async def _check(
+    runtime: LocalRuntime, library: Library, plan: Plan, definition: str, draft: ExecutionState, report: ForkRequested
+) -> None:
+    """Decide it on a draft, and hold what was changed against what the workflow declares."""
+    decide(plan, draft, report, runtime.clock.now())
+    workflow = await library.kept(definition)
+    if report.input is not None and workflow.input_schema is not None:
+        check_input(draft.input, workflow.input_schema)
+
+
+async def _take_along(store: Store, state: ExecutionState, session: str) -> None:
+    """The conversation up to the forked turn: into an empty session, or there already. Raises `SessionMoved`."""
+    known = state.options.get("history")
+    messages = state.root.data.root.get("messages")
+    if not isinstance(known, int) or not isinstance(messages, list):
+        return
+    said = tuple(messages[:known])
+    held = (await store.sessions.load(session)).messages
+    if held and held != said:
+        raise SessionMoved(
+            f"the session {session!r} says something else than the forked turn knows",
+            hint="Name a new session: it begins with what was said before the turn.",
+        )
+    if said and not held:
+        await store.sessions.append(session, said, after=0)

@@ -1,0 +1,100 @@
+"""Inboxes: what waits for a person, in all executions of the store. Asked of an index; no execution is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import msgspec
+from msgspec.structs import replace
+
+from pointsman.errors import CallerError
+from pointsman.journal.records import GateEntry, InboxQuery, Summary
+from pointsman.values import ExecutionId, JsonObject, WorkflowId
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+
+class CursorInvalid(CallerError):
+    """The place in a list is not one that the list gave."""
+
+    code: ClassVar[str] = "cursor-invalid"
+
+
+async def inbox(
+    app: Pointsman,
+    user: str | None = None,
+    groups: Sequence[str] = (),
+    *,
+    workflow: str | None = None,
+    after: str | None = None,
+    limit: int = 50,
+    sees: Callable[[Summary, GateEntry], Awaitable[bool]] | None = None,
+) -> list[JsonObject]:
+    """One page of the open gates that wait for a person, oldest first; without a person of all that are open.
+
+    `after`: the `cursor` of the last one of the page before. `sees`: whether somebody sees a gate of the
+    execution that people started. Raises `CursorInvalid`.
+    """
+    query = InboxQuery(
+        user=user,
+        groups=tuple(groups),
+        workflow=None if workflow is None else WorkflowId(workflow),
+        after=None if after is None else _place(after),
+        limit=limit,
+    )
+    found: list[JsonObject] = []
+    while page := await app.store.executions.inbox(query):
+        for entry in page:
+            name, summary = await outermost(app, entry)
+            if sees is None or (summary is not None and await sees(summary, entry)):
+                found.append(entry_view(entry, name))
+        if len(page) < query.limit or len(found) >= limit:
+            break
+        query = replace(query, after=(page[-1].opened, page[-1].execution, page[-1].gate))
+    return found[:limit]
+
+
+async def outermost(app: Pointsman, entry: GateEntry) -> tuple[ExecutionId, Summary | None]:
+    """The execution that people started: gates of its sub-workflows are its gates. None: it is not listed."""
+    name = entry.execution
+    while (summary := await app.store.executions.find(name)) is not None and summary.parent is not None:
+        name = summary.parent
+    return name, summary
+
+
+def entry_view(entry: GateEntry, outermost: ExecutionId) -> JsonObject:
+    """`executionId`: whom to tell the answer; `inside`: the sub-workflow that asks, where it is another one."""
+    return {
+        "executionId": outermost,
+        "inside": entry.execution if entry.execution != outermost else None,
+        "workflowId": entry.workflow,
+        "gateId": entry.gate,
+        "nodeId": entry.node,
+        "nodeName": entry.called,
+        "message": entry.message,
+        "messages": {**entry.messages} or None,
+        "about": entry.about,
+        "digest": entry.digest,
+        "scripted": entry.scripted,
+        "item": entry.item,
+        "round": entry.round,
+        "openedAt": entry.opened,
+        "deadline": entry.deadline,
+        "users": [*entry.users],
+        "groups": [*entry.groups],
+        "cursor": _cursor(entry),
+    }
+
+
+def _cursor(entry: GateEntry) -> str:
+    return msgspec.json.encode((entry.opened, entry.execution, entry.gate)).decode()
+
+
+def _place(cursor: str) -> tuple[float, ExecutionId, str]:
+    try:
+        opened, execution, gate = msgspec.json.decode(cursor, type=tuple[float, str, str])
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        raise CursorInvalid(f"{cursor[:60]!r} is no place in an inbox", hint="Use the `cursor` of an entry.") from None
+    return opened, ExecutionId(execution), gate

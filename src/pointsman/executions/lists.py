@@ -1,0 +1,189 @@
+"""Lists for people and programs: executions and tools."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from typing import Final
+
+from msgspec.structs import replace
+
+from pointsman.app import Pointsman
+from pointsman.executions.usage_rollup import History
+from pointsman.executions.views import need_text, status_shown
+from pointsman.journal.records import TRIAL, ExecutionQuery, Summary
+from pointsman.searching import says
+from pointsman.values import Json, JsonObject, WorkflowId
+
+STOPPED: Final = "stopped"
+ORIGINS: Final = ("function", "workflow", "http", "mcp", "command", "plugin", "client", "scripted", "builtin")
+"""In the order in which people look for them."""
+
+
+async def list_executions(
+    app: Pointsman,
+    *,
+    statuses: Collection[str] = (),
+    workflow: str | None = None,
+    session: str | None = None,
+    trials: bool = False,
+    limit: int = 50,
+) -> list[JsonObject]:
+    """Executions that fit, newest first; with `trials` these too."""
+    query = ExecutionQuery(
+        statuses=stored_statuses(statuses),
+        workflow=None if workflow is None else WorkflowId(workflow),
+        session=session,
+        trials=trials,
+        limit=limit,
+    )
+    fitting: list[Summary] = []
+    while len(fitting) < limit:
+        found = await app.executions(query)
+        fitting += [one for one in found if is_shown_as(one, statuses)]
+        if len(found) < query.limit:
+            break
+        query = replace(query, before=(found[-1].started, found[-1].execution))
+    return [summary_view(summary) for summary in fitting[:limit]]
+
+
+def stored_statuses(shown: Collection[str]) -> frozenset[str]:
+    """The statuses under which the store lists executions that people are shown in these."""
+    return frozenset("running" if status == STOPPED else status for status in shown)
+
+
+def is_shown_as(one: Summary, statuses: Collection[str]) -> bool:
+    """Whether people are shown it in one of these statuses; none: whichever."""
+    return not statuses or status_shown(one.status, one.worker) in statuses
+
+
+async def found_executions(
+    app: Pointsman,
+    words: str,
+    *,
+    sees: Callable[[Summary], Awaitable[bool]] | None = None,
+    statuses: Collection[str] = (),
+    workflow: str | None = None,
+    session: str | None = None,
+    since: float | None = None,
+    until: float | None = None,
+    trials: bool = False,
+    limit: int = 50,
+) -> list[JsonObject]:
+    """Those of the executions that fit, and that somebody sees, whose inputs, outputs or errors have all these words.
+
+    Of the best the newest first. What runs or waits is found once it has ended.
+    """
+
+    async def fits(one: Summary) -> bool:
+        narrowed = is_shown_as(one, statuses) and workflow in (None, one.workflow)
+        narrowed = narrowed and (since is None or one.started >= since) and (until is None or one.started < until)
+        narrowed = narrowed and (trials or not one.execution.startswith(TRIAL))
+        return narrowed and session in (None, one.session) and (sees is None or await sees(one))
+
+    return [summary_view(one) for one in await History(app).search(words, sees=fits, limit=limit)]
+
+
+def summary_view(summary: Summary) -> JsonObject:
+    return {
+        "executionId": summary.execution,
+        "workflowId": summary.workflow,
+        "revision": summary.revision or None,
+        "status": status_shown(summary.status, summary.worker),
+        "waitingFor": [need_text(need) for need in summary.needs],
+        "startedAt": summary.started,
+        "updatedAt": summary.updated,
+        "parent": summary.parent,
+        "sessionId": summary.session,
+        "scripted": summary.scripted,
+    }
+
+
+async def list_tools(app: Pointsman, *, let_go: bool = True) -> list[JsonObject]:
+    """Every tool that workflows can use here, with what models are shown of it. Asks the MCP servers, and lets go of
+    them afterwards, unless executions may be using them."""
+    try:
+        await app.tools.prepare_all()
+    finally:
+        if let_go:
+            await app.tools.close()
+    return _tool_views(app, app.tools.names())
+
+
+async def found_tools(app: Pointsman, *, words: str = "", names: Collection[str] | None = None) -> list[JsonObject]:
+    """Name and origin of those with all these words in name or description; `names`: only these, and only their servers
+    are asked. What else there is to a tool is worked out for who looks at it: `tool_view`."""
+    if names is None:
+        await app.tools.prepare_all()
+        known: Iterable[str] = app.tools.names()
+    else:
+        await app.tools.prepare(names)
+        known = sorted({*names})
+    return [
+        {"name": name, "origin": origin}
+        for name in known
+        if (origin := app.tools.origin(name)) is not None and _says(app, words, name)
+    ]
+
+
+def _says(app: Pointsman, words: str, name: str) -> bool:
+    spec = app.tools.find(name) if words.strip() else None
+    return spec is None or says(words, name, spec.description)
+
+
+async def names_of_workflows(app: Pointsman, words: str) -> Callable[[str], Json]:
+    """What each saved workflow is called, in all languages, for who looks for words; read only where there are some."""
+    found: dict[str, Json] = {}
+    if words.strip():
+        found = {one.id: [one.name, *(one.names or {}).values()] for one in await app.store.workflows.list()}
+    return lambda reference: found.get(reference.partition("@")[0])
+
+
+def place_by_origin(tool: JsonObject) -> str:
+    """What orders a list of tools: what somebody brought here first, what comes with us last."""
+    origin = str(tool["origin"])
+    return f"{ORIGINS.index(origin) if origin in ORIGINS else len(ORIGINS):02} {tool['name']}"
+
+
+def _tool_views(app: Pointsman, names: Iterable[str]) -> list[JsonObject]:
+    views = (tool_view(app, name) for name in names)
+    return [view for view in views if view is not None]
+
+
+def tool_view(app: Pointsman, name: str) -> JsonObject | None:
+    """What models are shown of a tool, and what people should know of it; None: there is none."""
+    spec = app.tools.find(name)
+    if spec is None:
+        return None
+    return {
+        "name": name,
+        "origin": app.tools.origin(name),
+        "description": spec.description,
+        "parameters": spec.parameters,
+        "side": spec.side,
+        "idempotent": spec.idempotent,
+        "requiresApproval": spec.requires_approval,
+        "enabled": not spec.off,
+        "off": spec.off or None,
+    }
+
+
+def server_views(app: Pointsman, *, with_stderr: bool = False) -> list[JsonObject]:
+    """The MCP servers: how many tools each has, or why it told none when it was last asked. `with_stderr`: and the end
+    of what its command printed, which is for the operator."""
+    names = app.tools.names()
+    return [
+        {
+            "name": prefix.removesuffix("__"),
+            "prefix": prefix,
+            "tools": sum(name.startswith(prefix) for name in names),
+            "failure": None
+            if failure is None
+            else {
+                "code": failure.code,
+                "message": failure.message,
+                "hint": failure.hint,
+                **({"stderr": (failure.details or {}).get("stderr")} if with_stderr else {}),
+            },
+        }
+        for prefix, failure in app.tools.servers().items()
+    ]

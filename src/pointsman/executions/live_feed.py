@@ -1,0 +1,214 @@
+"""The board: all executions as lists show them, as they change. One stream behind lists, inboxes and dashboards.
+
+    rows of this process ─▶ look soon ─┐
+    rows of other ones ───▶ look often ─┴▶ the list of what changed ─▶ a ring that all subscribers read
+
+What is told is how an execution is, not what happened: told twice it means the same. So whoever comes back is told what
+changed since a moment before they left, and whoever was away too long is told to read the list again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from pointsman.auth.callers import Caller
+from pointsman.auth.policy import sees
+from pointsman.background import retried
+from pointsman.executions.lists import summary_view
+from pointsman.executions.pages import DIGITS_MAX, PlaceInvalid
+from pointsman.journal.records import ExecutionQuery, Summary
+from pointsman.runtime.feed import Committed, Delta
+from pointsman.values import ExecutionId, Instant
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+    from pointsman.executions.broker import Wire
+
+CHANGED: Final = "workflow.execution.changed"
+RESET: Final = "workflow.executions.reset"
+KEPT: Final = 2048
+"""Changes at hand."""
+TOLD_MAX: Final = 500
+"""Who missed more reads the list again."""
+SOON_S: Final = 0.1
+"""What this process commits is gathered for so long."""
+OFTEN_S: Final = 1.0
+LATE_S: Final = 10.0
+"""So late the changes of other processes may come to be seen, and so far clocks may be apart."""
+HEARTBEAT_S: Final = 15.0
+
+Sees: TypeAlias = Callable[[Summary], Awaitable[bool]]
+
+
+def wanted(app: Pointsman, caller: Caller, *, workflow: str | None, session: str | None) -> Sees:
+    """What the caller may see, and asked for."""
+
+    async def fits(one: Summary) -> bool:
+        asked = workflow in (None, one.workflow) and session in (None, one.session)
+        return asked and await sees(app, caller, one)
+
+    return fits
+
+
+class Change(NamedTuple):
+    """What is told at once; without a summary: to everybody."""
+
+    summary: Summary | None
+    data: bytes
+
+
+class Board:
+    """All executions of one installation, for the subscribers of one server."""
+
+    def __init__(self, app: Pointsman, wire: Wire) -> None:
+        self._app = app
+        self._wire = wire
+        self._changes: list[Change] = []
+        self._begin = 0
+        """The position of the first change at hand."""
+        self._known: dict[ExecutionId, tuple[float, str]] = {}
+        """What was told of those that changed of late."""
+        self._mark = 0.0
+        """How far the list was read."""
+        self._news = asyncio.Event()
+        self._woken = asyncio.Event()
+        self._let_go = False
+        self._reading: asyncio.Task[None] | None = None
+        self._leave: Callable[[], None] = lambda: None
+        self.subscribers = 0
+
+    async def changes(self, sees: Sees, *, after: float | None = None) -> AsyncGenerator[bytes, None]:
+        """What changes from now on, of what somebody `sees`; before it what changed since `after` (an id of it)."""
+        await self._enter()
+        try:
+            position = self._begin + len(self._changes)
+            yield f"id: {self._mark:.6f}\n\n".encode()
+            for change in await self._since(after):
+                if change.summary is None or await sees(change.summary):
+                    yield change.data
+            while not self._let_go:
+                if position < self._begin:  # It fell behind.
+                    position = self._begin + len(self._changes)
+                    yield self._reset().data
+                fresh = self._changes[position - self._begin :]
+                position += len(fresh)
+                told = [one.data for one in fresh if one.summary is None or await sees(one.summary)]
+                if told:
+                    yield b"".join(told)
+                elif not fresh:
+                    await self._news.wait()
+            yield self._wire.farewell()
+        finally:
+            self._part()
+
+    async def _since(self, after: float | None) -> list[Change]:
+        if after is None:
+            return []
+        query = ExecutionQuery(since=Instant(after - LATE_S), limit=TOLD_MAX + 1)
+        found = await self._app.store.executions.list(query)
+        if len(found) > TOLD_MAX:
+            return [self._reset()]
+        return [self._change(one) for one in sorted(found, key=lambda one: one.updated)]
+
+    def _change(self, summary: Summary) -> Change:
+        return Change(summary, self._wire.encode(CHANGED, summary_view(summary), f"{summary.updated:.6f}"))
+
+    def _reset(self) -> Change:
+        told = self._wire.encode(RESET, {"reason": "more changed than is at hand: read the list"}, f"{self._mark:.6f}")
+        return Change(None, told)
+
+    async def _enter(self) -> None:
+        self.subscribers += 1
+        if self._reading is None and not self._let_go:
+            self._mark = self._app.clock.now()
+            self._leave = self._app.feed.watch(self._see)
+            self._reading = asyncio.create_task(self._read())
+
+    def _part(self) -> None:
+        self.subscribers -= 1
+        if self.subscribers == 0:
+            self._stop()
+
+    def _stop(self) -> None:
+        self._leave()
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+
+    def _see(self, seen: Committed | Delta) -> None:
+        if isinstance(seen, Committed):
+            self._woken.set()
+
+    async def _read(self) -> None:
+        """As long as anybody listens."""
+        silent_s = 0.0
+        while True:
+            before, late_s = self._begin + len(self._changes), LATE_S
+            try:
+                async with asyncio.timeout(OFTEN_S if self._app.store.shared else HEARTBEAT_S):
+                    await self._woken.wait()
+            except TimeoutError:
+                silent_s += OFTEN_S if self._app.store.shared else HEARTBEAT_S
+            else:
+                await asyncio.sleep(SOON_S)
+                self._woken.clear()
+                late_s = SOON_S
+            with retried("to look at the list of executions"):
+                await self._take_in(late_s=late_s)
+            if self._begin + len(self._changes) > before:
+                silent_s = 0.0
+            elif silent_s >= HEARTBEAT_S:
+                silent_s = 0.0
+                self._put([Change(None, self._wire.sign)])
+
+    async def _take_in(self, *, late_s: float) -> None:
+        since = self._mark - late_s
+        query = ExecutionQuery(since=Instant(since), limit=KEPT)
+        found = await self._app.store.executions.list(query)
+        fresh = [one for one in found if self._known.get(one.execution) != (one.updated, one.status)]
+        if len(found) == KEPT:
+            self._put([self._reset()])
+        self._known = {name: told for name, told in self._known.items() if told[0] >= self._mark - 2 * LATE_S} | {
+            one.execution: (one.updated, one.status) for one in fresh
+        }
+        self._mark = max([self._mark, *(one.updated for one in found)])
+        self._put([self._change(one) for one in sorted(fresh, key=lambda one: one.updated)])
+
+    def _put(self, changes: list[Change]) -> None:
+        if not changes:
+            return
+        self._changes += changes
+        gone = len(self._changes) - KEPT
+        if gone > KEPT:
+            del self._changes[:gone]
+            self._begin += gone
+        self._tell()
+
+    def _tell(self) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+    def let_go(self) -> None:
+        """Let all subscribers go."""
+        self._let_go = True
+        self._tell()
+
+    async def close(self) -> None:
+        self.let_go()
+        reading = self._reading
+        self._stop()
+        if reading is not None:
+            await asyncio.gather(reading, return_exceptions=True)
+
+
+def moment_of(place: str | None) -> float | None:
+    """The id of a change. Raises `PlaceInvalid`."""
+    if not place:
+        return None
+    seconds, _, fraction = place.partition(".")
+    digits = seconds + fraction
+    if not (digits.isascii() and digits.isdigit() and seconds and max(len(seconds), len(fraction)) <= DIGITS_MAX):
+        raise PlaceInvalid(f"{place[:40]!r} is no id of a change", hint="Come back with the last one, or without.")
+    return float(place)

@@ -1,0 +1,46 @@
+"""Moving executions to other definitions: what does not fit is listed, what fits is moved."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pointsman.engine.data import dotted
+from pointsman.engine.declared import undeclared
+from pointsman.engine.moving import Misfit, MoveRefused, misfits
+from pointsman.engine.reports import MoveRequested
+from pointsman.engine.state import ExecutionState
+from pointsman.runtime.driver import Driver
+from pointsman.values import Json, JsonObject
+from pointsman.workflows.library import AUTHORS, Library, Prepared
+
+OF_DEFINITIONS: Final = frozenset({"revision", "pins", "observability", AUTHORS})
+"""Options that an execution has from its definition."""
+
+
+async def onto_definition(library: Library, prepared: Prepared, state: ExecutionState, by: str) -> MoveRequested:
+    """The request to go on with a definition. The store keeps it; nobody uses it yet."""
+    kept: JsonObject = {name: value for name, value in state.options.items() if name not in OF_DEFINITIONS}
+    options = {**kept, **await library.options(prepared)}
+    return MoveRequested(definition=await library.keep(prepared.definition), options=options, by=by)
+
+
+async def move(library: Library, driver: Driver, onto: MoveRequested, *, check_only: bool) -> list[Misfit]:
+    """Move it if everything fits. Raises `MoveRefused`, `WrongStatus`; checked only, all that does not fit is told."""
+    plan = await library.pinned(onto.definition, onto.options)
+    found = [*misfits(plan, driver.state, driver.plan)]
+    found += [
+        Misfit("state-schema", dotted(path), message)
+        for path, message in undeclared(plan.declared, driver.state.root.data.root)
+    ]
+    if check_only:
+        return found
+    if found:
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        raise MoveRefused(f"{found[0].where}: {found[0].message}{more}", hint="`move … --check` lists all of it.")
+    await driver.move(plan, onto)
+    return []
+
+
+def misfits_view(found: list[Misfit]) -> list[Json]:
+    """What does not fit, as JSON."""
+    return [{"code": one.code, "where": one.where, "message": one.message} for one in found]

@@ -1,0 +1,181 @@
+"""Looking at executions page by page, and as they were."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from pointsman.dialects.detect import write_workflow
+from pointsman.errors import CallerError
+from pointsman.executions.lists import is_shown_as, stored_statuses, summary_view
+from pointsman.executions.public_events import Redact, observability_of
+from pointsman.executions.redaction_levels import event_told, level_of
+from pointsman.executions.row_cache import begun_in, rows_on
+from pointsman.executions.views import event_view, execution_view
+from pointsman.journal.records import ExecutionQuery, Summary
+from pointsman.ports import Row
+from pointsman.runtime.local import folded
+from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+PLACE_CHARS_MAX = 40
+PAGE: Final = 200
+LOOKED_AT_MAX: Final = 10_000
+"""Executions that are looked at for one page: who sees few of very many asks again."""
+DIGITS_MAX = 15
+"""Stores count in 64 bits, and browsers in 53."""
+
+
+class PlaceInvalid(CallerError):
+    """A place in a list or a journal is not one that was given."""
+
+    code: ClassVar[str] = "place-invalid"
+
+
+class ExecutionPage(NamedTuple):
+    """Some executions, newest first, and where the next ones begin; None: there are no more."""
+
+    executions: list[JsonObject]
+    next: str | None
+
+
+async def executions_page(
+    app: Pointsman,
+    *,
+    sees: Callable[[Summary], Awaitable[bool]],
+    statuses: Collection[str] = (),
+    workflow: str | None = None,
+    session: str | None = None,
+    since: float | None = None,
+    until: float | None = None,
+    trials: bool = False,
+    before: str | None = None,
+    oldest_first: bool = False,
+    limit: int = 50,
+) -> ExecutionPage:
+    """One page of those that somebody sees and that started at or after `since` and before `until`; with `trials` these
+    too. It holds fewer than `limit` only at the end of the list, or where `LOOKED_AT_MAX` were looked at and few
+    of them are seen.
+
+    Pages are of when executions started, which never changes: none is told twice or left out while others come and go.
+    Raises `PlaceInvalid`.
+    """
+    edge = since if oldest_first else until
+    first = None if edge is None else (edge, ExecutionId(""))
+    query = ExecutionQuery(
+        statuses=stored_statuses(statuses),
+        workflow=None if workflow is None else WorkflowId(workflow),
+        session=session,
+        before=first if before is None else place_of_list(before),
+        oldest_first=oldest_first,
+        trials=trials,
+        limit=limit,
+    )
+    seen: list[Summary] = []
+    looked_at = 0
+    while True:
+        found = await app.executions(query)
+        for one in found:
+            if _is_beyond(one, since=since, until=until, oldest_first=oldest_first):
+                return ExecutionPage([summary_view(each) for each in seen], None)
+            if is_shown_as(one, statuses) and await sees(one):
+                seen.append(one)
+            if len(seen) == limit:
+                return ExecutionPage([summary_view(each) for each in seen], place_in(one))
+        looked_at += len(found)
+        if len(found) < query.limit:
+            return ExecutionPage([summary_view(each) for each in seen], None)
+        if looked_at >= LOOKED_AT_MAX:
+            return ExecutionPage([summary_view(each) for each in seen], place_in(found[-1]))
+        query = replace(query, before=(found[-1].started, found[-1].execution), limit=max(limit, PAGE))
+
+
+def _is_beyond(one: Summary, *, since: float | None, until: float | None, oldest_first: bool) -> bool:
+    """The time that is wanted is over with it."""
+    if oldest_first:
+        return until is not None and one.started >= until
+    return since is not None and one.started < since
+
+
+def place_in(one: Summary) -> str:
+    """Its place in a list, to go on behind it."""
+    return msgspec.json.encode((one.started, one.execution)).decode()
+
+
+async def events_page(
+    app: Pointsman, execution: str, *, redact: Redact, after: str | None = None, limit: int = 200
+) -> JsonObject:
+    """Events behind a place, oldest first: `events`, `last` (the place to go on from), `status`; as much of them as the
+    execution's level allows.
+
+    The status is that of before the events were read: where it says that it ended, they are all of them.
+    """
+    name = ExecutionId(execution)
+    seq, number = place_of(after)
+    known = await app.store.executions.find(name)
+    level = await level_of(app, name)
+    found: list[Json] = []
+    last = after
+    async for row in rows_on(app, name, seq):
+        first = number + 1 if row.seq == seq else 0
+        for n, event in enumerate(row.events[first : first + limit - len(found)], first):
+            found.append(event_told(event_view(row, n, event), level, redact))
+            last = f"{row.seq}.{n}"
+            first = n + 1
+        begun_in(app).leave(name, row, told=first)
+        if len(found) == limit:
+            break
+    return {"events": found, "last": last, "status": "pending" if known is None else known.status}
+
+
+async def state_at(app: Pointsman, execution: str, at: int | None) -> JsonObject:
+    """An execution as it was after a row of its journal; None: as it is. Its level of observability is that of now."""
+    now = await app.runtime.load(ExecutionId(execution))
+    rows: list[Row] = []
+    async for row in app.store.journal.read(ExecutionId(execution)):
+        if at is not None and row.seq > at:
+            break
+        rows.append(row)
+    return {**execution_view(folded(execution, rows), rows), "observability": observability_of(now.options)}
+
+
+async def definition_of(app: Pointsman, execution: str) -> JsonObject:
+    """The definition that an execution runs on, in the native dialect. Raises `UnknownExecution`, `DefinitionGone`."""
+    state = await app.runtime.load(ExecutionId(execution))
+    return write_workflow(await app.library.kept(state.definition), dialect="native").document
+
+
+async def conversation_of(app: Pointsman, execution: str) -> tuple[str, str | None]:
+    """The workflow of an execution, and the session it is a turn of. Raises `UnknownExecution`."""
+    state = await app.runtime.load(ExecutionId(execution))
+    return state.workflow, state.session
+
+
+def place_of(place: str | None) -> tuple[int, int]:
+    """`seq.n`, as events are numbered; None: before the first. Raises `PlaceInvalid`."""
+    if not place:
+        return 0, -1
+    seq, dot, number = place.partition(".")
+    if len(place) > PLACE_CHARS_MAX or not _is_number(seq) or (dot and not _is_number(number)):
+        raise PlaceInvalid(f"{place[:PLACE_CHARS_MAX]!r} is no place in a journal", hint="It is `seq.n`, as in `17.0`.")
+    return int(seq), int(number) if dot else -1
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX
+
+
+def place_of_list(before: str) -> tuple[float, ExecutionId]:
+    """What `place_in` gave. Raises `PlaceInvalid`."""
+    try:
+        started, execution = msgspec.json.decode(before, type=tuple[float, str])
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        raise PlaceInvalid(
+            f"{before[:PLACE_CHARS_MAX]!r} is no place in a list", hint="Use `next` of a page."
+        ) from None
+    return Instant(started), ExecutionId(execution)

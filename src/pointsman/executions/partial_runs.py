@@ -1,0 +1,82 @@
+"""Trials: a part of a workflow is performed, and the rest of it is said. What `engine.trial` tells, for callers.
+
+A trial is an execution as any other: journalled, streamed, taken up after a crash, paid for. Its id begins with `try-`,
+and lists of executions leave it out unless they are asked for trials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from pointsman.auth.callers import Caller
+from pointsman.engine.compile.pins import TrialUnfit
+from pointsman.executions.ids import new_id
+from pointsman.journal.records import TRIAL
+from pointsman.values import ExecutionId, Json, JsonObject
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+    from pointsman.auth.authority import Party
+    from pointsman.executions.execution import Execution
+    from pointsman.workflows.sources import Workflow
+
+__all__ = ["KIND", "TrialUnfit", "trial_id", "trial_of", "try_out"]
+
+KIND: Final = "trial"
+"""What begins it, as its trigger says."""
+
+
+def trial_of(
+    *,
+    pinned: Mapping[str, Json] | None = None,
+    until: Sequence[str] = (),
+    breakpoints: Sequence[str] = (),
+    node: str | None = None,
+    given: Json = None,
+) -> JsonObject:
+    """`pinned`: node -> what it brings without being performed. `until`: what leads to these nodes is performed.
+    `breakpoints`: it pauses before these nodes. `node`: this one alone, reached by the value `given`; the input is the
+    data then. What is not said is left out.
+    """
+    said: JsonObject = {
+        "pinned": dict(pinned or {}),
+        "until": [*until],
+        "breakpoints": [*breakpoints],
+        "node": node,
+        "given": given,
+    }
+    return {name: value for name, value in said.items() if value not in (None, [], {})}
+
+
+async def try_out(
+    app: Pointsman,
+    workflow: Workflow | str,
+    input: Json,
+    trial: JsonObject,
+    *,
+    caller: Caller,
+    written_by: Iterable[Party] = (),
+    model: str | None = None,
+) -> Execution:
+    """Begin a trial of a document or of a saved workflow for a caller. `written_by`: as for `Pointsman.start`.
+
+    Raises `TrialUnfit` before anything is written.
+    """
+    trigger: JsonObject = {"kind": KIND, "by": caller.name}
+    return await app.start(
+        workflow,
+        input,
+        execution=trial_id(),
+        trial=trial,
+        by=caller.name,
+        caller=caller,
+        written_by=written_by,
+        trigger=trigger,
+        model=model,
+    )
+
+
+def trial_id() -> ExecutionId:
+    """A new one."""
+    return new_id(TRIAL)

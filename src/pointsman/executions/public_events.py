@@ -1,0 +1,173 @@
+"""Bulletins: what a feed tells of an execution, in the words its subscribers know.
+
+The journal says everything; a bulletin says what concerns people. Which ones a feed carries is the workflow's
+`observability`: `minimal` how it ended and what went wrong, `standard` each step too, `full` inputs and results too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final, TypeAlias
+
+from pointsman.auth.redaction import redactor_for
+from pointsman.engine import events, life_events, wait_events
+from pointsman.engine.steps import Step
+from pointsman.executions.views import HIDDEN, approvers_view, failure_view, usage_view
+from pointsman.ports import Row
+from pointsman.runtime.local import LocalRuntime
+from pointsman.settings import Settings
+from pointsman.settings.observing import Level as Observability
+from pointsman.values import ExecutionId, JsonObject
+
+Redact: TypeAlias = Callable[[JsonObject], JsonObject]
+"""Takes out what is never told."""
+
+MINIMAL: Final = frozenset(
+    {
+        "workflow.node.error",
+        "workflow.human.required",
+        "workflow.complete",
+        "workflow.failed",
+        "workflow.cancelled",
+        "workflow.interrupted",
+    }
+)
+"""What everybody must hear: errors, ends, and that a person is waited for."""
+CALLS: Final = frozenset({"tool_call", "tool_result"})
+SHOWN_OF_CALLS: Final = frozenset({"arguments", "result"})
+"""What only `full` shows of calls of tools while they are made."""
+
+
+def observability_of(options: JsonObject) -> Observability:
+    """What an execution was started with."""
+    said = options.get("observability")
+    return said if said in ("minimal", "full") else "standard"
+
+
+def unchanged(told: JsonObject) -> JsonObject:
+    return told
+
+
+def bulletins(
+    execution: ExecutionId, row: Row, observability: Observability = "standard", redact: Redact = unchanged
+) -> Iterator[JsonObject]:
+    """One committed row as bulletins, in order. `id` is `<seq>.<n>`: a subscriber goes on behind the last one seen."""
+    number = -1
+    for event in row.events:
+        for name, told, shown in _said(event):
+            number += 1  # What a level leaves out counts too: ids are the same on every level.
+            if observability == "minimal" and name not in MINIMAL:
+                continue
+            step: Step | None = getattr(event, "step", None)
+            if step is not None and step.node.endswith(HIDDEN):
+                continue
+            said = told | shown if observability == "full" else told
+            yield _bulletin(execution, row, number, name, step) | redact(said)
+    if observability != "minimal":
+        yield _bulletin(execution, row, number + 1, "workflow.checkpoint.saved", None)
+
+
+def _bulletin(execution: ExecutionId, row: Row, number: int, name: str, step: Step | None) -> JsonObject:
+    found: JsonObject = {
+        "id": f"{row.seq}.{number}",
+        "event": name,
+        "executionId": execution,
+        "seq": row.seq,
+        "at": row.at,
+    }
+    if step is not None:
+        found["nodeId"] = step.node
+        found["step"] = str(step)
+    return found
+
+
+Said: TypeAlias = tuple[str, JsonObject, JsonObject]
+"""Name, what every reader is told, what only `full` shows."""
+
+
+def _said(event: events.Event) -> Iterator[Said]:
+    match event:
+        case events.StepStarted():
+            yield "workflow.node.start", {}, {"input": event.input}
+        case events.StepSucceeded():
+            yield "workflow.node.complete", {"attempt": event.attempt}, {"result": event.result}
+            if event.usage is not None:
+                yield "workflow.usage", {"usage": usage_view(event.usage)}, {}
+        case events.StepPassed(said={"skipped": True}):
+            yield "workflow.node.skipped", {}, {}
+        case events.StepPassed():
+            yield "workflow.node.complete", {}, {"result": event.result}
+        case events.StepFailed():
+            error = failure_view(event.failure, event.step.node)
+            name = "workflow.node.error" if event.final else "workflow.node.retry"
+            yield name, {"attempt": event.attempt, "error": error}, {}
+        case events.LeavingFailed():
+            yield "workflow.node.error", {"error": failure_view(event.failure, event.step.node)}, {}
+        case wait_events.GateOpened():
+            asked: JsonObject = {
+                "gateId": event.gate,
+                "message": event.message,
+                "options": [*event.options],
+                "about": event.about,
+                "approvers": approvers_view(event.approvers),
+                "deadline": event.deadline,
+                "digest": event.digest,
+            }
+            yield "workflow.human.required", asked, {"shown": event.shown}
+        case wait_events.GateChanged():
+            again: JsonObject = {
+                "gateId": event.gate,
+                "message": event.message,
+                "options": [*event.options],
+                "approvers": approvers_view(event.approvers),
+                "digest": event.digest,
+                "again": True,
+            }
+            yield "workflow.human.required", again, {"shown": event.shown}
+        case wait_events.GateEscalated():
+            now: JsonObject = {"approvers": approvers_view(event.approvers), "deadline": event.deadline}
+            yield "workflow.human.required", {"level": event.level, **now}, {}
+        case wait_events.GateClosed():
+            yield "workflow.human.answered", {"action": event.action, "by": event.by}, {"data": event.data}
+        case _:
+            yield from _life(event)
+
+
+def _life(event: events.Event) -> Iterator[Said]:
+    match event:
+        case life_events.ExecutionStarted():
+            yield "workflow.start", {"workflowId": event.workflow}, {"input": event.input}
+        case life_events.ExecutionPaused():
+            yield "workflow.paused", {"by": event.by}, {}
+        case life_events.ExecutionResumed() | life_events.ExecutionRetried():
+            yield "workflow.resumed", {"by": event.by}, {}
+        case life_events.ExecutionInterrupted():
+            yield "workflow.interrupted", {"limit": event.limit, "message": event.message}, {}
+        case life_events.ExecutionCompleted():
+            yield "workflow.complete", {}, {"output": event.output}
+        case life_events.ExecutionFailed():
+            failed = event.step.node if event.step is not None else None
+            yield "workflow.failed", {"error": failure_view(event.failure, failed)}, {}
+        case life_events.ExecutionCancelled():
+            yield "workflow.cancelled", {"reason": event.reason, "by": event.by}, {}
+        case _:
+            pass
+
+
+def live_told(delta: JsonObject, observability: Observability, redact: Redact = unchanged) -> JsonObject | None:
+    """What is told of something that happens live inside a step; None: nothing."""
+    if observability == "minimal":
+        return None
+    if observability == "standard" and delta.get("kind") in CALLS:
+        return {name: value for name, value in delta.items() if name not in SHOWN_OF_CALLS}
+    return redact(delta)
+
+
+async def bulletins_of(
+    runtime: LocalRuntime, execution: ExecutionId, settings: Settings, *, after: int
+) -> list[JsonObject]:
+    """What a feed tells of an execution from row `after` on, as much as its workflow allows."""
+    level = observability_of((await runtime.load(execution)).options)
+    redact = redactor_for(settings)
+    rows = [row async for row in runtime.journal.read(execution, after=after)]
+    return [one for row in rows for one in bulletins(execution, row, level, redact)]

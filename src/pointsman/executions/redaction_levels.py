@@ -1,0 +1,138 @@
+"""What is told of an execution to whoever reads it from elsewhere: as much as its level of observability allows.
+
+At `minimal` the shape of what happened is told (what ran when, how often, what it took, how it ended), and the content
+is withheld: what is withheld is named, so that nobody takes its absence for its being empty. At every level, what is
+secret by its name or value is masked.
+
+    event or view ─▶ its level: what is content goes ─▶ what is secret is masked ─▶ whoever reads
+
+What is told at `minimal` is listed, what is not listed is content: an event that is new tells nothing by mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Final, cast
+from weakref import WeakKeyDictionary
+
+from pointsman.errors import CallerError
+from pointsman.executions.public_events import Observability, Redact, observability_of
+from pointsman.values import ExecutionId, Instant, Json, JsonObject
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+LEVELS_MAX: Final = 10_000
+
+_SHAPE: Final = frozenset(
+    {
+        *(
+            "kind",
+            "step",
+            "node",
+            "scope",
+            "after",
+            "edge",
+            "thread",
+            "merged",
+            "starts",
+            "branches",
+            "steps",
+            "before",
+        ),
+        *("next", "labels", "undone_by", "caller", "timer", "purpose", "phase", "cause", "outcome", "about", "limit"),
+        *("gate", "by", "to", "groups", "approvers", "action", "name", "workflow", "version", "definition", "session"),
+        *("parent", "origin", "undoes", "usage", "limits", "code", "message", "orders", "paths", "dropped", "brought"),
+    }
+)
+"""Fields of events that are told at every level; numbers are as well."""
+_SHAPE_OF: Final[Mapping[str, frozenset[str]]] = {
+    "attempt_started": frozenset({"reason"}),
+    "token_ended": frozenset({"reason"}),
+    "cancelled": frozenset({"reason"}),
+    "gate_opened": frozenset({"options", "form"}),
+}
+_OF_FAILURES: Final = frozenset({"code", "message", "retryable", "nodeId"})
+_CONTENT: Final = ("input", "state", "output", "waiting", "answers", "progress")
+"""Of the view of an execution."""
+
+
+class NotTold(CallerError):
+    """The execution's level of observability keeps this back."""
+
+    code = "not-told"
+
+
+def event_told(event: JsonObject, level: Observability, redact: Redact) -> JsonObject:
+    """An event of the journal (`event_view`). Where something is withheld, `withheld` names it."""
+    return redact(_shape(event) if level == "minimal" else event)
+
+
+def view_told(view: JsonObject, redact: Redact, *, keeps: Collection[str] = ()) -> JsonObject:
+    """The view of an execution, by the level that it names. `keeps` is told at every level, and as it is: what a caller
+    came for."""
+    kept = {name: view[name] for name in keeps if name in view}
+    if view.get("observability") == "minimal":
+        withheld = [name for name in _CONTENT if name not in keeps and view.get(name)]
+        view = {**view, **{name: _empty(view[name]) for name in withheld}}
+        if withheld:
+            view["withheld"] = cast("list[Json]", withheld)
+        view["errors"] = [_failure(cast("JsonObject", one)) for one in cast("list[Json]", view["errors"])]
+    return {**redact(view), **kept}
+
+
+async def level_of(app: Pointsman, execution: str) -> Observability:
+    """The level of an execution. Raises `UnknownExecution`."""
+    name = ExecutionId(execution)
+    driver = app.runtime.drivers.get(name)
+    if driver is not None:
+        return observability_of(driver.state.options)
+    summary = await app.store.executions.find(name)
+    known = _levels.setdefault(app, {})
+    found = known.get(name)
+    # Its journal may be long, and whoever reads it page by page asks again and again.
+    if found is not None and summary is not None and found[0] == summary.updated:
+        return found[1]
+    level = observability_of((await app.runtime.load(name)).options)
+    if summary is not None:
+        if len(known) >= LEVELS_MAX:
+            known.clear()
+        known[name] = (summary.updated, level)
+    return level
+
+
+async def must_be_told(app: Pointsman, execution: str, what: str) -> None:
+    """Raises `NotTold`, `UnknownExecution`."""
+    if await level_of(app, execution) == "minimal":
+        raise NotTold(
+            f"{execution!r} is observed at 'minimal': {what} would tell its content",
+            hint="`pointsman export` does it for whoever has the store.",
+        )
+
+
+_levels: WeakKeyDictionary[Pointsman, dict[ExecutionId, tuple[Instant, Observability]]] = WeakKeyDictionary()
+"""As of when its summary was written."""
+
+
+def _shape(event: JsonObject) -> JsonObject:
+    told = _SHAPE | _SHAPE_OF.get(str(event["kind"]), frozenset())
+    found: JsonObject = {}
+    withheld: list[Json] = []
+    for name, value in event.items():
+        if name in told or value is None or isinstance(value, int | float):
+            found[name] = value
+        elif name == "failure" and isinstance(value, dict):
+            found[name] = _failure(value)
+        else:
+            withheld.append(name)
+    if withheld:
+        found["withheld"] = withheld
+    return found
+
+
+def _failure(failure: JsonObject) -> JsonObject:
+    return {name: value for name, value in failure.items() if name in _OF_FAILURES}
+
+
+def _empty(value: Json) -> Json:
+    return {} if isinstance(value, dict) else [] if isinstance(value, list) else None

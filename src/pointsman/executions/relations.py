@@ -1,0 +1,120 @@
+"""Kin: what an execution comes from and what came of it. Asked of lists, and of few journals.
+
+    parent ─▶ execution ─▶ sub-workflows
+                 ├╌╌ row 12 ╌╌▶ fork
+                 └╌╌ row 30 ╌╌▶ fork ╌╌ row 41 ╌╌▶ fork
+
+A fork begins with a copy of the rows of its origin, so all of one family began in the same moment by the same event:
+that finds them without an index of their own. Of each the last `forked` says whose copy it is, and up to which row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from pointsman.engine.events import Event
+from pointsman.engine.life_events import Forked
+from pointsman.executions.lists import summary_view
+from pointsman.journal.records import ExecutionQuery, Summary
+from pointsman.operations.deletion import known
+from pointsman.ports import Row
+from pointsman.values import ExecutionId, Instant, Json, JsonObject
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+LOOKED_AT_MAX: Final = 1000
+"""Executions whose beginning is compared: the latest ones of the workflow."""
+CHILDREN_MAX: Final = 500
+ANCESTORS_MAX: Final = 50
+
+Sees: TypeAlias = Callable[[Summary], Awaitable[bool]]
+
+
+class Kin(NamedTuple):
+    """Each as lists show it; a fork also with its `origin`, the `row` it left at, and the step it runs again."""
+
+    parents: list[JsonObject]
+    """The outermost first."""
+    children: list[JsonObject]
+    forks: list[JsonObject]
+    """The whole family of copies but the execution itself, oldest first."""
+    origin: JsonObject | None
+    """Where it was forked itself."""
+    complete: bool
+    """False: there may be more forks, or more sub-workflows."""
+
+
+async def kin_of(app: Pointsman, execution: str, *, sees: Sees) -> Kin:
+    """Of the executions that somebody sees. Raises `UnknownExecution`."""
+    summary = await known(app, ExecutionId(execution))
+    forks, all_forks = await _forks(app, summary, sees)
+    children = await app.store.executions.list(ExecutionQuery(parent=summary.execution, limit=CHILDREN_MAX + 1))
+    shown = [summary_view(one) for one in reversed(children[:CHILDREN_MAX]) if await sees(one)]
+    origin = _left(await _rows(app, summary.execution)) if summary.parent is None else None
+    return Kin(await _parents(app, summary, sees), shown, forks, origin, all_forks and len(children) <= CHILDREN_MAX)
+
+
+async def _parents(app: Pointsman, summary: Summary, sees: Sees) -> list[JsonObject]:
+    found: list[JsonObject] = []
+    while summary.parent is not None and len(found) < ANCESTORS_MAX:
+        above = await app.store.executions.find(summary.parent)
+        if above is None or not await sees(above):
+            break
+        found.append(summary_view(above))
+        summary = above
+    return found[::-1]
+
+
+async def _forks(app: Pointsman, summary: Summary, sees: Sees) -> tuple[list[JsonObject], bool]:
+    """The other copies that began as it did, and whether they are all."""
+    began = await _began(app, summary.execution)
+    if began is None or summary.parent is not None:
+        return [], True
+    query = ExecutionQuery(workflow=summary.workflow, since=began[0], limit=LOOKED_AT_MAX)
+    looked_at = await app.store.executions.list(query)
+    found: list[JsonObject] = []
+    for one in reversed(looked_at):
+        if one.execution == summary.execution or one.parent is not None or not await sees(one):
+            continue
+        if await _began(app, one.execution) == began:
+            found.append({**summary_view(one), **(_left(await _rows(app, one.execution)) or _NOWHERE)})
+    return found, len(looked_at) < LOOKED_AT_MAX
+
+
+async def _began(app: Pointsman, execution: ExecutionId) -> tuple[Instant, Event] | None:
+    """When, and by which event (it has a seed). The rest of its first row a fork may leave out."""
+    async for row in app.store.journal.read(execution):
+        return Instant(row.at), row.events[0]
+    return None
+
+
+async def _rows(app: Pointsman, execution: ExecutionId) -> list[Row]:
+    return [row async for row in app.store.journal.read(execution)]
+
+
+_NOWHERE: Final[dict[str, Json]] = {"origin": None, "row": None, "before": None}
+"""Of the first of a family."""
+
+
+def _left(rows: list[Row]) -> JsonObject | None:
+    """Where it left its origin; None: it is no fork."""
+    left: JsonObject | None = None
+    for row in rows:
+        for event in row.events:
+            if isinstance(event, Forked):
+                before = None if event.before is None else str(event.before)
+                left = {"origin": event.origin, "row": event.row, "before": before}
+    return left
+
+
+def kin_view(kin: Kin) -> JsonObject:
+    """As JSON."""
+    return {
+        "parents": [*kin.parents],
+        "children": [*kin.children],
+        "forks": [*kin.forks],
+        "origin": kin.origin,
+        "complete": kin.complete,
+    }

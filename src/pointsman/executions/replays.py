@@ -1,0 +1,48 @@
+"""Replays: a stored journal decided again, and what came of it."""
+
+from __future__ import annotations
+
+from pointsman.engine.life_events import ExecutionMoved, ExecutionStarted
+from pointsman.engine.plan import Plan
+from pointsman.engine.replaying import Difference, Replay, replay
+from pointsman.engine.status import status_of
+from pointsman.ports import Row
+from pointsman.values import ExecutionId, JsonObject
+from pointsman.workflows.library import Library
+
+
+async def replay_rows(library: Library, execution: ExecutionId, rows: list[Row], against: Plan | None) -> Replay:
+    """Decide every row again: with the definitions it was decided with, or all of them with another one."""
+    if against is not None:
+        return replay(lambda _: against, execution, rows, other=True)
+    plans: dict[str, Plan] = {}
+    options: JsonObject = {}
+    for row in rows:
+        for event in row.events:
+            if isinstance(event, ExecutionStarted | ExecutionMoved):
+                options = event.options or options
+                plans[event.definition] = await library.pinned(event.definition, options)
+    return replay(plans.__getitem__, execution, rows)
+
+
+def replay_view(found: Replay) -> JsonObject:
+    """What came of it, as JSON."""
+    return {
+        "executionId": found.state.id,
+        "same": not found.differences,
+        "rows": found.rows,
+        "status": status_of(found.state),
+        "differences": [difference_view(one) for one in found.differences],
+        "untold": [*found.untold],
+    }
+
+
+def difference_view(one: Difference) -> JsonObject:
+    return {
+        "row": one.row,
+        "event": one.event,
+        "kind": one.kind,
+        "field": one.field,
+        "recorded": one.recorded,
+        "now": one.now,
+    }

@@ -1,0 +1,74 @@
+"""Long rows in the middle of which somebody is: read and decoded once, not again for each page.
+
+    page 1 ── the row, decoded ──▶ kept ──▶ page 2, 3, … ──▶ the last page lets go of it
+
+One decision may be 100 000 events in one row, and a page holds some thousands. A row that was written never changes, so
+what is kept is never wrong; it goes when it was read to its end, when others are read, and when nobody reads on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
+
+from pointsman.ports import Row
+from pointsman.values import ExecutionId
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+LONG: Final = 1000
+"""Rows of fewer events are decoded again as quickly as they are found."""
+KEPT_MAX: Final = 2
+"""At once, of one installation: a row may take some hundred megabytes."""
+KEPT_S: Final = 60.0
+"""Since it was last asked for."""
+
+
+class Begun:
+    """The long rows of one installation that were read in part."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[ExecutionId, int], tuple[Row, asyncio.TimerHandle]] = OrderedDict()
+
+    @property
+    def rows(self) -> list[Row]:
+        """Those that are kept, the one that was asked for last at the end."""
+        return [row for row, _ in self._kept.values()]
+
+    def find(self, execution: ExecutionId, seq: int) -> Row | None:
+        found = self._kept.get((execution, seq))
+        return None if found is None else found[0]
+
+    def leave(self, execution: ExecutionId, row: Row, *, told: int) -> None:
+        """A page ended in this row behind so many of its events."""
+        self._drop((execution, row.seq))
+        if told < len(row.events) and len(row.events) > LONG:
+            key = (execution, row.seq)
+            self._kept[key] = (row, asyncio.get_running_loop().call_later(KEPT_S, self._drop, key))
+            while len(self._kept) > KEPT_MAX:
+                self._drop(next(iter(self._kept)))
+
+    def _drop(self, key: tuple[ExecutionId, int]) -> None:
+        kept = self._kept.pop(key, None)
+        if kept is not None:
+            kept[1].cancel()
+
+
+async def rows_on(app: Pointsman, execution: ExecutionId, seq: int) -> AsyncIterator[Row]:
+    """The rows of a journal from row `seq` on."""
+    found = begun_in(app).find(execution, seq)
+    if found is not None:
+        yield found
+    async for row in app.store.journal.read(execution, after=max(seq - 1, 0) if found is None else seq):
+        yield row
+
+
+def begun_in(app: Pointsman) -> Begun:
+    return _begun.setdefault(app, Begun())
+
+
+_begun: WeakKeyDictionary[Pointsman, Begun] = WeakKeyDictionary()

@@ -1,0 +1,77 @@
+"""Beginning an execution for somebody: how often they may, and that a new session is begun by one person alone.
+
+    claim of the name (must not be there) ─▶ whose is the session? ─▶ started ─▶ claim given back
+
+A session belongs to whoever has an execution in it. Between the question whose it is and the first execution another
+caller could get the same answer: the claim is an entry of the store that only one of them can put. Who crashes
+meanwhile leaves one, and it is worth nothing after a minute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final, cast
+from weakref import WeakKeyDictionary
+
+from pointsman.auth.callers import Caller, NotAllowed
+from pointsman.auth.policy import must_own_session
+from pointsman.auth.rate_limiter import Pace
+from pointsman.journal.faults import EntryMoved
+from pointsman.journal.records import ExecutionQuery
+from pointsman.values import JsonObject
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+KIND: Final = "session-claim"
+CLAIM_S: Final = 60.0
+"""A start takes much less."""
+
+_paces: WeakKeyDictionary[Pointsman, Pace] = WeakKeyDictionary()
+
+
+def take_start(app: Pointsman, caller: Caller) -> None:
+    """One more execution of a caller who came from outside. Raises `TooManyRequests`."""
+    if caller.entrance in ("local", "shell"):
+        return
+    if app not in _paces:
+        each = app.settings.access.starts_per_minute
+        says = f"begins more than {each} executions per minute"
+        _paces[app] = Pace(app.clock, per_s=each / 60, burst=each, says=says)
+    _paces[app].take(caller.name)
+
+
+@asynccontextmanager
+async def own_session(app: Pointsman, caller: Caller, session: str) -> AsyncGenerator[None, None]:
+    """While it is open nobody else begins a session of this name. Raises `NotAllowed`, `InputInvalid`."""
+    await must_own_session(app, caller, session)
+    if await app.executions(ExecutionQuery(session=session, owner=caller.name, limit=1)):
+        yield  # It is theirs already, and stays so.
+        return
+    claimed = await _claim(app, caller, session)
+    try:
+        await must_own_session(app, caller, session)  # Once more: now nobody else can begin it.
+        yield
+    finally:
+        if claimed:
+            await app.store.entries.delete(KIND, session, after=claimed)
+
+
+async def _claim(app: Pointsman, caller: Caller, session: str) -> int:
+    """The version of the claim; 0: it is the same caller's, who began it a moment ago. Raises `NotAllowed`."""
+    value: JsonObject = {"by": caller.name, "until": app.clock.now() + CLAIM_S}
+    entries = app.store.entries
+    while True:
+        held = await entries.find(KIND, session)
+        claim = cast("JsonObject", held.value) if held is not None else {}
+        if held is not None and cast("float", claim["until"]) > app.clock.now():
+            if claim["by"] == caller.name:
+                return 0
+            raise NotAllowed(
+                f"the session {session!r} is being begun by somebody else", hint="Begin one under another name."
+            )
+        try:
+            return await entries.put(KIND, session, value, after=0 if held is None else held.version)
+        except EntryMoved:
+            continue  # Somebody was faster, or has given it back.

@@ -1,0 +1,156 @@
+"""Starting: from a definition and an input to an execution whose first row is durable, once for each key."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+from msgspec.structs import replace
+
+from pointsman.definition.workflow import Workflow
+from pointsman.engine.reports import Start
+from pointsman.engine.scripted import OPTION as SCRIPTED
+from pointsman.engine.trial import OPTION
+from pointsman.errors import CallerError
+from pointsman.executions.concurrency_limits import OPTION as PLACE_OPTION
+from pointsman.executions.concurrency_limits import Places
+from pointsman.executions.execution import Execution
+from pointsman.executions.ids import id_for_key, new_id
+from pointsman.executions.inputs import check_session, conversation_for, input_for, is_conversational
+from pointsman.executions.session_turns import Turn, busy, finish_last_turn, next_turn
+from pointsman.journal.faults import JournalMoved
+from pointsman.journal.records import TRIAL
+from pointsman.models.transport import PydanticModels
+from pointsman.runtime.driver import Driver
+from pointsman.runtime.local import LocalRuntime
+from pointsman.values import ExecutionId, Json, JsonObject
+from pointsman.workflows.library import Library
+from pointsman.workflows.model_uses import is_answered_by_script, performed_in, refuse_unreachable
+
+Open: TypeAlias = Callable[[ExecutionId], Awaitable[Driver]]
+
+
+class KeyReused(CallerError):
+    """Something else was started under this key. Nothing was started now."""
+
+    code: ClassVar[str] = "key-reused"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is asked of one start, beside its input."""
+
+    options: JsonObject
+    session: str | None
+    config: Mapping[str, Json]
+    execution: ExecutionId | None
+    """The id it shall have; raises `JournalMoved` where there is one of that id."""
+    key: str | None
+    """Whatever was started under it is the execution that is meant."""
+
+
+def id_of(definition: Workflow, wish: Wish) -> ExecutionId | None:
+    """The id that its caller gives it; None: it has none yet."""
+    return wish.execution if wish.key is None else wish.execution or id_for_key(definition.id, wish.key)
+
+
+class Starts:
+    """Begins executions."""
+
+    def __init__(
+        self, runtime: LocalRuntime, library: Library, places: Places, open_: Open, models: PydanticModels | None
+    ) -> None:
+        """`models` must reach every model that an execution may call; None: no model is called."""
+        self._models = models
+        self._runtime = runtime
+        self._library = library
+        self._places = places
+        self._open = open_
+
+    async def start(self, definition: Workflow, input: Json, wish: Wish) -> Execution:
+        """Begin, or find what was begun under the key. Raises `InputInvalid`, `KeyReused`, `PlaceTaken`, and
+        `ModelUnusable` or `ModelUnnamed` where a model cannot be called from here."""
+        given = input_for(definition, input)
+        turn = await self._turn(definition, wish)
+        name = turn.name
+        if wish.key is not None and await self._runtime.journal.last(name):
+            return await self._same(name, given, wish.key)
+        report = await self._report(definition, given, wish, turn.history)
+        report = await self._with_models(report)
+        place = await self._places.before(definition, given, name)
+        if place is not None:
+            options: JsonObject = {**report.options, PLACE_OPTION: place.said}
+            report = replace(report, options=options, queued=place.policy != "skip")
+        plan = await self._library.pinned(report.definition, report.options)
+        try:
+            async with self._runtime.alone(name):  # who comes second finds a start that is durable
+                driver = await self._runtime.start(name, plan, report)
+        except JournalMoved:
+            if wish.session is not None and id_of(definition, wish) is None:
+                raise busy(wish.session, name) from None  # somebody said something at the same moment
+            if wish.key is None:
+                raise
+            return await self._same(name, given, wish.key)  # somebody else was faster
+        if place is not None and report.queued:
+            await self._places.enter(place.group, driver, replace=place.policy == "replace")
+        return Execution(self._runtime, driver)
+
+    async def _turn(self, definition: Workflow, wish: Wish) -> Turn:
+        """Its name, and what was said before. Raises `SessionBusy`, `SessionClosed`."""
+        named = id_of(definition, wish)
+        if wish.session is not None:
+            check_session(wish.session)
+        if wish.session is None or (named is not None and await self._runtime.journal.last(named)):
+            return Turn(named or new_id(), ())
+        if not is_conversational(definition):
+            await finish_last_turn(self._runtime, wish.session)
+            said = await self._runtime.store.sessions.load(wish.session)
+            return Turn(named or new_id(), said.messages)
+        prefix = TRIAL if OPTION in wish.options else "exec-"
+        turn = await next_turn(self._runtime, wish.session, prefix=prefix)
+        return turn if named is None else Turn(named, turn.history)
+
+    async def _report(self, definition: Workflow, given: JsonObject, wish: Wish, history: tuple[Json, ...]) -> Start:
+        options = dict(wish.options)
+        if is_conversational(definition):
+            options["history"] = len(history)
+        digest = await self._library.keep(definition)
+        plan = await self._library.pinned(digest, options)
+        return Start(
+            input=given,
+            config=dict(wish.config),
+            session=wish.session,
+            messages=conversation_for(definition, given, history) if plan.messages else [],
+            definition=digest,
+            options=options,
+            seed=int.from_bytes(os.urandom(4), "big"),
+        )
+
+    async def _with_models(self, report: Start) -> Start:
+        """Refuse a start that needs a model which cannot be called from here, in the workflow or in a sub-workflow that
+        is pinned with it. The start that is returned says whether the scripted model answers."""
+        if self._models is None:
+            return report
+        options, model = report.options, report.options.get("model")
+        trial = (await self._library.pinned(report.definition, options)).trial
+        uses = [*performed_in(trial, await self._library.model_uses(report.definition))]
+        pins = options.get("pins")
+        for pin in pins.values() if isinstance(pins, dict) else ():
+            if isinstance(pin, dict):
+                uses += await self._library.model_uses(str(pin["definition"]))
+        only = model if isinstance(model, str) else None
+        refuse_unreachable(self._models, uses, only)
+        if not is_answered_by_script(self._models, uses, only):
+            return report
+        return replace(report, options={**options, SCRIPTED: True})
+
+    async def _same(self, name: ExecutionId, given: JsonObject, key: str) -> Execution:
+        """The execution that was started under a key, if it was given the same."""
+        driver = await self._open(name)
+        if driver.state.input != given:
+            raise KeyReused(
+                f"{name!r} was started under the key {key!r} with another input", hint="Use a new key for a new input."
+            )
+        return Execution(self._runtime, driver)

@@ -1,0 +1,258 @@
+"""The timeline of an execution: what ran, waited and failed when, and what each node consumed. Read off the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from pointsman.app import Pointsman
+from pointsman.definition.text import read_text
+from pointsman.engine import events, life_events, wait_events
+from pointsman.engine.reports import Usage
+from pointsman.engine.status import status_of
+from pointsman.engine.steps import Step
+from pointsman.executions.views import scope_view
+from pointsman.ports import Row
+from pointsman.values import ExecutionId, Json, JsonObject
+
+Kind: TypeAlias = Literal["work", "gate", "wait", "child", "parallel"]
+
+
+@dataclass(slots=True)
+class Span:
+    """One thing that took time: an attempt, a gate, a timer, a sub-workflow, an open parallel."""
+
+    step: Step
+    kind: Kind
+    begin: float
+    attempt: int = 1
+    end: float | None = None
+    """None: it is not over."""
+    status: str = "open"
+
+    def to_json(self, origin: float) -> JsonObject:
+        end = None if self.end is None else round((self.end - origin) * 1000, 3)
+        return {
+            "step": str(self.step),
+            "node": self.step.node,
+            "scope": scope_view(self.step.scope),
+            "visit": self.step.visit,
+            "kind": self.kind,
+            "attempt": self.attempt,
+            "startMs": round((self.begin - origin) * 1000, 3),
+            "endMs": end,
+            "status": self.status,
+        }
+
+
+@dataclass(slots=True)
+class Account:
+    """What a node consumed, all its visits and attempts together."""
+
+    steps: int = 0
+    retries: int = 0
+    cached: int = 0
+    """Steps that an equal one answered."""
+    status: str = "open"
+    """How its latest step or attempt ended."""
+    work_s: float = 0.0
+    model_calls: int = 0
+    tool_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cost_usd: float | None = None
+
+    def add(self, usage: Usage) -> None:
+        self.model_calls += usage.model_calls
+        self.tool_calls += usage.tool_calls
+        self.input_tokens += usage.input_tokens
+        self.output_tokens += usage.output_tokens
+        self.cache_read_tokens += usage.cache_read_tokens
+        if usage.cost_usd is not None:
+            self.cost_usd = (self.cost_usd or 0.0) + usage.cost_usd
+
+
+@dataclass(slots=True)
+class Timeline:
+    """Spans in the order they began, and an account per node in the order nodes were first reached."""
+
+    spans: list[Span] = field(default_factory=list[Span])
+    accounts: dict[str, Account] = field(default_factory=dict[str, Account])
+    begin: float = 0.0
+    end: float = 0.0
+    _open: dict[Step, Span] = field(default_factory=dict[Step, Span])
+
+    def take(self, row: Row, event: events.Event) -> None:
+        """Take one event, in journal order."""
+        at = row.at
+        self.begin, self.end = self.begin or at, max(self.end, at)
+        match event:
+            case wait_events.GateOpened(step=step, about="calls" | "client"):
+                self._end(step, at, "done")
+                self._begin(step, "gate", at)
+            case wait_events.GateOpened(step=step):
+                self._turn(step, "gate")
+            case wait_events.WorkerAwaited(step=step, attempt=attempt):
+                self._end(step, at, "left")
+                self._begin(step, "wait", at, attempt=attempt)
+            case wait_events.ChildAsked(step=step):
+                self._turn(step, "child")
+            case wait_events.ChildrenAsked(step=step):
+                self._end(step, at, "done")
+                self._begin(step, "child", at)
+            case wait_events.CallEnded(step=step, usage=usage) if usage is not None:
+                self._account(step).add(usage)
+            case life_events.ExecutionCancelled():
+                for step in [*self._open]:
+                    self._end(step, at, "cancelled")
+            case _:
+                self._opens(event, at)
+                self._closes(event, at)
+
+    def _opens(self, event: events.Event, at: float) -> None:
+        match event:
+            case events.StepStarted(step=step):
+                self._begin(step, "work" if event.runs else "wait", at)
+            case events.AttemptStarted(step=step, attempt=attempt):
+                self._end(step, at, "done")
+                self._begin(step, "work", at, attempt=attempt)
+                self._account(step).retries += event.reason == "retry"
+            case events.ScopesOpened(step=step):
+                self._end(step, at, "done")
+                self._begin(step, "parallel", at)
+            case _:
+                pass
+
+    def _closes(self, event: events.Event, at: float) -> None:
+        match event:
+            case events.StepFailed(step=step, final=final):
+                self._end(step, at, "failed" if final else "retried", usage=event.usage)
+                if not final:
+                    self._begin(step, "wait", at, attempt=event.attempt)
+            case events.StepSucceeded(step=step):
+                status = "cached" if event.cached else "done"
+                self._end(step, at, status, usage=event.usage)
+                account = self._account(step)
+                account.steps, account.status = account.steps + 1, status
+                account.cached += event.cached
+            case events.StepCancelled(step=step):
+                self._end(step, at, "cancelled")
+            case events.ScopesClosed(step=step):
+                self._end(step, at, "done")
+            case _:
+                pass
+
+    def _account(self, step: Step) -> Account:
+        return self.accounts.setdefault(step.node, Account())
+
+    def _begin(self, step: Step, kind: Kind, at: float, *, attempt: int = 1) -> None:
+        span = Span(step, kind, at, attempt)
+        self.spans.append(span)
+        self._open[step] = span
+
+    def _turn(self, step: Step, kind: Kind) -> None:
+        if step in self._open:
+            self._open[step].kind = kind
+
+    def _end(self, step: Step, at: float, status: str, *, usage: Usage | None = None) -> None:
+        span = self._open.pop(step, None)
+        if span is not None:
+            span.end, span.status = at, status
+            if span.kind == "work":
+                account = self._account(step)
+                account.work_s, account.status = account.work_s + at - span.begin, status
+        if usage is not None:
+            self._account(step).add(usage)
+
+
+def timeline_of(rows: Iterable[Row]) -> Timeline:
+    """The timeline that a journal tells."""
+    timeline = Timeline()
+    for row in rows:
+        for event in row.events:
+            timeline.take(row, event)
+    return timeline
+
+
+def timeline_view(
+    timeline: Timeline, document: JsonObject | None, *, language: str, answerers: Mapping[str, JsonObject]
+) -> JsonObject:
+    """As JSON: spans in milliseconds from the start; usage per node with the model and key that its agent names, and
+    those that really answered (`answerers`, see `app.answerers`)."""
+    agents = _agents(document or {})
+    names = _names(document or {}, language)
+    usage: list[Json] = [
+        {
+            "node": node,
+            "name": names.get(node, node),
+            **agents.get(node, {"model": None, "keyIndex": None}),
+            **answerers.get(node, {"modelsUsed": [], "keysUsed": []}),
+            "steps": account.steps,
+            "retries": account.retries,
+            "cached": account.cached,
+            "status": account.status,
+            "seconds": round(account.work_s, 6),
+            "modelCalls": account.model_calls,
+            "toolCalls": account.tool_calls,
+            "inputTokens": account.input_tokens,
+            "outputTokens": account.output_tokens,
+            "cacheReadTokens": account.cache_read_tokens,
+            "costUsd": account.cost_usd,
+        }
+        for node, account in timeline.accounts.items()
+    ]
+    spans: list[Json] = [
+        {**span.to_json(timeline.begin), "name": names.get(span.step.node, span.step.node)} for span in timeline.spans
+    ]
+    return {"durationMs": round((timeline.end - timeline.begin) * 1000, 3), "spans": spans, "nodes": usage}
+
+
+def _names(document: JsonObject, language: str) -> dict[str, str]:
+    """Node -> what people call it."""
+    nodes = document.get("nodes")
+    named = [node for node in nodes if isinstance(node, dict)] if isinstance(nodes, list) else []
+    return {str(node["id"]): read_text(node["name"]).in_(language) for node in named if node.get("name")}
+
+
+def _agents(document: JsonObject) -> dict[str, JsonObject]:
+    """Node -> model and key of its agent, as its definition names them."""
+    named, config = document.get("agents"), document.get("config")
+    agents: Mapping[str, Json] = named if isinstance(named, dict) else {}
+    default = config.get("defaultModel") if isinstance(config, dict) else None
+    found: dict[str, JsonObject] = {}
+    nodes = document.get("nodes")
+    for node in nodes if isinstance(nodes, list) else []:
+        own = node.get("config") if isinstance(node, dict) else None
+        if not isinstance(node, dict) or not isinstance(own, dict) or node.get("type") != "agent":
+            continue
+        agent = agents.get(str(own.get("agent")))
+        shared: Mapping[str, Json] = agent if isinstance(agent, dict) else {}
+        found[str(node["id"])] = {
+            "model": own.get("model") or shared.get("model") or default,
+            "keyIndex": own.get("keyIndex", shared.get("keyIndex")),
+        }
+    return found
+
+
+async def timeline(app: Pointsman, execution: str) -> JsonObject:
+    """The timeline of an execution, without taking it up."""
+    from pointsman.executions.answerers import answerers_of  # It reads timelines.
+
+    state = await app.runtime.load(ExecutionId(execution))
+    rows = [row async for row in app.store.journal.read(ExecutionId(execution))]
+    data = await app.store.blobs.get(state.definition)
+    document: JsonObject | None = None if data is None else msgspec.json.decode(data)
+    told = timeline_of(rows)
+    answerers = await answerers_of(app.store.effects, ExecutionId(execution), told.spans)
+    return {
+        "executionId": execution,
+        "workflowId": state.workflow,
+        "status": status_of(state),
+        "model": state.options.get("model"),
+        "startedAt": state.started_at,
+        **timeline_view(told, document, language=app.settings.language, answerers=answerers),
+    }

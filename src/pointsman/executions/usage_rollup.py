@@ -1,0 +1,278 @@
+"""History: what executions cost, added up, and the words by which they are found again. Taken in when they end.
+
+    what ended since the last look ─▶ its account  ─▶ usage   by day, workflow, node, model, key, user, execution
+                                   └▶ its words    ─▶ search  in inputs, outputs, errors; not of `minimal` ones
+
+The store adds up what is taken in; words lie beside the memory tiers, under a scope that no memory node can name.
+Everything can be made again from the journals, as long as they are there; what was spent stays in the tables after an
+execution is deleted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple, TypeAlias, get_args
+
+from msgspec import structs
+
+from pointsman.auth.redaction import Redactor, redactor_for
+from pointsman.engine.state import ENDED, ExecutionState
+from pointsman.errors import CallerError
+from pointsman.executions.public_events import observability_of
+from pointsman.executions.usage_accounts import ALL, FOUND, Account, account_of
+from pointsman.journal.records import ExecutionQuery, Summary
+from pointsman.journal.usage import (
+    ENTRY_MAX,
+    MICROS,
+    NANOS,
+    About,
+    Taken,
+    Taking,
+    UsageName,
+    UsageQuery,
+)
+from pointsman.journal.words import texts, words_of
+from pointsman.operations.deletion import summaries
+from pointsman.operations.usage_counting import count_spent
+from pointsman.operations.usage_migration import take_over
+from pointsman.runtime.local import UnknownExecution
+from pointsman.values import ExecutionId, Instant, Json, JsonObject
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+CURSOR: Final = ("history", "cursor")
+LATE_S: Final = 60.0
+"""How much later than its time a row may come."""
+LOOKS_S: Final = 30.0
+"""How often the keeper looks for what has ended."""
+WORDS_MAX: Final = 5_000
+"""By so many words one execution is found."""
+RANKED: Final = 500
+"""So many of the best are looked at in one search."""
+PAGE: Final = 500
+
+Dimension: TypeAlias = Literal["day", "workflow", "node", "model", "key", "user", "execution"]
+DIMENSIONS: Final[tuple[Dimension, ...]] = get_args(Dimension)
+NAMES: Final[Mapping[Dimension, UsageName]] = {one: "owner" if one == "user" else one for one in DIMENSIONS}
+"""As stores call them."""
+Sees: TypeAlias = Callable[[str, int], Awaitable[bool]]
+"""Whether somebody may know what a revision of a workflow cost."""
+SeesOne: TypeAlias = Callable[[str], Awaitable[bool]]
+"""Whether somebody may know of an execution, and of who began it."""
+
+
+class PeriodInvalid(CallerError):
+    """What should be a day is none."""
+
+    code: ClassVar[str] = "period-invalid"
+
+
+class Told(NamedTuple):
+    """Who is told what, where it is not everything for everybody."""
+
+    workflow: Sees
+    execution: SeesOne
+    listed: Callable[[Summary], Awaitable[bool]]
+    """Whether somebody may know of an execution of which only this is known: whose it is, and what it runs on."""
+
+
+class History:
+    """The history of one installation."""
+
+    def __init__(self, app: Pointsman) -> None:
+        self._app = app
+        self._redact: Redactor = redactor_for(app.settings)
+
+    async def catch_up(self) -> int:
+        """Take in what has ended since this was done last; how many executions. Safe to do twice, or by two at once."""
+        entries, now = self._app.store.entries, self._app.clock.now()
+        cursor = await entries.find(*CURSOR)
+        since = float(cursor.value) if cursor is not None and isinstance(cursor.value, int | float) else 0.0
+        query = ExecutionQuery(statuses=ENDED, since=Instant(since - LATE_S) if since else None, limit=PAGE)
+        count = 0
+        async for summary in summaries(self._app, query):
+            try:
+                count += await self._take_in(summary)
+            except UnknownExecution:
+                continue  # It was deleted a moment ago.
+            await asyncio.sleep(0)  # Whoever runs executions here comes first.
+        await entries.put(*CURSOR, now)
+        return count
+
+    async def rebuild(self) -> int:
+        """Take in everything again that is still there; how many executions."""
+        await self._app.store.memory.forget(FOUND, ALL)
+        await self._app.store.entries.delete(*CURSOR)
+        return await self.catch_up()
+
+    async def usage(
+        self,
+        by: Collection[Dimension] = ("workflow",),
+        *,
+        since: str = "",
+        until: str = "",
+        of: Mapping[Dimension, str] | None = None,
+        sees: Told | None = None,
+    ) -> list[JsonObject]:
+        """What was taken and paid for, the dearest first. `since` and `until` are days (of UTC), both included; `of`
+        leaves out what has another name there."""
+        for day in (since, until):
+            check_day(day)
+        await self.catch_up()
+        await take_over(self._app.store)
+        named: list[Dimension] = [one for one in DIMENSIONS if one in by]
+        query = UsageQuery(
+            by=tuple(NAMES[one] for one in named),
+            since=since,
+            until=until,
+            of={NAMES[one]: wanted for one, wanted in (of or {}).items()},
+        )
+        rows = [_row(named, about, taken) for about, taken in await self._sums(query, sees)]
+        return sorted(rows, key=lambda row: (-_number(row["costUsd"]), -_number(row["seconds"]), str(row)))
+
+    async def search(self, text: str, *, sees: Callable[[Summary], Awaitable[bool]], limit: int = 50) -> list[Summary]:
+        """Executions whose inputs, outputs or errors have all these words; of the best ones the newest first."""
+        await self.catch_up()
+        wanted = set(words_of(text))
+        ranked = await self._app.store.memory.search(FOUND, ALL, text, limit=RANKED)
+        found: list[Summary] = []
+        for name, value in ranked:
+            if isinstance(value, dict) and wanted <= set(str(value["words"]).split()):
+                summary = await self._app.store.executions.find(ExecutionId(name))
+                if summary is not None and await sees(summary):
+                    found.append(summary)
+        found.sort(key=lambda one: (one.started, one.execution), reverse=True)
+        return found[:limit]
+
+    async def _sums(self, query: UsageQuery, sees: Told | None) -> list[tuple[About, Taken]]:
+        """Who is not told everything: of the revisions that are theirs to see, and of the executions where those, or
+        who began them, are named."""
+        if sees is None:
+            return await self._app.store.usage.sums(query)
+        whose: tuple[UsageName, ...] = ("workflow", "revision")
+        if query.of_executions:
+            whose = (*whose, "execution")
+        apart = structs.replace(query, by=(*whose, *query.by))
+        told: dict[About, bool] = {}
+        found: dict[About, Taken] = {}
+        for about, taken in await self._app.store.usage.sums(apart):
+            one, rest = about[: len(whose)], about[len(whose) :]
+            if one not in told:
+                told[one] = await _is_told(sees, one)
+            if told[one]:
+                found.setdefault(rest, Taken()).add(taken)
+        return [*found.items()]
+
+    async def _take_in(self, summary: Summary) -> bool:
+        memory, name = self._app.store.memory, summary.execution
+        known = await memory.get(FOUND, ALL, name)
+        if isinstance(known, dict) and known.get("at") == summary.updated:
+            return False
+        state = await self._app.runtime.load(name)
+        account = await account_of(self._app.store, name)
+        for taking in _takings(summary, account):
+            await self._app.store.usage.put(taking)
+        await memory.put(FOUND, ALL, name, {"at": summary.updated, "words": self._words(state)})
+        return True
+
+    def _words(self, state: ExecutionState) -> str:
+        """None of one that tells only the least of itself."""
+        if observability_of(state.options) == "minimal":
+            return ""
+        failure = None if state.failure is None else [state.failure.code, state.failure.message]
+        told = self._redact({"input": state.input, "output": state.output, "error": [*failure] if failure else None})
+        return " ".join(words_of(" ".join(text for value in told.values() for text in texts(value)))[:WORDS_MAX])
+
+
+async def _is_told(sees: Told, one: About) -> bool:
+    """`one`: a workflow and its revision; with an execution where that is told of."""
+    workflow, revision, *execution = one
+    if not await sees.workflow(str(workflow), int(revision)):
+        return False
+    return not execution or await sees.execution(str(execution[0]))
+
+
+def _takings(summary: Summary, account: Account) -> list[Taking]:
+    return [
+        Taking(
+            day=day,
+            execution=summary.execution,
+            workflow=summary.workflow,
+            revision=summary.revision,
+            owner=summary.owner,
+            entries=tuple((place, _bounded(taken)) for place, taken in entries.items()),
+        )
+        for day, entries in account.days.items()
+    ]
+
+
+def _bounded(taken: Taken) -> Taken:
+    return Taken(*(min(amount, ENTRY_MAX) for amount in structs.astuple(taken)))
+
+
+def _row(by: Sequence[str], about: About, taken: Taken) -> JsonObject:
+    return {
+        **dict(zip(by, about, strict=True)),
+        "steps": taken.steps,
+        "retries": taken.retries,
+        "failures": taken.failures,
+        "cached": taken.cached,
+        "seconds": round(taken.micros / MICROS, 3),
+        "modelCalls": taken.model_calls,
+        "toolCalls": taken.tool_calls,
+        "inputTokens": taken.input_tokens,
+        "outputTokens": taken.output_tokens,
+        "cacheReadTokens": taken.cache_read_tokens,
+        "costUsd": round(taken.nanos / NANOS, 6) if taken.priced_calls else None,
+        "unpricedCalls": taken.unpriced_calls,
+        "scriptedCalls": taken.scripted_calls,
+    }
+
+
+def _number(value: Json) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def check_day(day: str) -> None:
+    """Raises `PeriodInvalid`."""
+    try:
+        if day and date.fromisoformat(day).isoformat() != day:
+            raise ValueError(day)
+    except ValueError:
+        raise PeriodInvalid(f"{day[:40]!r} is no day", hint="Say it as 2026-11-21.") from None
+
+
+class Chronicler:
+    """A chore of the keeper: takes in what ended, beside what it does."""
+
+    def __init__(self, app: Pointsman) -> None:
+        self._app = app
+        self._looked = 0.0
+        self._round: asyncio.Task[None] | None = None
+
+    async def next_due(self) -> float | None:
+        """None: no history is kept."""
+        return self._looked + LOOKS_S if self._app.settings.observability.history else None
+
+    async def fire(self, now: float) -> None:
+        """Begin a round, unless one is under way. Raises what broke the last one."""
+        if self._round is not None:
+            if not self._round.done():
+                return
+            ended, self._round = self._round, None
+            ended.result()
+        self._looked = now
+        self._round = asyncio.create_task(self._look())
+
+    async def _look(self) -> None:
+        await History(self._app).catch_up()
+        await count_spent(self._app)
+
+    async def close(self) -> None:
+        """Stop: what is left is taken in by the next one."""
+        if self._round is not None:
+            self._round.cancel()
+            await asyncio.gather(self._round, return_exceptions=True)

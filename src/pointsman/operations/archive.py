@@ -1,0 +1,247 @@
+"""The file of an export: JSON Lines, one thing per line, everything verifiable without a store.
+
+    {"pointsman": "export", "format": 1, "executions": [id, …]}       the execution first, then its sub-workflows
+    {"blob": digest, "text": …} or {"blob": digest, "base64": …}      definitions, scripts
+    {"execution", "seq", "at", "shape", "events", "hash"}             a row; its hash chains it to the row before it
+    {"execution", "attempt", "number", "value"}                       the answer of an effect
+    {"execution", "scope", "key", "value"}                            what only this execution remembers
+    {"execution", "file", "bytes", "sha256", "text" or "base64"}      a file it keeps; one that is left out: only named
+    {"end": lines, "hash": …}                                         SHA-256 of all bytes before this line
+
+hash of a row = SHA-256(hash of the row before it, seq, at, shape, 0, text of its events); of row 0: of the id.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar, Final, TypeAlias
+
+import msgspec
+from msgspec import Raw, Struct
+
+from pointsman.errors import CallerError
+from pointsman.journal.chain import first_hash, row_hash
+from pointsman.journal.packing import Form
+from pointsman.values import ExecutionId, Json
+from pointsman.workflows.sources import FileUnreadable
+
+FORMAT: Final = 1
+WITH_FILES: Final = 2
+"""The format of an export that has files: what does not know of them must not bring it in without them."""
+LINE_BYTES_MAX: Final = 512 * 1024 * 1024
+"""A row is held in memory as a whole; no real one is as long."""
+EXECUTIONS_MAX: Final = 100_000
+
+
+class ImportRefused(CallerError):
+    """The file is no export, or not what was exported."""
+
+    code: ClassVar[str] = "import-refused"
+
+
+class HeaderLine(Struct, frozen=True, forbid_unknown_fields=True):
+    pointsman: str
+    format: int
+    executions: tuple[str, ...]
+
+
+class BlobLine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    blob: str
+    text: str | None = None
+    base64: str | None = None
+
+
+class RowLine(Struct, frozen=True, forbid_unknown_fields=True):
+    execution: str
+    seq: int
+    at: float
+    shape: int
+    events: Raw
+    hash: str
+
+
+class EffectLine(Struct, frozen=True, forbid_unknown_fields=True):
+    execution: str
+    attempt: str
+    number: int
+    value: Json
+
+
+class MemoryLine(Struct, frozen=True, forbid_unknown_fields=True):
+    execution: str
+    scope: str
+    key: str
+    value: Json
+    changed: float = 0.0
+    expires: float | None = None
+
+
+class FileLine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    execution: str
+    file: str
+    bytes: int
+    sha256: str
+    text: str | None = None
+    base64: str | None = None
+    """Neither: it was left out."""
+
+
+class EndLine(Struct, frozen=True, forbid_unknown_fields=True):
+    end: int
+    hash: str
+
+
+Line: TypeAlias = HeaderLine | BlobLine | RowLine | EffectLine | MemoryLine | FileLine
+KINDS: Final[dict[str, type[Line | EndLine]]] = {
+    "pointsman": HeaderLine,
+    "blob": BlobLine,
+    "seq": RowLine,
+    "attempt": EffectLine,
+    "scope": MemoryLine,
+    "file": FileLine,
+    "end": EndLine,
+}
+"""The member that tells a line's kind."""
+
+
+class Chains:
+    """The chains of the rows, by execution."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[int, bytes]] = {}
+
+    def next(self, execution: str, seq: int, at: float, shape: int, events: bytes) -> str:
+        """The hash of the row that follows. Raises `ImportRefused` where it does not."""
+        last, before = self._last.get(execution) or (0, first_hash(ExecutionId(execution)))
+        if seq != last + 1:
+            raise ImportRefused(f"row {seq} of {execution!r} does not follow row {last}", hint=DAMAGED)
+        hashed = row_hash(before, seq, at, shape, Form.PLAIN, events)
+        self._last[execution] = seq, hashed
+        return hashed.hex()
+
+
+DAMAGED: Final = "Export it again: the file was changed or cut off."
+
+
+class Tally:
+    """Counts lines, and hashes all bytes."""
+
+    def __init__(self) -> None:
+        self.lines = 0
+        self._digest = hashlib.sha256()
+
+    def add(self, line: bytes) -> bytes:
+        self.lines += 1
+        self._digest.update(line)
+        return line
+
+    @property
+    def end(self) -> EndLine:
+        return EndLine(self.lines, self._digest.hexdigest())
+
+
+def line_of(value: Line | EndLine) -> bytes:
+    return msgspec.json.encode(value) + b"\n"
+
+
+def blob_line(digest: bytes, content: bytes) -> BlobLine:
+    text, packed = _packed(content)
+    return BlobLine(digest.hex(), text=text, base64=packed)
+
+
+def file_line(execution: str, path: str, content: bytes) -> FileLine:
+    text, packed = _packed(content)
+    return FileLine(execution, path, len(content), hashlib.sha256(content).hexdigest(), text=text, base64=packed)
+
+
+def _packed(content: bytes) -> tuple[str | None, str | None]:
+    """As text, or in base64."""
+    try:
+        return content.decode(), None
+    except UnicodeDecodeError:
+        return None, base64.b64encode(content).decode()
+
+
+def content_of(line: BlobLine) -> bytes:
+    """The bytes of a blob. Raises `ImportRefused` where they are not what their name says."""
+    return _unpacked(line.text, line.base64, line.blob, f"the blob {line.blob[:12]!r}")
+
+
+def file_content(line: FileLine) -> bytes | None:
+    """The bytes of a file; None: they were left out. Raises `ImportRefused` where they are not what was exported."""
+    if line.text is None and line.base64 is None:
+        return None
+    return _unpacked(line.text, line.base64, line.sha256, f"the file {line.file[:200]!r} of {line.execution!r}")
+
+
+def _unpacked(text: str | None, packed: str | None, digest: str, what: str) -> bytes:
+    try:
+        content = text.encode() if text is not None else base64.b64decode(packed or "", validate=True)
+    except ValueError as why:
+        raise ImportRefused(f"{what} cannot be read: {why}", hint=DAMAGED) from why
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise ImportRefused(f"{what} is not what was exported", hint=DAMAGED)
+    return content
+
+
+def read_lines(path: Path) -> Iterator[Line]:
+    """Every line but the last, verified: kinds, chains, contents, and at the end the whole. Raises `ImportRefused`."""
+    tally, chains, known = Tally(), Chains(), frozenset[str]()
+    for number, text in enumerate(_texts(path), start=1):
+        line = _parsed(text, number)
+        if isinstance(line, EndLine):
+            if line != tally.end:
+                raise ImportRefused("the file is not what was exported", hint=DAMAGED)
+            return
+        tally.add(text)
+        if (number == 1) != isinstance(line, HeaderLine):
+            raise ImportRefused(f"line {number} is out of place: this is no export", hint=MADE_BY)
+        if isinstance(line, HeaderLine):
+            known = _executions(line)
+        elif not isinstance(line, BlobLine) and line.execution not in known:
+            raise ImportRefused(f"line {number} is about {line.execution[:60]!r}, which is not exported", hint=DAMAGED)
+        if isinstance(line, RowLine) and line.hash != chains.next(
+            line.execution, line.seq, line.at, line.shape, bytes(line.events)
+        ):
+            raise ImportRefused(f"row {line.seq} of {line.execution!r} is not what was exported", hint=DAMAGED)
+        yield line
+    raise ImportRefused("the file ends too early", hint=DAMAGED)
+
+
+MADE_BY: Final = "`pointsman export EXECUTION -o FILE` makes one."
+
+
+def _texts(path: Path) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as file:
+            while text := file.readline(LINE_BYTES_MAX):
+                if len(text) == LINE_BYTES_MAX:
+                    raise ImportRefused(f"a line is longer than {LINE_BYTES_MAX} bytes", hint=MADE_BY)
+                yield text
+    except OSError as why:
+        raise FileUnreadable(f"{str(path)!r} cannot be read: {why.strerror}", hint=MADE_BY) from None
+
+
+def _parsed(text: bytes, number: int) -> Line | EndLine:
+    try:
+        members = msgspec.json.decode(text, type=dict[str, Raw])
+        kind = next(kind for member, kind in KINDS.items() if member in members)
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, StopIteration) as why:
+        told = str(why) or "it is of no known kind"
+        raise ImportRefused(f"line {number} cannot be read: {told[:200]}", hint=MADE_BY) from None
+
+
+def _executions(header: HeaderLine) -> frozenset[str]:
+    if header.pointsman != "export":
+        raise ImportRefused("this is no export of an execution", hint=MADE_BY)
+    if header.format not in (FORMAT, WITH_FILES):
+        raise ImportRefused(
+            f"the export has format {header.format}, not {FORMAT} or {WITH_FILES}", hint="Upgrade Pointsman."
+        )
+    if not 0 < len(set(header.executions)) == len(header.executions) <= EXECUTIONS_MAX:
+        raise ImportRefused("the export names no executions, too many, or one twice", hint=DAMAGED)
+    return frozenset(header.executions)

@@ -1,0 +1,117 @@
+"""Files of executions in exports: which go along, what is checked of those that come, and how they are brought in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from pointsman.operations.archive import DAMAGED, FileLine, ImportRefused, file_content, file_line
+from pointsman.settings import Settings
+from pointsman.tools.failures import ToolFailed
+from pointsman.tools.files.jail import Jail, names_in
+from pointsman.values import ExecutionId
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+FILE_BYTES_MAX: Final = 10_000_000
+"""Of one file that goes along."""
+FILES_BYTES_MAX: Final = 200_000_000
+"""Of all files of one export together."""
+
+
+class Kept(NamedTuple):
+    """A file of an execution that is exported."""
+
+    execution: ExecutionId
+    path: str
+    bytes: int
+    goes: bool
+    """Along with it; what does not is only named."""
+
+
+async def kept_by(app: Pointsman, members: Iterable[ExecutionId]) -> list[Kept]:
+    """The files of an execution and its sub-workflows, each where the limits leave room for it."""
+    if app.settings.files is None:
+        return []
+    found, room = list[Kept](), FILES_BYTES_MAX
+    most = min(FILE_BYTES_MAX, app.settings.files.file_bytes_max)
+    for member in members:
+        for file in await asyncio.to_thread(Jail(app.settings.files, member).files):
+            goes = file.size <= min(most, room)
+            room -= file.size if goes else 0
+            found.append(Kept(member, file.path, file.size, goes))
+    return found
+
+
+async def file_lines(app: Pointsman, kept: Iterable[Kept]) -> AsyncIterator[FileLine]:
+    """A line for each, unless it was deleted meanwhile."""
+    assert app.settings.files is not None, "somebody keeps files"
+    for one in kept:
+        jail = Jail(app.settings.files, one.execution)
+        try:
+            if one.goes:
+                line = file_line(one.execution, one.path, await asyncio.to_thread(jail.read, one.path))
+            else:
+                line = FileLine(one.execution, one.path, *await asyncio.to_thread(jail.measured, one.path))
+        except ToolFailed as why:
+            if why.failure.code == "file-missing":
+                continue
+            raise
+        yield line
+
+
+Sizes = dict[str, dict[str, int]]
+"""Execution -> path -> bytes."""
+
+
+def learn_file(sizes: Sizes, line: FileLine) -> None:
+    """What a line of an import says, before anything is written. Raises `ImportRefused`."""
+    content, of = file_content(line), sizes.setdefault(line.execution, {})
+    try:
+        names_in(line.file)
+    except ToolFailed as why:
+        raise ImportRefused(f"a file of {line.execution!r} cannot be kept: {why}", hint=DAMAGED) from why
+    if line.file in of:
+        raise ImportRefused(f"the file {line.file[:200]!r} of {line.execution!r} is there twice", hint=DAMAGED)
+    if content is not None:
+        of[line.file] = len(content)
+
+
+async def must_have_room(settings: Settings, sizes: Sizes, new: Mapping[str, ExecutionId]) -> None:
+    """Raises `ImportRefused` where the files cannot be kept here."""
+    for execution, files in sizes.items():
+        if not files:
+            continue
+        for path in files:
+            inside = next((one for one in map(str, PurePosixPath(path).parents) if one in files), None)
+            if inside is not None:
+                raise ImportRefused(f"{path[:200]!r} is inside of {inside[:200]!r}, which is a file", hint=DAMAGED)
+        if settings.files is None:
+            hint = 'Name one in pointsman.toml: [files] directory = "…".'
+            raise ImportRefused(f"{execution!r} has {len(files)} files, and there is no directory for them", hint=hint)
+        bounds = settings.files
+        if (
+            len(files) > bounds.files_max
+            or max(files.values()) > bounds.file_bytes_max
+            or sum(files.values()) > bounds.bytes_max
+        ):
+            raise ImportRefused(
+                f"the files of {execution!r} are more or larger than may be kept here",
+                hint=f"{len(files)} files, {sum(files.values())} bytes, the largest {max(files.values())}: "
+                "raise files_max, bytes_max or file_bytes_max under [files].",
+            )
+        name = new[execution]
+        if await asyncio.to_thread(Jail(bounds, name).files):
+            hint = "Give the copy a name of its own: --new-id."
+            raise ImportRefused(f"there are files of {name!r} in the directory already", hint=hint)
+
+
+async def bring_file(settings: Settings, execution: ExecutionId, line: FileLine) -> None:
+    """Write it, where it came along."""
+    content = file_content(line)
+    if content is not None:
+        assert settings.files is not None, "there is room"
+        await asyncio.to_thread(Jail(settings.files, execution).write, line.file, content)

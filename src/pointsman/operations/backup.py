@@ -1,0 +1,175 @@
+"""Backing a store up while it is in use, and restoring it, also into a store of another kind.
+
+any store ── one moment of it ──▶ a file, verified ── verified ──▶ an empty store, whole or not at all, verified
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from pointsman.auth.audit import KIND as AUDIT
+from pointsman.journal.copying import COPIED, Part, copying_of
+from pointsman.operations.backup_file import (
+    About,
+    BackupFailed,
+    BackupRefused,
+    KeptFile,
+    about,
+    files_of,
+    opened,
+    parts_of,
+    write_backup,
+)
+from pointsman.operations.health import damage
+from pointsman.settings import Settings
+from pointsman.settings.showing import store_shown
+from pointsman.tools.failures import ToolFailed
+from pointsman.tools.files.jail import Jail
+from pointsman.values import ExecutionId, JsonObject
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """A backup that was made, or restored."""
+
+    about: About
+    bytes: int
+
+    def to_json(self) -> JsonObject:
+        about = self.about
+        return {
+            "made": about.made,
+            "product": about.product,
+            "executions": about.executions,
+            "workflows": about.workflows,
+            "files": about.files,
+            "bytes": self.bytes,
+        }
+
+
+class Stopped(Exception):
+    """Whoever waited for it was cancelled."""
+
+
+async def back_up(app: Pointsman, path: Path) -> Backup:
+    """Everything in the store as it is now, and the files that executions keep, as one file. Safe beside whoever uses
+    the store. Raises `BackupExists`, `BackupFailed`, `StoreUncopyable`; then there is no such file.
+
+    Settings are not in it, so neither are their secrets and the keys of what is encrypted.
+    """
+    from pointsman import __version__  # The front door imports this package.
+
+    copying = copying_of(app.store, store_shown(app.settings.store_url))
+    settings, made = app.settings, app.clock.now()
+
+    def work(stop: threading.Event) -> Backup:
+        parts = anything(until(stop, copying.read()))
+        said = write_backup(path, parts, lambda some: kept_files(settings, some), made=made, product=__version__)
+        return Backup(said, path.stat().st_size)
+
+    return await stoppable(work)
+
+
+async def restore(app: Pointsman, path: Path) -> Backup:
+    """Bring a backup into the store of this installation, which must be empty: all of it, or nothing of it.
+
+    Raises `BackupRefused`, `StoreNotEmpty`, `StoreUncopyable`. The whole is verified before and afterwards.
+    """
+    copying = copying_of(app.store, store_shown(app.settings.store_url))
+
+    def work(stop: threading.Event) -> Backup:
+        with opened(path) as connection:
+            said = about(connection)
+            check_files(app.settings, said)
+
+            def everything() -> Iterator[Part]:
+                yield from until(stop, parts_of(connection))
+                # Before the rows are committed: what fails here leaves no half of a store.
+                put_files(app.settings, files_of(connection))
+
+            copying.write(everything())
+            return Backup(said, path.stat().st_size)
+
+    restored = await stoppable(work)
+    if wrong := await damage(app):
+        raise BackupRefused(f"what was restored is damaged: {wrong[0]}", hint="`pointsman verify` tells everything.")
+    return restored
+
+
+async def stoppable(work: Callable[[threading.Event], T]) -> T:
+    """The work, in a thread. Who is cancelled has it stopped, and waits until it is."""
+    stop = threading.Event()
+    task = asyncio.ensure_future(asyncio.to_thread(work, stop))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        stop.set()
+        await asyncio.wait({task})
+        task.exception()  # Whatever became of it: nobody waits for it any more.
+        raise
+
+
+def until(stop: threading.Event, parts: Iterable[Part]) -> Iterator[Part]:
+    for part in parts:
+        if stop.is_set():
+            raise Stopped
+        yield part
+
+
+def anything(parts: Iterable[Part]) -> Iterator[Part]:
+    """The same. Raises `BackupFailed` where there is nothing: a backup of a store that was misspelt is none."""
+    found = False
+    for part in parts:
+        found = found or has_content(part)
+        yield part
+    if not found:
+        raise BackupFailed("the store is empty: there is nothing to back up", hint="Is it the one you mean? --store")
+
+
+def has_content(part: Part) -> bool:
+    """Return whether a part holds more than the audit log, which every command writes, this one too."""
+    if part.table == "entries":
+        kind = COPIED["entries"].index("kind")
+        return any(not str(row[kind]).startswith(f"{AUDIT}-") for row in part.rows)
+    return part.table != "last_version"
+
+
+def kept_files(settings: Settings, executions: list[ExecutionId]) -> Iterator[KeptFile]:
+    """The files of these executions. What is deleted or replaced meanwhile is taken as it is then, or not at all."""
+    if settings.files is None:
+        return
+    for execution in executions:
+        jail = Jail(settings.files, execution)
+        for file in jail.files():
+            try:
+                yield KeptFile(execution, file.path, jail.read(file.path))
+            except ToolFailed as why:
+                if why.failure.code != "file-missing":
+                    raise
+
+
+def check_files(settings: Settings, said: About) -> None:
+    if said.files and settings.files is None:
+        raise BackupRefused(
+            f"the backup has {said.files} files of executions, and the settings say nowhere to put them",
+            hint='Say it in pointsman.toml: [files] directory = "…".',
+        )
+
+
+def put_files(settings: Settings, files: Iterable[KeptFile]) -> None:
+    for execution, path, data in files:
+        assert settings.files is not None, "checked before anything is written"
+        try:
+            Jail(settings.files, execution).write(path, data)
+        except ToolFailed as why:
+            raise BackupRefused(str(why.failure.message), hint="See `files` in the settings.") from None

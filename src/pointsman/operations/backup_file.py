@@ -1,0 +1,228 @@
+"""The file of a backup: a store of its own in SQLite, with the files that executions keep, and a word on itself.
+
+It appears whole: written beside its name, read again and verified, and only then given its name. What is left of one
+that was interrupted is overwritten by the next.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import sqlite3
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import ClassVar, Final, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+
+from pointsman.errors import CallerError, OperatorError
+from pointsman.journal.copying import Part
+from pointsman.journal.faults import StoreNewer
+from pointsman.journal.sqlite.connection import connect, explained
+from pointsman.journal.sqlite.copying import executions_in, read_parts, write_new
+from pointsman.journal.sqlite.damage import find_damage
+from pointsman.journal.sqlite.schema import MIGRATIONS, is_ours, migrate, pragma
+from pointsman.values import ExecutionId
+from pointsman.workflows.sources import FileUnreadable
+
+UNFINISHED: Final = ".unfinished"
+ABOUT: Final = "CREATE TABLE backup (made REAL NOT NULL, product TEXT NOT NULL, hash BLOB NOT NULL) STRICT"
+"""Its hash is over every value of all other tables: what is taken off the end of something is noticed too."""
+TABLES: Final = (
+    "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'backup' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+)
+KEPT_FILES: Final = """
+    CREATE TABLE kept_files (
+        execution TEXT NOT NULL, path TEXT NOT NULL, data BLOB NOT NULL, PRIMARY KEY (execution, path)
+    ) STRICT
+"""
+
+
+class BackupExists(CallerError):
+    """There is a file of that name, and a backup never replaces one."""
+
+    code: ClassVar[str] = "backup-exists"
+
+
+class BackupRefused(CallerError):
+    """The file is no backup, or not what was backed up."""
+
+    code: ClassVar[str] = "backup-refused"
+
+
+class BackupFailed(OperatorError):
+    """No backup could be made; there is none of that name."""
+
+    code: ClassVar[str] = "backup-failed"
+
+
+class KeptFile(NamedTuple):
+    """A file that an execution keeps."""
+
+    execution: ExecutionId
+    path: str
+    data: bytes
+
+
+class About(NamedTuple):
+    """What a backup says of itself."""
+
+    made: float
+    product: str
+    executions: int
+    workflows: int
+    files: int
+
+
+Files = Callable[[list[ExecutionId]], Iterable[KeptFile]]
+"""The files of these executions."""
+
+
+def write_backup(path: Path, parts: Iterable[Part], files: Files, *, made: float, product: str) -> About:
+    """Write and verify it. Raises `BackupExists`, `BackupFailed`, what the parts raise; then there is no such file."""
+    with beside(path) as unfinished, explained(unfinished), closing(connect(_address(unfinished, "rw"))) as connection:
+        write_new(connection, parts)
+        connection.execute(KEPT_FILES)
+        connection.execute("BEGIN")
+        for execution, name, data in files(executions_in(connection)):
+            connection.execute("INSERT INTO kept_files VALUES (?, ?, ?)", (execution, name, data))
+        connection.execute(ABOUT)
+        connection.execute("INSERT INTO backup VALUES (?, ?, ?)", (made, product, hash_of(connection)))
+        connection.execute("COMMIT")
+        if wrong := find_damage(connection):
+            raise BackupFailed(f"the store is damaged: {wrong[0]}", hint="`pointsman verify` tells everything.")
+        return about(connection)
+
+
+@contextmanager
+def beside(path: Path) -> Generator[Path]:
+    """A file that gets its name when the block is left; its own, and nobody else's at the same time."""
+    unfinished = path.with_name(f".{path.name}{UNFINISHED}")
+    _check_free(path)
+    try:
+        file = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as why:
+        raise BackupFailed(f"{str(path)!r} cannot be written: {why.strerror}", hint="Name another file.") from None
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BackupExists(f"{str(path)!r} is being written", hint="Wait for it, or name another file.") from None
+        os.ftruncate(file, 0)
+        try:
+            yield unfinished
+            os.fsync(file)
+            _check_free(path)
+            os.rename(unfinished, path)
+            _sync(path.parent)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(unfinished)
+            raise
+    finally:
+        os.close(file)
+
+
+def _check_free(path: Path) -> None:
+    if os.path.lexists(path):
+        raise BackupExists(f"{str(path)!r} exists", hint="Name another file, or move that one away.")
+
+
+def _sync(directory: Path) -> None:
+    folder = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+@contextmanager
+def opened(path: Path) -> Generator[sqlite3.Connection]:
+    """A backup, verified. Nothing is written to it. Raises `FileUnreadable`, `BackupRefused`, `StoreNewer`.
+
+    One that an older version made is brought to today's tables in a temporary copy.
+    """
+    try:
+        with path.open("rb"):
+            pass
+    except OSError as why:
+        raise FileUnreadable(f"{str(path)!r} cannot be read: {why.strerror}", hint=MADE_BY) from None
+    with explained(path), closing(_connected(path)) as connection:
+        yield connection
+
+
+MADE_BY: Final = "`pointsman backup FILE` makes one."
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    connection = connect(_address(path, "ro") + "&immutable=1")
+    try:
+        version = _version(connection, path)
+        if version == len(MIGRATIONS):
+            return connection
+        lifted = connect("")  # A file without a name, gone with the connection.
+        connection.backup(lifted)
+        migrate(lifted)
+    except BaseException:
+        connection.close()
+        raise
+    connection.close()
+    return lifted
+
+
+def _version(connection: sqlite3.Connection, path: Path) -> int:
+    """Of its tables. Raises `BackupRefused` for what is no backup, or not what was backed up."""
+    try:
+        said = connection.execute("SELECT hash FROM backup").fetchone() if is_ours(connection) else None
+        version = pragma(connection, "user_version")
+        if said is not None and version > len(MIGRATIONS):
+            raise StoreNewer(
+                f"the backup has version {version}, this Pointsman knows {len(MIGRATIONS)}", hint="Upgrade Pointsman."
+            )
+        if said is not None and said[0] != hash_of(connection):
+            raise BackupRefused(f"{path.name!r} is not what was backed up", hint="Use another backup.")
+    except sqlite3.DatabaseError as why:
+        raise BackupRefused(f"{path.name!r} is no backup: {why}", hint=MADE_BY) from None
+    if said is None:
+        raise BackupRefused(f"{path.name!r} is no backup", hint=MADE_BY)
+    return version
+
+
+def _address(path: Path, mode: str) -> str:
+    return f"file://{quote(str(path.absolute()))}?mode={mode}"
+
+
+def hash_of(connection: sqlite3.Connection) -> bytes:
+    """Over every value of all tables but the one that says it."""
+    hashed, encode = hashlib.sha256(), msgspec.msgpack.Encoder().encode
+    for (table,) in connection.execute(TABLES).fetchall():
+        hashed.update(table.encode())
+        quoted = table.replace('"', '""')
+        for row in connection.execute(f'SELECT * FROM "{quoted}"'):
+            hashed.update(encode(row))
+    return hashed.digest()
+
+
+def about(connection: sqlite3.Connection) -> About:
+    made, product = connection.execute("SELECT made, product FROM backup").fetchone()
+    counts = (
+        connection.execute(statement).fetchone()[0]
+        for statement in (
+            "SELECT count(*) FROM summaries",
+            "SELECT count(DISTINCT id) FROM workflows WHERE id NOT IN (SELECT id FROM deleted_workflows)",
+            "SELECT count(*) FROM kept_files",
+        )
+    )
+    return About(made, product, *counts)
+
+
+def parts_of(connection: sqlite3.Connection) -> Iterator[Part]:
+    return read_parts(connection)
+
+
+def files_of(connection: sqlite3.Connection) -> Iterator[KeptFile]:
+    for execution, name, data in connection.execute("SELECT execution, path, data FROM kept_files"):
+        yield KeptFile(ExecutionId(execution), name, data)

@@ -1,0 +1,140 @@
+"""Budgets of executions: what each saved workflow may spend, who says so, and how near its executions came.
+
+    the latest revision, and [limits] of the operator ─▶ what one execution may spend
+    what lists say that executions spent              ─▶ the dearest; how many came near, and how many reached it
+
+A budget is that of one execution: the next one begins at nothing. What sub-workflows spend is in it. The store adds up,
+no journal is opened. For who does not see everything it tells groups apart, and each is asked about once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from pointsman.engine.compile.limits import capped, limits_of
+from pointsman.engine.guardrails import Limits
+from pointsman.errors import AuthorError
+from pointsman.executions.usage_rollup import Told, check_day
+from pointsman.journal.records import Summary
+from pointsman.journal.spending import Measure, Spenders, SpendingQuery
+from pointsman.operations.usage_counting import count_spent
+from pointsman.values import Instant, Json, JsonObject, WorkflowId
+from pointsman.workflows.revisions import list_workflows
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+DAY_S: Final = 86_400.0
+MEASURES: Final[tuple[Measure, ...]] = ("tokens", "modelCalls", "toolCalls", "costUsd")
+
+
+class Budgets:
+    """Of one period, for one who asks."""
+
+    def __init__(self, app: Pointsman, *, since: str = "", until: str = "", sees: Told | None = None) -> None:
+        """`since` and `until` are days (of UTC), both included: they bound what has ended. Raises `PeriodInvalid`."""
+        for day in (since, until):
+            check_day(day)
+        self._app = app
+        self._since = _begin_of(since) if since else None
+        self._until = Instant(_begin_of(until) + DAY_S) if until else None
+        self._sees = sees
+        self._seen: dict[tuple[str, int, str, str | None, str | None], bool] = {}
+
+    async def rows(self) -> list[JsonObject]:
+        """A row for each workflow and budget, the nearest to its end first."""
+        await count_spent(self._app)
+        rows: list[JsonObject] = []
+        for entry in await list_workflows(self._app, include_disabled=True, built_in=False):
+            name, revision = str(entry["id"]), entry["revision"]
+            if isinstance(revision, int) and (self._sees is None or await self._sees.workflow(name, revision)):
+                limits = await _limits(self._app, name)
+                rows += [] if limits is None else [await self._row(name, limits, *one) for one in _amounts(limits)]
+        return sorted(rows, key=lambda row: (-_part(row), str(row["workflow"]), str(row["measure"])))
+
+    async def _row(self, workflow: str, limits: Limits, measure: Measure, most: float) -> JsonObject:
+        found = await self._spenders(workflow, measure, near=most * limits.budget_warn_at, most=most)
+        dearest = max(found, key=lambda one: one.highest, default=None)
+        highest = 0.0 if dearest is None else dearest.highest
+        return {
+            "workflow": workflow,
+            "measure": measure,
+            "most": most,
+            "setBy": "operator" if limits.sources.get(measure) == "operator" else "workflow",
+            "policy": limits.budget_policy,
+            "warnAt": limits.budget_warn_at,
+            "executions": sum(one.executions for one in found),
+            "near": sum(one.near for one in found),
+            "over": sum(one.over for one in found),
+            "highest": highest,
+            "left": max(0.0, most - highest),
+            "dearest": dearest.dearest if dearest is not None and highest > 0 else None,
+        }
+
+    async def _spenders(self, workflow: str, measure: Measure, *, near: float, most: float) -> list[Spenders]:
+        query = SpendingQuery(
+            workflow=WorkflowId(workflow),
+            measure=measure,
+            near=near,
+            most=most,
+            since=self._since,
+            until=self._until,
+            apart=self._sees is not None,
+        )
+        found = await self._app.store.executions.spending(query)
+        return [one for one in found if self._sees is None or await self._is_seen(self._sees, workflow, one)]
+
+    async def _is_seen(self, sees: Told, workflow: str, some: Spenders) -> bool:
+        kin = (workflow, some.revision, some.owner, some.session, some.parent)
+        if kin not in self._seen:
+            self._seen[kin] = await sees.listed(
+                Summary(
+                    execution=some.dearest,
+                    workflow=WorkflowId(workflow),
+                    revision=some.revision,
+                    status="",
+                    started=Instant(0),
+                    updated=Instant(0),
+                    parent=some.parent,
+                    session=some.session,
+                    owner=some.owner,
+                )
+            )
+        return self._seen[kin]
+
+
+async def budgets(app: Pointsman, *, since: str = "", until: str = "", sees: Told | None = None) -> list[JsonObject]:
+    """See `Budgets`."""
+    return await Budgets(app, since=since, until=until, sees=sees).rows()
+
+
+def _begin_of(day: str) -> Instant:
+    return Instant(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp())
+
+
+async def _limits(app: Pointsman, name: str) -> Limits | None:
+    """None: what is saved cannot be read, so it cannot be run either."""
+    with suppress(AuthorError):
+        workflow, _ = await app.library.saved(name)
+        operator = app.settings.limits
+        return limits_of(capped(workflow, operator), workflow, operator)
+    return None
+
+
+def _amounts(limits: Limits) -> Iterator[tuple[Measure, float]]:
+    most = dict(limits.budgets)
+    for measure in MEASURES:
+        if measure in most:
+            yield measure, most[measure]
+
+
+def _part(row: JsonObject) -> float:
+    most, highest = _number(row["most"]), _number(row["highest"])
+    return highest / most if most > 0 else float(highest > 0)
+
+
+def _number(value: Json) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0

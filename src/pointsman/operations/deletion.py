@@ -1,0 +1,166 @@
+"""Deleting executions, conversations and memories for good.
+
+An execution goes with everything of it: its journal and effects, its sub-workflows, what only it remembered, cached
+results that only it could use. Only what has ended can be deleted. Sub-workflows go first: what a crash interrupts is
+finished by deleting again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from pointsman.engine.state import ENDED
+from pointsman.errors import CallerError
+from pointsman.executions.artifacts import delete_artifacts
+from pointsman.executions.usage_accounts import ALL, FOUND
+from pointsman.journal.faults import JournalMoved
+from pointsman.journal.records import ExecutionQuery, Summary
+from pointsman.journal.store import Store
+from pointsman.runtime.cache import SCOPE as CACHE
+from pointsman.runtime.local import unknown_execution
+from pointsman.values import ExecutionId
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+PAGE: Final = 200
+TITLE: Final = "conversation"
+"""The kind of the entries that give conversations titles."""
+
+
+class ExecutionUnfinished(CallerError):
+    """Only what has ended can be deleted."""
+
+    code: ClassVar[str] = "execution-unfinished"
+
+
+class UnknownSession(CallerError):
+    """Nothing was ever said in a conversation of that id, and no execution belongs to it."""
+
+    code: ClassVar[str] = "unknown-session"
+
+
+def unknown_session(session: str) -> UnknownSession:
+    """The refusal for a session that does not exist, or that the caller may not see: both get the same answer."""
+    return UnknownSession(f"there is no session {session!r}", hint="`sessionId` of an execution names one.")
+
+
+async def delete(app: Pointsman, executions: Iterable[str]) -> list[ExecutionId]:
+    """Delete executions and their sub-workflows; their ids. Raises `UnknownExecution`, `ExecutionUnfinished` for one
+    of them before any is deleted."""
+    members: dict[ExecutionId, Summary] = {}
+    for execution in executions:
+        top = await known(app, ExecutionId(execution))
+        await _parent_must_have_ended(app, top)
+        members.update([(one.execution, one) async for one in family(app, top)])
+    return await delete_family(app, [*members.values()])
+
+
+async def _parent_must_have_ended(app: Pointsman, summary: Summary) -> None:
+    above = None if summary.parent is None else await app.store.executions.find(summary.parent)
+    if above is not None and above.status not in ENDED:
+        raise ExecutionUnfinished(
+            f"{summary.execution!r} is a sub-workflow of {above.execution!r}, which has not ended",
+            hint=f"`pointsman cancel {above.execution}` first.",
+        )
+
+
+async def delete_family(app: Pointsman, members: list[Summary]) -> list[ExecutionId]:
+    """Delete executions, the last one first. Raises `ExecutionUnfinished` before anything is deleted.
+
+    What they still have to tell others is told first.
+    """
+    members = [await _delivered(app, one) for one in members]
+    _all_ended(members)
+    for one in reversed(members):
+        await _delete_one(app, one)
+    return [one.execution for one in members]
+
+
+async def family(app: Pointsman, top: Summary) -> AsyncIterator[Summary]:
+    """An execution, then its sub-workflows, however deep."""
+    pending = [top]
+    while pending:
+        one = pending.pop()
+        yield one
+        pending += [child async for child in summaries(app, ExecutionQuery(parent=one.execution, limit=PAGE))]
+
+
+async def summaries(app: Pointsman, query: ExecutionQuery) -> AsyncIterator[Summary]:
+    """Every execution that fits, newest first, page by page."""
+    from msgspec.structs import replace
+
+    while page := await app.store.executions.list(query):
+        for one in page:
+            yield one
+        query = replace(query, before=(page[-1].started, page[-1].execution))
+
+
+async def delete_session(app: Pointsman, session: str) -> list[ExecutionId]:
+    """Delete a conversation: what was said, its executions, what it remembered. The ids of the executions.
+
+    Raises `UnknownSession`, `ExecutionUnfinished`.
+    """
+    members = [one async for one in summaries(app, ExecutionQuery(session=session, limit=PAGE))]
+    gone = await delete_family(app, members)
+    await app.store.memory.forget("session", session)
+    await app.store.memory.forget(CACHE, f"session/{session}")
+    await app.store.entries.delete(TITLE, session)
+    if not await app.store.sessions.forget(session) and not gone:
+        raise unknown_session(session)
+    return gone
+
+
+def _all_ended(members: Iterable[Summary]) -> None:
+    open_ = [one for one in members if one.status not in ENDED]
+    if open_:
+        first = open_[0]
+        raise ExecutionUnfinished(
+            f"{first.execution!r} is {first.status}: only what has ended can be deleted",
+            hint=f"`pointsman cancel {first.execution}` ends it.",
+        )
+
+
+async def _delivered(app: Pointsman, summary: Summary) -> Summary:
+    """It again, once it owes nobody anything. Only what owes something is due although it has ended."""
+    if summary.status in ENDED and summary.wakes is not None:
+        await (await app.open(summary.execution)).settled()
+        return await app.store.executions.find(summary.execution) or summary
+    return summary
+
+
+async def known(app: Pointsman, execution: ExecutionId) -> Summary:
+    found = await app.store.executions.find(execution)
+    if found is None:
+        raise unknown_execution(execution)
+    return found
+
+
+async def _delete_one(app: Pointsman, summary: Summary) -> None:
+    execution, store = summary.execution, app.store
+    last = await store.journal.last(execution)
+    # Asked again behind `last`: whoever takes it up from here on appends, and then nothing is deleted.
+    now = await store.executions.find(execution)
+    _all_ended([now] if now is not None else [])
+    try:
+        await erase(store, execution, at=last)
+    except JournalMoved as why:
+        raise ExecutionUnfinished(
+            f"{execution!r} was taken up again just now", hint="Wait until it ends, or cancel it."
+        ) from why
+    await delete_artifacts(app.settings, execution)
+    app.runtime.drivers.pop(execution, None)
+
+
+async def erase(store: Store, execution: ExecutionId, *, at: int) -> None:
+    """Delete what it remembered, then all else of it. Raises `JournalMoved` unless `at` is its last row."""
+    for scope, namespace in (
+        ("execution", execution),
+        ("session", execution),
+        (CACHE, f"execution/{execution}"),
+        (CACHE, f"session/{execution}"),
+    ):
+        await store.memory.forget(scope, namespace)
+    await store.memory.put(FOUND, ALL, execution, None)  # What it cost stays in the tables.
+    await store.removal.remove(execution, at=at)

@@ -1,0 +1,122 @@
+"""What an operator should know about a deployment: who can read its files, how it is reached, keys without an end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pointsman.auth.keys import Keys
+from pointsman.journal.sqlite.connection import path_of
+from pointsman.operations.findings import Finding
+from pointsman.settings import FILE, Settings, config_directory
+from pointsman.tools.files.jail import UNFINISHED
+from pointsman.values import ExecutionId
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+OTHERS: Final = stat.S_IROTH | stat.S_IWOTH
+LISTED_MAX: Final = 5
+LEFT_S: Final = 3600.0
+"""Files of an execution that nobody knows are left over once they are this old: one may be beginning."""
+
+
+async def deployment(app: Pointsman) -> AsyncIterator[Finding]:
+    """Nothing of this matters while only its owner uses an installation: it is looked at once keys are made."""
+    for one in _readable_by_others(app.settings):
+        yield one
+    keys = await Keys(app.store.entries, app.clock).all()
+    if keys:
+        for one in _reached(app.settings):
+            yield one
+        if endless := [key.name for key in keys if key.expires is None]:
+            hint = "Make new ones with `pointsman keys add NAME --days 90`, and revoke these."
+            yield Finding("note", "endless-keys", f"keys that never expire: {_names(endless)}", hint)
+        if expired := [key.name for key in keys if not key.is_good_at(app.clock.now())]:
+            hint = "`pointsman keys revoke NAME` forgets one."
+            yield Finding("note", "expired-keys", f"keys that have expired: {_names(expired)}", hint)
+    if left := await _left_over(app):
+        message = (
+            f"{app.settings.files.directory if app.settings.files else ''}: {_names(left)} are of no execution here"
+        )
+        hint = "If no other store uses that directory, delete them."
+        yield Finding("note", "left-over-files", message, hint)
+
+
+def _readable_by_others(settings: Settings) -> Iterator[Finding]:
+    """Everybody on this machine could read (or change) what should be private."""
+    private = [path for path in (config_directory() / FILE, Path(FILE)) if _says_secrets(path)]
+    if settings.store_url.startswith("sqlite:"):
+        private.append(path_of(settings.store_url))
+    for path in private:
+        mode = _mode(path)
+        if mode is None or not mode & OTHERS or _is_shut(path.absolute().parent):
+            continue
+        severity = "warning" if mode & stat.S_IWOTH or path.name == FILE else "note"
+        can = "change" if mode & stat.S_IWOTH else "read"
+        yield Finding(severity, "open-file", f"everybody on this machine can {can} {path}", f"chmod o-rwx {path}")
+
+
+def _says_secrets(path: Path) -> bool:
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return any(word in text for word in ("[secrets]", "keys", "password", "secret"))
+
+
+def _mode(path: Path) -> int | None:
+    try:
+        return path.stat().st_mode
+    except OSError:
+        return None
+
+
+def _is_shut(directory: Path) -> bool:
+    """Whether a directory above keeps others out."""
+    return any(not (_mode(above) or 0) & stat.S_IXOTH for above in (directory, *directory.parents))
+
+
+def _reached(settings: Settings) -> Iterator[Finding]:
+    server = settings.server
+    local = server.host in ("localhost", "::1") or server.host.startswith("127.")
+    if server.names and not server.proxies:
+        message = "`server.names` says that a proxy is in front, and no `server.proxies` are believed"
+        hint = 'Callers all look like the proxy. Say where it is: proxies = ["127.0.0.1/32"].'
+        yield Finding("note", "proxy-unknown", message, hint)
+    if not local and not server.proxies:
+        message = f"the server listens on {server.host} without TLS: keys travel readable"
+        hint = "Let it listen on 127.0.0.1, and put a proxy with TLS in front: docs/how-to/deploying.md."
+        yield Finding("warning", "no-tls", message, hint)
+
+
+async def _left_over(app: Pointsman) -> list[str]:
+    """Directories of executions that the store does not know. Another store may: they are told of, never deleted."""
+    if app.settings.files is None:
+        return []
+    there = await asyncio.to_thread(_directories, app.settings.files.directory, app.clock.now() - LEFT_S)
+    return [name for name in there if await app.store.executions.find(ExecutionId(name)) is None]
+
+
+def _directories(root: str, before: float) -> list[str]:
+    """Of executions with plain names, untouched since then."""
+    try:
+        with os.scandir(Path(root).expanduser()) as entries:
+            return sorted(
+                one.name
+                for one in entries
+                if one.is_dir(follow_symlinks=False)
+                and not one.name.startswith(("x-", UNFINISHED))
+                and one.stat(follow_symlinks=False).st_mtime < before
+            )
+    except OSError:
+        return []
+
+
+def _names(some: list[str]) -> str:
+    shown = ", ".join(sorted(some)[:LISTED_MAX])
+    return shown if len(some) <= LISTED_MAX else f"{shown} and {len(some) - LISTED_MAX} more"

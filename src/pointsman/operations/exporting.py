@@ -1,0 +1,82 @@
+"""Exporting an execution: everything it needs to go on elsewhere, as the lines of one file."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from msgspec import Raw
+
+from pointsman.engine.events import Event
+from pointsman.journal.codec import Codec
+from pointsman.journal.lifts import LIFTS
+from pointsman.journal.naming import blobs_named
+from pointsman.operations.archive import (
+    FORMAT,
+    WITH_FILES,
+    Chains,
+    EffectLine,
+    HeaderLine,
+    Line,
+    MemoryLine,
+    RowLine,
+    Tally,
+    blob_line,
+    line_of,
+)
+from pointsman.operations.archive_files import file_lines, kept_by
+from pointsman.operations.deletion import family, known
+from pointsman.values import ExecutionId
+from pointsman.workflows.library import DefinitionGone
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+SCOPES: Final = ("execution", "session")
+"""Memory whose namespace is an execution's id belongs to it alone."""
+
+
+async def export(app: Pointsman, execution: str) -> AsyncIterator[bytes]:
+    """The lines of the file, each with its end. Raises `UnknownExecution` before the first one.
+
+    An execution that runs is exported as it is at this moment; its memory of long-term and of its session stay here.
+    """
+    tally = Tally()
+    top = await known(app, ExecutionId(execution))
+    members = [one.execution async for one in family(app, top)]
+    async for line in _lines(app, members):
+        yield tally.add(line_of(line))
+    yield line_of(tally.end)
+
+
+async def _lines(app: Pointsman, members: list[ExecutionId]) -> AsyncIterator[Line]:
+    kept = await kept_by(app, members)
+    yield HeaderLine("export", WITH_FILES if kept else FORMAT, tuple(members))
+    codec, chains = Codec[Event](Event, LIFTS), Chains()
+    told: set[bytes] = set()
+    for execution in members:
+        async for row in app.store.journal.read(execution):
+            for digest in blobs_named(row.events):
+                if digest not in told:
+                    told.add(digest)
+                    yield await _blob(app, digest)
+            text = codec.encode(row.events)
+            hashed = chains.next(execution, row.seq, row.at, codec.shape, text)
+            yield RowLine(execution, row.seq, row.at, codec.shape, Raw(text), hashed)
+        for attempt in await app.store.effects.attempts(execution):
+            for number, value in (await app.store.effects.recorded(execution, attempt)).items():
+                yield EffectLine(execution, attempt, number, msgspec.to_builtins(value))
+        for scope in SCOPES:
+            for one in await app.store.memory.every(scope, execution):
+                yield MemoryLine(execution, scope, one.key, one.value, one.changed, one.expires)
+    if kept:
+        async for line in file_lines(app, kept):
+            yield line
+
+
+async def _blob(app: Pointsman, digest: bytes) -> Line:
+    content = await app.store.blobs.get(digest.hex())
+    if content is None:
+        raise DefinitionGone(f"the store has no content {digest.hex()[:12]}", hint="Restore a backup.")
+    return blob_line(digest, content)

@@ -1,0 +1,234 @@
+"""The health of an installation: what an operator should know before something breaks, and what contradicts itself."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Final
+
+from msgspec.structs import replace
+
+from pointsman.app import Pointsman
+from pointsman.auth.audit import Audit
+from pointsman.errors import PointsmanError
+from pointsman.executions.copies import interrupted, undo_interrupted
+from pointsman.journal.faults import StoreKept
+from pointsman.journal.records import ExecutionQuery, Summary
+from pointsman.journal.sqlite.connection import path_of
+from pointsman.models.transport import is_scripted
+from pointsman.operations.deletion import PAGE, summaries
+from pointsman.operations.deployment import deployment
+from pointsman.operations.findings import Finding
+from pointsman.operations.lost_secrets import unheard
+from pointsman.runtime.parking import Parking
+from pointsman.settings import Settings
+from pointsman.tools.sandbox.boxes import Box, SandboxMissing, find_box
+from pointsman.tools.sandbox.workers import interpreter
+from pointsman.values import ExecutionId
+
+ROOM_BYTES_MIN: Final = 256 * 1024 * 1024
+"""Less room than this is soon none."""
+STUCK_S: Final = 3600.0
+"""An execution that runs and has written nothing for so long is likely to run nowhere."""
+OVERDUE_S: Final = 60.0
+WAITED_S: Final = 86_400.0
+"""An event that nobody has told of for so long may be one that nobody tells of."""
+LISTED_MAX: Final = 5
+
+
+async def findings(app: Pointsman) -> list[Finding]:
+    """Everything, the worst first. Reads lists, not journals: `damage` reads everything."""
+    found = [Finding("warning", "store", text) for text in app.store.warnings()]
+    found += _room(app)
+    found += _model_and_tools(app)
+    found += [one async for one in _servers(app)]
+    found += [one async for one in _sandbox(app)]
+    found += [one async for one in _executions(app)]
+    found += [one async for one in deployment(app)]
+    found += [one async for one in unheard(app)]
+    unused = await app.store.removal.sweep(dry_run=True)
+    if unused.blobs:
+        message = f"{unused.blobs} contents ({unused.bytes} bytes) are used by nobody"
+        found.append(Finding("note", "unused-contents", message, "`pointsman gc` deletes them.", mendable=True))
+    if copies := await interrupted(app):
+        message = f"{_names([copy.executions[0] for copy in copies])}: forked or imported, and interrupted in that"
+        hint = "`pointsman gc` deletes what is left of them; fork or import again."
+        found.append(Finding("note", "interrupted-copies", message, hint, mendable=True))
+    order = ("error", "warning", "note")
+    return sorted(found, key=lambda one: order.index(one.severity))
+
+
+async def mend(app: Pointsman, found: list[Finding]) -> list[Finding]:
+    """Do what can be done without any risk; what was done."""
+    mended = [one for one in found if one.mendable]
+    if mended:
+        await undo_interrupted(app)
+        await app.store.removal.sweep()
+    return mended
+
+
+def _room(app: Pointsman) -> Iterator[Finding]:
+    if not app.settings.store_url.startswith("sqlite:"):
+        return
+    directory = path_of(app.settings.store_url).parent
+    free = shutil.disk_usage(Path(directory)).free
+    if free < ROOM_BYTES_MIN:
+        message = f"{directory} has {free // 1_000_000} MB left"
+        yield Finding("error", "little-room", message, "Make room: a full disk stops every execution.")
+
+
+def _model_and_tools(app: Pointsman) -> Iterator[Finding]:
+    if app.model is not None and is_scripted(app.model):
+        message = "the scripted model answers every agent: its answers are made up"
+        yield Finding("warning", "scripted-model", message, "Leave out `scripted`, and name a model of a provider.")
+    elif not app.settings.has_provider():
+        message = "no model provider is configured: workflows that call a model are refused"
+        hint = "Set a provider's key, for example OPENAI_API_KEY, or ask for made-up answers: --model scripted."
+        yield Finding("warning", "no-provider", message, hint)
+    elif not app.settings.model:
+        message = "no default model is set: an agent that names none cannot be asked"
+        yield Finding("note", "no-default-model", message, "Set `model` in pointsman.toml.")
+    for name in app.tools.names():
+        try:
+            app.tools.find(name)
+        except PointsmanError as why:
+            yield Finding("error", "tool", f"tool {name!r}: {why}", why.hint)
+
+
+async def _servers(app: Pointsman) -> AsyncIterator[Finding]:
+    """MCP servers that do not answer. Each is asked."""
+    await app.tools.prepare_all()
+    for failure in app.tools.servers().values():
+        if failure is not None:
+            printed = (failure.details or {}).get("stderr")
+            message = f"{failure.message}\n{printed}" if printed else failure.message
+            yield Finding("error", failure.code, message, failure.hint)
+
+
+async def box_in_use(settings: Settings) -> str:
+    """The name of the box that code and commands run in; empty: there is none. Asked by running something in it."""
+    try:
+        return (await asyncio.to_thread(_box, settings)).name
+    except SandboxMissing:
+        return ""
+
+
+def _box(settings: Settings) -> Box:
+    return find_box(settings.sandbox.box)
+
+
+async def _sandbox(app: Pointsman) -> AsyncIterator[Finding]:
+    try:
+        await asyncio.to_thread(_box, app.settings)
+        interpreter()
+    except SandboxMissing as why:
+        severity = "error" if app.settings.commands else "note"
+        yield Finding(severity, "sandbox-missing", f"{why}: what needs it is refused", why.hint)
+    for one in _commands(app):
+        yield one
+
+
+def _commands(app: Pointsman) -> Iterator[Finding]:
+    for name, command in app.settings.commands.items():
+        if not os.access(command.program, os.X_OK):
+            hint = f"Install it, or correct `commands.{name}.argv` in the settings."
+            yield Finding("error", "command-missing", f"the command {name!r}: there is no {command.program!r}", hint)
+
+
+async def _executions(app: Pointsman) -> AsyncIterator[Finding]:
+    """Executions that should go on and do not."""
+    now = app.clock.now()
+    stuck, overdue, orphans = list[Summary](), list[Summary](), list[Summary]()
+    waiting: defaultdict[str, list[Summary]] = defaultdict(list)
+    open_ = frozenset({"pending", "running", "waiting", "paused", "interrupted"})
+    async for one in summaries(app, ExecutionQuery(statuses=open_, limit=PAGE)):
+        if one.parent is not None and await app.store.executions.find(one.parent) is None:
+            orphans.append(one)
+        elif one.wakes is not None and one.wakes < now - OVERDUE_S:
+            overdue.append(one)
+        elif one.status == "running" and one.wakes is None and one.updated < now - STUCK_S:
+            stuck.append(one)
+        elif one.wakes is None and one.updated < now - WAITED_S:
+            for event in one.awaits:
+                waiting[event].append(one)
+    for event, who in sorted(waiting.items()):
+        hint = f"`pointsman publish {event}` tells it to all of them; `pointsman cancel EXECUTION` ends one."
+        yield Finding("note", "unheard", f"{_named(who)}: waiting for the event {event!r} for over a day", hint)
+    resume = "`pointsman resume EXECUTION` goes on with one; a running keeper with all of them."
+    if overdue or stuck:
+        yield await _keeper(app)
+    if overdue:
+        yield Finding("warning", "overdue", f"{_named(overdue)}: a timer rang and nobody heard it", resume)
+    if stuck:
+        yield Finding("warning", "stuck", f"{_named(stuck)}: nothing was written for an hour", resume)
+    if orphans:
+        hint = "`pointsman cancel EXECUTION`, then `pointsman delete EXECUTION`."
+        yield Finding("warning", "orphans", f"{_named(orphans)}: the execution that started it is gone", hint)
+
+
+async def _keeper(app: Pointsman) -> Finding:
+    """Whether anybody goes on with them: asked by becoming the keeper for a moment, which is as good as asking."""
+    try:
+        keep = await app.store.keep("doctor")
+    except StoreKept as why:
+        return Finding("note", "kept", str(why), "Ask there why it does not go on with them.")
+    await keep.release()
+    message = "nobody keeps the store: timers ring nowhere, and what was left is not taken up"
+    return Finding("warning", "nobody-keeps", message, "Run `pointsman keep`.")
+
+
+def _named(some: list[Summary]) -> str:
+    return _names([one.execution for one in some])
+
+
+def _names(some: list[ExecutionId]) -> str:
+    shown = ", ".join(some[:LISTED_MAX])
+    return shown if len(some) <= LISTED_MAX else f"{shown} and {len(some) - LISTED_MAX} more"
+
+
+async def damage(app: Pointsman) -> list[str]:
+    """Every contradiction in the store, one sentence each. Reads everything."""
+    found: list[str] = []
+    found += await app.store.verify()
+    found += await Audit(app.store.entries, app.clock).damage()
+    async for listed in summaries(app, ExecutionQuery(limit=PAGE)):
+        if (wrong := await _contradiction(app, listed)) is not None:
+            found.append(wrong)
+    return found
+
+
+async def _contradiction(app: Pointsman, listed: Summary) -> str | None:
+    """Whether the list says of an execution what its journal says."""
+    try:
+        state = await app.runtime.load(listed.execution)
+    except PointsmanError as why:
+        return f"execution {listed.execution!r} is listed, and cannot be read: {why}"
+    true = Parking(state).summary(listed.execution, state)
+    if state.undelivered or state.lacking or listed.wakes == state.at:
+        true = replace(true, wakes=listed.wakes)  # Soon, or at once: no promise of a time.
+    if listed.spent is None:
+        true = replace(true, spent=None)  # An earlier release wrote it, and nobody has counted that yet.
+    if _as_listed(true) == _as_listed(listed):
+        return None
+    now = await app.store.executions.find(listed.execution)
+    if now is None or now != listed:
+        return None  # Somebody went on with it between the two reads.
+    return f"execution {listed.execution!r} is listed otherwise than its journal says"
+
+
+def _as_listed(summary: Summary) -> Summary:
+    """Without what changes with rows that do not change the list."""
+    return replace(summary, updated=summary.started, owner="", worker="", gates=None)
+
+
+async def store_answers(app: Pointsman) -> bool:
+    """Whether the store can be read now."""
+    try:
+        await app.executions(ExecutionQuery(limit=1))
+    except PointsmanError:
+        return False
+    return True

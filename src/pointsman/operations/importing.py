@@ -1,0 +1,250 @@
+"""Importing an execution from the file of an export: read twice, first to verify everything, then to write.
+
+The list of executions learns of one with its last row, of sub-workflows before their parents: what a crash interrupts
+is not there yet, importing again begins anew, and `gc` deletes what is left of it (see `app.storage.copies`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from msgspec.structs import replace
+
+from pointsman.engine.events import Event
+from pointsman.engine.fold import begin_row, fold
+from pointsman.engine.life_events import ExecutionStarted
+from pointsman.engine.state import ExecutionState
+from pointsman.engine.steps import Step
+from pointsman.engine.wait_events import ChildAsked, ChildrenAsked
+from pointsman.errors import CallerError
+from pointsman.executions.copies import announced, make_room
+from pointsman.journal.codec import Codec
+from pointsman.journal.lifts import LIFTS
+from pointsman.journal.naming import blobs_named
+from pointsman.journal.remembering import UNBOUNDED
+from pointsman.operations.archive import (
+    DAMAGED,
+    BlobLine,
+    EffectLine,
+    FileLine,
+    HeaderLine,
+    ImportRefused,
+    MemoryLine,
+    RowLine,
+    content_of,
+    read_lines,
+)
+from pointsman.operations.archive_files import Sizes, bring_file, learn_file, must_have_room
+from pointsman.operations.exporting import SCOPES
+from pointsman.ports import Change, Row
+from pointsman.runtime.local import child_id
+from pointsman.runtime.parking import Parking
+from pointsman.values import ExecutionId, Json
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+AT_ONCE: Final = 500
+"""Rows on their way to the store."""
+ATTEMPTS_MAX: Final = 100
+"""Attempts of a step among which the one is looked for that a child belongs to."""
+
+
+class ExecutionExists(CallerError):
+    """An execution of this id is in the store already."""
+
+    code: ClassVar[str] = "execution-exists"
+
+
+@dataclass(slots=True)
+class Family:
+    """What the first reading found out."""
+
+    names: list[ExecutionId] = field(default_factory=list[ExecutionId])
+    """The execution, then its sub-workflows."""
+    states: dict[str, ExecutionState] = field(default_factory=dict[str, ExecutionState])
+    started: dict[str, ExecutionStarted] = field(default_factory=dict[str, ExecutionStarted])
+    asked: defaultdict[str, list[tuple[Step, int]]] = field(default_factory=lambda: defaultdict(list))
+    """The steps of each that called a sub-workflow."""
+    contents: dict[bytes, bytes] = field(default_factory=dict[bytes, bytes])
+    files: Sizes = field(default_factory=Sizes)
+    named: set[bytes] = field(default_factory=set[bytes])
+    new: dict[str, ExecutionId] = field(default_factory=dict[str, ExecutionId])
+    """What each is called here."""
+
+
+async def import_file(app: Pointsman, path: Path, *, name: ExecutionId | None) -> ExecutionId:
+    """Bring in an execution with its sub-workflows, under its own id or as `name`; the id it has here.
+
+    Raises `ImportRefused`, `ExecutionExists`, `FileUnreadable`, `SessionMoved`; then nothing was brought in.
+    """
+    found = await asyncio.to_thread(verified, path)
+    _rename(found, name)
+    await _make_room(app, found)
+    await must_have_room(app.settings, found.files, found.new)
+    await _bring_contents(app, found)
+    await _bring_conversation(app, found)
+    async with announced(app.store, app.clock, [found.new[one] for one in found.names]):
+        await _bring_rows(app, path, found)
+    return found.new[found.names[0]]
+
+
+def verified(path: Path) -> Family:
+    """Read all of it, and fold every journal. Raises `ImportRefused`."""
+    found, codec = Family(), Codec[Event](Event, LIFTS)
+    for line in read_lines(path):
+        match line:
+            case HeaderLine():
+                found.names = [ExecutionId(name) for name in line.executions]
+            case BlobLine():
+                found.contents[bytes.fromhex(line.blob)] = content_of(line)
+            case RowLine():
+                _learn(found, line, codec.decode(bytes(line.events), line.shape))
+            case FileLine():
+                learn_file(found.files, line)
+            case MemoryLine() if line.scope not in SCOPES:
+                raise ImportRefused(f"{line.scope!r} is no memory of an execution", hint=DAMAGED)
+            case _:
+                pass
+    empty = [name for name in found.names if name not in found.states]
+    if empty:
+        raise ImportRefused(f"the export has no rows of {empty[0]!r}", hint=DAMAGED)
+    return found
+
+
+def _learn(found: Family, line: RowLine, events: tuple[Event, ...]) -> None:
+    if not events:
+        raise ImportRefused(f"nothing happened in row {line.seq} of {line.execution!r}", hint=DAMAGED)
+    if line.seq == 1:
+        first = events[0]
+        if not isinstance(first, ExecutionStarted):
+            raise ImportRefused(f"the journal of {line.execution!r} does not begin with its start", hint=DAMAGED)
+        found.started[line.execution] = first
+    state = found.states.setdefault(line.execution, ExecutionState(line.execution))
+    try:
+        begin_row(state, line.seq, line.at)
+        for event in events:
+            fold(state, event)
+    except (LookupError, AttributeError, TypeError, ValueError, AssertionError, RecursionError) as why:
+        # Rows with good hashes can still be somebody's invention: no state comes of them.
+        raise ImportRefused(f"row {line.seq} of {line.execution!r} makes no sense: {why!r}", hint=DAMAGED) from why
+    found.named.update(blobs_named(events))
+    for event in events:
+        if isinstance(event, ChildAsked):
+            found.asked[line.execution].append((event.step, 0))
+        elif isinstance(event, ChildrenAsked):
+            found.asked[line.execution] += [(event.step, call.number) for call in event.calls]
+
+
+def _rename(found: Family, name: ExecutionId | None) -> None:
+    """A sub-workflow's id follows from its parent's: a new name for one is a new name for all below it."""
+    top = found.names[0]
+    found.new[top] = name if name is not None else top
+    for child in found.names[1:]:
+        parent = found.started[child].parent or ""
+        if parent not in found.new:
+            raise ImportRefused(f"the parent of {child!r} is not exported before it", hint=DAMAGED)
+        above = ExecutionId(parent)
+        step, attempt, call = _caller(found, above, child)
+        found.new[child] = child_id(found.new[parent], step, attempt, call)
+
+
+def _caller(found: Family, parent: ExecutionId, child: ExecutionId) -> tuple[Step, int, int]:
+    for step, call in found.asked[parent]:
+        for attempt in range(1, ATTEMPTS_MAX + 1):
+            if child_id(parent, step, attempt, call) == child:
+                return step, attempt, call
+    raise ImportRefused(f"no step of {parent!r} called {child!r}", hint=DAMAGED)
+
+
+async def _make_room(app: Pointsman, found: Family) -> None:
+    await make_room(app, found.new[found.names[0]])
+    for name in found.new.values():
+        if await app.store.executions.find(name) is not None:
+            raise ExecutionExists(f"{name!r} is here already", hint="Give the copy a name of its own: --new-id.")
+
+
+async def _bring_contents(app: Pointsman, found: Family) -> None:
+    """Blobs first, and whether the definitions can be used. Those of a refused import are swept in a while."""
+    for content in found.contents.values():
+        await app.store.blobs.put(content)
+    for digest in found.named - set(found.contents):
+        if await app.store.blobs.get(digest.hex()) is None:
+            raise ImportRefused(f"the content {digest.hex()[:12]} is not in the export", hint=DAMAGED)
+    for state in found.states.values():
+        await app.library.pinned(state.definition, state.options)
+
+
+async def _bring_conversation(app: Pointsman, found: Family) -> None:
+    """What was said before this turn, where this store has not heard it."""
+    started = found.started[found.names[0]]
+    known = started.options.get("history")
+    if started.session is not None and isinstance(known, int) and started.messages:
+        await app.store.sessions.append(started.session, tuple(started.messages[:known]), after=0)
+
+
+async def _bring_rows(app: Pointsman, path: Path, found: Family) -> None:
+    """The second reading. The lists learn of each execution with its last row, of the first one last of all."""
+    codec, pending = Codec[Event](Event, LIFTS), list[asyncio.Future[None]]()
+    last: dict[str, Row] = {}
+    for line in read_lines(path):
+        if isinstance(line, HeaderLine | BlobLine):
+            continue
+        name = found.new[line.execution]
+        match line:
+            case RowLine():
+                events = codec.decode(bytes(line.events), line.shape)
+                row = Row(line.seq, line.at, _renamed(found, events))
+                if line.seq == found.states[line.execution].seq:
+                    last[line.execution] = row
+                    continue
+                pending.append(asyncio.ensure_future(app.store.journal.append(name, row)))
+            case EffectLine():
+                pending.append(_effect(app, name, line.attempt, line.number, line.value))
+            case FileLine():
+                await bring_file(app.settings, name, line)
+            case MemoryLine():
+                pending.append(_memory(app, name, line))
+        if len(pending) >= AT_ONCE:
+            await asyncio.gather(*pending)
+            pending.clear()
+    await asyncio.gather(*pending)
+    for old in reversed(found.names):
+        state, name = found.states[old], found.new[old]
+        summary = Parking(state).summary(name, state)
+        parent = found.new.get(state.parent or "")
+        await app.store.journal.append(name, last[old], summary=replace(summary, parent=parent))
+
+
+def _effect(app: Pointsman, name: ExecutionId, attempt: str, number: int, value: Json) -> asyncio.Future[None]:
+    return asyncio.ensure_future(app.store.effects.record(name, attempt, number, value))
+
+
+async def _remember(app: Pointsman, name: ExecutionId, line: MemoryLine) -> None:
+    change = Change(
+        scope=line.scope,
+        namespace=name,
+        key=line.key,
+        operation="set",
+        value=line.value,
+        at=line.changed,
+        expires=line.expires,
+        quota=UNBOUNDED,
+    )
+    await app.store.memory.change(change)
+
+
+def _memory(app: Pointsman, name: ExecutionId, line: MemoryLine) -> asyncio.Future[None]:
+    return asyncio.ensure_future(_remember(app, name, line))
+
+
+def _renamed(found: Family, events: tuple[Event, ...]) -> tuple[Event, ...]:
+    """The start with its parent's name here; whose parent was not exported has none here."""
+    first = events[0] if events else None
+    if not isinstance(first, ExecutionStarted):
+        return events
+    return (replace(first, parent=found.new.get(first.parent or "")), *events[1:])

@@ -1,0 +1,181 @@
+"""Logs: one line for what happened, as text or as JSON, without secrets, and without content unless a workflow's level
+is `full`.
+
+    rows ─▶ bulletins of the workflow's level ─┐
+    requests ──────────────────────────────────┼─▶ redacted ─▶ standard error
+    what libraries say ────────────────────────┘
+
+    {"time": "2026-11-21T21:00:00.000Z", "level": "info", "event": "workflow.complete", "executionId": "exec-…", …}
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, TextIO
+
+import msgspec
+
+from pointsman.auth.redaction import Redactor, redactor_for
+from pointsman.engine import events, life_events, wait_events
+from pointsman.executions.public_events import bulletins, observability_of
+from pointsman.ports import Row
+from pointsman.runtime.feed import Committed, Delta
+from pointsman.values import ExecutionId, Json, JsonObject
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+    from pointsman.engine.state import ExecutionState
+    from pointsman.settings.observing import LogSettings
+
+LOGGER: Final = logging.getLogger("pointsman")
+LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+EVENTS: Final = {
+    "workflow.start": logging.INFO,
+    "workflow.complete": logging.INFO,
+    "workflow.cancelled": logging.INFO,
+    "workflow.paused": logging.INFO,
+    "workflow.resumed": logging.INFO,
+    "workflow.human.required": logging.INFO,
+    "workflow.human.answered": logging.INFO,
+    "workflow.node.retry": logging.WARNING,
+    "workflow.node.error": logging.WARNING,
+    "workflow.interrupted": logging.WARNING,
+    "workflow.failed": logging.ERROR,
+}
+"""What is not here is told to who debugs."""
+RARE: Final = frozenset(
+    {
+        *(kind for kind in life_events.LifeEvent.__args__),
+        events.StepFailed,
+        events.LeavingFailed,
+        wait_events.GateOpened,
+        wait_events.GateChanged,
+        wait_events.GateEscalated,
+        wait_events.GateClosed,
+    }
+)
+"""Only rows with one of these are looked at unless somebody debugs: most rows cost a look at their types."""
+HEAD: Final = frozenset({"id", "event", "at"})
+ASKED: Final = frozenset({"message", "options", "approvers"})
+"""What people are asked is content."""
+
+
+class Line(logging.Formatter):
+    """Writes records as lines."""
+
+    def __init__(self, redact: Redactor, *, as_json: bool) -> None:
+        super().__init__()
+        self._redact = redact
+        self._as_json = as_json
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        told: JsonObject = {"time": at, "level": record.levelname.lower(), **self._said(record)}
+        if self._as_json:
+            return msgspec.json.encode(told).decode()
+        head = f"{told.pop('time')} {told.pop('level')!s:7} {told.pop('event')}"
+        return "  ".join((head, *(f"{name}={_word(value)}" for name, value in told.items() if value is not None)))
+
+    def _said(self, record: logging.LogRecord) -> JsonObject:
+        fields: JsonObject | None = getattr(record, "told", None)
+        found: JsonObject = (
+            {"event": record.getMessage(), **fields}
+            if fields is not None
+            else {"event": "log", "logger": record.name, "message": record.getMessage()}
+        )
+        if record.exc_info:
+            found["stack"] = self.formatException(record.exc_info)
+        return self._redact(found)
+
+
+def _word(value: Json) -> str:
+    """One word of a line of text: whatever it holds, the line stays one."""
+    if isinstance(value, str) and value.isprintable() and value and not set(value) & {" ", '"', "="}:
+        return value
+    return msgspec.json.encode(value).decode()
+
+
+def say(level: int, event: str, fields: JsonObject) -> None:
+    """Log what happened."""
+    if LOGGER.isEnabledFor(level):
+        LOGGER.log(level, event, extra={"told": fields})
+
+
+@dataclass(slots=True)
+class LogThrottle:
+    """Bounds the lines that outsiders can cause: of each kind the first few in a period; the next line that is logged
+    has the number of those left out, as `omitted`."""
+
+    each: int
+    period_s: float
+    clock: Callable[[], float] = time.monotonic
+    kinds_max: int = 1_000
+    _kinds: dict[str, tuple[float, int]] = field(default_factory=dict[str, tuple[float, int]])
+    """Kind -> when its period began, and how many lines came since."""
+
+    def say(self, level: int, event: str, fields: JsonObject, *, kind: str = "") -> None:
+        """Log it, or count it. `kind`: what is counted together; the event and its code by default."""
+        name = kind or f"{event} {fields.get('code', '')}"
+        now = self.clock()
+        began, count = self._kinds.get(name, (now, 0))
+        if now - began >= self.period_s:
+            omitted, began, count = max(0, count - self.each), now, 0
+        else:
+            omitted = 0
+        if len(self._kinds) >= self.kinds_max and name not in self._kinds:
+            self._kinds.pop(next(iter(self._kinds)))
+        self._kinds[name] = (began, count + 1)
+        if count < self.each:
+            say(level, event, fields | {"omitted": omitted} if omitted else fields)
+
+
+@contextmanager
+def logging_to(app: Pointsman, settings: LogSettings, stream: TextIO | None = None) -> Generator[None, None, None]:
+    """Log what this installation does, and what libraries warn of, until the block is left."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(Line(redactor_for(app.settings), as_json=settings.format == "json"))
+    root, before = logging.getLogger(), logging.getLogger().level
+    root.addHandler(handler)
+    root.setLevel(logging.WARNING)
+    LOGGER.setLevel(LEVELS[settings.level])
+    leave = app.feed.watch(logged(debug=settings.level == "debug"))
+    try:
+        yield
+    finally:
+        leave()
+        root.removeHandler(handler)
+        root.setLevel(before)
+        LOGGER.setLevel(logging.NOTSET)
+
+
+def logged(*, debug: bool) -> Callable[[Committed | Delta], None]:
+    """A watcher of the feed that logs rows."""
+
+    def see(seen: Committed | Delta) -> None:
+        if isinstance(seen, Delta) or not (debug or any(type(event) in RARE for event in seen.row.events)):
+            return
+        log_row(seen.execution, seen.row, seen.state)
+
+    return see
+
+
+def log_row(execution: ExecutionId, row: Row, state: ExecutionState) -> None:
+    """Log what a row tells on the level of its workflow."""
+    level = observability_of(state.options)
+    for told in bulletins(execution, row, level):
+        name = str(told["event"])
+        if not LOGGER.isEnabledFor(weight := EVENTS.get(name, logging.DEBUG)):
+            continue
+        fields = {key: value for key, value in told.items() if key not in HEAD}
+        if name == "workflow.human.required" and level != "full":
+            fields = {key: value for key, value in fields.items() if key not in ASKED}
+        fields["workflowId"] = state.workflow
+        if name == "workflow.start" and "trigger" in state.options:
+            fields["trigger"] = state.options["trigger"]
+        say(weight, name, fields)

@@ -1,0 +1,40 @@
+"""What will not be said: secrets that nobody can open, and notices that were given up."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from pointsman.errors import OperatorError
+from pointsman.operations.findings import Finding
+from pointsman.triggers.notifications.outbox import Outbox
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+LISTED_MAX: Final = 5
+
+
+async def unheard(app: Pointsman) -> AsyncIterator[Finding]:
+    """Calls that need such a secret fail, and people wait for such a notice: both are quiet until then."""
+    with suppress(OperatorError):  # What it read before counts.
+        await app.vault.refresh()
+    closed: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for name, why in sorted(app.vault.closed.items()):
+        closed[why.code, why.hint].append(name)
+    for (code, hint), names in closed.items():
+        message = f"{_named(names)}: kept in the store, and cannot be opened here ({code})"
+        yield Finding("error", "secret-closed", message, hint)
+    letters = [kept.letter for kept in await Outbox(app).list()]
+    dead = Counter(letter.to for letter in letters if letter.state == "dead")
+    for to, count in sorted(dead.items()):
+        why = next(letter.error for letter in letters if letter.state == "dead" and letter.to == to)
+        hint = "`pointsman notifications list` shows them, `pointsman notifications retry ID` sends one again."
+        yield Finding("warning", "notices-given-up", f"{count} notices to {to!r} were given up: {why}", hint)
+
+
+def _named(names: list[str]) -> str:
+    shown = ", ".join(f"secret.{name}" for name in names[:LISTED_MAX])
+    return shown if len(names) <= LISTED_MAX else f"{shown} and {len(names) - LISTED_MAX} more"

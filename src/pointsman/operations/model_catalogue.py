@@ -1,0 +1,201 @@
+"""The models of an installation: which are named where, who pays, what they cost, and whether they answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Final
+
+from pointsman.app import Pointsman
+from pointsman.models.failures import ModelFailed, ModelUnusable
+from pointsman.models.kinds import KINDS
+from pointsman.models.pool import KeyPool
+from pointsman.models.prices import LIST, PER, cost_usd, list_day, list_version
+from pointsman.models.provider import FROM_ENVIRONMENT, HANDLE, Provider, ProviderSettings
+from pointsman.models.transcript import user_message
+from pointsman.models.transport import PydanticModels, is_scripted
+from pointsman.ports import ModelReply, ModelRequest
+from pointsman.values import Json, JsonObject
+from pointsman.workflows.model_setup import models_for, provider_for
+
+SHOWN: Final = 4
+SHOWN_OF_MIN: Final = 12
+"""Of a shorter key its last characters would tell too much."""
+PING_S: Final = 30.0
+ITS_CLIENT: Final = "client"
+"""Where keys come from of which nothing is known here."""
+_PING: Final = "Answer with OK."
+EMBEDDINGS: Final = "embeddings of memory"
+
+
+def list_models(app: Pointsman) -> JsonObject:
+    """Which models are named, with their prices, and which providers are configured. Of keys only the last letters."""
+    settings = app.settings
+    answers = app.model or settings.model or None
+    providers: list[Json] = [_provider(app, name, one) for name, one in settings.providers.items()]
+    for name, variable in settings.providers_by_key().items():
+        if name not in settings.providers:
+            providers.append(_provider(app, name, ProviderSettings(kind=name), source=variable))
+    known = settings.providers.keys() | settings.providers_by_key().keys()
+    pools = {} if app.hands is None else app.hands.models.pools()
+    providers += [_asked(app, name, pool) for name, pool in sorted(pools.items()) if name not in known]
+    models: list[Json] = [_model(app, name, uses) for name, uses in named_models(app).items()]
+    return {
+        "default": answers,
+        "forEveryAgent": app.model is not None,
+        "models": models,
+        "providers": providers,
+        "prices": _price_list(),
+    }
+
+
+def named_models(app: Pointsman) -> dict[str, list[str]]:
+    """Every model that the settings name -> what for."""
+    found: dict[str, list[str]] = {}
+    for name, use in _uses(app):
+        if name:
+            found.setdefault(name, []).append(use)
+    return found
+
+
+def _uses(app: Pointsman) -> Iterator[tuple[str, str]]:
+    settings = app.settings
+    if app.model is not None:
+        yield app.model, "every agent"
+        if not is_scripted(app.model):
+            yield embeddings_of(app), EMBEDDINGS
+        return
+    yield settings.model, "default"
+    for purpose, name in settings.models.items():
+        yield name, purpose
+    for name in settings.fallback:
+        yield name, "fallback"
+    for agent, config in settings.agents.items():
+        yield config.model or "", f"agent {agent}"
+        for name in config.fallback or ():
+            yield name, f"fallback of agent {agent}"
+    yield embeddings_of(app), EMBEDDINGS
+
+
+def embeddings_of(app: Pointsman) -> str:
+    """The model that says what is remembered; empty: none does."""
+    embeddings = app.settings.memory.embeddings
+    return "" if embeddings is None else embeddings.model
+
+
+def _model(app: Pointsman, name: str, uses: list[str]) -> JsonObject:
+    provider, _, model = name.partition(":")
+    configured = app.settings.providers.get(provider)
+    kind = provider if configured is None or not configured.kind else configured.kind
+    kind = kind.removesuffix("-chat").removesuffix("-responses")
+    own = app.settings.price_list.own(provider, model)
+    prices: tuple[float | None, float | None] = (None, None)
+    if own is not None:
+        prices = own.input, own.output
+    elif not is_scripted(name):
+        prices = _listed(kind, model)
+    used: list[Json] = [*uses]
+    return {
+        "name": name,
+        "uses": used,
+        "scripted": is_scripted(name),
+        "inputUsdPerMillion": prices[0],
+        "outputUsdPerMillion": prices[1],
+        "priceFrom": "settings" if own is not None else "list" if prices[0] is not None else None,
+    }
+
+
+def _listed(kind: str, model: str) -> tuple[float | None, float | None]:
+    """As for small calls: beyond some lengths providers ask for more."""
+    one, other = (cost_usd(kind, model, input_tokens=tokens, output_tokens=1000 - tokens) for tokens in (1000, 0))
+    return None if one is None else one * PER / 1000, None if other is None else other * PER / 1000
+
+
+def _price_list() -> JsonObject:
+    """Where prices come from that the settings do not tell."""
+    day = list_day()
+    return {"name": LIST, "version": list_version(), "installed": None if day is None else day.isoformat()}
+
+
+def _provider(app: Pointsman, name: str, one: ProviderSettings, *, source: str = "settings") -> JsonObject:
+    provider = provider_for(app.settings, name, one)
+    missing = None
+    try:
+        resolved: Provider = provider.resolved(name)
+    except ModelUnusable as why:
+        resolved, missing = provider, f"{why}. {why.hint}"
+    keys: list[Json] = [masked(key) for key in resolved.keys]
+    return {
+        "name": name,
+        "kind": provider.kind,
+        "baseUrl": one.base_url or None,
+        "keys": len(resolved.keys),
+        "masked": keys,
+        "strategy": one.strategy,
+        "interval": one.interval.seconds,
+        "source": source if source != "settings" or one.keys else provider.key_variable() or "settings",
+        "missing": missing,
+    }
+
+
+def _asked(app: Pointsman, name: str, pool: KeyPool) -> JsonObject:
+    """One that was asked, though nothing here names it: its own client finds what it is asked with."""
+    if name in KINDS:
+        return _provider(app, name, ProviderSettings(kind=name), source=ITS_CLIENT)
+    one = ProviderSettings()
+    return {
+        "name": name,
+        "kind": name,
+        "baseUrl": None,
+        "keys": len(pool.look()),
+        "masked": [],
+        "strategy": one.strategy,
+        "interval": one.interval.seconds,
+        "source": ITS_CLIENT,
+        "missing": None,
+    }
+
+
+def masked(key: str) -> str:
+    """A key as people may see it: where it is to come from, or its last letters."""
+    if key.startswith((FROM_ENVIRONMENT, HANDLE)):
+        return key
+    return f"…{key[-SHOWN:]}" if len(key) >= SHOWN_OF_MIN else "…"
+
+
+async def ping_models(app: Pointsman) -> list[JsonObject]:
+    """Ask every named model for one word, all at once; keys in turn. What each answered, or why it did not."""
+    models = models_for(app.settings, model=None, script=app.script)
+    try:
+        named = named_models(app).items()
+        return [*await asyncio.gather(*(_ping(models, name, embeds=uses == [EMBEDDINGS]) for name, uses in named))]
+    finally:
+        await models.close()
+
+
+async def _ping(models: PydanticModels, name: str, *, embeds: bool) -> JsonObject:
+    loop = asyncio.get_running_loop()
+    # Its own fallback: nobody else shall answer for it.
+    request = ModelRequest(
+        model=name, fallback=(name,), messages=[user_message(_PING)], purpose="ping", timeout_s=PING_S
+    )
+    began = loop.time()
+    try:
+        if embeds:
+            await models.embed(name, [_PING], query=True)
+            reply = ModelReply(model=name.partition(":")[2])
+        else:
+            reply = await models.ask(request)
+    except ModelFailed as why:
+        failure: JsonObject = {"code": why.failure.code, "message": why.failure.message, "hint": why.failure.hint}
+        return {"name": name, "ok": False, "failure": failure}
+    except ModelUnusable as why:
+        return {"name": name, "ok": False, "failure": {"code": why.code, "message": str(why), "hint": why.hint}}
+    return {
+        "name": name,
+        "scripted": is_scripted(name),
+        "ok": True,
+        "seconds": round(loop.time() - began, 3),
+        "model": reply.model,
+        "costUsd": reply.usage.cost_usd,
+    }

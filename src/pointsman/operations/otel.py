@@ -1,0 +1,136 @@
+"""OpenTelemetry: spans and measures for a collector. Its SDK is loaded only where the settings ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, ClassVar
+
+from pointsman import __version__
+from pointsman.call_observers import ModelCalled, ToolCalled
+from pointsman.errors import OperatorError
+from pointsman.operations.spans import Span
+from pointsman.operations.tracing import Export, TracedExecutors, Tracing
+from pointsman.settings.observing import TelemetrySettings
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.metrics.export import MetricReader
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import SpanProcessor
+
+    from pointsman.app import Pointsman
+
+
+class TelemetryMissing(OperatorError):
+    """The settings want OpenTelemetry, and it is not installed."""
+
+    code: ClassVar[str] = "telemetry-missing"
+
+
+@asynccontextmanager
+async def telemetry_of(app: Pointsman) -> AsyncGenerator[None, None]:
+    """Send traces and measures as the settings say, until the block is left. Raises `TelemetryMissing`."""
+    settings = app.settings.telemetry
+    if settings is None:
+        yield
+        return
+    try:
+        from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ImportError:
+        raise TelemetryMissing(
+            "OpenTelemetry is not installed", hint="Install it: pip install 'pointsman[otel]'"
+        ) from None
+    base = settings.endpoint.rstrip("/")
+    headers = {name: app.settings.resolved(value) or "" for name, value in settings.headers.items()}
+    spans = BatchSpanProcessor(OTLPSpanExporter(f"{base}/v1/traces", headers=headers)) if settings.traces else None
+    exporter = OTLPMetricExporter(f"{base}/v1/metrics", headers=headers) if settings.metrics else None
+    reader = None if exporter is None else PeriodicExportingMetricReader(exporter)
+    async with telling(app, settings, spans, reader):
+        yield
+
+
+@asynccontextmanager
+async def telling(
+    app: Pointsman, settings: TelemetrySettings, spans: SpanProcessor | None, reader: MetricReader | None
+) -> AsyncGenerator[None, None]:
+    """Hand spans to a processor and measures to a reader."""
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.resources import Resource
+
+    resource = Resource.create({"service.name": settings.service, "service.version": __version__})
+    tracing = None if spans is None else Tracing(app, exporter_of(spans, resource), sample=settings.sample)
+    meters = None if reader is None else MeterProvider([reader], resource=resource, shutdown_on_exit=False)
+    leave = None if meters is None else _measured(app, meters)
+    executors = app.runtime.executors
+    if tracing is not None and settings.propagate:
+        app.runtime.executors = TracedExecutors(executors, tracing)
+    try:
+        yield
+    finally:
+        app.runtime.executors = executors
+        if tracing is not None and spans is not None:
+            await tracing.close()
+            spans.shutdown()
+        if leave is not None and meters is not None:
+            leave()
+            meters.shutdown()
+
+
+def exporter_of(processor: SpanProcessor, resource: Resource) -> Export:
+    """Spans as the SDK knows them."""
+    from opentelemetry.sdk.trace import ReadableSpan
+    from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+    from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
+
+    scope, sampled = InstrumentationScope("pointsman", __version__), TraceFlags(TraceFlags.SAMPLED)
+
+    def context(trace: int, span: int) -> SpanContext:
+        return SpanContext(trace, span, is_remote=False, trace_flags=sampled)
+
+    def export(span: Span) -> None:
+        failure = span.failure
+        told = dict(span.attributes) if failure is None else {**span.attributes, "error.type": failure.code}
+        processor.on_end(
+            ReadableSpan(
+                span.name,
+                context(span.trace, span.id),
+                parent=None if span.parent is None else context(span.trace, span.parent),
+                resource=resource,
+                attributes=told,
+                links=[Link(context(span.trace, link)) for link in span.links],
+                kind=SpanKind.CLIENT if span.client else SpanKind.INTERNAL,
+                status=Status(StatusCode.UNSET) if failure is None else Status(StatusCode.ERROR, failure.code),
+                start_time=round(span.begin * 1e9),
+                end_time=round(span.end * 1e9),
+                instrumentation_scope=scope,
+            )
+        )
+
+    return export
+
+
+def _measured(app: Pointsman, meters: MeterProvider) -> Callable[[], None]:
+    """The measures that the conventions know: how long calls of models took, and their tokens."""
+    meter = meters.get_meter("pointsman", __version__)
+    seconds = meter.create_histogram("gen_ai.client.operation.duration", "s", "Calls of models and tools.")
+    tokens = meter.create_histogram("gen_ai.client.token.usage", "{token}", "Tokens that calls of models used.")
+
+    def hear(called: ModelCalled | ToolCalled) -> None:
+        failed = {} if called.failure is None else {"error.type": called.failure.code}
+        if isinstance(called, ToolCalled):
+            told = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": called.call.name}
+            seconds.record(called.end - called.begin, told | failed)
+            return
+        reply = called.reply
+        model = (reply.model if reply is not None else called.request.model) or "default"
+        told = {"gen_ai.operation.name": "chat", "gen_ai.response.model": model}
+        seconds.record(called.end - called.begin, told | failed)
+        if reply is not None:
+            tokens.record(reply.usage.input_tokens, told | {"gen_ai.token.type": "input"})
+            tokens.record(reply.usage.output_tokens, told | {"gen_ai.token.type": "output"})
+
+    return app.calls.listen(hear)

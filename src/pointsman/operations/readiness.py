@@ -1,0 +1,90 @@
+"""Whether an installation that serves is ready for more: its store answers and has room, and it is not about to end."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from pointsman.errors import PointsmanError
+from pointsman.journal.sqlite.connection import path_of
+from pointsman.models.transport import is_scripted
+from pointsman.operations.health import store_answers
+from pointsman.values import JsonObject
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+Keeper: TypeAlias = Literal["here", "standby"]
+Model: TypeAlias = Literal["configured", "scripted", "none"]
+"""`none`: neither a provider nor the scripted model is configured."""
+ROOM_BYTES_MIN: Final = 16 * 1024 * 1024
+"""Less than this, and soon nothing can be written."""
+ANSWERS_WITHIN_S: Final = 5.0
+
+
+@dataclass(slots=True)
+class Life:
+    """How far a process that serves has come."""
+
+    keeper: Keeper = "standby"
+    stopping: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """What was found."""
+
+    stopping: bool
+    store: bool
+    writable: bool
+    """False: the store can only be read."""
+    room: bool
+    keeper: Keeper
+    model: Model = "none"
+    """Whether workflows that call a model can start. Others can in any case, so it does not count for `ready`."""
+
+    @property
+    def ready(self) -> bool:
+        return self.store and self.writable and self.room and not self.stopping
+
+    def to_json(self) -> JsonObject:
+        return {
+            "stopping": self.stopping,
+            "store": self.store,
+            "writable": self.writable,
+            "room": self.room,
+            "keeper": self.keeper,
+            "model": self.model,
+        }
+
+
+async def readiness(app: Pointsman, life: Life) -> Readiness:
+    """Asks the store; one that does not answer soon is not ready."""
+    answers, writable = False, not app.store.read_only
+    with suppress(TimeoutError, PointsmanError):
+        async with asyncio.timeout(ANSWERS_WITHIN_S):
+            answers = await store_answers(app)
+            if answers:
+                writable = await app.store.is_writable()
+    room = has_room(app.settings.store_url)
+    return Readiness(life.stopping, answers, writable, room, life.keeper, model_state(app))
+
+
+def model_state(app: Pointsman) -> Model:
+    """Whether a model is configured here; no provider is asked."""
+    if app.model is not None and is_scripted(app.model):
+        return "scripted"
+    return "configured" if app.settings.has_provider() else "none"
+
+
+def has_room(store_url: str) -> bool:
+    """Whether the disk of an SQLite store takes more. Of other stores nobody here knows."""
+    if not store_url.startswith("sqlite:"):
+        return True
+    try:
+        return shutil.disk_usage(path_of(store_url).parent).free >= ROOM_BYTES_MIN
+    except OSError:
+        return False

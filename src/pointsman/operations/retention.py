@@ -1,0 +1,111 @@
+"""Retention: executions that ended long ago are deleted, and with them what nobody uses any more.
+
+Nothing is deleted unless the settings say so (`retention`). An execution that waits, however long, has not ended.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pointsman.auth.keys import Keys
+from pointsman.auth.logins import Logins
+from pointsman.engine.state import ENDED
+from pointsman.executions.copies import interrupted, undo_interrupted
+from pointsman.executions.idempotency import Once
+from pointsman.journal.records import ExecutionQuery, Summary
+from pointsman.operations.deletion import PAGE, ExecutionUnfinished, delete_family, family, summaries
+from pointsman.settings import Settings
+from pointsman.settings.sections import Keep
+from pointsman.values import ExecutionId, JsonObject
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What was deleted, or would be."""
+
+    executions: tuple[ExecutionId, ...]
+    blobs: int
+    blob_bytes: int
+    copies: int
+    """Forks and imports that were interrupted."""
+    memories: int
+    """Remembered values that had expired."""
+    logins: int
+    """Logins of browsers that had expired."""
+    keys: int
+    """Answers that were kept for whoever asks again under the same key, for a day."""
+    given_back: int
+    """Bytes the store's files became shorter by."""
+    dry_run: bool
+
+    def to_json(self) -> JsonObject:
+        return {
+            "dryRun": self.dry_run,
+            "executions": [*self.executions],
+            "blobs": self.blobs,
+            "blobBytes": self.blob_bytes,
+            "copies": self.copies,
+            "memories": self.memories,
+            "logins": self.logins,
+            "idempotencyKeys": self.keys,
+            "bytesGivenBack": self.given_back,
+        }
+
+
+async def collect(app: Pointsman, *, dry_run: bool = False) -> Collected:
+    """Delete what retention lets go. Safe beside a running server, and again after a crash."""
+    gone: list[ExecutionId] = []
+    # All are found before any is deleted: the count of the newest must not move under our feet.
+    for top in [one async for one in expired(app)]:
+        members = [one async for one in family(app, top)]
+        if any(one.status not in ENDED for one in members):
+            continue  # A sub-workflow that was only started goes on alone.
+        if dry_run:
+            gone += [one.execution for one in members]
+            continue
+        try:
+            gone += await delete_family(app, members)
+        except ExecutionUnfinished:
+            continue  # Somebody took it up again meanwhile.
+    copies = len(await interrupted(app)) if dry_run else await undo_interrupted(app)
+    memories = await app.store.memory.purge(app.clock.now(), dry_run=dry_run)
+    logins = 0 if dry_run else await logins_of(app).purge()
+    keys = await Once(app.store.entries, app.clock).purge(dry_run=dry_run)
+    swept = await app.store.removal.sweep(dry_run=dry_run)
+    given_back = 0 if dry_run else await app.store.removal.compact()
+    return Collected(tuple(gone), swept.blobs, swept.bytes, copies, memories, logins, keys, given_back, dry_run)
+
+
+def logins_of(app: Pointsman) -> Logins:
+    keys = Keys(app.store.entries, app.clock)
+    return Logins(app.store.entries, app.clock, keys, lasts=app.settings.access.login.seconds)
+
+
+async def expired(app: Pointsman) -> AsyncIterator[Summary]:
+    """Executions (no sub-workflows) that are older or more than the settings keep."""
+    now = app.clock.now()
+    newer: Counter[tuple[str, str]] = Counter()
+    query = ExecutionQuery(statuses=frozenset(ENDED), limit=PAGE)
+    async for one in summaries(app, query):
+        if one.parent is not None and await app.store.executions.find(one.parent) is not None:
+            continue
+        keep = kept_for(app.settings, one)
+        newer[one.workflow, one.status] += 1
+        if keep is None:
+            continue
+        old = keep.age is not None and one.updated < now - keep.age.seconds
+        if old or (keep.count is not None and newer[one.workflow, one.status] > keep.count):
+            yield one
+
+
+def kept_for(settings: Settings, summary: Summary) -> Keep | None:
+    """What the settings say of an execution: those of its workflow before those of all. None: it is kept for ever."""
+    own = settings.retention.workflows.get(summary.workflow)
+    said = getattr(own, summary.status, None) if own is not None else None
+    return said if said is not None else getattr(settings.retention, summary.status, None)

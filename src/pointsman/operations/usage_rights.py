@@ -1,0 +1,62 @@
+"""Who looks at what was paid for, and at which part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar, TypeGuard
+
+from pointsman.auth.policy import sees, visible
+from pointsman.definition.problems import did_you_mean
+from pointsman.errors import CallerError
+from pointsman.executions.usage_rollup import DIMENSIONS, Dimension, Told
+from pointsman.journal.records import Summary
+from pointsman.values import ExecutionId
+from pointsman.workflows.library import UnknownWorkflow
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+    from pointsman.auth.callers import Caller
+
+
+class UsageUnknown(CallerError):
+    """Usage was asked for of something by which it is not told apart."""
+
+    code: ClassVar[str] = "usage-unknown"
+
+
+def narrowed(of: Iterable[str]) -> dict[Dimension, str]:
+    """`model:gpt-5` -> what usage is narrowed by. Raises `UsageUnknown`."""
+    found: dict[Dimension, str] = {}
+    for one in of:
+        name, colon, wanted = one.partition(":")
+        if not colon or not _is_dimension(name):
+            near = did_you_mean(name, DIMENSIONS)
+            hint = f"{near} Say it as model:gpt-5; known: {', '.join(DIMENSIONS)}.".strip()
+            raise UsageUnknown(f"usage is not told apart by {one[:80]!r}", hint=hint)
+        found[name] = wanted
+    return found
+
+
+def _is_dimension(name: str) -> TypeGuard[Dimension]:
+    return name in DIMENSIONS
+
+
+def told_to(app: Pointsman, caller: Caller) -> Told | None:
+    """What somebody is told; None: everything. Of single executions those that are still there and seen in lists."""
+    if caller.role == "admin":
+        return None
+
+    async def workflow(name: str, revision: int) -> bool:
+        try:
+            return revision > 0 and await visible(app, caller, f"{name}@{revision}")
+        except UnknownWorkflow:
+            return False
+
+    async def execution(name: str) -> bool:
+        summary = await app.store.executions.find(ExecutionId(name))
+        return summary is not None and await listed(summary)
+
+    async def listed(summary: Summary) -> bool:
+        return await sees(app, caller, summary)
+
+    return Told(workflow, execution, listed)

@@ -1,0 +1,179 @@
+"""What callers do with workflows: the verbs of the application, for somebody, if they may."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, TypedDict, Unpack
+
+from pointsman.auth.authority import note_authors
+from pointsman.auth.callers import Caller
+from pointsman.auth.policy import IdTaken, id_must_be_free, must_see_workflow, sees_agent
+from pointsman.auth.sharing import EVERYONES, claim, disclaim, must_own, sharing_of
+from pointsman.executions.start_quota import own_session, take_start
+from pointsman.journal.records import SavedWorkflow
+from pointsman.values import Json, JsonObject
+from pointsman.workflows.agents import LATEST as AGENT
+from pointsman.workflows.agents import SavedAgent, agent_taken, no_such_agent
+from pointsman.workflows.builtin.cloning import clone_of
+from pointsman.workflows.revisions import delete_workflow
+from pointsman.workflows.sources import Workflow
+from pointsman.workflows.workflow_tools import tool_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pointsman.app import Pointsman
+    from pointsman.executions.execution import Execution
+
+
+class How(TypedDict, total=False):
+    """What may be said of a start, as for `Pointsman.start`."""
+
+    config: Mapping[str, Json] | None
+    durability: str | None
+    language: str | None
+    model: str | None
+
+
+async def start_as(
+    app: Pointsman,
+    caller: Caller,
+    workflow: str,
+    input: Json = None,
+    *,
+    session: str | None = None,
+    key: str | None = None,
+    trigger: JsonObject | None = None,
+    **how: Unpack[How],
+) -> Execution:
+    """Begin an execution of a saved workflow for a caller, whose it is then. Keys of two callers are two keys.
+
+    Raises `UnknownWorkflow` also where they may not see it, `NotAllowed` where the session is somebody else's, and
+    `TooManyRequests`.
+    """
+    caller.must_have("operator", "start executions")
+    await must_see_workflow(app, caller, workflow)
+    take_start(app, caller)
+    async with nullcontext() if session is None else own_session(app, caller, session):
+        return await app.start(
+            workflow,
+            input,
+            session=session,
+            key=None if key is None else f"{caller.name}|{key}",
+            trigger={"kind": "api", "by": caller.name} if trigger is None else trigger,
+            by=caller.name,
+            caller=caller,
+            **how,
+        )
+
+
+async def save_as(
+    app: Pointsman,
+    caller: Caller,
+    source: Workflow,
+    *,
+    author: str | None = None,
+    draft: bool = False,
+    after: int | None = None,
+) -> SavedWorkflow:
+    """Save a revision. A new workflow is the caller's from its first revision on. `after`: as for `Pointsman.save`.
+
+    A call of a workflow that the caller may not see is a problem like the call of one that does not exist. Raises
+    `IdTaken` where the id belongs to a workflow that they may not see; `NotAllowed` where none of its `allowedGroups`
+    is theirs.
+    """
+    await app.outline(source, by=caller.name)
+    name = source.head.id
+    # Secrets trust a workflow by its groups: nobody writes one for groups that are not theirs.
+    caller.must_be_among(source.head.allowed_groups or (), f"the workflow {name!r}")
+    await id_must_be_free(app, caller, name)
+    is_new = await _is_new(app, name)
+    if is_new:
+        await _tool_name_must_be_free(app, caller, name)
+    claimed = is_new and await claim(app, caller, name)
+    try:
+        known = await app.store.workflows.find(name)
+        said = caller.name if author is None else author
+        saved = await app.save(source, author=said, draft=draft, after=after, reader=caller)
+    except BaseException:
+        if claimed:
+            await disclaim(app, name)
+        raise
+    if known is None or saved.revision > known.revision:
+        await note_authors(app, caller, saved)
+    return saved
+
+
+async def clone_as(
+    app: Pointsman, caller: Caller, reference: str, new: str, *, author: str | None = None
+) -> SavedWorkflow:
+    """Save a workflow that they may see once more, under an id of its own: it is theirs. Raises as `clone_workflow`."""
+    await must_see_workflow(app, caller, reference)
+    await id_must_be_free(app, caller, new)
+    return await save_as(app, caller, await clone_of(app, reference, new, by=caller.name), author=author, draft=True)
+
+
+async def delete_as(app: Pointsman, caller: Caller, workflow: str, *, after: int | None = None) -> None:
+    """Hide it. What has an owner only they and admins delete. `after`: the revision it must be at.
+
+    Raises `UnknownWorkflow`, also where they may not see it, `NotAllowed`, `RevisionMoved`.
+    """
+    await must_see_workflow(app, caller, workflow)
+    if (await sharing_of(app, workflow)).owner:
+        await must_own(app, caller, workflow.partition("@")[0], "delete it")
+    await delete_workflow(app, workflow, after=after)
+
+
+async def save_agent_as(
+    app: Pointsman, caller: Caller, name: str, agent: JsonObject, *, after: int | None = None
+) -> SavedAgent:
+    """Save a revision of an agent. A new agent is the caller's; others' are changed by their owners and admins.
+
+    Raises `AgentTaken` where the caller may not see the agent of this name, `NotAllowed`, and as `Agents.save`.
+    """
+    caller.must_have("editor", "save agents")
+    if not await sees_agent(app, caller, name):
+        raise agent_taken(name)
+    entry = await app.store.entries.find(AGENT, name)
+    claimed = entry is None and await claim(app, caller, name, "agent")
+    if not claimed:
+        await must_own(app, caller, name, "change it", "agent")
+    try:
+        return await app.agents.save(name, agent, author=caller.name, after=after, by=caller)
+    except BaseException:
+        if claimed:
+            await disclaim(app, name, "agent")
+        raise
+
+
+async def agent_for(app: Pointsman, caller: Caller, reference: str) -> SavedAgent:
+    """Return an agent that the caller may see. Raises `NoSuchAgent`, also where they may not see it."""
+    if not await sees_agent(app, caller, reference):
+        raise no_such_agent(reference)
+    return await app.agents.get(reference)
+
+
+async def delete_agent_as(app: Pointsman, caller: Caller, name: str, *, after: int | None = None) -> None:
+    """Delete an agent: its owner and admins may. Raises `NoSuchAgent`, `NotAllowed`, `RevisionMoved`."""
+    await agent_for(app, caller, name)
+    await must_own(app, caller, name.partition("@")[0], "delete it", "agent")
+    await app.agents.delete(name, after=after)
+
+
+async def _tool_name_must_be_free(app: Pointsman, caller: Caller, workflow: str) -> None:
+    """Raise `IdTaken` where agents that call a workflow of another owner as a tool would call this one instead."""
+    name = tool_name(workflow)
+    for entry in await app.workflows():
+        if (
+            entry.id != workflow
+            and tool_name(entry.id) == name
+            and (await sharing_of(app, entry.id)).owner != caller.name
+        ):
+            raise IdTaken(
+                f"the id {workflow!r} is taken", hint="Choose another id: letters, digits and `-` tell ids apart."
+            )
+
+
+async def _is_new(app: Pointsman, workflow: str) -> bool:
+    """Nothing was ever saved under this id, and nobody claims it: what was there without an owner stays everyone's."""
+    return await sharing_of(app, workflow) is EVERYONES and not await app.workflows(workflow)

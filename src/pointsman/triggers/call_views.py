@@ -1,0 +1,84 @@
+"""What callers are told of events and webhooks: of executions, those that they see."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pointsman.auth.callers import Caller
+from pointsman.auth.policy import sees
+from pointsman.triggers.declarations import WEBHOOK, read_declared
+from pointsman.triggers.events import Published
+from pointsman.triggers.owners import why_stopped
+from pointsman.triggers.trial import webhook_of
+from pointsman.triggers.views import published_view
+from pointsman.triggers.webhooks import Received
+from pointsman.values import JsonObject
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+
+async def published_for(app: Pointsman, caller: Caller, published: Published) -> JsonObject:
+    """What became of an event, as far as the caller sees whom it concerned."""
+    view = published_view(published)
+    if caller.role == "admin":
+        return view
+    summaries = {one: await app.store.executions.find(one) for one in (*published.delivered, *published.started)}
+    seen = {name for name, one in summaries.items() if one is not None and await sees(app, caller, one)}
+    return {
+        **view,
+        "delivered": [one for one in published.delivered if one in seen],
+        "started": [one for one in published.started if one in seen],
+        "untold": [],
+    }
+
+
+async def webhooks_view(app: Pointsman) -> list[JsonObject]:
+    """The webhooks in effect, and where they are called. Never their secrets."""
+    found = [(entry.key, read_declared(entry.value)) for entry in await app.store.entries.list(WEBHOOK)]
+    return [
+        {
+            "path": path,
+            "address": f"/api/webhooks/{path}",
+            "workflowId": one.workflow,
+            "trigger": one.trigger,
+            "event": one.event or None,
+            "signed": bool(one.secret),
+            "scheme": one.scheme,
+            "stopped": await why_stopped(app, one.workflow),
+        }
+        for path, one in found
+    ]
+
+
+def called(received: Received) -> JsonObject:
+    """What whoever called a webhook is told."""
+    accepted = received.started is not None or received.published is not None
+    return {"delivery": received.delivery, "accepted": accepted}
+
+
+async def deliveries_for(app: Pointsman, caller: Caller, workflow: str, trigger: str) -> list[JsonObject]:
+    """What came of the last calls of a webhook, the newest first; of executions those that the caller sees.
+
+    Raises `NoSuchTrigger`.
+    """
+    path, _ = await webhook_of(app, workflow, trigger)
+    found: list[JsonObject] = []
+    for one in await app.triggers.webhooks.deliveries.note(path):
+        started = None if one.execution is None else await app.store.executions.find(one.execution)
+        seen = started is not None and await sees(app, caller, started)
+        found.append(
+            {
+                "id": one.id,
+                "at": one.at,
+                "bytes": one.bytes,
+                "outcome": one.outcome,
+                "signed": one.signed,
+                "code": one.code or None,
+                "why": one.why or None,
+                "hint": one.hint or None,
+                "executionId": one.execution if seen else None,
+                "delivered": one.delivered,
+            }
+        )
+    return found

@@ -1,0 +1,173 @@
+"""Events: told to every execution that waits for them, and to the workflows that they start. Twice is once.
+
+    publish(name, data, key) ─┬─▶ executions that wait for the name, parked ones too: found by index, asked whether
+                              │   they take it (their `match`); those that do are taken up and told
+                              └─▶ triggers of saved workflows: started under an id made of trigger and key
+
+An event that is published is for whoever waits now; who begins to wait later has missed it. What must not be missed is
+sent to one execution (`Execution.signal`), which keeps it. Whoever is not sure that it arrived publishes it again under
+the same key: who was told knows the key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+
+from pointsman.auth.authority import may_execute
+from pointsman.auth.callers import LOCAL, Caller, together
+from pointsman.auth.policy import sees
+from pointsman.engine.reports import EventReceived
+from pointsman.errors import AuthorError, CallerError, OperatorError, Outage, PointsmanError
+from pointsman.executions.inputs import check_event
+from pointsman.journal.faults import JournalMoved
+from pointsman.journal.records import ExecutionQuery, Summary
+from pointsman.runtime.commits import DriverLost
+from pointsman.triggers.declarations import EVENT, Declared, read_declared
+from pointsman.triggers.owners import author_for
+from pointsman.triggers.starts import CausedStarts
+from pointsman.values import ExecutionId, Json
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+LOG: Final = logging.getLogger("pointsman.triggers")
+AT_ONCE: Final = 64
+"""Executions told at the same time: their rows share commits."""
+TRIES_MAX: Final = 5
+PAGE: Final = 1000
+NO_HEADERS: Final[Mapping[str, str]] = {}
+
+
+class Untold(NamedTuple):
+    """Who could not be told, or what could not be started, and why."""
+
+    who: str
+    code: str
+    message: str
+    hint: str
+
+
+class Published(NamedTuple):
+    """What became of an event."""
+
+    key: str
+    """Publish it again under this key, and nobody who knows it is told again."""
+    delivered: tuple[ExecutionId, ...] = ()
+    """Who took it. Who waits for its name, but not for such data, has no trace of it."""
+    started: tuple[ExecutionId, ...] = ()
+    untold: tuple[Untold, ...] = ()
+
+
+class Events:
+    """Publishes events."""
+
+    def __init__(self, app: Pointsman, starts: CausedStarts) -> None:
+        self._app = app
+        self._starts = starts
+
+    async def publish(
+        self,
+        name: str,
+        data: Json = None,
+        *,
+        key: str = "",
+        by: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
+        caller: Caller = LOCAL,
+    ) -> Published:
+        """Deliver it to the waiting executions that `caller` sees, and start the workflows that they may execute.
+
+        Returns when all of that is durable. Raises `EventTooLarge`.
+        """
+        check_event(name, data)
+        key = key or os.urandom(16).hex()
+        report = EventReceived(name=name, data=data, by=by, key=key)
+        waiting = [one for one in await self._waiting(name) if one.execution != by and await self._sees(caller, one)]
+        told: list[Untold | bool] = []
+        for begin in range(0, len(waiting), AT_ONCE):
+            told += await asyncio.gather(
+                *(self._tell(one.execution, report) for one in waiting[begin : begin + AT_ONCE])
+            )
+        started, failed = await self.start(name, data, key, headers, caller=caller)
+        return Published(
+            key,
+            tuple(one.execution for one, taken in zip(waiting, told, strict=True) if taken is True),
+            tuple(started),
+            (*(one for one in told if isinstance(one, Untold)), *failed),
+        )
+
+    async def _sees(self, caller: Caller, summary: Summary) -> bool:
+        return await sees(self._app, caller, summary)
+
+    async def _waiting(self, name: str) -> list[Summary]:
+        found: list[Summary] = []
+        query = ExecutionQuery(awaits=name, limit=PAGE)
+        while page := await self._app.executions(query):
+            found += page
+            query = msgspec.structs.replace(query, before=(page[-1].started, page[-1].execution))
+        return found
+
+    async def _tell(self, execution: ExecutionId, report: EventReceived) -> Untold | bool:
+        """Take it up where it is concerned, and tell it; whether it took the event. Who loses it to another process
+        meanwhile looks again."""
+        for attempt in range(1, TRIES_MAX + 1):
+            try:
+                if not await self._app.runtime.concerns(execution, report):
+                    return False
+                await self._app.open(execution)
+                driver = await self._app.runtime.open(execution)
+                return bool(await driver.deliver(report))
+            except (JournalMoved, DriverLost) as why:
+                if attempt == TRIES_MAX:
+                    return Untold(execution, why.code, str(why), why.hint)
+            except Outage:
+                raise
+            except (AuthorError, CallerError, OperatorError) as why:
+                return Untold(execution, why.code, str(why), why.hint)
+        return False
+
+    async def start(
+        self, name: str, data: Json, key: str, headers: Mapping[str, str] = NO_HEADERS, *, caller: Caller
+    ) -> tuple[list[ExecutionId], list[Untold]]:
+        """Start the workflows that begin with this event and that `caller` may execute. For the others it is as if
+        they were not there."""
+        started: list[ExecutionId] = []
+        failed: list[Untold] = []
+        for entry in await self._app.store.entries.list(EVENT):
+            declared = read_declared(entry.value)
+            if declared.event != name:
+                continue
+            if not await may_execute(self._app, caller, declared.workflow):
+                LOG.info("trigger %s is not for %s, who published %r", declared.id, caller.name, name)
+                continue
+            try:
+                if declared.accepts(data, headers):
+                    started.append(await self.begin(declared, data, key, headers, caller=caller))
+            except PointsmanError as why:
+                failed.append(Untold(declared.id, why.code, str(why), why.hint))
+        return started, failed
+
+    async def emitted(self, name: str, data: Json, key: str, *, caller: Caller) -> None:
+        """Start what begins with an event that an execution emitted for a caller. A trigger that cannot start must not
+        fail the emitter."""
+        _, failed = await self.start(name, data, key, caller=caller)
+        for one in failed:
+            LOG.warning("trigger %s could not start: [%s] %s", one.who, one.code, one.message)
+
+    async def begin(
+        self, declared: Declared, data: Json, key: str, headers: Mapping[str, str], *, caller: Caller | None = None
+    ) -> ExecutionId:
+        """Start what a trigger starts, once for each key: for its owner, and the caller who published the event.
+
+        Raises `TriggerStopped`.
+        """
+        owner = await author_for(self._app, declared.workflow)
+        by = owner if caller is None or caller.is_machine else together(caller, owner)
+        given = declared.input_from(data, headers)
+        return (await self._starts.start(declared.workflow, given, "trigger", declared.id, key, caller=by)).execution

@@ -1,0 +1,215 @@
+"""Firing: each due time of a schedule gets its outcome, once, also when the process dies in between.
+
+    due times ─▶ which of them run (missed) ─▶ may they (overlap) ─▶ start ─▶ note the outcomes
+                                                                      └─ crash: the next one who looks finds the start
+
+An outcome is noted after the start. The start has an id made of schedule and due time, so it is found, not repeated.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from pointsman.auth.callers import LOCAL, Caller, together
+from pointsman.engine.requests import WrongStatus
+from pointsman.engine.state import ENDED
+from pointsman.errors import AuthorError, CallerError, OperatorError
+from pointsman.journal.faults import EntryMoved, StoreFailed
+from pointsman.runtime.local import UnknownExecution
+from pointsman.triggers.calendar import due_after
+from pointsman.triggers.owners import TriggerStopped, author_for, owner_for
+from pointsman.triggers.schedules import RESULTS_KEPT, Fired, Kept, Outcome, Schedule, Schedules
+from pointsman.triggers.starts import CausedStarts, id_for
+from pointsman.values import ExecutionId
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+ON_TIME_S: Final = 60.0
+"""A time that is noticed so late is not missed: processes restart, machines are busy."""
+CATCH_UP_MAX: Final = 100
+"""Most missed runs that are made up for at once."""
+QUEUED_MAX: Final = 100
+"""Most runs of one schedule that wait for the one before; more are skipped."""
+OPEN_MAX: Final = 100
+"""Most executions of one schedule that are looked after."""
+QUEUE_LOOK_S: Final = 5.0
+"""How often to look whether the execution that others wait for is over."""
+CAUSE: Final = "schedule"
+
+
+class Scheduler:
+    """Start what is due. Several may run at once, in several processes."""
+
+    def __init__(self, app: Pointsman, schedules: Schedules, starts: CausedStarts) -> None:
+        self._app = app
+        self._schedules = schedules
+        self._starts = starts
+
+    async def next_due(self) -> float | None:
+        """When `fire` has something to do next. None: nothing is planned."""
+        found: list[float] = []
+        for kept in await self._schedules.list():
+            if kept.schedule.active:
+                due = kept.schedule.next_due()
+                found += [] if due is None else [due]
+                found += [self._app.clock.now() + QUEUE_LOOK_S] if kept.schedule.queued else []
+        return min(found, default=None)
+
+    async def fire(self, now: float) -> list[Fired]:
+        """Give every time up to `now` its outcome; the new outcomes. Raises what is wrong with the store."""
+        fired: list[Fired] = []
+        for kept in await self._schedules.list():
+            if kept.schedule.active:
+                fired += await self._settle(kept, now)
+        return fired
+
+    async def run_now(self, id: str, *, caller: Caller = LOCAL) -> Fired:
+        """Start it once for a caller and its owner, whatever its times, its pause and what else it started say."""
+        schedule = (await self._schedules.get(id)).schedule
+        now = self._app.clock.now()
+        fired = await self._start(id, schedule, now, now, "by hand", caller=caller)
+        await self._schedules.change(id, lambda one: _noted(one, [fired], _opened(one.open, fired)))
+        return fired
+
+    async def _settle(self, kept: Kept, now: float) -> list[Fired]:
+        """Its outcomes up to `now`. Who loses the race to note them looks again: what was started is found."""
+        id, schedule, version = kept
+        while schedule.active:
+            look = Look(id, schedule, now, await self._still_open(schedule.open))
+            told, dues = await self._sorted(look)
+            for due in (*schedule.queued, *dues):
+                fired = await self._take(look, due)
+                if fired.outcome != "queued" or due not in schedule.queued:
+                    told.append(fired)
+            if not told:
+                return []
+            noted = _noted(schedule, told, look.open)
+            noted = replace(noted, queued=tuple(look.queued), settled=max(schedule.settled, now))
+            stopped = [one.message for one in told if one.code == TriggerStopped.code]
+            noted = replace(noted, stopped=stopped[-1]) if stopped else noted
+            try:
+                await self._schedules.put(id, noted, after=version)
+            except EntryMoved:
+                again = await self._schedules.find(id)
+                if again is None:
+                    return told
+                _, schedule, version = again
+                continue
+            return told
+        return []
+
+    async def _sorted(self, look: Look) -> tuple[list[Fired], list[float]]:
+        """Which of the times that have come are over and missed, and which are to run."""
+        schedule, now = look.schedule, look.now
+        since = max(schedule.settled, now - max(schedule.catch_up_s, ON_TIME_S))
+        behind = due_after(schedule.timing, since, begin=schedule.begin)
+        times = [*takewhile(lambda due: due <= now, behind)]
+        late = [due for due in times if due < now - ON_TIME_S]
+        fresh = times[len(late) :]
+        begun = 0
+        while begun < len(late) and await self._starts.began(_execution_for(look.id, late[begun])):
+            begun += 1
+        found, late = late[:begun], late[begun:]
+        made_up = {"skip": [], "once": [] if fresh else late[-1:], "all": late[-CATCH_UP_MAX:]}[schedule.missed]
+        missed = late[: len(late) - len(made_up)]
+        first = schedule.next_due()
+        if first is not None and first <= since:
+            missed.insert(0, first)
+        told: list[Fired] = []
+        if missed:
+            told.append(Fired(due=missed[-1], at=now, outcome="missed", count=len(missed)))
+        return told, [*found, *made_up, *fresh]
+
+    async def _take(self, look: Look, due: float) -> Fired:
+        """The outcome of one time. One that was started before a crash is found, whatever is open."""
+        if look.open and not await self._starts.began(_execution_for(look.id, due)):
+            match look.schedule.overlap:
+                case "skip":
+                    return look.outcome(due, "skipped", f"{look.open[-1]} is not over")
+                case "queue":
+                    if len(look.queued) >= QUEUED_MAX:
+                        return look.outcome(due, "skipped", f"{QUEUED_MAX} runs wait already")
+                    look.queued.append(due)
+                    return look.outcome(due, "queued", f"{look.open[-1]} is not over")
+                case "replace":
+                    await self._stop(look)
+                case "allow":
+                    pass
+        fired = await self._start(look.id, look.schedule, due, look.now)
+        look.open = await self._still_open(_opened(look.open, fired))
+        return fired
+
+    async def _still_open(self, executions: tuple[str, ...]) -> tuple[str, ...]:
+        """Those that are not over. A failed one is over, though it can be retried."""
+        found = [await self._app.store.executions.find(ExecutionId(one)) for one in executions]
+        return tuple(one.execution for one in found if one is not None and one.status not in ENDED)
+
+    async def _stop(self, look: Look) -> None:
+        for execution in look.open:
+            with suppress(WrongStatus, UnknownExecution):  # it ended by itself, or was deleted
+                reached = await self._app.reach(execution)
+                await reached.cancel(reason=f"replaced by the next run of schedule {look.id!r}", by="schedule")
+                await reached.drained()
+        look.open = ()
+
+    async def _start(
+        self, id: str, schedule: Schedule, due: float, now: float, *more: str, caller: Caller = LOCAL
+    ) -> Fired:
+        """Start it for this time. What somebody must mend is an outcome; what is wrong with the store is raised."""
+        cause = _cause(id, due, *more)
+        try:
+            owner = await self._owner(schedule)
+            by = owner if caller.is_machine else together(caller, owner)
+            started = await self._starts.start(schedule.workflow, schedule.input, *cause, caller=by)
+        except StoreFailed:
+            raise
+        except (AuthorError, CallerError, OperatorError) as why:
+            return Fired(due=due, at=now, outcome="failed", code=why.code, message=str(why), hint=why.hint)
+        return Fired(due=due, at=now, outcome="started", execution=started.execution)
+
+    async def _owner(self, schedule: Schedule) -> Caller:
+        """Raises `TriggerStopped`, `UnknownWorkflow`."""
+        if schedule.trigger:
+            return await author_for(self._app, schedule.workflow)
+        return await owner_for(self._app, schedule.owners, schedule.workflow)
+
+
+@dataclass(slots=True)
+class Look:
+    """One look at one schedule, whose times are taken in order."""
+
+    id: str
+    schedule: Schedule
+    now: float
+    open: tuple[str, ...]
+    """Executions that are not over."""
+    queued: list[float] = field(default_factory=list[float])
+    """Times that wait for them."""
+
+    def outcome(self, due: float, outcome: Outcome, message: str) -> Fired:
+        return Fired(due=due, at=self.now, outcome=outcome, message=message)
+
+
+def _cause(id: str, due: float, *more: str) -> tuple[str, ...]:
+    return (CAUSE, id, f"{due:.6f}", *more)
+
+
+def _execution_for(id: str, due: float) -> ExecutionId:
+    return id_for(*_cause(id, due))
+
+
+def _opened(open: tuple[str, ...], fired: Fired) -> tuple[str, ...]:
+    if not fired.execution or fired.execution in open:
+        return open
+    return (*open, fired.execution)[-OPEN_MAX:]
+
+
+def _noted(schedule: Schedule, fired: list[Fired], open: tuple[str, ...]) -> Schedule:
+    results = (*reversed(fired), *schedule.results)[:RESULTS_KEPT]
+    return replace(schedule, results=results, open=open)

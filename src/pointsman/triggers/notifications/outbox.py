@@ -1,0 +1,101 @@
+"""The outbox: for each notice and each address that wants it, whether it was sent, and when it is tried again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from pointsman.errors import CallerError
+from pointsman.journal.faults import EntryMoved
+from pointsman.triggers.notifications.notices import Notice
+from pointsman.values import JsonObject
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+KIND: Final = "notice"
+MARK: Final = "notices-mark"
+"""Kind of the one entry that says up to when the outbox was filled."""
+SINCE: Final = "since"
+
+
+class NoSuchNotice(CallerError):
+    """The outbox has no notice of this id."""
+
+    code: ClassVar[str] = "no-such-notice"
+
+
+class Letter(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One notice to one address."""
+
+    to: str
+    """The name of the address in the settings."""
+    body: JsonObject
+    at: float
+    """When it was put here."""
+    state: Literal["pending", "sent", "dead"] = "pending"
+    attempts: int = 0
+    due: float = 0.0
+    """When it is tried next."""
+    error: str = ""
+    """Why it was not taken the last time."""
+
+
+class Kept(NamedTuple):
+    """A letter as it is in the store. `id` is also the id of its delivery."""
+
+    id: str
+    letter: Letter
+    version: int
+
+
+class Outbox:
+    """Letters of one installation."""
+
+    def __init__(self, app: Pointsman) -> None:
+        self._app = app
+
+    async def put(self, notice: Notice, to: str, now: float) -> Kept | None:
+        """None: it is there already."""
+        # It is signed as `webhook-id`: a header, in which a full stop would end the id.
+        id = quote(f"{to}/{notice.id}").replace(".", "%2E")
+        letter = Letter(to=to, body={"id": id, **notice.body}, at=now, due=now)
+        try:
+            return await self.change(Kept(id, letter, 0), letter)
+        except EntryMoved:
+            return None
+
+    async def change(self, kept: Kept, letter: Letter) -> Kept:
+        """Raises `EntryMoved` where someone else changed it."""
+        version = await self._app.store.entries.put(KIND, kept.id, msgspec.to_builtins(letter), after=kept.version)
+        return Kept(kept.id, letter, version)
+
+    async def list(self) -> list[Kept]:
+        found = await self._app.store.entries.list(KIND)
+        return [Kept(entry.key, msgspec.convert(entry.value, Letter), entry.version) for entry in found]
+
+    async def forget(self, before: float) -> None:
+        """Drop what was sent, and was put here before: nobody will put it here again."""
+        for kept in await self.list():
+            if kept.letter.state == "sent" and kept.letter.at < before:
+                await self._app.store.entries.delete(KIND, kept.id)
+
+    async def try_again(self, id: str) -> Kept:
+        """Send one that was given up once more, from the first attempt on. Raises `NoSuchNotice`."""
+        found = {kept.id: kept for kept in await self.list()}
+        if id not in found:
+            raise NoSuchNotice(f"there is no notice {id!r}", hint="`pointsman notifications list` shows them.")
+        letter = replace(found[id].letter, state="pending", attempts=0, due=self._app.clock.now())
+        return await self.change(found[id], letter)
+
+    async def filled(self) -> float | None:
+        """Up to when it was filled; None: never."""
+        entry = await self._app.store.entries.find(MARK, SINCE)
+        return float(entry.value) if entry is not None and isinstance(entry.value, int | float) else None
+
+    async def note_filled(self, at: float) -> None:
+        await self._app.store.entries.put(MARK, SINCE, at)

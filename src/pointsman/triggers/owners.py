@@ -1,0 +1,51 @@
+"""The owners of triggers: a trigger starts its workflow only while its owner may do so themselves.
+
+A schedule that was added belongs to the person who added it. A trigger that a document declares belongs to the author
+of the latest revision. What the owner may do is looked up each time that the trigger has something to start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar
+
+from pointsman.auth.authority import Party, all_of, authors_of, may_execute
+from pointsman.auth.callers import Caller
+from pointsman.errors import CallerError
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+
+class TriggerStopped(CallerError):
+    """A trigger starts nothing: its owner may not execute its workflow (any more)."""
+
+    code: ClassVar[str] = "trigger-stopped"
+
+
+async def owner_for(app: Pointsman, owners: Iterable[Party], workflow: str) -> Caller:
+    """Return the owner of a trigger as the caller that it starts a workflow for. Raises `TriggerStopped`."""
+    people = tuple(owners)
+    owner = await all_of(app, people)
+    if not await may_execute(app, owner, workflow):
+        names = ", ".join(sorted({repr(one.name) for one in people}))
+        raise TriggerStopped(
+            f"its owner {names} may not execute the workflow {workflow!r} any more",
+            hint="Give the owner the role and the sharing again, or let somebody who has them own it: save the "
+            "workflow, or add the schedule, as them.",
+        )
+    return owner
+
+
+async def author_for(app: Pointsman, workflow: str) -> Caller:
+    """As `owner_for`, of a trigger that the document of a saved workflow declares. Raises `UnknownWorkflow` too."""
+    return await owner_for(app, await authors_of(app, await app.library.found(workflow)), workflow)
+
+
+async def why_stopped(app: Pointsman, workflow: str) -> str | None:
+    """Return why the triggers that a document declares start nothing; None: they do."""
+    try:
+        await author_for(app, workflow)
+    except CallerError as why:
+        return str(why)
+    return None

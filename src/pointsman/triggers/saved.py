@@ -1,0 +1,153 @@
+"""The triggers of saved workflows: what a document declares is in effect when its latest revision is.
+
+Saving a revision puts them in place; a draft, a workflow that is switched off or deleted has none in effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, ClassVar
+
+import msgspec
+from msgspec.structs import replace
+
+from pointsman.definition.workflow import Trigger, Workflow
+from pointsman.errors import AuthorError, CallerError
+from pointsman.settings import HANDLE
+from pointsman.triggers.calendar import timing_of
+from pointsman.triggers.declarations import EVENT, WEBHOOK, Declared, read_declared
+from pointsman.triggers.schedules import CATCH_UP_S, CATCH_UP_S_MAX, Kept, Schedule, Schedules
+from pointsman.triggers.webhooks import IN_DOCUMENT
+from pointsman.values import Json
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+
+class WebhookTaken(CallerError):
+    """Another workflow has this path."""
+
+    code: ClassVar[str] = "webhook-taken"
+
+
+def schedule_id(workflow: str, trigger: str) -> str:
+    """The schedule of a workflow's trigger."""
+    return f"{workflow}/{trigger}"
+
+
+def in_effect(workflow: Workflow, trigger: Trigger) -> bool:
+    return workflow.enabled is not False and workflow.status != "draft" and trigger.enabled is not False
+
+
+async def put_schedules(app: Pointsman, schedules: Schedules, workflow: Workflow) -> None:
+    """Make the schedules of a workflow what its document says. What people paused, and what was
+    stopped, stays so."""
+    there = {kept.id: kept for kept in await schedules.list() if kept.schedule.workflow == workflow.id}
+    declared: set[str] = set()
+    for trigger in workflow.triggers or ():
+        if trigger.type != "schedule":
+            continue
+        try:
+            timing = timing_of(cron=trigger.cron, timezone=trigger.timezone or "UTC")
+        except AuthorError:
+            continue  # A draft may have it; the check told its author.
+        id = schedule_id(workflow.id, trigger.id)
+        declared.add(id)
+        wanted = Schedule(
+            workflow=workflow.id,
+            timing=timing,
+            input=trigger.initial_data,
+            missed=trigger.missed or "once",
+            overlap=trigger.overlap or "skip",
+            catch_up_s=min(trigger.catch_up.seconds, CATCH_UP_S_MAX) if trigger.catch_up is not None else CATCH_UP_S,
+            enabled=in_effect(workflow, trigger),
+            trigger=trigger.id,
+        )
+        await _put(app, schedules, id, wanted, there.get(id))
+    for id, kept in there.items():
+        if kept.schedule.trigger and id not in declared:
+            await schedules.remove(id)
+
+
+async def drop_schedules(schedules: Schedules, workflow: str) -> None:
+    """The workflow is gone: its own schedules are too."""
+    for kept in await schedules.list():
+        if kept.schedule.workflow == workflow and kept.schedule.trigger:
+            await schedules.remove(kept.id)
+
+
+async def _put(app: Pointsman, schedules: Schedules, id: str, wanted: Schedule, there: Kept | None) -> None:
+    now = app.clock.now()
+    if there is None:
+        await schedules.put(id, replace(wanted, begin=now, settled=now), after=0)
+        return
+
+    def changed(known: Schedule) -> Schedule:
+        same = known.timing == wanted.timing and known.active == (wanted.enabled and not known.rests)
+        return replace(
+            wanted,
+            paused=known.paused,
+            stopped=known.stopped,
+            begin=known.begin if known.timing == wanted.timing else now,
+            settled=known.settled if same else max(known.settled, now),
+            open=known.open,
+            queued=known.queued,
+            results=known.results,
+        )
+
+    await schedules.change(id, changed)
+
+
+async def put_declared(app: Pointsman, workflow: Workflow) -> None:
+    """Make the webhooks and event triggers of a workflow what its document says."""
+    wanted: dict[tuple[str, str], Declared] = {}
+    for trigger in workflow.triggers or ():
+        declared = declared_of(workflow, trigger)
+        if declared is not None and in_effect(workflow, trigger):
+            key = str(trigger.path) if trigger.type == "webhook" else declared.id
+            wanted[WEBHOOK if trigger.type == "webhook" else EVENT, key] = declared
+    await drop_declared(app, workflow.id, besides=wanted)
+    for (kind, key), declared in wanted.items():
+        value: Json = msgspec.to_builtins(declared)
+        there = await app.store.entries.find(kind, key)
+        if there is None or there.value != value:
+            await app.store.entries.put(kind, key, value)
+
+
+async def drop_declared(app: Pointsman, workflow: str, *, besides: Collection[tuple[str, str]] = ()) -> None:
+    """Take the webhooks and event triggers of a workflow out of effect."""
+    for kind in (WEBHOOK, EVENT):
+        for entry in await app.store.entries.list(kind):
+            if read_declared(entry.value).workflow == workflow and (kind, entry.key) not in besides:
+                await app.store.entries.delete(kind, entry.key)
+                if kind == WEBHOOK:
+                    await app.triggers.webhooks.deliveries.forget(entry.key)
+
+
+def declared_of(workflow: Workflow, trigger: Trigger) -> Declared | None:
+    """None: it is a schedule, or does not say enough."""
+    if trigger.type == "schedule" or not (trigger.path if trigger.type == "webhook" else trigger.event):
+        return None
+    # A secret that is empty, maybe by a variable, is one that nobody knows: the webhook must not be open to everybody.
+    secret = "" if trigger.secret is None else trigger.secret if trigger.secret.startswith(HANDLE) else IN_DOCUMENT
+    return Declared(
+        workflow=workflow.id,
+        trigger=trigger.id,
+        event=trigger.event or "",
+        match=trigger.match or "",
+        inputs=dict(trigger.inputs or {}),
+        initial=trigger.initial_data,
+        secret=secret,
+        scheme=trigger.scheme or "standard",
+    )
+
+
+async def paths_must_be_free(app: Pointsman, workflow: Workflow) -> None:
+    """Raises `WebhookTaken` where another workflow has a path that this one wants."""
+    for trigger in workflow.triggers or ():
+        if trigger.type != "webhook" or not trigger.path:
+            continue
+        entry = await app.store.entries.find(WEBHOOK, trigger.path)
+        if entry is not None and read_declared(entry.value).workflow != workflow.id:
+            # Whose it is, not everybody may know.
+            raise WebhookTaken(f"another workflow has the path {trigger.path!r}", hint="Take another path.")

@@ -1,0 +1,348 @@
+"""Schedules: what to start when. An entry each: what it shall do, and how far it has come.
+
+Both are one value, changed by compare-and-set: who fires a schedule and who changes it never overwrite each other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from hashlib import sha256
+from itertools import islice
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple, TypeAlias, TypedDict, Unpack
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from pointsman.auth.authority import Party, owner_of
+from pointsman.auth.callers import LOCAL, Caller
+from pointsman.auth.sharing import Sharing, must_be_of
+from pointsman.engine.instants import instant_text
+from pointsman.errors import CallerError
+from pointsman.etags import moved
+from pointsman.journal.faults import EntryMoved
+from pointsman.triggers.calendar import Timing, TimingInvalid, due_after, timing_of
+from pointsman.values import Json
+from pointsman.workflows.builtin.documents import PREFIX as BUILT_IN
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+KIND: Final = "schedule"
+CATCH_UP_S: Final = 86_400.0
+"""How far back missed runs are made up for, unless a schedule says otherwise."""
+CATCH_UP_S_MAX: Final = 31 * 86_400.0
+RESULTS_KEPT: Final = 10
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+RESERVED: Final = ("times",)
+"""Words of addresses."""
+
+Missed: TypeAlias = Literal["skip", "once", "all"]
+Overlap: TypeAlias = Literal["allow", "skip", "queue", "replace"]
+Outcome: TypeAlias = Literal["started", "missed", "skipped", "queued", "failed"]
+
+
+class Plan(TypedDict, total=False):
+    """When a workflow is started by itself: exactly one of `cron`, `every`, `at`."""
+
+    cron: str | None
+    every: float | None
+    """Seconds."""
+    at: float | None
+    """Unix seconds."""
+    timezone: str
+    id: str | None
+    """The schedule's; absent: the workflow's."""
+    input: Json
+    missed: Missed
+    overlap: Overlap
+    caller: Caller
+    """Whose it is."""
+
+
+class NoSuchSchedule(CallerError):
+    """No schedule has this id."""
+
+    code: ClassVar[str] = "no-such-schedule"
+
+
+def no_such_schedule(id: str) -> NoSuchSchedule:
+    """The refusal for a schedule that does not exist, or that the caller may not see: both get the same answer."""
+    hint = "`pointsman schedules list` and GET /api/schedules have those that you may see."
+    return NoSuchSchedule(f"there is no schedule {id!r}", hint=hint)
+
+
+class ScheduleExists(CallerError):
+    """A schedule of this id is there already."""
+
+    code: ClassVar[str] = "schedule-exists"
+
+
+class ScheduleInvalid(CallerError):
+    """The id of a schedule cannot be used, or it belongs to a workflow's own document."""
+
+    code: ClassVar[str] = "schedule-invalid"
+
+
+class Fired(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What became of one due time, or of several that were missed."""
+
+    due: float
+    at: float
+    outcome: Outcome
+    execution: str = ""
+    code: str = ""
+    message: str = ""
+    hint: str = ""
+    """What to do about a failure."""
+    count: int = 1
+
+
+class Schedule(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What it shall do, and how far it has come."""
+
+    workflow: str
+    """A saved workflow: `id` is its latest revision when the time has come, `id@3` always the same one."""
+    timing: Timing
+    input: Json = None
+    missed: Missed = "once"
+    """Of the times at which nobody was there: none is made up for, one run stands for them, or each has its own."""
+    overlap: Overlap = "skip"
+    """What happens when the execution started before is not over."""
+    catch_up_s: float = CATCH_UP_S
+    """Missed times further back than this are never made up for."""
+    paused: bool = False
+    enabled: bool = True
+    """False: the document it belongs to switched it off."""
+    owners: tuple[Party, ...] = ()
+    """The people in whose name it starts the workflow; none: people at the machine of the store. Of one that a document
+    declares they are the authors of its latest revision, and not recorded here."""
+    stopped: str = ""
+    """Why it starts nothing until it is resumed; empty: it is not stopped."""
+    trigger: str = ""
+    """The trigger of the workflow's document that it belongs to; empty: it was added by itself."""
+    begin: float = 0.0
+    """Only times behind this one count, and `every` counts from here."""
+    settled: float = 0.0
+    """Every time up to this one has its outcome."""
+    open: tuple[str, ...] = ()
+    """Executions it started that were not over when it was last looked at."""
+    queued: tuple[float, ...] = ()
+    """Times that wait for the execution before them to end."""
+    results: tuple[Fired, ...] = ()
+    """The latest outcomes, newest first."""
+
+    @property
+    def active(self) -> bool:
+        return self.enabled and not self.paused and not self.stopped
+
+    @property
+    def rests(self) -> bool:
+        """Whether it starts nothing until somebody resumes it."""
+        return self.paused or bool(self.stopped)
+
+    @property
+    def mark(self) -> str:
+        """Tells what it shall do from what it shall do else; how far it has come is not in it."""
+        said = msgspec.json.encode((self.workflow, self.timing, self.input, self.missed, self.overlap))
+        return sha256(said).hexdigest()[:16]
+
+    def next_due(self) -> float | None:
+        """The first time that has no outcome yet."""
+        return next(due_after(self.timing, self.settled, begin=self.begin), None)
+
+
+class Kept(NamedTuple):
+    """A schedule as it is in the store."""
+
+    id: str
+    schedule: Schedule
+    version: int
+
+
+class Schedules:
+    """The schedules of one installation."""
+
+    def __init__(self, app: Pointsman) -> None:
+        self._app = app
+
+    async def plan(self, workflow: str, **how: Unpack[Plan]) -> Kept:
+        """Start a saved workflow when `how` says. Raises what `timing_of` and `add` raise."""
+        timing = timing_in_plan(how)
+        name, missed, overlap = how.get("id"), how.get("missed", "once"), how.get("overlap", "skip")
+        id = usual_id(workflow) if name is None else name
+        caller = how.get("caller", LOCAL)
+        return await self.add(
+            id, workflow, timing, input=how.get("input"), missed=missed, overlap=overlap, caller=caller
+        )
+
+    async def add(
+        self,
+        id: str,
+        workflow: str,
+        timing: Timing,
+        *,
+        input: Json = None,
+        missed: Missed = "once",
+        overlap: Overlap = "skip",
+        catch_up_s: float = CATCH_UP_S,
+        caller: Caller = LOCAL,
+    ) -> Kept:
+        """Due from now on, in the name of `caller`.
+
+        Raises `ScheduleExists`, `ScheduleInvalid`, `TimingInvalid`, `UnknownWorkflow`.
+        """
+        if not NAME.fullmatch(id) or id in RESERVED:
+            hint = f"Letters, digits and `. _ -`, at most 200; not {', '.join(RESERVED)}."
+            raise ScheduleInvalid(f"{id[:200]!r} cannot be the id of a schedule", hint=hint)
+        if not 0 <= catch_up_s <= CATCH_UP_S_MAX:
+            raise ScheduleInvalid(f"{catch_up_s:g} s cannot be caught up", hint=f"At most {CATCH_UP_S_MAX:g} s.")
+        await self._app.library.saved(workflow)
+        now = self._app.clock.now()
+        _must_be_ahead(timing, now)
+        schedule = Schedule(
+            workflow=workflow,
+            timing=timing,
+            input=input,
+            missed=missed,
+            overlap=overlap,
+            catch_up_s=catch_up_s,
+            owners=tuple(owner_of(caller)),
+            begin=now,
+            settled=now,
+        )
+        try:
+            version = await self.put(id, schedule, after=0)
+        except EntryMoved:
+            raise ScheduleExists(
+                f"the schedule id {id!r} is taken", hint="Delete that one, or take another id."
+            ) from None
+        return Kept(id, schedule, version)
+
+    async def revise(self, id: str, workflow: str, /, *, after: str | None = None, **how: Unpack[Plan]) -> Kept:
+        """Make it what is said here; what it started, and what became of it, stays. Other times count from now on.
+
+        `after`: the `mark` it must have. Raises `RevisionMoved`, `ScheduleInvalid` for one that a document declares,
+        and as `plan`.
+        """
+        _must_be_its_own(await self.get(id), "Change the document.")
+        timing = timing_in_plan(how)
+        now = self._app.clock.now()
+        _must_be_ahead(timing, now)
+        await self._app.library.saved(workflow)
+
+        def changed(known: Schedule) -> Schedule:
+            if after not in (None, known.mark):
+                raise moved(f"the schedule {id!r}")
+            wanted = replace(
+                known,
+                workflow=workflow,
+                timing=timing,
+                input=how.get("input"),
+                missed=how.get("missed", "once"),
+                overlap=how.get("overlap", "skip"),
+                stopped="",
+            )
+            return wanted if timing == known.timing else replace(wanted, begin=now, settled=max(known.settled, now))
+
+        return await self.change(id, changed)
+
+    async def put(self, id: str, schedule: Schedule, *, after: int) -> int:
+        """Raises `EntryMoved` where someone else changed it."""
+        return await self._app.store.entries.put(KIND, id, msgspec.to_builtins(schedule), after=after)
+
+    async def find(self, id: str) -> Kept | None:
+        found = await self._app.store.entries.find(KIND, id)
+        return None if found is None else Kept(id, msgspec.convert(found.value, Schedule), found.version)
+
+    async def get(self, id: str) -> Kept:
+        """Raises `NoSuchSchedule`."""
+        found = await self.find(id)
+        if found is None:
+            raise no_such_schedule(id)
+        return found
+
+    async def list(self) -> list[Kept]:
+        """All of them, by id."""
+        found = await self._app.store.entries.list(KIND)
+        return [Kept(entry.key, msgspec.convert(entry.value, Schedule), entry.version) for entry in found]
+
+    async def pause(self, id: str) -> Kept:
+        """Nothing is due until it is resumed. What is queued stays so."""
+        return await self.change(id, lambda schedule: replace(schedule, paused=True))
+
+    async def resume(self, id: str) -> Kept:
+        """Due from now on: times that passed during the pause are not made up for."""
+        now = self._app.clock.now()
+        return await self.change(
+            id, lambda one: replace(one, paused=False, stopped="", settled=max(one.settled, now)) if one.rests else one
+        )
+
+    async def delete(self, id: str, *, after: str | None = None) -> None:
+        """Executions that it started go on. `after`: the `mark` it must have. Raises `RevisionMoved`, and
+        `ScheduleInvalid` for one that a workflow's document declares."""
+        while True:
+            kept = await self.get(id)
+            _must_be_its_own(kept, "Pause it, or save the workflow without this trigger.")
+            if after not in (None, kept.schedule.mark):
+                raise moved(f"the schedule {id!r}")
+            with suppress(EntryMoved):  # How far it has come is kept with it: that is no change of it.
+                await self._app.store.entries.delete(KIND, id, after=kept.version)
+                return
+
+    async def remove(self, id: str) -> None:
+        """Delete it, whoever declared it."""
+        await self._app.store.entries.delete(KIND, id)
+
+    async def next_times(self, id: str, count: int = 5) -> list[float]:
+        """The next due times, whether or not it is paused."""
+        schedule = (await self.get(id)).schedule
+        behind = max(schedule.settled, self._app.clock.now())
+        return [*islice(due_after(schedule.timing, behind, begin=schedule.begin), count)]
+
+    def times_of(self, timing: Timing, count: int = 5) -> list[float]:
+        """When a schedule would be due that was added now."""
+        now = self._app.clock.now()
+        return [*islice(due_after(timing, now, begin=now), count)]
+
+    async def change(self, id: str, change: Callable[[Schedule], Schedule]) -> Kept:
+        """Change it, however often others do so at the same time. Raises `NoSuchSchedule`."""
+        while True:
+            kept = await self.get(id)
+            changed = change(kept.schedule)
+            if changed == kept.schedule:
+                return kept
+            try:
+                return Kept(id, changed, await self.put(id, changed, after=kept.version))
+            except EntryMoved:
+                continue
+
+
+def must_own(kept: Kept, caller: Caller, what: str) -> None:
+    """Raise `NotAllowed` where a schedule is not the caller's; `what` as in "change it"."""
+    owner = kept.schedule.owners[0].name if kept.schedule.owners else ""
+    must_be_of(Sharing(owner=owner, audience="private"), caller, f"the schedule {kept.id!r}", what)
+
+
+def usual_id(workflow: str) -> str:
+    """Of a schedule that nobody gave a name: that of its workflow."""
+    return workflow.partition("@")[0].removeprefix(BUILT_IN)
+
+
+def timing_in_plan(how: Plan) -> Timing:
+    """Raises as `timing_of`."""
+    return timing_of(
+        cron=how.get("cron"), every_s=how.get("every"), at=how.get("at"), timezone=how.get("timezone", "UTC")
+    )
+
+
+def _must_be_ahead(timing: Timing, now: float) -> None:
+    if timing.at is not None and timing.at <= now:
+        raise TimingInvalid(f"{instant_text(timing.at)} is over", hint="Name a time that is still to come.")
+
+
+def _must_be_its_own(kept: Kept, hint: str) -> None:
+    if kept.schedule.trigger:
+        raise ScheduleInvalid(f"{kept.id!r} belongs to the document of {kept.schedule.workflow!r}", hint=hint)

@@ -1,0 +1,69 @@
+"""Starting once: an execution whose id is made of its cause is started by who comes first, and found by the rest."""
+
+from __future__ import annotations
+
+import asyncio
+from base64 import b32encode
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakValueDictionary
+
+from pointsman.auth.callers import Caller
+from pointsman.journal.faults import JournalMoved
+from pointsman.values import ExecutionId, Json, JsonObject
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+
+class Started(NamedTuple):
+    """`new` is false where an execution of that cause was there already."""
+
+    execution: ExecutionId
+    new: bool
+
+
+def id_for(*cause: str) -> ExecutionId:
+    """The id of the execution that this cause starts; equal causes have equal ids."""
+    # Lengths keep ("a", "bc") and ("ab", "c") apart.
+    said = "|".join(f"{len(part)}:{part}" for part in cause)
+    return ExecutionId(
+        "exec-" + b32encode(blake2b(said.encode(), digest_size=16).digest()).decode().rstrip("=").lower()
+    )
+
+
+class CausedStarts:
+    """CausedStarts executions by their causes, each once, whoever else tries."""
+
+    def __init__(self, app: Pointsman) -> None:
+        self._app = app
+        self._locks: WeakValueDictionary[ExecutionId, asyncio.Lock] = WeakValueDictionary()
+
+    async def start(
+        self,
+        workflow: str,
+        input: Json,
+        *cause: str,
+        caller: Caller,
+        config: Mapping[str, Json] | None = None,
+    ) -> Started:
+        """Start a saved workflow for a caller because of `cause`: its kind, which one of it, what else is special
+        about it.
+
+        What `Pointsman.start` refuses is refused here.
+        """
+        name = id_for(*cause)
+        lock = self._locks.setdefault(name, asyncio.Lock())
+        async with lock:
+            if await self.began(name):
+                return Started(name, new=False)
+            try:
+                trigger: JsonObject = {"kind": cause[0], "id": cause[1]}
+                await self._app.start(workflow, input, config=config, execution=name, trigger=trigger, caller=caller)
+            except JournalMoved:
+                return Started(name, new=False)
+            return Started(name, new=True)
+
+    async def began(self, execution: ExecutionId) -> bool:
+        return await self._app.store.journal.last(execution) > 0

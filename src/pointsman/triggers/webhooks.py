@@ -1,0 +1,222 @@
+"""Webhooks: calls from outside that start a workflow or publish an event.
+
+    path, body, headers ─▶ signature ─▶ data ─▶ started, or told to who waits; a call that comes again finds its first
+
+Who cannot sign is not told whether the path exists: both are refused in the same words, after the same work.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from urllib.parse import parse_qsl
+
+import msgspec
+from msgspec.structs import replace
+
+from pointsman.auth.callers import Caller, together
+from pointsman.auth.redaction import redactor_for
+from pointsman.errors import CallerError, OperatorError, PointsmanError
+from pointsman.executions.inputs import event_key
+from pointsman.json_meter import LESS, excess_of
+from pointsman.settings import HANDLE
+from pointsman.triggers.declarations import WEBHOOK, Declared, read_declared
+from pointsman.triggers.deliveries import Deliveries, Delivery
+from pointsman.triggers.events import Events, Published
+from pointsman.triggers.owners import author_for
+from pointsman.triggers.signatures import KEY_BYTES_MIN, Signed, key_of, verify
+from pointsman.values import ExecutionId, Json
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+FIELDS_MAX: Final = 1000
+"""Of a form."""
+HIDDEN: Final = frozenset(
+    {"authorization", "cookie", "proxy-authorization", "webhook-signature", "x-hub-signature", "x-hub-signature-256"}
+)
+"""Headers that formulas do not see: they would end up in the journal."""
+IN_DOCUMENT: Final = "document"
+ID_CHARS_MAX: Final = 200
+WHY_CHARS_MAX: Final = 500
+
+
+class WebhookRefused(CallerError):
+    """No webhook of this path takes this call: there is none, or it is not signed by who knows its secret."""
+
+    code: ClassVar[str] = "webhook-refused"
+
+
+class BodyTooLarge(CallerError):
+    """The body of a call is larger than is read."""
+
+    code: ClassVar[str] = "body-too-large"
+
+
+class BodyInvalid(CallerError):
+    """The body of a call is not what its type says, or of a type that nobody reads."""
+
+    code: ClassVar[str] = "body-invalid"
+
+
+class SecretMissing(OperatorError):
+    """A webhook has a secret, and it is not set, empty or too short to sign with."""
+
+    code: ClassVar[str] = "secret-missing"
+
+
+class Received(NamedTuple):
+    """What became of a call: it started an execution, or published an event. Neither: its `match` does not hold."""
+
+    delivery: str
+    started: ExecutionId | None = None
+    published: Published | None = None
+
+
+class Webhooks:
+    """Takes calls."""
+
+    def __init__(self, app: Pointsman, events: Events) -> None:
+        self._app = app
+        self._events = events
+        self.deliveries = Deliveries(app.store.entries, app.clock)
+
+    async def receive(
+        self, path: str, body: bytes, headers: Mapping[str, str], *, caller: Caller | None = None
+    ) -> Received:
+        """Take a call: for the owner of the webhook, and for `caller` where somebody tries it.
+
+        Raises `WebhookRefused`, `BodyTooLarge`, `BodyInvalid`, `TriggerStopped`, and what starting raises. What came of
+        it is kept.
+        """
+        most = self._app.settings.server.webhook_bytes_max
+        if len(body) > most:
+            hint = f"At most {most}: `webhook_bytes_max` under [server] in the settings."
+            raise BodyTooLarge(f"the body has {len(body)} bytes", hint=hint)
+        lower = {name.lower(): value for name, value in headers.items()}
+        entry = await self._app.store.entries.find(WEBHOOK, path)
+        declared = None if entry is None else read_declared(entry.value)
+        signed = await self._signed(declared, body, lower)
+        now = self._app.clock.now()
+        if declared is None or not signed.ok:
+            hint = "Check path and secret; a signature is good for five minutes."
+            refusal = WebhookRefused("no webhook of this path takes this call", hint=hint)
+            why = _why_refused(declared, lower)
+            self.deliveries.refused(
+                path, Delivery(id="", at=now, bytes=len(body), outcome="refused", code=refusal.code, why=why)
+            )
+            raise refusal
+        said = Delivery(
+            id=signed.delivery[:ID_CHARS_MAX], at=now, bytes=len(body), outcome="ignored", signed=bool(declared.secret)
+        )
+        try:
+            received = await self._taken(path, declared, signed.delivery, body, lower, caller)
+        except PointsmanError as why:
+            message, hint = await self._told(declared, why)
+            await self.deliveries.note(path, replace(said, outcome="failed", code=why.code, why=message, hint=hint))
+            raise
+        await self.deliveries.note(path, _came(said, received))
+        return received
+
+    async def _told(self, declared: Declared, why: PointsmanError) -> tuple[str, str]:
+        """Return the message and the hint of a refusal as far as they may be stored: they may quote what was sent."""
+        workflow, _ = await self._app.library.saved(declared.workflow)
+        settings = self._app.settings
+        if settings.observability.level_for(workflow.config and workflow.config.observability) == "minimal":
+            return "", ""
+        kept = redactor_for(settings)({"message": str(why), "hint": why.hint})
+        return str(kept["message"])[:WHY_CHARS_MAX], str(kept["hint"])[:WHY_CHARS_MAX]
+
+    async def _taken(
+        self, path: str, declared: Declared, named: str, body: bytes, headers: Mapping[str, str], caller: Caller | None
+    ) -> Received:
+        data = read_body(body, headers.get("content-type", ""))
+        seen = {name: value for name, value in headers.items() if name not in HIDDEN}
+        delivery = named or os.urandom(16).hex()
+        key = event_key("webhook", path, delivery)
+        if not declared.accepts(data, seen):
+            return Received(delivery)
+        if declared.event:
+            owner = await author_for(self._app, declared.workflow)
+            by = owner if caller is None else together(caller, owner)
+            published = await self._events.publish(
+                declared.event, data, key=key, by=f"webhook {path}", headers=seen, caller=by
+            )
+            return Received(delivery, published=published)
+        return Received(delivery, started=await self._events.begin(declared, data, key, seen, caller=caller))
+
+    async def _signed(self, declared: Declared | None, body: bytes, headers: Mapping[str, str]) -> Signed:
+        if declared is not None and not declared.secret:
+            return Signed(True, headers.get("webhook-id") or headers.get("x-github-delivery") or "")  # noqa: FBT003 - a named field
+        now = self._app.clock.now()
+        if declared is None:
+            return verify(None, "standard", body, headers, now)
+        return verify(key_of(await self.secret_of(declared)), declared.scheme, body, headers, now)
+
+    async def secret_of(self, declared: Declared) -> str:
+        """Read where it is: in the settings, or in the document. Raises `SecretMissing`."""
+        if declared.secret != IN_DOCUMENT:
+            name = declared.secret.removeprefix(HANDLE)
+            await self._app.settings.refresh()
+            found = self._app.settings.secret(name)
+            if found is None or not found.strip():
+                raise SecretMissing(
+                    f"the secret {name!r} of webhook {declared.id!r} is {'not set' if found is None else 'empty'}",
+                    hint=f"`pointsman secrets set {name}`, or set POINTSMAN_SECRET_{name}.",
+                )
+            _must_be_long(found, f"the secret {name!r} of webhook {declared.id!r}")
+            return found
+        workflow, _ = await self._app.library.saved(declared.workflow)
+        for trigger in self._app.library.resolved(workflow).triggers or ():
+            if trigger.id == declared.trigger and trigger.secret and trigger.secret.strip():
+                _must_be_long(trigger.secret, f"the secret of webhook {declared.id!r}")
+                return trigger.secret
+        raise SecretMissing(f"the document of {declared.workflow!r} has no secret for {declared.trigger!r} any more")
+
+
+def _why_refused(declared: Declared | None, headers: Mapping[str, str]) -> str:
+    """For those who look at the webhook; whoever called is not told."""
+    other = {"standard": "x-hub-signature-256", "github": "webhook-signature"}
+    if declared is not None and other[declared.scheme] in headers:
+        return f"signed by another scheme than {declared.scheme!r}; `scheme` of the trigger says which one"
+    return "no good signature"
+
+
+def _must_be_long(secret: str, named: str) -> None:
+    """Raises `SecretMissing`."""
+    if len(key_of(secret)) < KEY_BYTES_MIN:
+        hint = f"It needs {KEY_BYTES_MIN} bytes; behind `whsec_` they are written in base 64."
+        raise SecretMissing(f"{named} is too short", hint=hint)
+
+
+def _came(said: Delivery, received: Received) -> Delivery:
+    """What is told of a call that was taken."""
+    if received.started is not None:
+        return replace(said, id=received.delivery[:ID_CHARS_MAX], outcome="started", execution=received.started)
+    if received.published is not None:
+        return replace(
+            said, id=received.delivery[:ID_CHARS_MAX], outcome="published", delivered=len(received.published.delivered)
+        )
+    return replace(said, id=received.delivery[:ID_CHARS_MAX])
+
+
+def read_body(body: bytes, content_type: str) -> Json:
+    """What a call says. Raises `BodyInvalid`."""
+    kind = content_type.partition(";")[0].strip().lower()
+    if not body:
+        return {}
+    if kind == "application/x-www-form-urlencoded":
+        try:
+            return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=FIELDS_MAX))
+        except ValueError as why:
+            raise BodyInvalid(f"the form cannot be read: {why}", hint=f"UTF-8, at most {FIELDS_MAX} fields.") from None
+    if kind not in ("", "application/json") and not kind.endswith("+json"):
+        hint = "Send application/json or application/x-www-form-urlencoded."
+        raise BodyInvalid(f"nobody reads bodies of type {kind[:100]!r}", hint=hint)
+    if excess := excess_of(body):
+        raise BodyInvalid(f"the body {excess}", hint=LESS)
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError, ValueError) as why:
+        raise BodyInvalid(f"the body is not JSON: {why}", hint="Send UTF-8, and say what it is.") from None

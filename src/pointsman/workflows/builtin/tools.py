@@ -1,0 +1,41 @@
+"""Workflows of the shelf as tools: `deep_research`, `map_reduce`, `iterate`. Calls are sub-workflows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+from pointsman.errors import EngineBug
+from pointsman.ports import ToolSpec
+from pointsman.tools.tool import Limits, ToolContext
+from pointsman.values import Json, JsonObject
+from pointsman.workflows.builtin.documents import PREFIX, TOOLS, shipped
+from pointsman.workflows.workflow_tools import WorkflowTool
+
+
+class ShippedTool:
+    """Its document is read when somebody asks what the tool takes."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.limits = Limits()
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self._tool.spec
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
+        """Raises `ToolFailed`: only an execution can."""
+        return await self._tool.run(arguments, context)
+
+    @cached_property
+    def _tool(self) -> WorkflowTool:
+        source = shipped(PREFIX + self.name)
+        if source is None:
+            raise EngineBug(f"{self.name!r} is not on the shelf")
+        return WorkflowTool(self.name, source.definition)
+
+
+def shipped_among(tools: Iterable[str]) -> list[str]:
+    """The ids of the shelf's workflows that tools of these names are."""
+    return [PREFIX + name for name in dict.fromkeys(tools) if name in TOOLS]

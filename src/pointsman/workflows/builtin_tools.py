@@ -1,0 +1,101 @@
+"""The tools that come with us. What reaches outside is off until the settings say where to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from pointsman.settings import Settings
+from pointsman.tools.calculator import calculator
+from pointsman.tools.memory import memory_tools
+from pointsman.tools.off import OffTool
+from pointsman.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from pointsman.tools.outgoing.addresses import Address
+    from pointsman.tools.outgoing.calls import Outgoing
+    from pointsman.tools.pages.described import PageSettings
+    from pointsman.tools.search.described import SearchSettings
+
+
+def builtin_tools(settings: Settings) -> Iterator[Tool]:
+    """All of them, those that are off too. Loads only what is on."""
+    yield calculator
+    yield _sql(settings)
+    yield _search(settings)
+    yield _pages(settings)
+    yield _mail(settings)
+    yield from _files(settings)
+    yield from memory_tools()
+
+
+def _sql(settings: Settings) -> Tool:
+    if not settings.sql:
+        return OffTool("sql", "Read a database.", because="Name a database in the settings: [sql.NAME] with its `url`.")
+    from pointsman.tools.sql.tool import SqlTool
+
+    return SqlTool(settings.sql, resolved=settings.resolved)
+
+
+def _search(settings: Settings) -> Tool:
+    if settings.search is None:
+        return OffTool("web_search", "Search the web.", because="Name an engine in the settings: [search].")
+    from pointsman.tools.search.tool import WebSearchTool
+
+    def outgoing(search: SearchSettings) -> Outgoing:
+        from pointsman.tools.outgoing.addresses import EVERYWHERE  # It loads an HTTP client.
+        from pointsman.tools.outgoing.calls import Outgoing
+        from pointsman.tools.outgoing.door import Rules
+
+        # Its address is the operator's own word.
+        rules = Rules(networks=EVERYWHERE, ports=None, plain=settings.http.plain)
+        return Outgoing(rules, timeout_s=search.timeout.seconds, redirects_max=0)
+
+    return WebSearchTool(settings.search, outgoing=outgoing, resolved=settings.resolved)
+
+
+def _pages(settings: Settings) -> Tool:
+    if not settings.pages.hosts:
+        because = 'Say in the settings which hosts: [pages] hosts = ["*.example.org"].'
+        return OffTool("fetch_page", "Fetch a page of the web as text.", because=because)
+    from pointsman.tools.pages.tool import FetchPageTool
+
+    def outgoing(pages: PageSettings) -> Outgoing:
+        from pointsman.tools.outgoing.calls import Outgoing
+        from pointsman.tools.outgoing.door import resolve
+        from pointsman.tools.outgoing.failures import AddressRefused
+        from pointsman.wiring import rules_of  # As above.
+
+        async def allowed(host: str, port: int) -> list[Address]:
+            if not pages.allows(host):
+                raise AddressRefused(f"{host!r} is not among the hosts of [pages]", hint="The operator can add it.")
+            return await resolve(host, port)
+
+        return Outgoing(
+            rules_of(settings), timeout_s=pages.timeout.seconds, body_bytes_max=pages.bytes_max, resolve=allowed
+        )
+
+    return FetchPageTool(settings.pages, outgoing=outgoing)
+
+
+def _mail(settings: Settings) -> Tool:
+    if settings.mail is None or not settings.allow_email_sending:
+        because = "Allow it in the settings (allow_email_sending = true), and name a server: [mail]."
+        return OffTool("send_email", "Send an e-mail as plain text.", because=because)
+    from pointsman.tools.mail.tool import SendEmailTool
+
+    return SendEmailTool(settings.mail, resolved=settings.resolved, now=lambda: datetime.now(UTC))
+
+
+def _files(settings: Settings) -> Iterator[Tool]:
+    if settings.files is None:
+        for name, does in (("read_file", "Read"), ("write_file", "Write"), ("list_files", "List")):
+            because = "Say in the settings where executions keep files: [files] directory."
+            yield OffTool(name, f"{does} files of the execution.", because=because)
+        return
+    from pointsman.tools.files.tools import FileTool
+
+    yield FileTool("read_file", settings.files)
+    yield FileTool("write_file", settings.files)
+    yield FileTool("list_files", settings.files)

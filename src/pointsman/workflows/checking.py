@@ -1,0 +1,286 @@
+"""Checking a source: what reading found and what the checker finds, told about the author's document."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pointsman.definition.agents import AgentConfig
+from pointsman.definition.check.subject import Known, ToolFacts
+from pointsman.definition.problems import Problem, did_you_mean, error, pointer_to, warning
+from pointsman.definition.work import UnboundConfig
+from pointsman.definition.workflow import Workflow as Definition
+from pointsman.dialects.checked import found_in, told
+from pointsman.models.prices import Prices
+from pointsman.models.transport import is_scripted
+from pointsman.settings import Settings
+from pointsman.tools.registry import ToolRegistry
+from pointsman.values import JsonObject
+from pointsman.workflows.builtin.documents import PREFIX as BUILT_IN
+from pointsman.workflows.builtin.documents import shipped
+from pointsman.workflows.model_names import model_name_problems
+from pointsman.workflows.model_uses import ReachedModels, model_problems
+from pointsman.workflows.sources import Workflow
+from pointsman.workflows.variables import substituted, variables_in
+from pointsman.workflows.workflow_tools import PREFIX
+
+OF_AN_AGENT: Final = re.compile(r"/tools/\d+$")
+"""Where an agent lists a tool."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """All problems of a source, sorted by place."""
+
+    problems: tuple[Problem, ...]
+    dialect: str | None
+    source: Workflow | None = None
+    """What was checked; None where it was not even found."""
+    repaired: Definition | None = None
+    """Under leniency: the workflow without what cannot be used."""
+
+    @property
+    def ok(self) -> bool:
+        """No errors; warnings and notes do not count."""
+        return not any(problem.severity == "error" for problem in self.problems)
+
+    @property
+    def id(self) -> str | None:
+        """The id of the workflow; None where it cannot be read."""
+        head = None if self.source is None else self.source.outline.head
+        return None if head is None else head.id
+
+    @property
+    def workflow(self) -> Definition | None:
+        """What would run. Reads the source, where only another process did."""
+        if self.repaired is not None or self.source is None:
+            return self.repaired
+        return self.source.read.workflow
+
+    def to_json(self) -> JsonObject:
+        """As `check --json` prints it."""
+        return {
+            "ok": self.ok,
+            "dialect": self.dialect,
+            "problems": [problem.to_json() for problem in self.problems],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckFacts:
+    """What an installation knows of the things that a document names: plain data, for another process."""
+
+    agents: Mapping[str, AgentConfig]
+    """Those of the settings, and the saved ones that the document names."""
+    granted: Mapping[str, str]
+    """The values of variables."""
+    tools: Mapping[str, ToolFacts]
+    """The tools that the document and its agents name, as far as they exist."""
+    tool_names: Collection[str]
+    """Tools that may be suggested."""
+    workflows: Collection[str]
+    """Saved workflows that may be called or suggested."""
+    providers: frozenset[str]
+    """Providers that the settings describe."""
+    models: ReachedModels
+    default_model: str = ""
+    prices: Prices = field(default_factory=Prices)
+    nodes_max: int | None = None
+    lenient: bool = False
+    model: str | None = None
+    """It answers every agent."""
+
+    @property
+    def known(self) -> Known:
+        tools = NamedTools(self.tools, self.tool_names)
+        return Known(tools=tools, agents=tools_of(self.agents), workflows=self.workflows)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What checking found."""
+
+    problems: tuple[Problem, ...]
+    repaired: Definition | None = None
+
+
+def check_workflow(source: Workflow, facts: CheckFacts) -> CheckResult:
+    """Everything that is wrong, at once."""
+    read = source.read
+    if read.workflow is None:
+        return CheckResult(source.problems)
+    known = replace(facts.known, node_types=_performed(read.workflow))
+    workflow, found = found_in(read, known=known, drop_dangling=facts.lenient)
+    assert workflow is not None
+    model = facts.model
+    names = [*model_name_problems(workflow, facts.providers, model)]
+    misnamed = {problem.pointer for problem in names if problem.severity == "error"}
+    missing = [*model_problems(facts.models, workflow, facts.agents, model, facts.granted)]
+    if facts.lenient or is_scripted(model or ""):
+        found = [softened(problem) for problem in found]
+    found += [*_variables(workflow, facts), *_granted_agents(workflow, facts)]
+    found += [*_not_ours(workflow), *names]
+    found += [*_unpriced(workflow, facts), *_too_many_nodes(workflow, facts)]
+    found += [problem for problem in missing if problem.pointer not in misnamed]
+    if workflow.triggers:
+        from pointsman.workflows.trigger_problems import trigger_problems  # Most workflows need no calendar.
+
+        found += trigger_problems(workflow)
+    return CheckResult(told(read, found), workflow if facts.lenient else None)
+
+
+def called_again(source: Workflow, durability: str, settings: Settings, tools: ToolRegistry) -> list[Problem]:
+    """The tools that may be called twice when it is started with this durability, whatever its own is."""
+    if source.read.workflow is None:
+        return []
+    known = Known(tools=KnownTools(tools), agents=tools_of(settings.agents), workflows=(), durability=durability)
+    _, found = found_in(source.read, known=known, drop_dangling=True)
+    return [problem for problem in found if problem.code == "not-idempotent"]
+
+
+def softened(problem: Problem) -> Problem:
+    """Under leniency, and where the scripted model answers, agents and their tools need not be known: an execution
+    does not call them.
+
+    A `tool` node has no model that could do without its tool: that stays an error.
+    """
+    played = problem.code == "unknown-agent" or (
+        problem.code in ("unknown-tool", "tool-off") and OF_AN_AGENT.search(problem.pointer) is not None
+    )
+    return replace(problem, severity="warning") if played else problem
+
+
+class KnownTools(Mapping[str, ToolFacts]):
+    """The tools of an installation. A tool is looked at when it is asked for: there may be thousands. Saved workflows
+    that are tools are not listed: not every caller may know of them."""
+
+    def __init__(self, tools: ToolRegistry) -> None:
+        self._tools = tools
+
+    def __getitem__(self, name: str) -> ToolFacts:
+        spec = self._tools.find(name)
+        if spec is None:
+            raise KeyError(name)
+        silent = self._tools.silent(name)
+        return ToolFacts(
+            client_side=spec.side == "client" or bool(spec.memory),
+            idempotent=spec.idempotent,
+            requires_approval=spec.requires_approval,
+            parameters=None if spec.stands_in or silent is not None else spec.parameters,
+            off=spec.off,
+            silent="" if silent is None else silent.message,
+            hint="" if silent is None else silent.hint,
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._tools.names() if not name.startswith(PREFIX))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __bool__(self) -> bool:
+        return True  # Some come with us; nobody has to count.
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTools(Mapping[str, ToolFacts]):
+    """Tools of which some are known, and of the others only their names."""
+
+    facts: Mapping[str, ToolFacts]
+    names: Collection[str]
+    """Those that may be suggested."""
+
+    def __getitem__(self, name: str) -> ToolFacts:
+        return self.facts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __bool__(self) -> bool:
+        return True  # Some come with us; nobody has to count.
+
+
+def tools_of(agents: Mapping[str, AgentConfig]) -> dict[str, frozenset[str]]:
+    """Agent -> its tools."""
+    return {name: frozenset(agent.tools or ()) for name, agent in agents.items()}
+
+
+def _performed(workflow: Definition) -> Collection[str]:
+    """The kinds of work that installed packages do; asked only where a node is of a type that is not built in."""
+    if not any(isinstance(node.config, UnboundConfig) for node in workflow.nodes):
+        return ()
+    from pointsman.executors.registry import announced_kinds  # Most checks need no executors.
+
+    return announced_kinds()
+
+
+def _variables(workflow: Definition, facts: CheckFacts) -> list[Problem]:
+    """Variables that nobody grants, at every place that names them."""
+    granted = facts.granted
+    return [
+        error(
+            "unresolved-variable",
+            pointer,
+            f"the variable {name!r} is not granted",
+            hint=f"{did_you_mean(name, granted)} Put it under [variables] in pointsman.toml, or give --var.".strip(),
+        )
+        for pointer, name in variables_in(workflow.to_document())
+        if name not in granted
+    ]
+
+
+def _not_ours(workflow: Definition) -> list[Problem]:
+    """An id of the shelf on a document that is not what stands there."""
+    if not workflow.id.startswith(BUILT_IN):
+        return []
+    ours = shipped(workflow.id)
+    if ours is not None and ours.definition == workflow:
+        return []
+    message = f"ids that begin with {BUILT_IN!r} are those of workflows that come with the product"
+    return [error("built-in-id", "/id", message, hint="Take another id.")]
+
+
+def _unpriced(workflow: Definition, facts: CheckFacts) -> Iterator[Problem]:
+    """A budget of money that cannot see what some models cost."""
+    config = workflow.config
+    limits = config.limits if config is not None else None
+    if config is None or limits is None or limits.cost_usd is None:
+        return
+    agents = [node.config for node in workflow.nodes if isinstance(node.config, AgentConfig)]
+    agents += [*(workflow.agents or {}).values()]
+    default = config.default_model or facts.default_model
+    named = {facts.model} if facts.model else {agent.model or default for agent in agents}
+    for name in sorted(one for one in named if one and "{" not in one and not is_scripted(one)):
+        provider, _, rest = name.partition(":")
+        if rest and facts.prices.cost_usd(provider, rest, input_tokens=1, output_tokens=1) is None:
+            message = f"nobody knows what {name!r} costs: `costUsd` cannot see it"
+            hint = "Give its price under [prices] in the settings, or limit `tokens` or `modelCalls` as well."
+            yield warning("cost-unknown", "/config/limits/costUsd", message, hint=hint)
+
+
+def _too_many_nodes(workflow: Definition, facts: CheckFacts) -> Iterator[Problem]:
+    most = facts.nodes_max
+    count = sum(node.type != "note" for node in workflow.nodes)
+    if most is not None and count > most:
+        message = f"the workflow has {count} nodes, and the operator allows {most}"
+        yield error("too-many-nodes", "/nodes", message, hint="Move parts of it into sub-workflows.")
+
+
+def _granted_agents(workflow: Definition, facts: CheckFacts) -> list[Problem]:
+    """Agents named by a variable, whose value is no agent that is known: they have a model and no role."""
+    granted = facts.granted
+    known = {*facts.agents, *(workflow.agents or {})}
+    found: list[Problem] = []
+    for position, node in enumerate(workflow.nodes):
+        named = node.config.agent if isinstance(node.config, AgentConfig) else None
+        meant = substituted(named, granted)
+        if named is not None and isinstance(meant, str) and meant != named and meant not in known:
+            message = f"{named} is {meant!r}, and there is no such agent here: the model plays it without a role"
+            hint = f"Describe it under [agents.{meant}] in pointsman.toml."
+            found.append(warning("unknown-agent", pointer_to("nodes", position, "config", "agent"), message, hint=hint))
+    return found

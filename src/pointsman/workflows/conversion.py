@@ -1,0 +1,73 @@
+"""Conversion: a workflow written in another dialect, or drawn, and what the target cannot say."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pointsman.definition.problems import Problem
+from pointsman.dialects.detect import write_workflow
+from pointsman.dialects.shapes import DIALECTS, unwrapped
+from pointsman.values import JsonObject
+from pointsman.workflows.sources import Workflow
+
+if TYPE_CHECKING:
+    from pointsman.app import Pointsman
+
+PICTURES: Final = ("mermaid", "bpmn")
+TARGETS: Final = (*DIALECTS, *PICTURES)
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """The text, and what of the workflow is not in it, told about the author's document."""
+
+    text: str
+    losses: tuple[Problem, ...] = ()
+
+
+def converted(source: Workflow, target: str, *, as_yaml: bool = False) -> Converted:
+    """Write a workflow as one of `TARGETS`. Raises `WorkflowInvalid` where it cannot be read."""
+    workflow = source.definition
+    if target == "mermaid":
+        from pointsman.dialects.mermaid import draw
+
+        return Converted(draw(workflow))
+    if target == "bpmn":
+        from pointsman.dialects.bpmn import write
+
+        drawn = write(workflow)
+        return Converted(drawn.text, tuple(source.read.placed(loss) for loss in drawn.losses))
+    written = write_workflow(workflow, dialect=target, original=original_of(source, target))
+    text = yaml_text(written.document) if as_yaml else json.dumps(written.document, ensure_ascii=False, indent=2)
+    return Converted(text, tuple(source.read.placed(loss) for loss in written.losses))
+
+
+async def converted_for(app: Pointsman, source: Workflow, target: str, *, by: str) -> Converted:
+    """`converted`, where documents of callers are read. `by`: the caller."""
+    return await app.documents.run(converted, source, target, by=by, chars=source.chars)
+
+
+def original_of(source: Workflow, target: str) -> JsonObject | None:
+    """What its author wrote, without the envelope around it; only its own dialect is written over it.
+
+    Older words of the native dialect are not kept: who asks for `native` wants today's.
+    """
+    if source.read.dialect != target or not isinstance(source.original, dict):
+        return None
+    document = unwrapped(source.original)[0].document
+    return None if target == "native" and "pointsman" not in document else document
+
+
+def yaml_text(value: JsonObject) -> str:
+    """As YAML, in the order of its keys."""
+    from ruamel.yaml import YAML  # Most commands never write YAML.
+
+    writer = YAML()
+    writer.default_flow_style = False
+    writer.width = 110
+    text = io.StringIO()
+    writer.dump(value, text)  # pyright: ignore[reportUnknownMemberType] - ruamel does not say what it takes
+    return text.getvalue().rstrip("\n")

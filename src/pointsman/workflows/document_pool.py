@@ -1,0 +1,249 @@
+"""Pool of worker processes for documents of callers: bounded in number, memory and processor time.
+
+    event loop ── submit ──▶ thread ── pipe ──▶ worker process     (one thread for each process)
+                                └── ends it where it overruns, and starts the next
+
+Processes are shared by all installations of this process with the same limits, start with the first job, and end with
+this process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import cache
+from queue import SimpleQueue
+from threading import Thread, Timer
+from typing import ClassVar, Final, NamedTuple, cast
+
+from pointsman.errors import AuthorError, EngineBug, OperatorError, PointsmanError
+from pointsman.workflows.document_worker import JOB, PICKLE_PROTOCOL, REPLY, Outcome, rebuilt
+
+MB: Final = 1_000_000
+START_S_MAX: Final = 60.0
+"""A worker that is not ready by then does not start."""
+PROGRAM: Final = "from pointsman.workflows.document_worker import main; main()"
+SIMPLER: Final = "Make the document smaller or simpler."
+WALL_RATIO: Final = 5.0
+WALL_S_MIN: Final = 10.0
+"""A worker may wait for a processor: it is ended after `WALL_S_MIN` + `WALL_RATIO` times its processor time."""
+ENVIRONMENT: Final = ("PATH", "LANG", "TZ", "HOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "VIRTUAL_ENV")
+"""What workers see of the environment, besides `PYTHON*` and `LC_*`: no keys of providers."""
+
+
+class DocumentTooExpensive(AuthorError):
+    """A document needs more processor time or memory than the server grants. Nothing was done."""
+
+    code: ClassVar[str] = "document-too-expensive"
+
+
+class WorkersUnavailable(OperatorError):
+    """The server cannot start the processes that read documents."""
+
+    code: ClassVar[str] = "document-workers-unavailable"
+
+
+class Performed(NamedTuple):
+    """The result of a job, and what it cost."""
+
+    value: object
+    cpu_s: float
+
+
+class _Lost(Exception):
+    """The worker has ended; nothing more comes from it."""
+
+
+class _Worker:
+    """One process. Used by one thread at a time."""
+
+    def __init__(self, memory_bytes: int, modules: tuple[str, ...]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", PROGRAM, str(memory_bytes), *modules],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=_environment(),
+            start_new_session=True,  # Ctrl-C is for the server.
+        )
+        self.is_ready = False
+        self.goes_on = True
+
+    def perform(self, job: bytes, seconds: float) -> bytes:
+        """Raises `_Lost` where the process ends first, `WorkersUnavailable` where it never started."""
+        if not self.is_ready:
+            self._wait_until_ready()
+        stdin = self._process.stdin
+        assert stdin is not None
+        overdue = Timer(WALL_S_MIN + WALL_RATIO * seconds, self._process.kill)
+        overdue.start()
+        try:
+            stdin.write(JOB.pack(seconds, len(job)) + job)
+            stdin.flush()
+            return self._receive()
+        except OSError as why:
+            raise _Lost from why
+        finally:
+            overdue.cancel()
+
+    def _wait_until_ready(self) -> None:
+        overdue = Timer(START_S_MAX, self._process.kill)
+        overdue.start()
+        try:
+            self._receive()
+        except _Lost:
+            self.goes_on = False
+            raise WorkersUnavailable(
+                f"the worker process for documents does not start ({self.why_ended()})",
+                hint="Its standard error is that of the server. `workers = 0` under [documents] does without it.",
+            ) from None
+        finally:
+            overdue.cancel()
+        self.is_ready = True
+
+    def _receive(self) -> bytes:
+        self.goes_on, length = REPLY.unpack(self._exactly(REPLY.size))
+        return self._exactly(length)
+
+    def _exactly(self, length: int) -> bytes:
+        assert self._process.stdout is not None
+        found = self._process.stdout.read(length)
+        if len(found) < length:
+            raise _Lost
+        return found
+
+    def why_ended(self) -> str:
+        """What ended the process: its signal or status."""
+        status = self._process.wait()
+        return signal.Signals(-status).name if status < 0 else f"status {status}"
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def close(self) -> None:
+        """End it, whatever it is doing."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with suppress(BrokenPipeError):  # It may hold a part of a job.
+                    pipe.close()
+
+
+class _Job(NamedTuple):
+    function: Callable[..., object]
+    arguments: tuple[object, ...]
+    seconds: float
+    future: Future[Performed]
+
+
+class DocumentPool:
+    """A fixed number of worker processes, each with a thread that waits for it."""
+
+    def __init__(self, *, workers: int, memory_mb: int, modules: tuple[str, ...] = ()) -> None:
+        """`modules`: those that jobs need, imported before the first one."""
+        self.memory_mb = memory_mb
+        self._modules = modules
+        self._jobs: SimpleQueue[_Job] = SimpleQueue()
+        self._workers: set[_Worker] = set()
+        self._is_closed = False
+        for number in range(workers):  # Daemons: a process that ends waits for no document.
+            Thread(target=self._serve, name=f"document-worker-{number}", daemon=True).start()
+
+    def submit(
+        self, function: Callable[..., object], arguments: tuple[object, ...], seconds: float
+    ) -> Future[Performed]:
+        """Perform a function of a module. Raises what it raises, `DocumentTooExpensive`, `WorkersUnavailable`."""
+        future = Future[Performed]()
+        self._jobs.put(_Job(function, arguments, seconds, future))
+        return future
+
+    def _serve(self) -> None:
+        worker: _Worker | None = None
+        while True:
+            job = self._jobs.get()
+            if not job.future.set_running_or_notify_cancel():
+                continue
+            try:
+                worker = worker or self._started()
+                job.future.set_result(self._perform(worker, job))
+            except BaseException as why:
+                job.future.set_exception(why)
+            del job  # Its document.
+            if worker is not None and not worker.goes_on:
+                worker = self._replaced(worker)
+
+    def _perform(self, worker: _Worker, job: _Job) -> Performed:
+        frame = pickle.dumps((job.function, job.arguments), PICKLE_PROTOCOL)
+        try:
+            reply = worker.perform(frame, job.seconds)
+        except _Lost:
+            worker.goes_on = False
+            raise self._too_expensive(worker.why_ended(), job.seconds) from None
+        return self._result(cast(Outcome, pickle.loads(reply)))  # noqa: S301 - our own worker wrote it
+
+    def _started(self) -> _Worker:
+        worker = _Worker(self.memory_mb * MB, self._modules)
+        self._workers.add(worker)
+        return worker
+
+    def _replaced(self, worker: _Worker) -> _Worker | None:
+        """The next one, which starts while nobody waits for it; None where the last one never started."""
+        self._workers.discard(worker)
+        worker.close()
+        return self._started() if worker.is_ready and not self._is_closed else None
+
+    def _result(self, outcome: Outcome) -> Performed:
+        match outcome.kind:
+            case "value":
+                return Performed(outcome.value, outcome.cpu_s)
+            case "refused":
+                raise rebuilt(cast("tuple[type[PointsmanError], tuple[object, ...], dict[str, object]]", outcome.value))
+            case "memory":
+                raise DocumentTooExpensive(
+                    f"the document needs more than {self.memory_mb} MB of memory",
+                    hint=f"{SIMPLER} An operator can raise `memory_mb` under [documents].",
+                )
+            case "bug":
+                why = EngineBug("work on a document failed; this is a bug of the product")
+                why.add_note(str(outcome.value))
+                raise why
+
+    def _too_expensive(self, ended: str, seconds: float) -> DocumentTooExpensive:
+        if ended == "SIGPROF":
+            return DocumentTooExpensive(
+                f"the document needs more than {seconds:.3g} s of processor time",
+                hint=f"{SIMPLER} An operator can raise `seconds` and `seconds_per_mb` under [documents].",
+            )
+        return DocumentTooExpensive(
+            f"the document ended the process that read it ({ended})",
+            hint=f"{SIMPLER} An operator can raise `memory_mb` under [documents].",
+        )
+
+    def close(self) -> None:
+        """End the processes. Jobs that are being performed fail."""
+        self._is_closed = True
+        for worker in [*self._workers]:
+            worker.kill()
+
+
+def _environment() -> dict[str, str]:
+    kept = {
+        name: value for name, value in os.environ.items() if name in ENVIRONMENT or name.startswith(("PYTHON", "LC_"))
+    }
+    # Also what was put there after the start of this process.
+    return {**kept, "PYTHONPATH": os.pathsep.join(one for one in sys.path if one)}
+
+
+@cache
+def pool_for(*, workers: int, memory_mb: int, modules: tuple[str, ...] = ()) -> DocumentPool:
+    """The pool of this process with these limits."""
+    pool = DocumentPool(workers=workers, memory_mb=memory_mb, modules=modules)
+    atexit.register(pool.close)
+    return pool

@@ -1,0 +1,96 @@
+"""HTTP tools of an installation: those of its settings and tool files, and the import of OpenAPI documents."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import msgspec
+from pydantic import TypeAdapter, ValidationError
+
+from pointsman.definition.reading import Unreadable
+from pointsman.definition.yaml_reading import read_yaml
+from pointsman.settings import HttpTools, Settings, SettingsInvalid
+from pointsman.tools.web.openapi import BYTES_MAX, Imported, OpenApiUnreadable, read_openapi
+from pointsman.tools.web.tool import HttpTool
+from pointsman.values import Json
+from pointsman.wiring import outgoing_of
+
+if TYPE_CHECKING:
+    from pointsman.tools.outgoing.calls import Outgoing
+
+
+def http_tools(settings: Settings) -> list[HttpTool]:
+    """Raises `SettingsInvalid` for a tool file that cannot be used."""
+    described = dict(settings.tools)
+    for file in settings.tool_files:
+        described |= _file(Path(file))
+
+    def outgoing() -> Outgoing:
+        return outgoing_of(settings)
+
+    return [HttpTool(name, one, outgoing=outgoing, secrets=settings) for name, one in described.items()]
+
+
+def tool_file(imported: Imported) -> str:
+    """What a file under `tool_files` holds."""
+    return json.dumps({"tools": imported.tools}, indent=2, ensure_ascii=False)
+
+
+def _file(path: Path) -> HttpTools:
+    try:
+        read = msgspec.json.decode(path.read_bytes())
+        return TypeAdapter(HttpTools).validate_python(read["tools"])
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, KeyError, TypeError) as why:
+        raise SettingsInvalid(
+            f"the tool file {str(path)!r} cannot be read: {why}", hint="Write it with `pointsman tools import`."
+        ) from None
+    except ValidationError as why:
+        first = why.errors()[0]
+        at = ".".join(str(part) for part in first["loc"])
+        raise SettingsInvalid(f"{at} in the tool file {str(path)!r}: {first['msg']}", hint="Correct it.") from None
+
+
+async def import_openapi(settings: Settings, source: str, *, server: str = "", prefix: str = "") -> Imported:
+    """The tools of an OpenAPI document: a file, or an address of the web.
+
+    Raises `OpenApiUnreadable`, and what `Outgoing.send` raises.
+    """
+    is_address = source.startswith(("http://", "https://"))
+    data = await _fetched(settings, source) if is_address else await asyncio.to_thread(_local, Path(source))
+    if len(data) > BYTES_MAX:
+        raise OpenApiUnreadable(f"the document has more than {BYTES_MAX} bytes", hint="Cut out what you need.")
+    document = await asyncio.to_thread(_document, data)
+    return read_openapi(document, source=source if is_address else "", server=server, prefix=prefix)
+
+
+async def _fetched(settings: Settings, address: str) -> bytes:
+    from pointsman.tools.outgoing.calls import Call  # It loads an HTTP client.
+
+    answer = await outgoing_of(settings).send(Call(method="GET", url=address))
+    if answer.status != 200:
+        raise OpenApiUnreadable(f"{address!r} answered {answer.status}", hint="Look at it in a browser.")
+    return answer.body
+
+
+def _local(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(BYTES_MAX + 1)
+    except OSError as why:
+        raise OpenApiUnreadable(
+            f"{str(path)!r} cannot be read: {why.strerror}", hint="Name a file or an URL."
+        ) from None
+
+
+def _document(data: bytes) -> Json:
+    try:
+        return cast("Json", msgspec.json.decode(data))
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    try:
+        return read_yaml(data.decode()).value
+    except (Unreadable, UnicodeDecodeError) as why:
+        raise OpenApiUnreadable(f"the document is neither JSON nor YAML: {why}", hint="Repair it.") from None

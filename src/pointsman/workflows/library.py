@@ -1,0 +1,405 @@
+"""The library: definitions by digest and by name, checked, compiled, and pinned for as long as executions need them."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterator, Mapping
+from hashlib import sha256
+from typing import ClassVar, Final, NamedTuple, Protocol, cast
+
+import msgspec
+
+from pointsman.auth.callers import LOCAL, Caller, together
+from pointsman.definition.agents import AgentConfig
+from pointsman.definition.work import PlannerConfig, ToolConfig, VerifierConfig, WorkflowCallConfig
+from pointsman.definition.workflow import Workflow
+from pointsman.engine.compile import compile_workflow
+from pointsman.engine.compile.trials import tried
+from pointsman.engine.plan import Plan
+from pointsman.engine.reports import Start
+from pointsman.engine.state import ExecutionState
+from pointsman.engine.trial import OPTION as TRIAL
+from pointsman.errors import AuthorError, CallerError, OperatorError
+from pointsman.journal.records import SavedWorkflow
+from pointsman.journal.store import Entries, Store, Workflows
+from pointsman.runtime.driver import ABSENT
+from pointsman.settings import Settings
+from pointsman.values import Json, JsonObject
+from pointsman.workflows.agents import with_saved_agents
+from pointsman.workflows.builtin.documents import IDS
+from pointsman.workflows.builtin.library import WithShelf
+from pointsman.workflows.builtin.tools import shipped_among
+from pointsman.workflows.document_work import beside
+from pointsman.workflows.model_uses import ModelUse, model_uses
+from pointsman.workflows.variables import substituted, variables_in
+from pointsman.workflows.workflow_tools import PREFIX, workflows_named
+
+ALL_LANGUAGES: Final = "allLanguages"
+"""The option of executions whose people are asked in every language that the definition has."""
+PLANS_MAX: Final = 256
+"""Compiled plans kept at hand."""
+
+PINS_MAX: Final = 200
+"""Sub-workflows that one execution may pin, transitively."""
+
+
+class DefinitionGone(OperatorError):
+    """The store does not have the definition an execution runs on."""
+
+    code: ClassVar[str] = "definition-gone"
+
+
+class UnknownWorkflow(CallerError):
+    """No workflow of that name is saved here."""
+
+    code: ClassVar[str] = "unknown-workflow"
+
+
+def unknown_workflow(reference: str) -> UnknownWorkflow:
+    """The refusal for a workflow that does not exist, or that the caller may not see: both get the same answer."""
+    hint = f"Built in: {', '.join(IDS)}. The list of workflows has the saved ones that you may see."
+    return UnknownWorkflow(f"there is no workflow {reference!r}", hint=hint)
+
+
+class VariableUnresolved(AuthorError):
+    """The definition names a variable that the operator does not grant."""
+
+    code: ClassVar[str] = "unresolved-variable"
+
+
+ACTORS: Final = "actors"
+"""The option of executions that records their starters."""
+AUTHORS: Final = "authors"
+"""The option of executions that records the authors of the saved agents they use."""
+
+OF_PARENT: Final = frozenset({TRIAL, AUTHORS, ACTORS})
+"""Options of an execution that its sub-workflows do not take over: they name its nodes, agents and starters."""
+LOG: Final = logging.getLogger("pointsman.access")
+
+
+class Rights(Protocol):
+    """Decides who may see and call what. Implemented above, by `app.access`."""
+
+    async def may_call(self, parent: ExecutionState, node: str, target: str) -> bool:
+        """Return whether an execution may call a saved workflow at one of its nodes."""
+        ...
+
+    async def sees_workflow(self, caller: Caller, reference: str) -> bool: ...
+
+    async def sees_agent(self, caller: Caller, name: str) -> bool: ...
+
+    async def author_of(self, saved: SavedWorkflow) -> Caller:
+        """Return what the author of a saved revision may do now."""
+        ...
+
+    async def starters(self, parent: ExecutionState) -> list[Json]:
+        """Return the people whom an execution acts for, as they are recorded."""
+        ...
+
+
+class Prepared(NamedTuple):
+    """A definition that is ready to run, for the people in whose name it runs."""
+
+    definition: Workflow
+    revision: int
+    """The saved revision that it is; 0 for a document."""
+    authors: dict[str, Json]
+    """The recorded authors of the saved agents that it uses."""
+    reader: Caller
+
+
+class Library:
+    """Definitions of one installation."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        workflows: Workflows | None = None,
+        *,
+        agents: Entries | None = None,
+        absent: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        """`workflows` and `agents`: the saved ones of another store, instead of this one's. `absent`: whether this
+        process has no tool of that name."""
+        self.rights: Rights | None = None
+        """Absent: everybody may see and call everything."""
+        self._entries = store.entries if agents is None else agents
+        self._absent = absent
+        self._store = store
+        self._saved = store.workflows if workflows is None else workflows
+        self.workflows = WithShelf(self._saved, settings.language)
+        self._settings = settings
+        self._plans: OrderedDict[tuple[str, str, str, bool, str], Plan] = OrderedDict()
+        self._model_uses: OrderedDict[str, tuple[ModelUse, ...]] = OrderedDict()
+
+    @property
+    def agents(self) -> Mapping[str, AgentConfig]:
+        return self._settings.agents
+
+    def resolved(self, workflow: Workflow) -> Workflow:
+        """What runs: the variables replaced, and pauses left out where the settings say so.
+
+        Raises `VariableUnresolved` naming those that nobody grants.
+        """
+        if not self._settings.delays:
+            workflow = without_delays(workflow)
+        document: JsonObject = workflow.to_document()
+        named = list(variables_in(document))
+        if not named:
+            return workflow
+        granted = self._settings.granted()
+        missing = sorted({name for _, name in named if name not in granted})
+        if missing:
+            raise VariableUnresolved(
+                f"the workflow needs {', '.join(missing)}, and nobody grants it",
+                hint="Put it under [variables] in pointsman.toml, give --var NAME=value, or set it in the environment "
+                "where `variables_from_env` allows it.",
+            )
+        found, problems = Workflow.from_document(substituted(document, granted))
+        if found is None:
+            raise AuthorError(f"after its variables were replaced: {problems[0].message}")
+        return found
+
+    async def prepared(self, workflow: Workflow, revision: int = 0, reader: Caller = LOCAL) -> Prepared:
+        """As `resolved`, and with the saved agents that it names and that `reader` may use."""
+
+        async def sees(name: str) -> bool:
+            return self.rights is None or await self.rights.sees_agent(reader, name)
+
+        found = await with_saved_agents(self.resolved(workflow), self._entries, self._settings.agents, sees)
+        return Prepared(found.workflow, revision, found.authors, reader)
+
+    async def keep(self, workflow: Workflow) -> str:
+        """Store the definition an execution will run on; its digest."""
+        return await self._store.blobs.put(encoded(workflow))
+
+    async def pinned(self, definition: str, options: JsonObject) -> Plan:
+        """The plan of a kept definition, compiled as the options of its execution say."""
+        model, said = options.get("model"), options.get("language")
+        language = said if isinstance(said, str) else self._settings.language  # older ones did not pin it
+        trial = options.get(TRIAL)
+        all_languages = options.get(ALL_LANGUAGES) is True  # older ones said things in one
+        tries = "" if trial is None else json.dumps(trial, sort_keys=True)
+        key = (definition, str(model or ""), language, all_languages, tries)
+        found = self._plans.get(key)
+        if found is not None:
+            self._plans.move_to_end(key)
+            return found
+        data = await self._blob(definition)
+
+        def compiled() -> Plan:
+            plan = compile_workflow(
+                _kept(data, definition),
+                agents=self.agents,
+                settings=_values(self._settings),
+                language=language,
+                all_languages=all_languages,
+                model=model if isinstance(model, str) else None,
+                caps=self._settings.limits,
+            )
+            return tried(plan, trial) if isinstance(trial, dict) else plan
+
+        plan = await beside(len(data), compiled)
+        self._plans[key] = plan
+        if len(self._plans) > PLANS_MAX:
+            self._plans.popitem(last=False)
+        return plan
+
+    async def model_uses(self, definition: str) -> tuple[ModelUse, ...]:
+        """The models that a kept definition calls. Raises `DefinitionGone`."""
+        found = self._model_uses.get(definition)
+        if found is None:
+            found = self._model_uses[definition] = tuple(model_uses(await self.kept(definition), self.agents))
+            if len(self._model_uses) > PLANS_MAX:
+                self._model_uses.popitem(last=False)
+        return found
+
+    async def kept(self, definition: str) -> Workflow:
+        """A kept definition by its digest. Raises `DefinitionGone`."""
+        data = await self._blob(definition)
+        return await beside(len(data), lambda: _kept(data, definition))
+
+    async def _blob(self, definition: str) -> bytes:
+        data = await self._store.blobs.get(definition)
+        if data is None:
+            raise DefinitionGone(
+                f"the store has no definition {definition[:12]}", hint="It was deleted, or this is another store."
+            )
+        return data
+
+    async def saved(self, reference: str) -> tuple[Workflow, int]:
+        """A workflow by `id`, `id@revision` or `id@semver`, saved or built in. Raises `UnknownWorkflow`."""
+        found = await self.found(reference)
+        return read_saved(found), found.revision
+
+    async def found(self, reference: str) -> SavedWorkflow:
+        """As it was saved, named as for `saved`. Raises `UnknownWorkflow`."""
+        found = await self.workflows.find(reference)
+        if found is None:
+            raise unknown_workflow(reference)
+        return found
+
+    async def ids(self) -> list[str]:
+        """Of all workflows, saved and built in."""
+        return [*(entry.id for entry in await self._saved.list()), *IDS]
+
+    async def pins(self, prepared: Prepared, *, tools: set[str] | None = None) -> dict[str, Json]:
+        """Return reference → {definition, revision, authors} of every sub-workflow that it can call, directly or not,
+        as they are now. Their tools are added to `tools`.
+
+        Raises `UnknownWorkflow` for a node that calls a workflow which does not exist, or which the people it runs
+        for, or the author of the calling revision, may not see. Tools that are such workflows are left out.
+        """
+        pinned: dict[str, Json] = {}
+        waiting = [(one, prepared.reader) for one in await self.called(prepared.definition, prepared.reader)]
+        while waiting:
+            reference, caller = waiting.pop()
+            if self.rights is not None and not await self.rights.sees_workflow(caller, reference):
+                raise unknown_workflow(reference)
+            if reference in pinned:
+                continue
+            if len(pinned) >= PINS_MAX:
+                raise AuthorError(f"the workflow calls more than {PINS_MAX} sub-workflows")
+            child = await self._child(await self.found(reference), prepared.reader)
+            pin: JsonObject = {"definition": await self.keep(child.definition), "revision": child.revision}
+            pinned[reference] = {**pin, AUTHORS: child.authors} if child.authors else pin
+            if tools is not None:
+                tools |= {*tools_in(child.definition, self.agents)}
+            waiting += [(one, child.reader) for one in await self.called(child.definition, child.reader)]
+        return pinned
+
+    async def _child(self, saved: SavedWorkflow, reader: Caller) -> Prepared:
+        """A sub-workflow as it runs for the people of `reader` and its own author."""
+        reader = reader if self.rights is None else together(reader, await self.rights.author_of(saved))
+        return await self.prepared(read_saved(saved), saved.revision, reader)
+
+    async def called(self, workflow: Workflow, reader: Caller = LOCAL) -> list[str]:
+        """Return what its nodes call, and the saved workflows that are tools of its agents and that `reader` sees."""
+        called = [node.config.workflow for node in workflow.nodes if isinstance(node.config, WorkflowCallConfig)]
+        tools = [*tools_in(workflow, self.agents)]
+        called += shipped_among(tools)
+        saved = [name for name in tools if name.startswith(PREFIX)]
+        if not saved:
+            return called
+        named = workflows_named(saved, await self._saved.list())
+        return [*called, *[one for one in named if await self._sees(reader, one)]]
+
+    async def _sees(self, reader: Caller, reference: str) -> bool:
+        return self.rights is None or await self.rights.sees_workflow(reader, reference)
+
+    async def copy_into(self, other: Store, workflows: Collection[str]) -> None:
+        """Save every revision of these workflows in another store too, under the same numbers."""
+        for latest in await self._saved.list():
+            for entry in reversed(await self._saved.list(latest.id)) if latest.id in workflows else ():
+                found = await self._saved.find(f"{entry.id}@{entry.revision}")
+                if found is not None:
+                    await other.workflows.save(found.draft)
+
+    async def options(self, prepared: Prepared) -> JsonObject:
+        """The options of an execution that its definition gives: its revision, its pins, the authors of its agents,
+        what its feed shows; and the language of its texts, so that a change of the settings changes nothing that
+        runs; and the tools that this process does not have."""
+        options: JsonObject = {"language": self._settings.language, ALL_LANGUAGES: True}
+        if prepared.revision:
+            options["revision"] = prepared.revision
+        if prepared.authors:
+            options[AUTHORS] = prepared.authors
+        tools = {*tools_in(prepared.definition, self.agents)}
+        pins = await self.pins(prepared, tools=tools)
+        if pins:
+            options["pins"] = pins
+        # A saved workflow is in the store, and not with a process.
+        absent: list[Json] = [
+            f"tool:{name}" for name in sorted(tools) if not name.startswith(PREFIX) and self._absent(name)
+        ]
+        if absent:
+            options[ABSENT] = absent
+        config = prepared.definition.config
+        level = self._settings.observability.level_for(config and config.observability)
+        if level != "standard":
+            options["observability"] = level
+        return options
+
+    async def child(self, reference: str, parent: ExecutionState, node: str) -> tuple[Plan, Start]:
+        """The plan of a sub-workflow as its parent pinned it, for the node that calls it.
+
+        Raises `UnknownWorkflow` where it was not there when the execution began, or may not be called (any more).
+        """
+        pins = parent.options.get("pins")
+        pin = pins.get(reference) if isinstance(pins, dict) else None
+        if not isinstance(pin, dict):
+            raise unknown_workflow(reference)
+        if self.rights is not None and not await self.rights.may_call(parent, node, reference):
+            LOG.warning(
+                "%s may not call %r at node %r: its starter or its author lost the right", parent.id, reference, node
+            )
+            raise unknown_workflow(reference)
+        passed = {name: said for name, said in parent.options.items() if name not in OF_PARENT}
+        options: JsonObject = {**passed, "revision": pin["revision"]}
+        if AUTHORS in pin:
+            options[AUTHORS] = pin[AUTHORS]
+        if self.rights is not None and (starters := await self.rights.starters(parent)):
+            options[ACTORS] = starters
+        definition = str(pin["definition"])
+        plan = await self.pinned(definition, options)
+        return plan, Start(input={}, config={}, definition=definition, options=options)
+
+
+def _kept(data: bytes, definition: str) -> Workflow:
+    workflow, problems = Workflow.from_document(msgspec.json.decode(data))
+    if workflow is None:
+        raise DefinitionGone(f"the definition {definition[:12]} cannot be read: {problems[0].message}")
+    return workflow
+
+
+def read_saved(saved: SavedWorkflow) -> Workflow:
+    """The definition of a saved revision. Raises `AuthorError`."""
+    workflow, problems = Workflow.from_document(saved.draft.native)
+    if workflow is None:
+        raise AuthorError(f"the saved workflow {saved.draft.id!r} has errors: {problems[0].message}")
+    return workflow
+
+
+def without_delays(workflow: Workflow) -> Workflow:
+    """The workflow, no step of which is paused before it starts."""
+    nodes = tuple(
+        node.model_copy(update={"execution": node.execution.model_copy(update={"delay": None})})
+        if node.execution is not None and node.execution.delay is not None
+        else node
+        for node in workflow.nodes
+    )
+    return workflow.model_copy(update={"nodes": nodes})
+
+
+def encoded(workflow: Workflow) -> bytes:
+    """The native document as it is kept."""
+    return msgspec.json.encode(workflow.to_document())
+
+
+def digest_of(workflow: Workflow) -> str:
+    return sha256(encoded(workflow)).hexdigest()
+
+
+def tools_in(workflow: Workflow, agents: Mapping[str, AgentConfig]) -> Iterator[str]:
+    """The tools that its nodes and agents may call; `agents`: those of the settings."""
+    known = {**agents, **(workflow.agents or {})}
+    for config in (*(node.config for node in workflow.nodes), *(workflow.agents or {}).values()):
+        match config:
+            case AgentConfig():
+                named = known.get(config.agent) if config.agent is not None else None
+                yield from config.tools or (named.tools if named is not None else None) or ()
+            case VerifierConfig():
+                yield from config.tools or ()
+            case PlannerConfig() if config.task_template is not None:
+                yield from config.task_template.tools or ()
+            case ToolConfig():
+                yield config.tool
+            case _:
+                pass
+
+
+def _values(settings: Settings) -> dict[str, Json]:
+    return cast(dict[str, Json], settings.values)

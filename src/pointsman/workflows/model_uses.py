@@ -1,0 +1,248 @@
+"""Which models a workflow calls, and which of them cannot be called from this installation.
+
+    definition ─▶ uses: place, purpose, model, fallbacks ─▶ `PydanticModels.check` ─▶ nothing, or why not
+
+`check` reports what is found as warnings; a start is refused before anything is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from pointsman.definition.agents import AgentConfig
+from pointsman.definition.control import (
+    DecisionConfig,
+    EmitConfig,
+    EndConfig,
+    HumanConfig,
+    JoinConfig,
+    LoopConfig,
+    NoteConfig,
+    ParallelConfig,
+    StartConfig,
+    WaitConfig,
+)
+from pointsman.definition.edges import AskModel
+from pointsman.definition.nodes import Node
+from pointsman.definition.problems import Problem, pointer_to, warning
+from pointsman.definition.work import (
+    PlannerConfig,
+    ProgressConfig,
+    TemplateRenderConfig,
+    TransformConfig,
+    VerifierConfig,
+)
+from pointsman.definition.workflow import Workflow
+from pointsman.engine.compile.work import on_failure_of, resolved_agent
+from pointsman.engine.plan import Plan
+from pointsman.engine.state import ExecutionState, Waiting
+from pointsman.engine.trial import Trial
+from pointsman.errors import PointsmanError
+from pointsman.models.failures import ModelUnnamed, ModelUnusable
+from pointsman.models.transport import is_scripted
+from pointsman.ports import ModelRequest
+from pointsman.workflows.variables import substituted
+
+OFFLINE: Final = "For made-up answers without any provider, ask for the scripted model: --model scripted."
+"""How to go on without a provider."""
+_INSTANT: Final = (
+    StartConfig,
+    EndConfig,
+    ParallelConfig,
+    JoinConfig,
+    LoopConfig,
+    HumanConfig,
+    WaitConfig,
+    EmitConfig,
+    NoteConfig,
+    ProgressConfig,
+    TransformConfig,
+    TemplateRenderConfig,
+)
+"""Configurations of nodes that call nothing outside: no model advises after their failures."""
+
+
+class ReachedModels(Protocol):
+    """The models of an installation, or what is known of them."""
+
+    def names_for(self, request: ModelRequest) -> tuple[str, ...]: ...
+
+    def check(self, names: Sequence[str]) -> None:
+        """Raise `ModelUnusable` or `ModelUnnamed` where none of them can be called."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUse:
+    """One place in a workflow that calls a model."""
+
+    node: str
+    pointer: str
+    """Where the document names the model; else the node."""
+    model: str
+    """Empty: that of the purpose, else the installation's default."""
+    fallback: tuple[str, ...] = ()
+    purpose: str = "generation"
+
+
+@dataclass(frozen=True, slots=True)
+class UnreachableModel:
+    """A use whose models, fallbacks included, cannot be called from here."""
+
+    use: ModelUse
+    names: tuple[str, ...]
+    why: ModelUnusable | ModelUnnamed
+
+
+def model_uses(workflow: Workflow, agents: Mapping[str, AgentConfig]) -> Iterator[ModelUse]:
+    """Every use, in document order. `agents`: those of the installation."""
+    known = {**agents, **(workflow.agents or {})}
+    default = (workflow.config.default_model if workflow.config is not None else None) or ""
+    for position, node in enumerate(workflow.nodes):
+        yield from _uses_of_node(workflow, node, pointer_to("nodes", position), known, default)
+    for position, edge in enumerate(workflow.edges):
+        if isinstance(edge.condition, AskModel):
+            at = pointer_to("edges", position, "condition")
+            named = edge.condition.model
+            yield ModelUse(edge.source, _at(at, "model", named), named or default, purpose="judge")
+
+
+def _uses_of_node(
+    workflow: Workflow, node: Node, pointer: str, agents: dict[str, AgentConfig], default: str
+) -> Iterator[ModelUse]:
+    config, at = node.config, f"{pointer}/config"
+    named: str | None = None
+    match config:
+        case AgentConfig():
+            agent, _ = resolved_agent(config, agents)
+            named, place = agent.model, _at(at, "model", config.model)
+            fallback = tuple(agent.fallback or ())
+            yield ModelUse(node.id, place, agent.model or default, fallback, agent.purpose or "generation")
+            rules = agent.guardrails
+            for rule in () if rules is None else (*(rules.before or ()), *(rules.after or ())):
+                if rule.prompt is not None:
+                    yield ModelUse(node.id, place, rule.model or agent.model or default, fallback, "guardrail")
+        case DecisionConfig() if config.llm_prompt is not None:
+            named = config.model
+            yield ModelUse(node.id, _at(at, "model", named), named or default, purpose="decision")
+        case VerifierConfig():
+            named = config.model
+            yield ModelUse(node.id, _at(at, "model", named), named or default, purpose="validation")
+        case PlannerConfig():
+            named, template = config.model, config.task_template
+            place = _at(at, "model", named)
+            yield ModelUse(node.id, place, named or default, purpose="planning")
+            if template is not None or config.synthesize:
+                own = template.model if template is not None else None
+                yield ModelUse(node.id, place, own or named or default, purpose="task")
+            if config.synthesize:
+                yield ModelUse(node.id, place, named or default, purpose="synthesis")
+        case _:
+            pass
+    acts = not isinstance(config, _INSTANT) and not (isinstance(config, DecisionConfig) and config.llm_prompt is None)
+    if acts and on_failure_of(node.execution, workflow.config) == "llm_recovery":
+        yield ModelUse(node.id, pointer, named or default, purpose="recover")
+
+
+def _at(pointer: str, key: str, value: object) -> str:
+    return pointer if value is None else f"{pointer}/{key}"
+
+
+def still_to_come(plan: Plan, state: ExecutionState, uses: Iterable[ModelUse]) -> Iterator[ModelUse]:
+    """The uses at nodes whose step is open, failed the execution, or can still be reached from such a step."""
+    open_ = _open_nodes(state)
+    for use in performed_in(plan.trial, uses):
+        if use.node in open_ or (use.node in plan.nodes and plan.reaches(use.node) & open_):
+            yield use
+
+
+def _open_nodes(state: ExecutionState) -> set[str]:
+    """The nodes where control stands: at open or failed steps, and at arrivals that wait."""
+    parked_at = [parked for scope in state.scopes.values() for parked in scope.parked.values()]
+    arrivals = [*state.held, *(one for parked in parked_at for one in parked.values())]
+    failed = {one.node if isinstance(one, Waiting) else one.step.node for one in state.failed}
+    return {step.node for step in state.steps} | {one.node for one in arrivals} | failed
+
+
+def performed_in(trial: Trial | None, uses: Iterable[ModelUse]) -> Iterator[ModelUse]:
+    """The uses that a trial may perform; without a trial all of them."""
+    for use in uses:
+        if trial is not None:
+            if use.node in trial.pinned:
+                continue
+            if trial.until and use.node not in trial.performed:
+                continue
+        yield use
+
+
+def _names_of(models: ReachedModels, use: ModelUse, model: str | None) -> tuple[str, ...]:
+    """The models that may answer a use, in order. `model`: it answers all of them."""
+    if model is not None:
+        return (model,)
+    return models.names_for(ModelRequest(model=use.model, purpose=use.purpose, fallback=use.fallback))
+
+
+def is_answered_by_script(models: ReachedModels, uses: Iterable[ModelUse], model: str | None) -> bool:
+    """Whether the scripted model is the first to answer one of the uses."""
+    return any(is_scripted(_names_of(models, use, model)[0]) for use in uses)
+
+
+def unreachable(models: ReachedModels, uses: Iterable[ModelUse], model: str | None) -> Iterator[UnreachableModel]:
+    """The uses that cannot be answered from here, each chain of models once. `model`: it answers all of them."""
+    known: dict[tuple[str, ...], ModelUnusable | ModelUnnamed | None] = {}
+    for use in uses:
+        names = _names_of(models, use, model)
+        if names in known:
+            continue
+        known[names] = None
+        try:
+            models.check(names)
+        except (ModelUnusable, ModelUnnamed) as why:
+            known[names] = why
+            yield UnreachableModel(use, names, why)
+
+
+def refuse_unreachable(models: ReachedModels, uses: Iterable[ModelUse], model: str | None) -> None:
+    """Raise `ModelUnusable` or `ModelUnnamed`, naming the node and what to add, for the first use that cannot be
+    answered from here."""
+    for one in unreachable(models, uses, model):
+        raise type(one.why)(message_of(one), hint=hint_of(one.why))
+
+
+def model_problems(
+    models: ReachedModels,
+    workflow: Workflow,
+    agents: Mapping[str, AgentConfig],
+    model: str | None,
+    granted: Mapping[str, str],
+) -> Iterator[Problem]:
+    """As warnings: a document may be written where it cannot run."""
+    uses = [_filled_in(use, granted) for use in model_uses(workflow, agents)]
+    for one in unreachable(models, (use for use in uses if "${" not in use.model), model):
+        message, hint = message_of(one), hint_of(one.why)
+        unnamed = isinstance(one.why, ModelUnnamed)
+        yield warning("model-unnamed" if unnamed else "model-unusable", one.use.pointer, message, hint=hint)
+
+
+def _filled_in(use: ModelUse, granted: Mapping[str, str]) -> ModelUse:
+    named = substituted([use.model, *use.fallback], granted)
+    assert isinstance(named, list)
+    first, *others = map(str, named)
+    return ModelUse(use.node, use.pointer, first, tuple(others), use.purpose)
+
+
+def message_of(one: UnreachableModel) -> str:
+    """Which node, which model, and why not."""
+    first = one.names[0]
+    if isinstance(one.why, ModelUnnamed):
+        return f"the node {one.use.node!r} needs a model, and no model is named for it"
+    named = f"{first!r}" + (f" nor its fallback {', '.join(map(repr, one.names[1:]))}" if len(one.names) > 1 else "")
+    verb = "can call neither" if len(one.names) > 1 else "cannot call"
+    return f"the node {one.use.node!r} {verb} {named}: {one.why}"
+
+
+def hint_of(why: PointsmanError) -> str:
+    """What to add, and how to go on without it."""
+    return f"{why.hint.rstrip('.')}. {OFFLINE}"

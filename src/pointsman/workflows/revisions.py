@@ -1,0 +1,110 @@
+"""Saved workflows and their revisions: listed, compared, deleted."""
+
+from __future__ import annotations
+
+import difflib
+
+from pointsman.app import Pointsman
+from pointsman.errors import CallerError
+from pointsman.journal.faults import RevisionMoved as RevisionMoved
+from pointsman.journal.records import SavedWorkflow, WorkflowEntry
+from pointsman.values import JsonObject, WorkflowId
+from pointsman.workflows.builtin.documents import is_built_in
+from pointsman.workflows.sources import Workflow
+
+
+class NoSuchRevision(CallerError):
+    """A saved workflow does not have that revision."""
+
+    code = "no-such-revision"
+
+
+async def list_workflows(
+    app: Pointsman, workflow: str | None = None, *, include_disabled: bool = False, built_in: bool | None = None
+) -> list[JsonObject]:
+    """The latest revision of each workflow that is not switched off, the saved ones first; or all revisions of one,
+    newest first. `built_in`: only those, or only the others."""
+    entries = await app.library.workflows.list(None if workflow is None else WorkflowId(workflow))
+    if workflow is not None and not entries:
+        await app.library.saved(workflow)  # raises, with the names that are known
+    views = [entry_view(entry) for entry in entries]
+    if workflow is not None:
+        return views
+    shown = [one for one in views if include_disabled or one["enabled"]]
+    return [one for one in shown if built_in is None or one["builtIn"] is built_in]
+
+
+def entry_view(entry: WorkflowEntry) -> JsonObject:
+    return {
+        "id": entry.id,
+        "revision": entry.revision,
+        "name": entry.name,
+        "names": None if entry.names is None else {**entry.names},
+        "version": entry.version or None,
+        "dialect": entry.dialect,
+        "builtIn": is_built_in(entry.id),
+        "createdAt": None if is_built_in(entry.id) else entry.created,
+        "author": entry.author,
+        "digest": entry.digest,
+        "enabled": entry.enabled,
+        "description": entry.description,
+        "tags": [*entry.tags],
+    }
+
+
+def saved_view(saved: SavedWorkflow) -> JsonObject:
+    """What is said of a revision that was saved."""
+    return {"id": saved.draft.id, "revision": saved.revision, "digest": saved.digest}
+
+
+def place_of_workflow(entry: JsonObject) -> str:
+    """What orders a list of workflows: the saved ones by id, then the built-in ones."""
+    return f"{1 if entry.get('builtIn') else 0} {entry['id']}"
+
+
+async def diff_revisions(app: Pointsman, workflow: str, old: int | None, new: int | None, *, by: str = "") -> str:
+    """The authors' documents of two revisions compared line by line; absent: the latest two."""
+    revisions = [entry.revision for entry in await app.library.workflows.list(WorkflowId(workflow))]
+    if not revisions:
+        await app.library.saved(workflow)
+    to = new if new is not None else revisions[0]
+    since = old if old is not None else max((r for r in revisions if r < to), default=to)
+    sources: list[Workflow] = []
+    for revision in (since, to):
+        if revision not in revisions:
+            known = ", ".join(map(str, revisions))
+            raise NoSuchRevision(f"{workflow!r} has no revision {revision}", hint=f"It has {known}.")
+        sources.append(await app.source(f"{workflow}@{revision}"))
+    names, chars = (f"{workflow}@{since}", f"{workflow}@{to}"), sum(one.chars for one in sources)
+    return await app.documents.run(line_differences, *sources, *names, by=by, chars=chars)
+
+
+def line_differences(old: Workflow, new: Workflow, old_name: str, new_name: str) -> str:
+    """Job: two documents compared line by line."""
+    before, after = (one.document.text.splitlines(keepends=True) for one in (old, new))
+    return "".join(difflib.unified_diff(before, after, old_name, new_name))
+
+
+async def old_revision(app: Pointsman, workflow: str, revision: int) -> Workflow:
+    """The document of a revision. Raises `UnknownWorkflow`, `NoSuchRevision`."""
+    known = [entry.revision for entry in await app.workflows(workflow)]
+    if not known:
+        await app.library.saved(workflow)
+    if revision not in known:
+        raise NoSuchRevision(
+            f"{workflow!r} has no revision {revision}", hint=f"It has {', '.join(map(str, known[:20]))}."
+        )
+    return await app.source(f"{workflow}@{revision}")
+
+
+async def delete_workflow(app: Pointsman, workflow: str, *, after: int | None = None) -> None:
+    """Hide it: executions keep what they are pinned to, saving brings it back. `after`: the revision it must be at.
+    Raises `UnknownWorkflow`, `RevisionMoved`."""
+    if "@" in workflow:
+        raise NoSuchRevision(
+            f"{workflow!r} is one revision, and a workflow is deleted as a whole",
+            hint=f"Name it without the revision: {workflow.partition('@')[0]}.",
+        )
+    if not await app.library.workflows.delete(WorkflowId(workflow), after=after):
+        await app.library.saved(workflow)
+    await app.triggers.drop(workflow)

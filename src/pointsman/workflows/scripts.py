@@ -1,0 +1,113 @@
+"""Scripts: what the scripted model says, read from a file, and kept with the executions that need it again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Final
+
+import msgspec
+from msgspec import structs
+
+from pointsman.definition.documents import BYTES_MAX
+from pointsman.engine.scripted import SCRIPT
+from pointsman.errors import CallerError, OperatorError
+from pointsman.models.script import Script
+from pointsman.models.transport import SCRIPTED, is_scripted
+from pointsman.values import ExecutionId
+from pointsman.workflows.sources import FileUnreadable
+
+if TYPE_CHECKING:
+    from pointsman.journal.store import Store
+    from pointsman.settings import Settings
+
+__all__ = [
+    "OPTION",
+    "Script",
+    "ScriptDiffers",
+    "ScriptGone",
+    "keep_script",
+    "load_script",
+    "parse_script",
+    "script_of",
+    "script_text",
+    "scripted_by",
+    "slowed",
+]
+
+OPTION: Final = SCRIPT
+"""The option of an execution that holds the digest of its script."""
+
+
+class ScriptGone(OperatorError):
+    """The store does not have the script an execution was started with."""
+
+    code: ClassVar[str] = "script-gone"
+
+
+class ScriptDiffers(CallerError):
+    """An execution needs another script than the one this process speaks from."""
+
+    code: ClassVar[str] = "script-differs"
+
+
+def load_script(path: str | Path) -> Script:
+    """Read a script. Raises `FileUnreadable`, and `ScriptRefused` listing its problems."""
+    return parse_script(script_text(path))
+
+
+def script_text(path: str | Path) -> str:
+    """The text of a script. Raises `FileUnreadable`."""
+    try:
+        with Path(path).open("rb") as stream:
+            return stream.read(BYTES_MAX + 1).decode("utf-8-sig")
+    except OSError as why:
+        raise FileUnreadable(f"{str(path)!r} cannot be read: {why.strerror}", hint="Name a script.") from None
+    except UnicodeDecodeError:
+        raise FileUnreadable(f"{str(path)!r} is not UTF-8", hint="A script is YAML or JSON in UTF-8.") from None
+
+
+def parse_script(text: str) -> Script:
+    """Read the text of a script. Raises `ScriptRefused` listing its problems."""
+    from pointsman.models.script_reader import read_script
+
+    return read_script(text)
+
+
+def scripted_by(settings: Settings, script: Script | None) -> str | None:
+    """The scripted model, where a script or the settings ask for it; None: agents ask the models that they name."""
+    if script is not None:
+        return SCRIPTED
+    return settings.model if is_scripted(settings.model) else None
+
+
+def slowed(script: Script, seconds: float) -> Script:
+    """The same, each answer so much later: for people who want to watch."""
+    return structs.replace(
+        script,
+        rules=tuple(
+            structs.replace(
+                rule, answers=tuple(structs.replace(one, delay_s=one.delay_s + seconds) for one in rule.answers)
+            )
+            for rule in script.rules
+        ),
+    )
+
+
+async def keep_script(store: Store, script: Script) -> str:
+    """Store it; its digest."""
+    return await store.blobs.put(msgspec.json.encode(script))
+
+
+async def script_of(store: Store, execution: ExecutionId) -> Script | None:
+    """The script an execution was started with. Raises `ScriptGone`."""
+    digest: object = None
+    async for row in store.journal.read(execution):
+        started = row.events[0]
+        digest = getattr(started, "options", {}).get(OPTION)
+        break
+    if not isinstance(digest, str):
+        return None
+    data = await store.blobs.get(digest)
+    if data is None:
+        raise ScriptGone(f"the store has no script {digest[:12]}", hint="Give it again: --script FILE.")
+    return msgspec.json.decode(data, type=Script)

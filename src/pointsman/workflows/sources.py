@@ -1,0 +1,191 @@
+"""A workflow as its author wrote it: the text, what it reads as, and where every problem stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import ClassVar, Final
+
+import msgspec
+
+from pointsman.definition.documents import BYTES_MAX, Document, read_document
+from pointsman.definition.problems import Problem
+from pointsman.definition.workflow import Workflow as Definition
+from pointsman.dialects.detect import Read, read_workflow
+from pointsman.errors import AuthorError, CallerError
+from pointsman.journal.records import WorkflowDraft
+from pointsman.values import Instant, Json, JsonObject, WorkflowId
+from pointsman.workflows.outline import Outline, outline_of
+
+KEPT_MAX: Final = 64
+KEPT_CHARS_MAX: Final = 100_000
+"""Longer documents are read again each time they are started."""
+
+
+class FileUnreadable(CallerError):
+    """A file that was named cannot be read."""
+
+    code: ClassVar[str] = "file-unreadable"
+
+
+class WorkflowInvalid(AuthorError):
+    """The workflow has errors; `problems` lists all of them."""
+
+    code: ClassVar[str] = "workflow-invalid"
+
+    def __init__(self, message: str, *, problems: tuple[Problem, ...], hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.problems = problems
+
+
+class Workflow:
+    """A workflow document in any dialect. Never changed: what changes it makes another one.
+
+    It is read when its content is first asked for. To send it to another process sends its text.
+    """
+
+    def __init__(self, text: bytes | str, *, name: str = "", dialect: str | None = None) -> None:
+        self._text = text
+        self.name = name
+        self.said_dialect = dialect
+        self._outline: Outline | None = None
+
+    @classmethod
+    def load(cls, path: str | Path, *, dialect: str | None = None) -> Workflow:
+        """Read a file: JSON, JSON with comments, or YAML, in any dialect. Raises `FileUnreadable`."""
+        file = Path(path)
+        try:
+            with file.open("rb") as stream:
+                data = stream.read(BYTES_MAX + 1)
+        except OSError as why:
+            raise FileUnreadable(f"{str(path)!r} cannot be read: {why.strerror}", hint="Name a file.") from None
+        return cls.parse(data, name=file.name.split(".")[0], dialect=dialect)
+
+    @classmethod
+    def parse(cls, data: bytes | str, *, name: str = "", dialect: str | None = None) -> Workflow:
+        """Read a text. Raises `UnknownDialect`."""
+        found = cls(data, name=name, dialect=dialect)
+        _ = found.read
+        return found
+
+    @classmethod
+    def of(cls, document: JsonObject, *, name: str = "", dialect: str | None = None) -> Workflow:
+        """Take a document that is data already."""
+        return cls.parse(msgspec.json.encode(document), name=name, dialect=dialect)
+
+    def __reduce__(self) -> tuple[Callable[..., Workflow], tuple[bytes | str, str, str | None]]:
+        return _unread, (self._text, self.name, self.said_dialect)
+
+    @property
+    def data(self) -> bytes:
+        """Its text as bytes."""
+        return self._text.encode("utf-8", "surrogatepass") if isinstance(self._text, str) else self._text
+
+    @property
+    def chars(self) -> int:
+        """How long its text is."""
+        return len(self._text)
+
+    @cached_property
+    def read(self) -> Read:
+        """What it reads as. The first access takes as long as reading takes."""
+        document = read_document(self._text, name=self.name)
+        return read_workflow(document, dialect=self.said_dialect, name=self.name)
+
+    @property
+    def outline(self) -> Outline:
+        """What is known of it without its nodes."""
+        if self._outline is None:
+            self._outline = outline_of(self.read)
+        return self._outline
+
+    @property
+    def is_outlined(self) -> bool:
+        """Whether `outline` is known without reading it."""
+        return self._outline is not None
+
+    def outlined(self, outline: Outline) -> None:
+        """Take the outline that another process made of it."""
+        self._outline = outline
+
+    @cached_property
+    def digest(self) -> str:
+        """Of its text and how it is to be read."""
+        return sha256(f"{self.name}\n{self.said_dialect}\n".encode() + self.data).hexdigest()
+
+    @property
+    def document(self) -> Document:
+        return self.read.document
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What reading found; `Pointsman.check` finds more."""
+        return self.outline.problems
+
+    @property
+    def head(self) -> Definition:
+        """What it reads as, without nodes, edges and agents. Raises `WorkflowInvalid` where it cannot be read."""
+        if self.outline.head is None:
+            raise invalid(self.outline.problems)
+        return self.outline.head
+
+    @property
+    def definition(self) -> Definition:
+        """What it reads as. Raises `WorkflowInvalid` where it cannot be read."""
+        if self.read.workflow is None:
+            raise invalid(self.read.problems)
+        return self.read.workflow
+
+    @property
+    def unreadable(self) -> bool:
+        """Nothing could be read of it: no text, no JSON, no YAML, or too much of it."""
+        return self.document.value is None and not self.document.is_readable
+
+    @property
+    def calls(self) -> bool:
+        """Whether it names sub-workflows, which only a store knows."""
+        return self.outline.calls
+
+    @property
+    def original(self) -> Json:
+        """The author's document as data."""
+        return self.read.document.value
+
+
+def _unread(data: bytes | str, name: str, dialect: str | None) -> Workflow:
+    return Workflow(data, name=name, dialect=dialect)
+
+
+def invalid(problems: tuple[Problem, ...]) -> WorkflowInvalid:
+    """The exception for a workflow that has errors."""
+    errors = [problem for problem in problems if problem.severity == "error"]
+    first = errors[0]
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    place = f"line {first.line}: " if first.line is not None else ""
+    return WorkflowInvalid(f"{place}{first.message}{more}", problems=problems, hint=first.hint)
+
+
+def draft_of(workflow: Workflow, language: str) -> WorkflowDraft:
+    """Job: what is saved of a workflow, the author's document and what it reads as; without author and time."""
+    found = workflow.definition
+    return WorkflowDraft(
+        id=WorkflowId(found.id),
+        name=found.name.in_(language) if found.name is not None else found.id,
+        version=found.version or "",
+        dialect=workflow.read.dialect or "native",
+        text=workflow.document.text,
+        native=found.to_document(),
+        created=Instant(0),
+        author="",
+    )
+
+
+def source_of(draft: WorkflowDraft) -> Workflow:
+    """A saved workflow as its author wrote it. Revisions never change: those that are started often are read once."""
+    make = _unread_once if len(draft.text) <= KEPT_CHARS_MAX else _unread
+    return make(draft.text, draft.id, draft.dialect)
+
+
+_unread_once = lru_cache(maxsize=KEPT_MAX)(_unread)

@@ -1,0 +1,23 @@
+"""What only an installation can tell of triggers: whether it knows their time zones, and whether they are ever due."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pointsman.definition.cron import cron_fault
+from pointsman.definition.problems import Problem, error, pointer_to
+from pointsman.definition.workflow import Workflow
+from pointsman.triggers.calendar import CronInvalid, ZoneUnknown, check_cron, zone_of
+
+
+def trigger_problems(workflow: Workflow) -> Iterator[Problem]:
+    for position, trigger in enumerate(workflow.triggers or ()):
+        at = pointer_to("triggers", position)
+        try:
+            zone = zone_of(trigger.timezone or "UTC")
+            if trigger.cron and cron_fault(trigger.cron) is None:
+                check_cron(trigger.cron, zone)
+        except ZoneUnknown as why:
+            yield error("zone-unknown", f"{at}/timezone", str(why), hint=why.hint)
+        except CronInvalid as why:
+            yield error("cron-invalid", f"{at}/cron", str(why), hint=why.hint)
