@@ -1,0 +1,1 @@
+"""Chat: sessions, messages, memories, and workflows as partners in a conversation."""

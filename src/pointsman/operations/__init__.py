@@ -1,0 +1,1 @@
+"""Operations: retention, export and import, backup, health, usage, metrics, tracing, logs."""

@@ -1,0 +1,1 @@
+"""Saved workflows: reading, checking, revisions, sources, built-in ones, saved agents, and what each calls."""

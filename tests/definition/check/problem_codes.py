@@ -11,7 +11,7 @@ import pointsman
 from pointsman.expressions.failures import ExpressionError
 
 SOURCE: Final = Path(pointsman.__file__).parent
-LAYERS: Final = ("definition", "dialects", "app")
+LAYERS: Final = ("definition", "dialects", "auth", "workflows", "executions", "chat", "triggers", "operations")
 MAKERS: Final = {
     **dict.fromkeys(("error", "warning", "note", "make", "Problem", "Finding", "find", "Unreadable"), 0),
     **dict.fromkeys(("_nothing", "_ending_problem"), 1),
