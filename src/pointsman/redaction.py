@@ -15,8 +15,9 @@ import html
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from email.errors import HeaderParseError
 from email.header import decode_header
 from functools import lru_cache
@@ -338,16 +339,16 @@ class Stream:
     """Masks a text that comes in pieces: what may be the beginning of a secret is held until the next piece."""
 
     def __init__(self, redaction: Redaction) -> None:
-        self._redaction = redaction
+        self.redaction = redaction
         self._held = ""
 
     def feed(self, piece: str) -> str:
         """What may be shown now; empty: nothing yet."""
-        if not self._redaction:
+        if not self.redaction:
             return piece
-        text = self._redaction.text(self._held + piece)
+        text = self.redaction.text(self._held + piece)
         data = text.encode(errors="surrogatepass")
-        at = _whole(data, self._redaction.beginning(data))
+        at = _whole(data, self.redaction.beginning(data))
         self._held = data[at:].decode(errors="surrogatepass")
         return data[:at].decode(errors="surrogatepass")
 
@@ -361,6 +362,49 @@ class Stream:
 def redaction_of(secrets: frozenset[str]) -> Redaction:
     """What masks these secrets: made once for each set of them."""
     return Redaction(secrets) if secrets else NOTHING
+
+
+_hidden: ContextVar[tuple[Redaction, ...]] = ContextVar("hidden", default=())
+
+
+@contextmanager
+def hiding(*secrets: Redaction) -> Generator[None]:
+    """Until the block is left, mask these secrets, and those of the blocks around it, before any text is cut."""
+    around = _hidden.get()
+    token = _hidden.set((*around, *(one for one in secrets if one and one not in around)))
+    try:
+        yield
+    finally:
+        _hidden.reset(token)
+
+
+def hidden() -> tuple[Redaction, ...]:
+    """Return the redactions of the `hiding` blocks around the caller."""
+    return _hidden.get()
+
+
+def masked(text: str) -> str:
+    """Return the text without the secrets of the `hiding` blocks around the caller."""
+    for redaction in _hidden.get():
+        text = redaction.text(text)
+    return text
+
+
+def head(text: str, chars_max: int) -> str:
+    """Return the beginning of a masked text. Masking after a cut could not find a secret that the cut goes through."""
+    return masked(text)[:chars_max]
+
+
+def unfinished(text: str) -> str:
+    """Return a masked text that its source cut at the end, without what may be the beginning of a secret."""
+    for redaction in _hidden.get():
+        text = redaction.stream().feed(text)
+    return text
+
+
+def tail(text: str, chars_max: int) -> str:
+    """Return the end of a masked text."""
+    return masked(text)[-chars_max:]
 
 
 def _parts(secret: str) -> Iterator[str]:

@@ -16,62 +16,66 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final, TextIO, cast
+from typing import Final, TextIO, cast
 
-if TYPE_CHECKING:
-    from pointsman.redaction import Redaction
+from pointsman.redaction import hidden
 
 CHARS_MAX: Final = 4_000
 """So much of the end of what a call printed is kept."""
 
 
-_hidden: ContextVar[tuple[Redaction, ...]] = ContextVar("hidden", default=())
-
-
 class Gathered:
-    """The end of what several calls printed and logged. Twice as much as is kept: it is cut once secrets are masked, so
-    that no half of one stays."""
+    """The end of what several calls printed and logged, without secrets."""
 
     def __init__(self) -> None:
         self.text = ""
 
     def add(self, text: str) -> None:
-        self.text = (self.text + text)[-2 * CHARS_MAX :]
+        self.text = (self.text + text)[-CHARS_MAX:]
 
 
 _gathered: ContextVar[Gathered | None] = ContextVar("gathered", default=None)
 
 
 class Printed:
-    """The end of what one call printed and logged."""
+    """The end of what one call printed and logged, without the secrets that `hiding` names. They are masked before
+    the beginning is cut off."""
 
     def __init__(self) -> None:
         self.text = ""
         self._around = _gathered.get()
-        self._streams = [redaction.stream() for redaction in _hidden.get()]
-        self._one_at_a_time = threading.Lock()
+        self._streams = [redaction.stream() for redaction in hidden()]
+        self._one_at_a_time = threading.RLock()
 
-    def add(self, text: str) -> None:
-        self.text = (self.text + text)[-CHARS_MAX:]
-        if self._around is not None:
-            self._around.add(text)
+    def log(self, line: str) -> None:
+        """Add a line that is complete."""
+        with self._one_at_a_time:
+            for stream in self._streams:
+                line = stream.redaction.text(line)
+            self._add(line)
 
     def show(self, text: str, output: TextIO) -> None:
-        """Add a text, and write as much of it as cannot be the beginning of a secret."""
+        """Add and write as much of a text as cannot be the beginning of a secret."""
         with self._one_at_a_time:
-            self.add(text)
             for stream in self._streams:
                 text = stream.feed(text)
+            self._add(text)
             output.write(text)
 
     def show_rest(self) -> None:
-        """Write what was held: no more comes."""
+        """Add and write what was held: no more comes."""
         with self._one_at_a_time:
             text = ""
             for stream in self._streams:
                 text = stream.feed(text) + stream.end()
             if text:
+                self._add(text)
                 sys.stderr.write(text)
+
+    def _add(self, text: str) -> None:
+        self.text = (self.text + text)[-CHARS_MAX:]
+        if self._around is not None:
+            self._around.add(text)
 
 
 _printed: ContextVar[Printed | None] = ContextVar("printed", default=None)
@@ -83,7 +87,7 @@ class _Logged(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         printed = _printed.get()
         if printed is not None:
-            printed.add(f"{record.levelname.lower()} {record.name}: {record.getMessage()}\n")
+            printed.log(f"{record.levelname.lower()} {record.name}: {record.getMessage()}\n")
 
 
 _LOGGED: Final = _Logged()
@@ -113,16 +117,6 @@ def gathering() -> Generator[Gathered]:
         yield gathered
     finally:
         _gathered.reset(token)
-
-
-@contextmanager
-def hiding(*secrets: Redaction) -> Generator[None]:
-    """Until the block is left, mask these secrets in what tools print."""
-    token = _hidden.set(secrets)
-    try:
-        yield
-    finally:
-        _hidden.reset(token)
 
 
 class _Apart:

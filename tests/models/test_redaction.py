@@ -5,24 +5,24 @@ from __future__ import annotations
 import pytest
 
 from pointsman.engine.failures import Failure
-from pointsman.models.redaction import redacted
+from pointsman.models.redaction import key_redaction, redacted
 
 KEY = "sk-0123456789"
 
 
 def test_keys_are_masked_wherever_they_stand() -> None:
     failure = Failure(code="model-unauthorized", message=f"Bearer {KEY} is wrong: {KEY}", hint=f"Not {KEY}.")
-    found = redacted(failure, [KEY])
+    found = redacted(failure, key_redaction([KEY]))
     assert (found.message, found.hint) == ("Bearer *** is wrong: ***", "Not ***.")
     assert found.code == failure.code
 
 
 def test_of_keys_that_begin_alike_the_longer_one_is_masked_whole() -> None:
-    found = redacted(Failure(code="c", message=f"{KEY}-longer"), [KEY, f"{KEY}-longer"])
+    found = redacted(Failure(code="c", message=f"{KEY}-longer"), key_redaction([KEY, f"{KEY}-longer"]))
     assert found.message == "***"
 
 
 def test_placeholders_are_no_keys_and_keys_of_the_environment_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOMEBODY_API_KEY", "from-the-environment")
     failure = Failure(code="c", message="none of from-the-environment")
-    assert redacted(failure, ["none"]).message == "none of ***"
+    assert redacted(failure, key_redaction(["none"])).message == "none of ***"

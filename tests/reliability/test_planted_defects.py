@@ -7,7 +7,7 @@ import math
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
@@ -21,7 +21,6 @@ from pointsman.engine import decide, fold
 from pointsman.engine.commands import Command
 from pointsman.engine.desk import Desk
 from pointsman.engine.events import Event
-from pointsman.engine.failures import Failure
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import WorkDone
 from pointsman.engine.state import ExecutionState, StepState
@@ -111,8 +110,8 @@ def nothing_stopped(self: Driver, step: Step) -> None:
     """Let it run."""
 
 
-def as_it_is(failure: Failure, keys: list[str]) -> Failure:
-    return failure
+def no_keys(keys: Iterable[str]) -> redaction.Redaction:
+    return redaction.NOTHING
 
 
 def nothing_folded(state: ExecutionState, event: Event) -> None:
@@ -297,7 +296,7 @@ def no_secrets(settings: Settings) -> Iterator[str]:
 
 
 def test_canaries_show_a_key_that_travels_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "redacted", as_it_is)
+    monkeypatch.setattr(transport, "key_redaction", no_keys)
     monkeypatch.setattr(redacting, "secrets_of", no_secrets)
     assert any("the store" in line for line in canaries.examine(1, 1).violations)
 

@@ -63,6 +63,11 @@ class Redactor:
             return [self._by_name(one) for one in value]
         return value
 
+    @property
+    def redaction(self) -> Redaction:
+        """What masks the values that are known now."""
+        return self._redaction()
+
     def text(self, text: str) -> str:
         return self._redaction().text(text)
 

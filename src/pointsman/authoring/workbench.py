@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal
 from pointsman.app import Execution, Pointsman, Workflow
 from pointsman.auth.callers import Caller, Role
 from pointsman.auth.policy import must_see, must_see_workflow, visible
+from pointsman.auth.redaction import redactor_for
 from pointsman.authoring.comparing import operations_between
 from pointsman.authoring.editing import Edited, edit, native_of
 from pointsman.authoring.operations import AnyOperation, written_operations
 from pointsman.definition.problems import problems_to_json
 from pointsman.errors import AuthorError, CallerError
 from pointsman.executions.execution import TakenOver
+from pointsman.executions.redaction_levels import view_told
 from pointsman.session import delete_as, save_as, start_as
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.conversion import converted
@@ -259,12 +261,12 @@ class Workbench:
             async for event in execution.events():
                 hear(event)
             await execution.settled()
-        return outcome(await execution.view())
+        return self._outcome(await execution.view())
 
     async def execution(self, execution: str) -> JsonObject:
         """How it stands."""
         await must_see(self.app, self.caller, execution)
-        return outcome(await self.app.view(execution))
+        return self._outcome(await self.app.view(execution))
 
     async def answer(
         self, execution: str, gate: str, action: str, data: Json = None, comment: str = "", *, digest: str = ""
@@ -283,7 +285,11 @@ class Workbench:
         await must_see(self.app, self.caller, execution)
         found = await self.app.reach(execution)
         await found.cancel(reason=reason, by=self.caller.name)
-        return outcome(await found.view())
+        return self._outcome(await found.view())
+
+    def _outcome(self, view: JsonObject) -> JsonObject:
+        """Return how an execution stands, as much as its level of observability allows, without secrets."""
+        return _outcome_of(view_told(view, redactor_for(self.app.settings), keeps=("output", "waiting")))
 
     async def _described(self, source: Workflow) -> JsonObject:
         checked = await self.app.check(source, reader=self.caller)
@@ -322,7 +328,7 @@ def _first(one: Round) -> str:
     return next((problem.message for problem in one.problems), "nothing was wrong")
 
 
-def outcome(view: JsonObject) -> JsonObject:
+def _outcome_of(view: JsonObject) -> JsonObject:
     """What a designer wants to know of an execution."""
     keys = ("executionId", "workflowId", "status", "output", "scripted", "waiting", "errors", "path", "usage")
     return {key: view[key] for key in keys if key in view}

@@ -153,4 +153,4 @@ async def _begins(app: Pointsman, first: Summary) -> str:
 def _text_in(input: JsonObject) -> str:
     """The words of an input: its message, else its first text."""
     texts = (value for value in (input.get("message"), *input.values()) if isinstance(value, str) and value)
-    return next(texts, "")[: SHOWN_CHARS * 4]
+    return next(texts, "")

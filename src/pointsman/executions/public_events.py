@@ -159,7 +159,7 @@ def live_told(delta: JsonObject, observability: Observability, redact: Redact = 
     if observability == "minimal":
         return None
     if observability == "standard" and delta.get("kind") in CALLS:
-        return {name: value for name, value in delta.items() if name not in SHOWN_OF_CALLS}
+        delta = {name: value for name, value in delta.items() if name not in SHOWN_OF_CALLS}
     return redact(delta)
 
 

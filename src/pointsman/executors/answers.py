@@ -8,6 +8,7 @@ from pointsman.engine.failures import Failure
 from pointsman.executors.failures import WorkRefused
 from pointsman.executors.leniency import is_lenient, taken, without_leniency
 from pointsman.models.repair import Read, read_json, read_whole
+from pointsman.redaction import head
 from pointsman.tools.schemas import Checker, SchemaWrong
 from pointsman.values import Json, JsonObject
 
@@ -78,5 +79,5 @@ class Expected:
             code="output-json" if self._checker is None else "output-schema",
             message=f"the model's answer is not what was asked, after {REASKS_MAX} corrections: {wrong}",
             hint="Simplify the schema, say more about it in the prompt, or use a stronger model.",
-            details={"answer": text[:_EXCERPT]},
+            details={"answer": head(text, _EXCERPT)},
         )

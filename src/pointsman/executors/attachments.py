@@ -18,6 +18,7 @@ from pointsman.engine.failures import Failure
 from pointsman.errors import PointsmanError
 from pointsman.executors.failures import WorkRefused
 from pointsman.models.transcript import content_of, text_of
+from pointsman.redaction import head
 from pointsman.tools.failures import ToolFailed
 from pointsman.values import Bytes, Json, JsonObject
 
@@ -146,7 +147,7 @@ def _decoded(data: str) -> bytes:
 async def _kept(path: str, sources: Sources) -> tuple[str, bytes]:
     if sources.keep is None:
         hint = "The operator says where executions keep files: [files] directory."
-        raise _refused("file-unreadable", f"{path[:100]!r} is no file: this installation keeps none", hint)
+        raise _refused("file-unreadable", f"{head(path, 100)!r} is no file: this installation keeps none", hint)
     try:
         body = await sources.keep(sources.execution, path)
     except ToolFailed as why:
@@ -164,17 +165,17 @@ def _is_text(body: bytes) -> bool:
 async def _fetched(url: str, fetch: Fetch | None) -> tuple[str, bytes]:
     if urlsplit(url).scheme not in ("http", "https"):
         raise _refused(
-            "file-unreadable", f"{url[:100]!r} is no web address", "Files of this machine cannot be attached."
+            "file-unreadable", f"{head(url, 100)!r} is no web address", "Files of this machine cannot be attached."
         )
     if fetch is None:
         raise _refused("file-not-fetched", "this installation fetches no files", "Attach it as a data URL.")
     try:
         status, media_type, body = await fetch(url)
     except PointsmanError as why:
-        raise _refused("file-not-fetched", f"{url[:200]!r} was not fetched: {why}", why.hint) from why
+        raise _refused("file-not-fetched", f"{head(url, 200)!r} was not fetched: {why}", why.hint) from why
     if not 200 <= status < 300:
         raise _refused(
-            "file-not-fetched", f"{url[:200]!r} answered {status}", "Correct the address.", again=status >= 500
+            "file-not-fetched", f"{head(url, 200)!r} answered {status}", "Correct the address.", again=status >= 500
         )
     guessed = mimetypes.guess_type(urlsplit(url).path)[0]
     said = media_type.partition(";")[0].strip().lower()

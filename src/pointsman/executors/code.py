@@ -10,6 +10,7 @@ from pointsman.engine.reports import WorkDone, WorkFailed
 from pointsman.errors import EngineBug
 from pointsman.executors.failures import failure_of, work_failed
 from pointsman.ports import Run
+from pointsman.redaction import tail
 from pointsman.tool_output import CHARS_MAX
 from pointsman.tools.sandbox.boxes import SandboxMissing
 from pointsman.tools.sandbox.interpreter import CodeFailed, Interpreter
@@ -35,5 +36,5 @@ class CodeExecutor:
             return work_failed(command, failure_of(why))
         if came.printed:
             run.delta(command, {"kind": "text", "text": came.printed})
-        printed = came.printed[-CHARS_MAX:]
+        printed = tail(came.printed, CHARS_MAX)
         return WorkDone(step=command.step, attempt=command.attempt, result=came.value, printed=printed)

@@ -19,6 +19,7 @@ from pointsman.executors.agent_settings import AgentMemory
 from pointsman.executors.ledger import Ledger, fingerprint
 from pointsman.models.transcript import SUMMARY, as_text, calls_of, content_of, role_of, text_of, user_message
 from pointsman.ports import ModelReply, ModelRequest
+from pointsman.redaction import masked
 from pointsman.values import Json, JsonObject
 
 CHARS_PER_TOKEN: Final = 4.0
@@ -205,7 +206,7 @@ def _whole(messages: Sequence[Json], cut: int) -> int:
 def _cut_short(message: Json) -> Json:
     if not isinstance(message, dict) or role_of(message) != "tool":
         return message
-    text = content_of(message)
+    text = masked(content_of(message))
     if len(text) <= RESULT_CHARS:
         return message
     return {**message, "content": f"{text[:RESULT_CHARS]}… [{len(text) - RESULT_CHARS} more characters were cut off]"}

@@ -10,9 +10,10 @@ from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import WorkDone, WorkFailed
 from pointsman.errors import EngineBug, PointsmanError
 from pointsman.executors.failures import failure_of, work_failed
-from pointsman.executors.secrets import revealed
+from pointsman.executors.secrets import Masks, Revealed, revealed
 from pointsman.ports import Run, Secrets
-from pointsman.tools.outgoing.calls import Outgoing
+from pointsman.redaction import hiding
+from pointsman.tools.outgoing.calls import Call, Outgoing
 from pointsman.tools.web.answers import ResponseType, failure_of_call, failure_of_status, result_of
 from pointsman.tools.web.requests import request_of
 from pointsman.values import Json
@@ -39,6 +40,12 @@ class HttpExecutor:
             call = request_of(found.value, key=_key(command, run), said=str(config.get("url")))
         except PointsmanError as why:
             return work_failed(command, masks.failure(failure_of(why)))
+        with hiding(*masks):
+            return await self._sent(command, call, found, masks)
+
+    async def _sent(self, command: Execute, call: Call, found: Revealed, masks: Masks) -> WorkDone | WorkFailed:
+        """Send the call and report its answer."""
+        config = found.value
         try:
             answer = await self._outgoing.send(call, found.guards)
             result: Json = result_of(answer, cast("ResponseType | None", config.get("responseType")), masks.data)

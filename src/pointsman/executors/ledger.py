@@ -41,8 +41,8 @@ from pointsman.ports import (
     Tools,
     ToolSpec,
 )
-from pointsman.redaction import NOTHING, Redaction
-from pointsman.tool_output import CHARS_MAX, gathering, hiding
+from pointsman.redaction import NOTHING, Redaction, hiding, tail
+from pointsman.tool_output import CHARS_MAX, gathering
 from pointsman.tools.failures import ToolFailed
 from pointsman.values import Json
 
@@ -245,7 +245,7 @@ class Ledger:
     def _counted(self, outcome: Outcome) -> Outcome:
         if outcome.usage is not None:
             self.usage = added(self.usage, outcome.usage)
-        self.printed = (self.printed + outcome.printed)[-CHARS_MAX:]
+        self.printed = tail(self.printed + outcome.printed, CHARS_MAX)
         return outcome
 
     async def _bounded_call(self, call: ToolCall, *, key: str) -> Outcome:
@@ -264,7 +264,7 @@ class Ledger:
                 shown = msgspec.structs.replace(call, arguments=found.value) if found.guards else call
                 with hiding(*masks), gathering() as printed:
                     result = masks.json(await self._world.tools.call(shown, key=key, run=self._run))
-                return Outcome(result=result, printed=masks.text(printed.text)[-CHARS_MAX:])
+                return Outcome(result=result, printed=tail(masks.text(printed.text), CHARS_MAX))
         except ToolFailed as why:
             if self._run.leaves(why.failure):
                 raise WorkRefused(masks.failure(why.failure)) from why

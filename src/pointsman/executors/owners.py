@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from pointsman.engine.failures import Failure
 from pointsman.executors.failures import WorkRefused
+from pointsman.redaction import head
 from pointsman.values import Json
 
 SCOPES: Final = ("execution", "session", "user", "workflow", "shared")
@@ -55,7 +56,7 @@ def check_name(what: str, name: str) -> None:
     raise WorkRefused(
         Failure(
             code="memory-key-invalid",
-            message=f"{name[:60]!r} cannot be {what} of memory",
+            message=f"{head(name, 60)!r} cannot be {what} of memory",
             hint=f"It has 1 to {KEY_CHARS_MAX} printable characters.",
         )
     )

@@ -10,6 +10,7 @@ from typing import ClassVar, Final, TypeAlias, cast
 
 from pointsman.engine.commands import Execute
 from pointsman.engine.kinds import WorkSpec
+from pointsman.engine.reports import ApprovalAsked, WorkDone, WorkFailed
 from pointsman.errors import OperatorError
 from pointsman.executors.agent import AgentExecutor
 from pointsman.executors.attachments import Fetch, Keep
@@ -23,7 +24,8 @@ from pointsman.executors.structured_record import RecordExecutor
 from pointsman.executors.tool import ToolExecutor
 from pointsman.executors.tool_executor import PendingCallsExecutor
 from pointsman.executors.verifier import VerifierExecutor
-from pointsman.ports import Executor, Models, Secrets, Tools
+from pointsman.ports import Executor, Models, Run, Secrets, Tools
+from pointsman.redaction import hiding
 from pointsman.tools.sandbox.interpreter import CodeLimits, Interpreter
 from pointsman.values import Json
 
@@ -49,6 +51,19 @@ Basis: TypeAlias = Callable[[Execute, WorkSpec], Json]
 def announced_kinds() -> frozenset[str]:
     """The kinds of work that installed packages do. Loads none of them."""
     return frozenset(plugin.name for plugin in entry_points(group=GROUP))
+
+
+class _Hiding:
+    """Performs an attempt with every known secret masked before any text is cut."""
+
+    def __init__(self, executor: Executor, secrets: Secrets) -> None:
+        self._executor = executor
+        self._secrets = secrets
+
+    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ApprovalAsked:
+        """Perform it."""
+        with hiding(self._secrets.redaction):
+            return await self._executor.execute(command, spec, run)
 
 
 class Executors:
@@ -127,6 +142,9 @@ class Executors:
 
     def executor_for(self, command: Execute) -> Executor:
         """Who performs the command; advice after a failure is one kind of work for all. Raises `KindUnknown`."""
+        return _Hiding(self._executor_for(command), self._world.secrets)
+
+    def _executor_for(self, command: Execute) -> Executor:
         if command.phase == "recover":
             return self._recovery
         known = self._known.get(command.work)

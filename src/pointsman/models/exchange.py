@@ -47,6 +47,7 @@ from pointsman.models.failures import ModelFailed
 from pointsman.models.sent import Sent, listening
 from pointsman.models.wire import REFUSED_HINT, to_messages, to_parameters, to_reply, to_settings
 from pointsman.ports import Hear, ModelReply, ModelRequest, Thought
+from pointsman.redaction import head
 from pointsman.values import JsonObject
 
 _MESSAGE_CHARS_MAX: Final = 1_000
@@ -168,9 +169,9 @@ def _garbage_named() -> Generator[None]:
         raise
     except (AttributeError, LookupError, TypeError, ValueError) as why:
         message = f"the answer is none of this wire: {type(why).__name__}: {why}"
-        raise ModelFailed(_unreadable(message[:_MESSAGE_CHARS_MAX])) from why
+        raise ModelFailed(_unreadable(head(message, _MESSAGE_CHARS_MAX))) from why
     except Exception as why:  # Clients are strangers' code; what one raises must not end an execution.
-        message = f"the client of the provider failed: {type(why).__name__}: {why}"[:_MESSAGE_CHARS_MAX]
+        message = head(f"the client of the provider failed: {type(why).__name__}: {why}", _MESSAGE_CHARS_MAX)
         raise ModelFailed(Failure(code="model-failed", message=message)) from why
 
 
@@ -202,7 +203,7 @@ def _with_evidence(failure: Failure, model: object, sent: Sent) -> Failure:
         said = failure.message.removeprefix(f"{_asked(model)}: ")
         said += f". It sent {sent.text!r}" if sent.body else ". It sent nothing"
     details: JsonObject = {"status": sent.status, "address": _address(model), "body": sent.text}
-    message = f"{sent.status} from {_asked(model)}: {said}"[:_MESSAGE_CHARS_MAX]
+    message = head(f"{sent.status} from {_asked(model)}: {said}", _MESSAGE_CHARS_MAX)
     return replace(failure, code=code, message=message, hint=hint, retryable=retryable, details=details)
 
 
@@ -235,7 +236,7 @@ def _failure(why: Exception, model: object) -> Failure:
             hint = _HINTS[code]
     return Failure(
         code=code,
-        message=message[:_MESSAGE_CHARS_MAX],
+        message=head(message, _MESSAGE_CHARS_MAX),
         retryable=retryable,
         hint=hint,
         retry_after_s=why.retry_after if isinstance(why, ModelAPIError) else None,
@@ -264,7 +265,7 @@ def _said(body: object) -> str:
             body = known.get(key, known)
     if isinstance(body, dict | list):
         return _excerpt(cast("object", body))
-    return "" if body is None else str(body)[:_MESSAGE_CHARS_MAX]
+    return "" if body is None else head(str(body), _MESSAGE_CHARS_MAX)
 
 
 def _excerpt(body: object) -> str:
@@ -274,7 +275,7 @@ def _excerpt(body: object) -> str:
         text = body if isinstance(body, str) else body.decode(errors="replace")
     else:
         text = json.dumps(body, ensure_ascii=False, default=str)
-    return text[:_MESSAGE_CHARS_MAX]
+    return head(text, _MESSAGE_CHARS_MAX)
 
 
 def _sentence(why: Exception) -> str:

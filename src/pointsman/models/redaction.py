@@ -9,17 +9,21 @@ from typing import Final, cast
 from msgspec.structs import replace
 
 from pointsman.engine.failures import Failure
-from pointsman.redaction import ANYWHERE_CHARS_MIN, redaction_of
+from pointsman.redaction import ANYWHERE_CHARS_MIN, Redaction, redaction_of
 from pointsman.values import JsonObject
 
 FROM_ENVIRONMENT: Final = "_API_KEY"
 """How the variables end from which clients of well-known providers take their keys."""
 
 
-def redacted(failure: Failure, keys: Iterable[str]) -> Failure:
-    """The failure without any of the keys, nor those of the environment."""
+def key_redaction(keys: Iterable[str]) -> Redaction:
+    """Return what masks the keys, and those of the environment."""
     known = {*keys, *(value for name, value in os.environ.items() if name.endswith(FROM_ENVIRONMENT))}
-    redaction = redaction_of(frozenset(key for key in known if len(key) >= ANYWHERE_CHARS_MIN))
+    return redaction_of(frozenset(key for key in known if len(key) >= ANYWHERE_CHARS_MIN))
+
+
+def redacted(failure: Failure, redaction: Redaction) -> Failure:
+    """The failure without the keys."""
     return replace(
         failure,
         message=redaction.text(failure.message),

@@ -17,6 +17,7 @@ from pointsman.engine.reports import ToolCall, Usage
 from pointsman.models.samples import sample
 from pointsman.models.script import Answer, Hints, Rule, Script, ScriptedCall
 from pointsman.models.transcript import as_text, content_of, text_of
+from pointsman.redaction import head
 from pointsman.values import END, Json, JsonObject
 
 HINTS_HEADER: Final = "x-pointsman-hints"
@@ -147,7 +148,7 @@ def _scripted(answer: Answer, asked: Asked) -> tuple[str, list[ScriptedCall]]:
 def _improvised(hints: Hints, asked: Asked) -> tuple[str, list[ScriptedCall]]:
     """Nobody scripted this call: do the least that is valid."""
     who = text_of(hints.get("agent")) or text_of(hints.get("node")) or "model"
-    text = f"Scripted answer of {who} to: {' '.join(asked.last.split())[:_EXCERPT]}"
+    text = f"Scripted answer of {who} to: {head(' '.join(asked.last.split()), _EXCERPT)}"
     routes = _routes(asked)
     calls: list[ScriptedCall] = []
     if (schema := _wanted(asked)) is not None:

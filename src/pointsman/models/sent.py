@@ -15,6 +15,8 @@ from typing import Final
 
 import httpx2
 
+from pointsman.redaction import masked, unfinished
+
 BODY_BYTES_MAX: Final = 1_000
 
 
@@ -28,10 +30,13 @@ class Sent:
     """Where a redirect leads."""
     body: bytearray = field(default_factory=bytearray)
     """The beginning; empty where it is compressed."""
+    is_cut: bool = False
+    """There was more of the body."""
 
     @property
     def text(self) -> str:
-        return " ".join(self.body.decode(errors="replace").split())
+        text = self.body.decode(errors="replace")
+        return " ".join((unfinished(text) if self.is_cut else masked(text)).split())
 
 
 _listener: ContextVar[Sent | None] = ContextVar("_listener", default=None)
@@ -55,6 +60,7 @@ async def note(response: httpx2.Response) -> None:
         return
     sent.status, sent.location = response.status_code, response.headers.get("location", "")
     sent.body.clear()
+    sent.is_cut = False
     if isinstance(response.stream, httpx2.AsyncByteStream) and not response.headers.get("content-encoding"):
         response.stream = _Overheard(response.stream, sent)
 
@@ -67,8 +73,9 @@ class _Overheard(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for chunk in self._stream:
-            if (room := BODY_BYTES_MAX - len(self._sent.body)) > 0:
-                self._sent.body += chunk[:room]
+            room = BODY_BYTES_MAX - len(self._sent.body)
+            self._sent.body += chunk[:room]
+            self._sent.is_cut = self._sent.is_cut or len(chunk) > room
             yield chunk
 
     async def aclose(self) -> None:

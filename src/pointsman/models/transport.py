@@ -26,12 +26,13 @@ from pointsman.models.pool import KeyPool
 from pointsman.models.prices import Prices
 from pointsman.models.provider import Provider
 from pointsman.models.providers import Providers
-from pointsman.models.redaction import redacted
+from pointsman.models.redaction import key_redaction, redacted
 from pointsman.models.script import Script
 from pointsman.models.scripted import HINTS_HEADER, ScriptedModel, Sleep
 from pointsman.models.spending import Days, Spending
 from pointsman.models.turns import Turns
 from pointsman.ports import Clock, Hear, ModelReply, ModelRequest
+from pointsman.redaction import Redaction, head, hiding
 from pointsman.values import Json, JsonObject
 
 SCRIPTED: Final = "scripted"
@@ -119,7 +120,10 @@ class PydanticModels:
 
         Another model is asked only before the first word was heard.
         """
-        ear = Ear(on_text)
+        with hiding(redaction := key_redaction(self._providers.keys)):
+            return await self._asked(request, Ear(on_text), redaction)
+
+    async def _asked(self, request: ModelRequest, ear: Ear, redaction: Redaction) -> ModelReply:
         if request.temperature is None and request.purpose in self._temperatures:
             request = replace(request, temperature=self._temperatures[request.purpose])
         names = self.names_for(request)
@@ -130,13 +134,13 @@ class PydanticModels:
                 reply = await self._ask(name, request, ear)
             except ModelFailed as why:
                 # Not `from why`: what it came from may hold the key, and reports of bugs print causes.
-                failure = redacted(why.failure, self._providers.keys)
+                failure = redacted(why.failure, redaction)
                 needs = needs or failure.needs
                 if following is None or ear.heard or failure.code in SAME_ELSEWHERE:
                     if failure.needs:  # None can be asked here: a worker that has the first is the best.
                         failure = replace(failure, needs=needs)
                     raise ModelFailed(_after(failure, before)) from None
-                told = f"{failure.code}: {failure.message[:_EXCERPT]}"
+                told = f"{failure.code}: {head(failure.message, _EXCERPT)}"
                 before.append(f"{name!r} did not answer ({told}): {following!r} was asked")
             else:
                 return replace(reply, warnings=(*before, *reply.warnings)) if before else reply
@@ -168,10 +172,11 @@ class PydanticModels:
         self, name: str, texts: Sequence[str], *, query: bool = False, dimensions: int | None = None
     ) -> Embedded:
         """What texts mean, as vectors, by the keys that also answer. Raises `ModelFailed`, `ModelUnusable`."""
-        try:
-            return await self._embedders.embed(name, texts, query=query, dimensions=dimensions)
-        except ModelFailed as why:
-            raise ModelFailed(redacted(why.failure, self._providers.keys)) from None  # As above.
+        with hiding(redaction := key_redaction(self._providers.keys)):
+            try:
+                return await self._embedders.embed(name, texts, query=query, dimensions=dimensions)
+            except ModelFailed as why:
+                raise ModelFailed(redacted(why.failure, redaction)) from None  # As above.
 
     async def close(self) -> None:
         """Hang up. The next call connects again."""

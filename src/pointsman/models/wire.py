@@ -37,6 +37,7 @@ from pointsman.models.thinking import thinking_settings
 from pointsman.models.transcript import as_text, calls_of, content_of, role_of, text_of
 from pointsman.ports import ModelReply, ToolSpec
 from pointsman.ports import ModelRequest as Request
+from pointsman.redaction import head
 from pointsman.values import Json, JsonObject
 
 REFUSED_HINT: Final = "Change what is asked, or take it from here with an edge on the error `model-refused`."
@@ -160,7 +161,7 @@ def _refuse_nothing(response: ModelResponse) -> None:
         case "content_filter":
             said = text_of((response.provider_details or {}).get("refusal"))
             why = "the model, or the provider's content filter, refused to answer" + (f": {said}" if said else "")
-            raise ModelFailed(Failure(code="model-refused", message=why[:_REFUSAL_CHARS_MAX], hint=REFUSED_HINT))
+            raise ModelFailed(Failure(code="model-refused", message=head(why, _REFUSAL_CHARS_MAX), hint=REFUSED_HINT))
         case _:
             return
 
@@ -177,7 +178,7 @@ def _call(part: ToolCallPart) -> ToolCall:
                 code="model-answer-unreadable",
                 message=message,
                 retryable=True,
-                details={"tool": part.tool_name, "arguments": str(part.args)[:500]},
+                details={"tool": part.tool_name, "arguments": head(str(part.args), 500)},
             )
         )
     return ToolCall(id=part.tool_call_id, name=part.tool_name, arguments=arguments)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from pointsman import __version__
+from pointsman.auth.redaction import Redactor, redactor_for
 from pointsman.call_observers import ModelCalled, ToolCalled
 from pointsman.errors import OperatorError
-from pointsman.operations.spans import Span
+from pointsman.operations.spans import Span, Value
 from pointsman.operations.tracing import Export, TracedExecutors, Tracing
 from pointsman.settings.observing import TelemetrySettings
+from pointsman.values import JsonObject
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.metrics import MeterProvider
@@ -62,7 +64,8 @@ async def telling(
     from opentelemetry.sdk.resources import Resource
 
     resource = Resource.create({"service.name": settings.service, "service.version": __version__})
-    tracing = None if spans is None else Tracing(app, exporter_of(spans, resource), sample=settings.sample)
+    redact = redactor_for(app.settings)
+    tracing = None if spans is None else Tracing(app, exporter_of(spans, resource, redact), sample=settings.sample)
     meters = None if reader is None else MeterProvider([reader], resource=resource, shutdown_on_exit=False)
     leave = None if meters is None else _measured(app, meters)
     executors = app.runtime.executors
@@ -80,8 +83,8 @@ async def telling(
             meters.shutdown()
 
 
-def exporter_of(processor: SpanProcessor, resource: Resource) -> Export:
-    """Spans as the SDK knows them."""
+def exporter_of(processor: SpanProcessor, resource: Resource, redact: Redactor) -> Export:
+    """Spans as the SDK knows them, without secrets."""
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.sdk.util.instrumentation import InstrumentationScope
     from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
@@ -93,14 +96,15 @@ def exporter_of(processor: SpanProcessor, resource: Resource) -> Export:
 
     def export(span: Span) -> None:
         failure = span.failure
-        told = dict(span.attributes) if failure is None else {**span.attributes, "error.type": failure.code}
+        attributes = span.attributes if failure is None else {**span.attributes, "error.type": failure.code}
+        told = redact(cast("JsonObject", dict(attributes)))
         processor.on_end(
             ReadableSpan(
-                span.name,
+                redact.text(span.name),
                 context(span.trace, span.id),
                 parent=None if span.parent is None else context(span.trace, span.parent),
                 resource=resource,
-                attributes=told,
+                attributes=cast("dict[str, Value]", told),
                 links=[Link(context(span.trace, link)) for link in span.links],
                 kind=SpanKind.CLIENT if span.client else SpanKind.INTERNAL,
                 status=Status(StatusCode.UNSET) if failure is None else Status(StatusCode.ERROR, failure.code),

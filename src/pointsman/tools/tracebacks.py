@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Final, cast
 
 from pointsman.engine.failures import Failure
+from pointsman.redaction import head, masked
 from pointsman.values import JsonObject
 
 CHARS_MAX: Final = 8_000
@@ -45,7 +46,7 @@ def raised(what: str, why: BaseException, *, code: str = "tool-failed", retryabl
     details: JsonObject = {"traceback": text}
     if (where := where_of(why)) is not None:
         details["where"] = where
-    message = f"{what}: {summary_of(why)}"[:MESSAGE_CHARS_MAX]
+    message = head(f"{what}: {summary_of(why)}", MESSAGE_CHARS_MAX)
     return Failure(code=code, message=message, retryable=retryable, details=details)
 
 
@@ -76,7 +77,7 @@ def traceback_of(why: BaseException) -> str:
     """The traceback, from the first frame of the author on."""
     told = traceback.TracebackException.from_exception(why, compact=True, max_group_width=5, max_group_depth=3)
     _trim(told, depth=0)
-    text = storable("".join(told.format()).rstrip())
+    text = masked(storable("".join(told.format()).rstrip()))
     if len(text) <= CHARS_MAX:
         return text
     return f"{text[:HEAD_CHARS]}\n… {len(text) - CHARS_MAX} characters …\n{text[HEAD_CHARS - CHARS_MAX :]}"

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, ClassVar
 
+from pointsman.auth.redaction import redactor_for
 from pointsman.engine.reports import ToolCall
 from pointsman.errors import CallerError
+from pointsman.executors.secrets import masked_failure
+from pointsman.redaction import hiding
 from pointsman.tools.failures import ToolFailed
 from pointsman.values import JsonObject
 
@@ -51,9 +54,13 @@ async def try_tool(app: Pointsman, name: str, arguments: JsonObject) -> JsonObje
     if why:
         raise ToolNotTried(f"{name!r} is not tried: {why}", hint="Call it in a workflow.")
     call = ToolCall(id="1", name=name, arguments=arguments)
+    await app.settings.refresh()
+    redact = redactor_for(app.settings).redaction
     try:
-        return {"ok": True, "result": await app.tools.call(call, key=f"try-{os.urandom(16).hex()}"), "failure": None}
+        with hiding(redact):
+            result = await app.tools.call(call, key=f"try-{os.urandom(16).hex()}")
+        return {"ok": True, "result": redact.json(result), "failure": None}
     except ToolFailed as failed:
-        told = failed.failure
+        told = masked_failure(failed.failure, redact)
         failure: JsonObject = {"code": told.code, "message": told.message, "hint": told.hint}
         return {"ok": False, "result": None, "failure": failure}

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pointsman.auth.redaction import known_redaction
 from pointsman.settings import Settings
 from pointsman.tools.client import ClientTool
 from pointsman.tools.registry import ToolRegistry
@@ -31,13 +32,14 @@ def registry_for(settings: Settings, tools: Iterable[Tool]) -> ToolRegistry:
         from pointsman.tools.commands.tool import CommandTool  # As above.
 
         registry.add(CommandTool(name, command, box=settings.sandbox.box), origin="command")
+    known = known_redaction(settings)
     for name, server in settings.mcp.items():
         from pointsman.tools.mcp.server import McpServer  # As above.
         from pointsman.tools.mcp.source import McpTools
 
         door = partial(_door, settings, server)
         registry.add_source(
-            McpTools(McpServer(name, server, door=door, resolved=settings.resolved, rule=settings.rule))
+            McpTools(McpServer(name, server, door=door, resolved=settings.resolved, rule=settings.rule, known=known))
         )
     for name, described in settings.client_tools.items():
         registry.add(ClientTool(name, described), origin="client")

@@ -11,6 +11,7 @@ import msgspec
 
 from pointsman.engine.failures import Failure
 from pointsman.ports import ToolSpec
+from pointsman.redaction import tail
 from pointsman.tools.commands.arguments import filled, standard_input
 from pointsman.tools.commands.described import CommandDescription
 from pointsman.tools.failures import ToolFailed
@@ -86,7 +87,7 @@ class CommandTool:
 
 
 def _how(ended: Ended) -> str:
-    said = (ended.errors.strip() or ended.output.strip())[-SAID_CHARS_MAX:].decode(errors="replace")
+    said = tail((ended.errors.strip() or ended.output.strip()).decode(errors="replace"), SAID_CHARS_MAX)
     if ended.code < 0:
         how = f"was ended by {_signal(-ended.code)}"
     else:

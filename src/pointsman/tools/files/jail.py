@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from pointsman.engine.failures import Failure
+from pointsman.redaction import head
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.files.described import FileSettings
 
@@ -180,7 +181,7 @@ def names_in(path: str) -> tuple[str, ...]:
         raise _refused(path, f"it is more than {PIECES_MAX} directories deep")
     for piece in pieces:
         if piece in ("", ".", "..") or _ODD.search(piece) or piece.startswith(UNFINISHED):
-            raise _refused(path, f"{piece[:50]!r} is no name")
+            raise _refused(path, f"{head(piece, 50)!r} is no name")
         if len(piece.encode()) > PIECE_BYTES_MAX:
             raise _refused(path, f"a name is longer than {PIECE_BYTES_MAX} bytes")
     return pieces
@@ -193,7 +194,7 @@ def _told(path: str) -> Generator[None]:
         yield
     except FileNotFoundError as why:
         raise ToolFailed(
-            Failure(code="file-missing", message=f"there is no file {path[:200]!r}", hint="`list_files` tells.")
+            Failure(code="file-missing", message=f"there is no file {head(path, 200)!r}", hint="`list_files` tells.")
         ) from why
     except OSError as why:
         raise _refused(path, os.strerror(why.errno or 0)) from why
@@ -201,8 +202,8 @@ def _told(path: str) -> Generator[None]:
 
 def _refused(path: str, why: str) -> ToolFailed:
     hint = "Write a relative path such as notes/report.md."
-    return ToolFailed(Failure(code="file-refused", message=f"{path[:200]!r} is refused: {why}", hint=hint))
+    return ToolFailed(Failure(code="file-refused", message=f"{head(path, 200)!r} is refused: {why}", hint=hint))
 
 
 def _full(path: str, why: str) -> ToolFailed:
-    return ToolFailed(Failure(code="file-quota", message=f"no room for {path[:200]!r}: {why}"))
+    return ToolFailed(Failure(code="file-quota", message=f"no room for {head(path, 200)!r}: {why}"))

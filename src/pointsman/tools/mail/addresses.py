@@ -7,6 +7,7 @@ from email.headerregistry import Address
 from typing import ClassVar, Final
 
 from pointsman.errors import AuthorError
+from pointsman.redaction import head
 
 _LOCAL: Final = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*")
 _LABEL: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -34,7 +35,7 @@ def address_of(text: str) -> str:
     if not (0 < len(local) <= LOCAL_MAX and _LOCAL.fullmatch(local)) or not (
         plausible and len(host) <= DOMAIN_MAX and all(_LABEL.fullmatch(label) for label in labels)
     ):
-        raise AddressWrong(f"{text[:100]!r} is no mail address", hint="Write name@example.org, and nothing else.")
+        raise AddressWrong(f"{head(text, 100)!r} is no mail address", hint="Write name@example.org, and nothing else.")
     return f"{local}@{host}"
 
 

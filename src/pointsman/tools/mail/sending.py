@@ -10,6 +10,7 @@ from typing import cast
 import aiosmtplib
 
 from pointsman.engine.failures import Failure
+from pointsman.redaction import head
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.mail.described import MailSettings
 from pointsman.values import JsonObject
@@ -63,7 +64,7 @@ async def _handed_in(
         local_hostname="localhost",
     )
     answers = cast("dict[str, tuple[int, str]]", refused)
-    return {address: f"{code} {said}"[:SAID_CHARS_MAX] for address, (code, said) in answers.items()}
+    return {address: head(f"{code} {said}", SAID_CHARS_MAX) for address, (code, said) in answers.items()}
 
 
 def _believing(settings: MailSettings) -> ssl.SSLContext:
@@ -79,14 +80,14 @@ def _refused(where: str, code: int, said: str) -> ToolFailed:
     later = 400 <= code < 500
     return _failed(
         "mail-deferred" if later else "mail-refused",
-        f"{where} answered {code}: {said}"[: SAID_CHARS_MAX * 2],
+        head(f"{where} answered {code}: {said}", SAID_CHARS_MAX * 2),
         retryable=later,
     )
 
 
 def _said(why: Exception) -> str:
     text = why.message if isinstance(why, aiosmtplib.SMTPResponseException) else str(why)
-    return (text or type(why).__name__)[:SAID_CHARS_MAX]
+    return head(text or type(why).__name__, SAID_CHARS_MAX)
 
 
 def _failed(code: str, message: str, *, hint: str = "", retryable: bool = False) -> ToolFailed:

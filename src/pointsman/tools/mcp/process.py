@@ -46,13 +46,15 @@ PARSE_ERROR: Final = -32700
 class ServerProcess:
     """One process, from its start to its end."""
 
-    def __init__(self, command: Sequence[str], env: Mapping[str, str]) -> None:
+    def __init__(self, command: Sequence[str], env: Mapping[str, str], mask: Callable[[str], str]) -> None:
+        """`mask` takes the secrets out of what it prints."""
         self._command = command
         self._env = env
+        self._mask = mask
         self._exited = asyncio.Event()
         self._transport: asyncio.SubprocessTransport | None = None
         self._stopping = False
-        self.stderr = Stderr()
+        self.stderr = Stderr(mask)
         self.exit_code: int | None = None
         """Null: it has not exited, or the engine stopped it."""
         self.end: str = ""
@@ -143,7 +145,7 @@ class ServerProcess:
             return SessionMessage(JSONRPCError(jsonrpc="2.0", id=asked, error=error))
         if line.strip():
             if not self.noise_lines:
-                self.noise = line.decode(errors="replace").strip()[:NOISE_CHARS_MAX]
+                self.noise = self._mask(line.decode(errors="replace").strip())[:NOISE_CHARS_MAX]
             self.noise_lines += 1
         return None
 

@@ -21,6 +21,7 @@ from pointsman.definition.json_schema import JsonSchema, SchemaWrong
 from pointsman.engine.failures import Failure, failure_by
 from pointsman.errors import OperatorError
 from pointsman.ports import SecretRule
+from pointsman.redaction import NOTHING, Redaction, head, redaction_of
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.mcp.described import McpServerDescription
 from pointsman.tools.mcp.misfits import misfit
@@ -67,14 +68,16 @@ class McpServer:
         door: Callable[[], Door],
         resolved: Callable[[str], str | None],
         rule: Callable[[str], SecretRule] = lambda _: SecretRule(),
+        known: Callable[[], Redaction] = lambda: NOTHING,
     ) -> None:
         """`door` makes the transport of an address; `resolved` returns the secret of a handle, `rule` where the secret
-        of a name may be sent beside the address of this server."""
+        of a name may be sent beside the address of this server; `known` masks every secret of the installation."""
         self.name = name
         self.described = described
         self._door = door
         self._resolved = resolved
         self._rule = rule
+        self._known = known
         self._connection: _Connection | None = None
         self._opening = asyncio.Lock()
         self._process: ServerProcess | None = None
@@ -136,7 +139,8 @@ class McpServer:
             message = (
                 f"the MCP server {self.name!r} answered {tool!r} with a result that does not fit its schema{wrong}"
             )
-            raise ToolFailed(Failure(code="tool-failed", message=message[:EXCERPT], hint="Correct the server."))
+            message = head(self._masked(message), EXCERPT)
+            raise ToolFailed(Failure(code="tool-failed", message=message, hint="Correct the server."))
 
     async def close(self) -> None:
         """End the connection; a command ends with it. Another call opens it again."""
@@ -229,7 +233,7 @@ class McpServer:
             yield client
 
     def _command(self, connection: _Connection) -> Transport:
-        process = ServerProcess(self.described.command, self._secrets(self.described.env))
+        process = ServerProcess(self.described.command, self._secrets(self.described.env), self._masked)
         self._process = connection.process = process
         return process.transport()
 
@@ -283,6 +287,10 @@ class McpServer:
         self._given = frozenset(found[name] for name in values if found[name] != values[name])
         return found
 
+    def _masked(self, text: str) -> str:
+        """Return the text without the secrets that the server was given, and every other that is known."""
+        return self._known().text(redaction_of(self._given).text(text))
+
     def _unreachable(self, why: BaseException, connection: _Connection | None) -> ToolFailed:
         process = None if connection is None else connection.process
         reason = "" if connection is None else connection.end_of(why)
@@ -295,7 +303,7 @@ class McpServer:
     def _with_printed(self, code: str, message: str, hint: str, process: ServerProcess | None) -> ToolFailed:
         """Return a failure that shows the end of standard error and the exit code of a process."""
         details: JsonObject = {}
-        if process is not None and (printed := without_secrets(process.stderr.tail(), self._given)):
+        if process is not None and (printed := process.stderr.tail()):
             last = " | ".join(printed.splitlines()[-LINES_SHOWN:])
             message = f"{message}; it printed: {last}"
             details["stderr"] = printed
@@ -309,8 +317,8 @@ class McpServer:
         """Return a failure without the secrets that the server was given, with what it printed besides messages."""
         details = {**(details or {})}
         if self._process is not None and self._process.noise:
-            details["stdout"] = without_secrets(self._process.noise, self._given)
-        message = without_secrets(message, self._given)[:EXCERPT]
+            details["stdout"] = self._process.noise
+        message = head(self._masked(message), EXCERPT)
         return ToolFailed(Failure(code=code, message=message, hint=hint, retryable=retryable, details=details or None))
 
     def _warn_of_noise(self) -> None:
@@ -320,7 +328,7 @@ class McpServer:
             return
         self._warned = True
         text = "the MCP server %r wrote %d lines to standard output that are not JSON-RPC messages; the first: %s"
-        LOG.warning(text, self.name, process.noise_lines, without_secrets(process.noise, self._given))
+        LOG.warning(text, self.name, process.noise_lines, process.noise)
 
 
 class _Connection:
@@ -409,7 +417,7 @@ def result_of(name: str, answer: CallToolResult) -> Json:
     """Structured content where there is some, else its parts: texts as texts, others as objects."""
     content: list[Json] = [_content(one) for one in answer.content]
     if answer.is_error:
-        said = " ".join(one for one in content if isinstance(one, str))[:EXCERPT]
+        said = head(" ".join(one for one in content if isinstance(one, str)), EXCERPT)
         raise ToolFailed(Failure(code="tool-failed", message=f"the tool {name!r} says: {said or 'it failed'}"))
     if answer.structured_content is not None:
         structured = cast("Json", answer.structured_content)
@@ -421,12 +429,6 @@ def result_of(name: str, answer: CallToolResult) -> Json:
 def _content(block: ContentBlock) -> Json:
     said = cast("JsonObject", block.model_dump(mode="json", by_alias=True, exclude_none=True))
     return said["text"] if said.get("type") == "text" else {key: one for key, one in said.items() if key != "_meta"}
-
-
-def without_secrets(text: str, secrets: frozenset[str]) -> str:
-    for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, "***") if secret else text
-    return text
 
 
 def _innermost(why: BaseException) -> BaseException:

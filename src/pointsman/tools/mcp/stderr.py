@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from typing import Final, TextIO
 
 CHARS_MAX: Final = 2_000
@@ -19,7 +20,9 @@ SETTLES_S: Final = 0.2
 class Stderr:
     """The end of what one process prints to its standard error."""
 
-    def __init__(self) -> None:
+    def __init__(self, mask: Callable[[str], str]) -> None:
+        """`mask` takes the secrets out of a line, before the beginning of the text is cut off."""
+        self._mask = mask
         self._text = ""
         reading, writing = os.pipe()
         self.file: TextIO = os.fdopen(writing, "w", encoding="utf-8")
@@ -43,4 +46,4 @@ class Stderr:
     def _read(self, reading: int) -> None:
         with os.fdopen(reading, encoding="utf-8", errors="replace") as lines:
             for line in lines:
-                self._text = (self._text + line)[-CHARS_MAX:]
+                self._text = (self._text + self._mask(line))[-CHARS_MAX:]

@@ -11,6 +11,7 @@ from typing import Final, Literal
 import msgspec
 
 from pointsman.engine.failures import Failure
+from pointsman.redaction import masked
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.outgoing.calls import Answer
 
@@ -111,5 +112,5 @@ def _kind_of(answer: Answer) -> tuple[str, str]:
 
 
 def _unreadable(answer: Answer, why: str) -> ToolFailed:
-    message = f"the page {answer.url.partition('?')[0]} cannot be read: {why}"
+    message = f"the page {masked(answer.url).partition('?')[0]} cannot be read: {why}"
     return ToolFailed(Failure(code="page-unreadable", message=message, hint="Try another address."))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pointsman.errors import PointsmanError
 from pointsman.ports import ToolSpec
+from pointsman.redaction import masked
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.pages.described import PageSettings
 from pointsman.tools.tool import Limits, ToolContext
@@ -65,5 +66,6 @@ class FetchPageTool:
         begins = arguments.get("from")
         start = begins if isinstance(begins, int) else 0
         ends = start + self._settings.chars_max
-        found: JsonObject = {"url": answer.url, "title": page.title, "text": page.text[start:ends]}
-        return {**found, "next": ends} if ends < len(page.text) else found
+        text = masked(page.text)
+        found: JsonObject = {"url": answer.url, "title": page.title, "text": text[start:ends]}
+        return {**found, "next": ends} if ends < len(text) else found

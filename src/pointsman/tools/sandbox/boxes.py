@@ -12,6 +12,7 @@ from functools import cache
 from typing import ClassVar, Final, Protocol
 
 from pointsman.errors import OperatorError
+from pointsman.redaction import head
 from pointsman.tools.sandbox.bounds import Bounds, Job, Preference
 from pointsman.tools.sandbox.syscalls import MACHINES, Machine
 from pointsman.values import Seconds
@@ -126,5 +127,5 @@ def _tried(box: Box) -> Box:
         raise NoBox("a program in it can read what it should not")
     if ended.returncode != HELD:
         said = ended.stderr.decode(errors="replace").strip().splitlines()
-        raise NoBox(said[0][:200] if said else f"it ended with {ended.returncode}")
+        raise NoBox(head(said[0], 200) if said else f"it ended with {ended.returncode}")
     return box

@@ -26,6 +26,7 @@ from msgspec import Struct
 
 from pointsman.engine.failures import Failure
 from pointsman.errors import AuthorError
+from pointsman.redaction import head, masked, tail
 from pointsman.tools.sandbox.bounds import Preference
 from pointsman.tools.sandbox.results import Reading, ResultUnusable
 from pointsman.tools.sandbox.workers import Workers
@@ -246,7 +247,7 @@ def failed(why: BaseException, *, is_late: bool, seconds: Seconds, printed: str)
     if isinstance(why, MontySyntaxError | MontyRuntimeError):
         details |= _stack_of(why)
     if printed:
-        details["output"] = printed[-PRINTED_CHARS_TOLD:]
+        details["output"] = tail(printed, PRINTED_CHARS_TOLD)
     return CodeFailed(Failure(code=code, message=message, hint=hint, retryable=retryable, details=details or None))
 
 
@@ -263,8 +264,8 @@ def _stack_of(why: MontySyntaxError | MontyRuntimeError) -> JsonObject:
             lines.append(f"  … {left_out} frames …")
         lines.append(f"  {_place_of(frame)}")
         if frame.source_line:
-            lines.append(f"    {frame.source_line.strip()[:LINE_CHARS_TOLD_MAX]}")
-    raised = f"{type(why.exception()).__name__}: {str(why.exception())[:MESSAGE_CHARS_MAX]}"
+            lines.append(f"    {head(frame.source_line.strip(), LINE_CHARS_TOLD_MAX)}")
+    raised = f"{type(why.exception()).__name__}: {head(str(why.exception()), MESSAGE_CHARS_MAX)}"
     text = "\n".join(["Traceback (most recent call last):", *lines, raised])
     return {"traceback": text, "where": _place_of(frames[-1])}
 
@@ -276,7 +277,7 @@ def _place_of(frame: Frame) -> str:
 
 def _told(why: MontySyntaxError | MontyRuntimeError) -> str:
     """`ValueError: no such thing (line 3)`."""
-    said = f"{type(why.exception()).__name__}: {why.exception()}"
+    said = masked(f"{type(why.exception()).__name__}: {why.exception()}")
     said = said if len(said) <= MESSAGE_CHARS_MAX else f"{said[:MESSAGE_CHARS_MAX]}…"
     frames = why.traceback()
     return f"{said} (line {frames[-1].line})" if frames else said

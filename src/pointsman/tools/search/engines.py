@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from pointsman.redaction import head
 from pointsman.tools.search.described import SearchSettings
 from pointsman.values import Json, JsonObject
 
@@ -49,7 +50,7 @@ def _hits(results: list[Json], text: str) -> Iterator[Json]:
 
 def _plain(said: Json, chars_max: int) -> str:
     """Engines mark what was found by tags."""
-    return html.unescape(_TAG.sub("", said))[:chars_max].strip() if isinstance(said, str) else ""
+    return head(html.unescape(_TAG.sub("", said)), chars_max).strip() if isinstance(said, str) else ""
 
 
 def _bearer(key: str) -> JsonObject:

@@ -11,6 +11,7 @@ import msgspec
 
 from pointsman.engine.failures import Failure
 from pointsman.errors import PointsmanError
+from pointsman.redaction import head
 from pointsman.tools.outgoing.calls import Answer, Call
 from pointsman.tools.outgoing.failures import AnswerUnreadable, NotReached
 from pointsman.tools.web.requests import shown
@@ -70,7 +71,7 @@ def failure_of_status(call: Call, answer: Answer, mask: Mask = unmasked) -> Fail
     """Why an answer outside 200 to 299 is a failure; None: it is not. The body is masked before it is cut."""
     if is_ok(answer):
         return None
-    excerpt = mask(answer.body)[:EXCERPT].decode(errors="replace")
+    excerpt = head(mask(answer.body).decode(errors="replace"), EXCERPT)
     return Failure(
         code="http-status",
         message=f"{shown(call)} answered {answer.status}",

@@ -10,6 +10,7 @@ import httpx2
 import msgspec
 
 from pointsman.errors import AuthorError
+from pointsman.redaction import masked
 from pointsman.tools.outgoing.calls import Call
 from pointsman.values import Json, JsonObject
 
@@ -127,4 +128,4 @@ def _plain(value: Json, name: str) -> str:
 
 def shown(call: Call) -> str:
     """The call as it may stand in a message: without query, which may hold a key."""
-    return f"{call.method} {(call.said or call.url).partition('?')[0]}"
+    return f"{call.method} {masked(call.said or call.url).partition('?')[0]}"

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from pointsman.engine.failures import Failure
 from pointsman.errors import PointsmanError
 from pointsman.ports import KnownSecrets, ToolSpec
-from pointsman.redaction import Redaction, redaction_of
+from pointsman.redaction import Redaction, hiding, redaction_of
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.outgoing.secret_hosts import Guard
 from pointsman.tools.tool import Limits, ToolContext
@@ -21,7 +21,7 @@ from pointsman.values import Json, JsonObject
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pointsman.tools.outgoing.calls import Outgoing
+    from pointsman.tools.outgoing.calls import Call, Outgoing
 
 LIMITS: Final = Limits()
 
@@ -48,13 +48,18 @@ class HttpTool:
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Make the request. Raises `ToolFailed`."""
-        from pointsman.tools.web.answers import data_of, failure_of_call, failure_of_status
         from pointsman.tools.web.requests import request_of
 
         filling = Filling(arguments, self._secrets)
         described = self._request(filling)
         redaction = redaction_of(frozenset(filling.used.values()))
         call = request_of(described, key=context.key)
+        with hiding(redaction):
+            return await self._sent(call, filling, redaction)
+
+    async def _sent(self, call: Call, filling: Filling, redaction: Redaction) -> Json:
+        from pointsman.tools.web.answers import data_of, failure_of_call, failure_of_status
+
         try:
             answer = await self._outgoing().send(call, self._guards(filling))
             data = data_of(answer, None, redaction.data)

@@ -10,20 +10,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 from msgspec.structs import replace
 
+from pointsman.auth.redaction import redactor_for
 from pointsman.errors import OperatorError
 from pointsman.journal.faults import EntryMoved
 from pointsman.operations.logs import say
+from pointsman.redaction import head, hiding, unfinished
+from pointsman.runtime.inbox import MESSAGE_CHARS_MAX
 from pointsman.settings.sections import NotificationSettings
 from pointsman.tools.outgoing.failures import AddressRefused, NotReached
 from pointsman.triggers.notifications.notices import notices_since, told_in, wants
 from pointsman.triggers.notifications.outbox import Kept, Letter, Outbox
 from pointsman.triggers.notifications.outgoing import post
 from pointsman.triggers.signatures import key_of, sign
+from pointsman.values import Json, JsonObject
 
 if TYPE_CHECKING:
     from pointsman.app import Pointsman
@@ -41,6 +45,7 @@ WAIT_S: Final = 5.0
 WAIT_S_MAX: Final = 3600.0
 AT_ONCE: Final = 8
 GONE: Final = 410
+ERROR_CHARS_MAX: Final = 500
 
 
 class Notifier:
@@ -49,6 +54,7 @@ class Notifier:
     def __init__(self, app: Pointsman) -> None:
         self._app = app
         self.outbox = Outbox(app)
+        self._redact = redactor_for(app.settings)
         self._pending: dict[str, Kept] = {}
         self._known: dict[str, None] = {}
         """What was put into the outbox lately."""
@@ -110,7 +116,8 @@ class Notifier:
             for name, one in settings.items():
                 if notice.id in self._known or not wants(one, notice):
                     continue
-                kept = await self.outbox.put(told_in(notice, one.language), name, now)
+                told = told_in(notice, one.language)
+                kept = await self.outbox.put(told._replace(body=self._without_secrets(told.body)), name, now)
                 if kept is not None:
                     self._pending[kept.id] = kept
             self._known[notice.id] = None
@@ -118,13 +125,18 @@ class Notifier:
             del self._known[next(iter(self._known))]
         self._filled = now
 
+    def _without_secrets(self, body: JsonObject) -> JsonObject:
+        with hiding(self._redact.redaction):
+            return self._redact(cast("JsonObject", _whole(body)))
+
     async def _send(self, kept: Kept, now: float) -> None:
         letter = kept.letter
         settings = self._app.settings.notifications.get(letter.to)
         if settings is None:
             after = replace(letter, state="dead", error=f"the settings name no address {letter.to!r}")
         else:
-            after = await self._posted(kept, settings, now)
+            with hiding(self._redact.redaction):
+                after = await self._posted(kept, settings, now)
         self._pending.pop(kept.id, None)
         if after.state == "dead":
             say(logging.WARNING, "notification.given-up", {"id": kept.id, "to": letter.to, "error": after.error})
@@ -162,7 +174,14 @@ class Notifier:
 
 
 def _said(why: OperatorError) -> str:
-    return f"[{why.code}] {why} {why.hint}".strip()[:500]
+    return head(f"[{why.code}] {why} {why.hint}".strip(), ERROR_CHARS_MAX)
+
+
+def _whole(value: Json) -> Json:
+    """Return a body whose cut texts do not end with what may be the beginning of a secret."""
+    if isinstance(value, dict):
+        return {name: _whole(one) for name, one in value.items()}
+    return unfinished(value) if isinstance(value, str) and len(value) == MESSAGE_CHARS_MAX else value
 
 
 def _later(letter: Letter, now: float, error: str) -> Letter:
