@@ -18,8 +18,8 @@ from pointsman.app import Pointsman, Workflow
 from pointsman.auth.audit import Audit
 from pointsman.auth.callers import Caller
 from pointsman.auth.keys import Keys
-from pointsman.journal.usage import NANOS, Place, Taken, Taking
 from pointsman.settings import Settings
+from pointsman.store.usage import NANOS, Place, Taken, Taking
 from pointsman.values import ExecutionId
 
 ENTRIES: Final = 2_000

@@ -31,10 +31,10 @@ from pointsman.engine.compile import compile_workflow
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import Start
 from pointsman.engine.state import ExecutionState
-from pointsman.journal.store import Store, open_store
 from pointsman.runtime.clock import SystemClock
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.local import LocalRuntime
+from pointsman.store.store import Store, open_store
 from pointsman.values import ExecutionId, JsonObject
 
 WARM_SIZES: Final = (100, 1000)

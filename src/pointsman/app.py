@@ -33,8 +33,6 @@ from pointsman.executions.session_turns import save_turn
 from pointsman.executions.starting import Starts, Wish
 from pointsman.executions.views import event_view
 from pointsman.executions.watching import See, watcher_for
-from pointsman.journal.records import ExecutionQuery, SavedWorkflow, Summary, WorkflowEntry
-from pointsman.journal.store import Store, open_store
 from pointsman.models.script import Script
 from pointsman.ports import Clock, SecretRule
 from pointsman.runtime.clock import SystemClock
@@ -42,6 +40,8 @@ from pointsman.runtime.driver import Driver
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.local import Hears, LocalRuntime, folded
 from pointsman.settings import Settings, load_settings, make_data_directory
+from pointsman.store.records import ExecutionQuery, SavedWorkflow, Summary, WorkflowEntry
+from pointsman.store.store import Store, open_store
 from pointsman.tools.canned import canned_tools
 from pointsman.tools.tool import Tool
 from pointsman.values import ExecutionId, Json, JsonObject, WorkflowId

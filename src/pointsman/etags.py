@@ -14,8 +14,8 @@ from typing import Final
 
 import msgspec
 
-from pointsman.journal.faults import EntryMoved, RevisionMoved
-from pointsman.journal.store import Entries
+from pointsman.store.faults import EntryMoved, RevisionMoved
+from pointsman.store.store import Entries
 from pointsman.values import Json
 
 

@@ -10,7 +10,7 @@ from pointsman.auth.callers import Caller
 from pointsman.auth.policy import IdTaken, id_must_be_free, must_see_workflow, sees_agent
 from pointsman.auth.sharing import EVERYONES, claim, disclaim, must_own, sharing_of
 from pointsman.executions.start_quota import own_session, take_start
-from pointsman.journal.records import SavedWorkflow
+from pointsman.store.records import SavedWorkflow
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.agents import LATEST as AGENT
 from pointsman.workflows.agents import SavedAgent, agent_taken, no_such_agent

@@ -15,13 +15,13 @@ from pointsman.executions.isolation import Isolation
 from pointsman.executors.attachments import Fetched
 from pointsman.executors.memory import MemoryExecutor
 from pointsman.executors.registry import Executors
-from pointsman.journal.store import Store, Workflows
 from pointsman.models.script import Script
 from pointsman.models.transport import PydanticModels, is_scripted
 from pointsman.operations.key_leases import KeptTurns
 from pointsman.operations.spending import KeptSpending
 from pointsman.ports import Clock, Executor, Found, Secrets, Tools
 from pointsman.settings import Settings
+from pointsman.store.store import Store, Workflows
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.sandbox.interpreter import CodeLimits, Interpreter
 from pointsman.tools.unscripted import UnscriptedTools

@@ -12,14 +12,14 @@ import pytest
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.auth.keys import Keys
-from pointsman.journal.copying import Part, StoreNotEmpty, StoreUncopyable, Value, copying_of
-from pointsman.journal.faults import StoreDamaged, StoreNewer
-from pointsman.journal.records import ExecutionQuery, InboxQuery
-from pointsman.journal.sqlite.schema import MIGRATIONS
 from pointsman.operations import backup
 from pointsman.operations.backup_file import BackupExists, BackupFailed, BackupRefused
 from pointsman.operations.deletion import summaries
 from pointsman.settings import Settings
+from pointsman.store.copying import Part, StoreNotEmpty, StoreUncopyable, Value, copying_of
+from pointsman.store.faults import StoreDamaged, StoreNewer
+from pointsman.store.records import ExecutionQuery, InboxQuery
+from pointsman.store.sqlite.schema import MIGRATIONS
 from pointsman.tools.files.jail import Jail
 from pointsman.values import ExecutionId
 from tests import postgres

@@ -10,9 +10,9 @@ import pytest
 from pointsman.app import Pointsman, Workflow
 from pointsman.executions.execution import Execution
 from pointsman.executions.session_turns import SessionBusy
-from pointsman.journal.faults import SessionClosed
 from pointsman.models.script_reader import read_script
 from pointsman.settings import Settings
+from pointsman.store.faults import SessionClosed
 from pointsman.values import JsonObject
 
 TALK: JsonObject = {

@@ -11,13 +11,13 @@ import pytest
 from pointsman.app import Pointsman
 from pointsman.errors import PointsmanError
 from pointsman.executions import copies
-from pointsman.journal.faults import JournalMoved, StoreFull
-from pointsman.journal.records import Summary
-from pointsman.journal.store import open_store
 from pointsman.operations.health import findings, mend
 from pointsman.ports import Row
 from pointsman.runtime import local
 from pointsman.settings import Settings
+from pointsman.store.faults import JournalMoved, StoreFull
+from pointsman.store.records import Summary
+from pointsman.store.store import open_store
 from pointsman.values import ExecutionId
 from tests import postgres
 from tests.app.stand import HandClock, asking

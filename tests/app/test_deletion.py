@@ -10,11 +10,11 @@ import pytest
 from pointsman.app import Pointsman, Workflow
 from pointsman.chat.memories import UnknownMemory
 from pointsman.errors import CallerError
-from pointsman.journal.sqlite import blobs
 from pointsman.operations.deletion import ExecutionUnfinished, UnknownSession
 from pointsman.runtime.cache import SCOPE
 from pointsman.runtime.local import LocalRuntime, UnknownExecution
 from pointsman.settings import Settings
+from pointsman.store.sqlite import blobs
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.app.stand import HandClock, asking, listening, noting, opened
 

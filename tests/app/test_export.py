@@ -11,12 +11,12 @@ import pytest
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.errors import PointsmanError
-from pointsman.journal.faults import RowUnreadable, StoreFull
 from pointsman.operations import archive
 from pointsman.operations.archive import Chains, ImportRefused, Tally
 from pointsman.operations.importing import ExecutionExists
 from pointsman.runtime.local import UnknownExecution
 from pointsman.settings import Settings
+from pointsman.store.faults import RowUnreadable, StoreFull
 from pointsman.values import ExecutionId, Json
 from pointsman.workflows.sources import FileUnreadable
 from tests.app.stand import HandClock, asking, noting, opened

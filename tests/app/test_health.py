@@ -9,10 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.journal.sqlite import blobs
 from pointsman.operations import health
 from pointsman.operations.health import box_in_use, damage, findings, mend
 from pointsman.settings import Settings
+from pointsman.store.sqlite import blobs
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.app.stand import HandClock, asking, listening, noting, opened
 from tests.boxes import take_boxes_away, why_no_box

@@ -13,9 +13,9 @@ from pytest_httpserver import HTTPServer
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.chat.memories import EmbeddingsOff, memory_page
-from pointsman.journal.faults import VectorsDiffer
 from pointsman.operations.model_catalogue import list_models, ping_models
 from pointsman.settings import Settings
+from pointsman.store.faults import VectorsDiffer
 from pointsman.values import Json, JsonObject
 from tests.app.places import KEY, POISON, Places
 

@@ -13,10 +13,10 @@ import pytest
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.chat.memories import MemoryKeyInvalid
-from pointsman.journal.faults import MemoryFull
 from pointsman.ports import Change, Once
 from pointsman.settings import Settings
 from pointsman.settings.sections import MemorySettings
+from pointsman.store.faults import MemoryFull
 from pointsman.values import Json, JsonObject
 
 

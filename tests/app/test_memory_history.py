@@ -149,7 +149,7 @@ async def test_no_scope_node_or_caller_reaches_the_past_but_by_its_history() -> 
 CHILD = """
 import asyncio, os, signal, sys
 from pointsman.app import Pointsman
-from pointsman.journal.sqlite import memories
+from pointsman.store.sqlite import memories
 from pointsman.settings import Settings
 
 real, killed = memories.trace, sys.argv[2] == "kill"

@@ -14,11 +14,11 @@ from pointsman.auth.callers import LOCAL
 from pointsman.authoring.workbench import Workbench
 from pointsman.executions.broker import Channels
 from pointsman.executions.execution import Execution, TakenOver
-from pointsman.journal.faults import StoreLocked
-from pointsman.journal.records import ExecutionQuery
 from pointsman.runtime import neighbours
 from pointsman.server.sse import WIRE
 from pointsman.settings import Settings
+from pointsman.store.faults import StoreLocked
+from pointsman.store.records import ExecutionQuery
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.patience import PATIENCE_S
 

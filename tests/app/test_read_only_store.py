@@ -14,10 +14,10 @@ import pytest
 
 from pointsman import Pointsman, Workflow
 from pointsman.errors import PointsmanError
-from pointsman.journal.faults import StoreReadOnly
 from pointsman.operations.backup import back_up
 from pointsman.operations.readiness import Life, readiness
 from pointsman.settings import Settings
+from pointsman.store.faults import StoreReadOnly
 from pointsman.values import ExecutionId
 from tests import postgres
 from tests.patience import PATIENCE_S

@@ -14,9 +14,9 @@ from pointsman.app import Pointsman, Workflow
 from pointsman.chat.commands import parse_command
 from pointsman.chat.records import free_session, records_of
 from pointsman.executions.inputs import InputInvalid
-from pointsman.journal.records import Summary
 from pointsman.operations.deletion import UnknownSession
 from pointsman.settings import Settings
+from pointsman.store.records import Summary
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.scripts import load_script
 from tests.tools.mail.server import MailServer, mail_server

@@ -18,8 +18,6 @@ import pytest
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import Usage
 from pointsman.errors import Outage
-from pointsman.journal.faults import StoreLocked
-from pointsman.journal.store import Store, open_store
 from pointsman.models.pool import KeyPool, KeysExhausted, Pacing
 from pointsman.models.provider import Provider
 from pointsman.models.spending import DayLimit, Spent
@@ -28,6 +26,8 @@ from pointsman.models.transport import PydanticModels
 from pointsman.models.turns import Turn
 from pointsman.operations.key_leases import AHEAD_S, KIND, KeptTurns
 from pointsman.ports import ModelRequest
+from pointsman.store.faults import StoreLocked
+from pointsman.store.store import Store, open_store
 from pointsman.testing.clock import VirtualClock, run_virtually
 from tests.app.streams import END, words
 

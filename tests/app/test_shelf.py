@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from pointsman import Pointsman, Workflow, tool
-from pointsman.journal.records import ExecutionQuery
 from pointsman.models.samples import sample
 from pointsman.models.script import Script
 from pointsman.settings import Settings
+from pointsman.store.records import ExecutionQuery
 from pointsman.workflows.builtin.cloning import WorkflowExists, clone_workflow
 from pointsman.workflows.builtin.documents import IDS, PREFIX, TOOLS, shipped
 from pointsman.workflows.builtin.library import BuiltIn

@@ -11,10 +11,10 @@ import pytest
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.engine.reports import Usage
-from pointsman.journal.store import open_store
 from pointsman.models.spending import Spent
 from pointsman.operations.spending import KeptSpending
 from pointsman.settings import Settings
+from pointsman.store.store import open_store
 from pointsman.values import JsonObject
 from tests.app.streams import END, provider, words
 from tests.patience import PATIENCE_S

@@ -18,11 +18,11 @@ from pointsman.engine.requests import WrongStatus
 from pointsman.executions.execution import Execution
 from pointsman.executions.lists import list_executions
 from pointsman.executors import registry
-from pointsman.journal.records import ExecutionQuery
 from pointsman.models.script import Script
 from pointsman.models.script_reader import read_script
 from pointsman.runtime.keeper import AGAIN_S
 from pointsman.settings import Settings
+from pointsman.store.records import ExecutionQuery
 from pointsman.tools.tool import Tool
 from pointsman.values import Json, JsonObject
 from tests.app.stand import HandClock

@@ -18,8 +18,8 @@ from pointsman.client.streams import Told
 from pointsman.engine.asking import GateClosedAlready
 from pointsman.executions.execution import ExecutionFailed
 from pointsman.executions.starting import KeyReused
-from pointsman.journal.faults import RevisionMoved
 from pointsman.runtime.local import UnknownExecution
+from pointsman.store.faults import RevisionMoved
 from pointsman.testing.clock import run_virtually
 from pointsman.values import JsonObject
 from pointsman.workflows.library import UnknownWorkflow

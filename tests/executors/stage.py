@@ -9,10 +9,10 @@ from pointsman.engine.reports import ApprovalAsked, Usage, WorkDone, WorkFailed
 from pointsman.engine.steps import Scope, Step
 from pointsman.executors.memory import MemoryExecutor
 from pointsman.executors.registry import Executors
-from pointsman.journal.memory import MemoryStore
 from pointsman.models.script_reader import read_script
 from pointsman.models.transport import PydanticModels
 from pointsman.ports import EffectKind, Hear, ModelReply, ModelRequest, Models, Quota, Run
+from pointsman.store.memory import MemoryStore
 from pointsman.testing.clock import VirtualClock
 from pointsman.tools.canned import canned_tools
 from pointsman.tools.registry import ToolRegistry

@@ -19,9 +19,9 @@ from pointsman.engine.events import Event
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import PlaceFreed, ResumeRequested, WorkerOffered
 from pointsman.engine.state import ENDED
-from pointsman.journal.codec import Codec
-from pointsman.journal.lifts import LIFTS
 from pointsman.ports import Row
+from pointsman.store.codec import Codec
+from pointsman.store.lifts import LIFTS
 from pointsman.testing.graphs import perform
 from pointsman.testing.simulation import Simulation
 from pointsman.values import Json, JsonObject

@@ -11,18 +11,18 @@ import psycopg
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.journal.faults import StoreNewer
-from pointsman.journal.postgres.address import address_of
-from pointsman.journal.postgres.migrating import VERSION
-from pointsman.journal.records import ExecutionQuery
-from pointsman.journal.sqlite.schema import MIGRATIONS
-from pointsman.journal.store import open_store
 from pointsman.operations.backup_file import ABOUT, KEPT_FILES, hash_of
 from pointsman.operations.deletion import summaries
 from pointsman.operations.health import damage
 from pointsman.operations.usage_counting import count_spent
 from pointsman.runtime.status import spent_of
 from pointsman.settings import Settings
+from pointsman.store.faults import StoreNewer
+from pointsman.store.postgres.address import address_of
+from pointsman.store.postgres.migrating import VERSION
+from pointsman.store.records import ExecutionQuery
+from pointsman.store.sqlite.schema import MIGRATIONS
+from pointsman.store.store import open_store
 from pointsman.values import ExecutionId
 from tests import postgres
 from tests.cli import flows

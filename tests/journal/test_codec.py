@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from pointsman.engine.events import Event
 from pointsman.engine.life_events import ExecutionStarted
-from pointsman.journal.codec import Codec, Lift, decode_json, encode_json
-from pointsman.journal.faults import RowUnreadable, StoreDamaged, UnstorableValue
-from pointsman.journal.packing import Form, pack, unpack
+from pointsman.store.codec import Codec, Lift, decode_json, encode_json
+from pointsman.store.faults import RowUnreadable, StoreDamaged, UnstorableValue
+from pointsman.store.packing import Form, pack, unpack
 from pointsman.values import Json, JsonObject
 
 

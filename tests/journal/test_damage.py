@@ -11,9 +11,9 @@ import pytest
 
 from pointsman.engine.life_events import ExecutionStarted
 from pointsman.errors import PointsmanError
-from pointsman.journal.sqlite.removal import BY_EXECUTION
-from pointsman.journal.sqlite.seals import SEALED
 from pointsman.ports import Row
+from pointsman.store.sqlite.removal import BY_EXECUTION
+from pointsman.store.sqlite.seals import SEALED
 from pointsman.testing.journals import ONE, opened, row_of
 from pointsman.testing.removals import summary_of
 from pointsman.testing.stores import draft_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from pointsman.journal.sqlite import open_sqlite
+from pointsman.store.sqlite import open_sqlite
 
 
 async def test_several_may_open_a_new_store_at_the_same_moment(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from pointsman.errors import PointsmanError
-from pointsman.journal.addresses import masked
-from pointsman.journal.faults import (
+from pointsman.store.addresses import masked
+from pointsman.store.faults import (
     JournalMoved,
     StoreClosed,
     StoreCrowded,
@@ -25,9 +25,9 @@ from pointsman.journal.faults import (
     StoreUnreachable,
     UnstorableValue,
 )
-from pointsman.journal.postgres import PostgresStore, open_postgres
-from pointsman.journal.postgres.address import address_of
-from pointsman.journal.store import Store, open_store
+from pointsman.store.postgres import PostgresStore, open_postgres
+from pointsman.store.postgres.address import address_of
+from pointsman.store.store import Store, open_store
 from pointsman.testing.journals import ONE, opened, row_of, rows_in
 from pointsman.testing.stores import summary_of
 from pointsman.values import ExecutionId

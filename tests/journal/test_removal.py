@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from pointsman.engine.life_events import ExecutionStarted
-from pointsman.journal import memory
-from pointsman.journal.faults import JournalMoved
-from pointsman.journal.records import Swept
-from pointsman.journal.sqlite import SqliteStore, blobs, open_sqlite, removal
-from pointsman.journal.sqlite.removal import erase_slice
-from pointsman.journal.sqlite.transaction import Transaction
-from pointsman.journal.store import Store, open_store
 from pointsman.ports import Row
+from pointsman.store import memory
+from pointsman.store.faults import JournalMoved
+from pointsman.store.records import Swept
+from pointsman.store.sqlite import SqliteStore, blobs, open_sqlite, removal
+from pointsman.store.sqlite.removal import erase_slice
+from pointsman.store.sqlite.transaction import Transaction
+from pointsman.store.store import Store, open_store
 from pointsman.testing.journals import ONE, opened, row_of, rows_in
 from pointsman.values import ExecutionId, JsonObject
 

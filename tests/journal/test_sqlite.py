@@ -14,11 +14,11 @@ from random import Random
 import pytest
 
 from pointsman.errors import CallerError, OperatorError
-from pointsman.journal.faults import JournalMoved, StoreFull, StoreLocked, StoreMissing, StoreReadOnly
-from pointsman.journal.sqlite import SqliteStore, connection, open_sqlite, writer
-from pointsman.journal.sqlite.schema import FIRST, migrate, pragma
-from pointsman.journal.sqlite.transaction import Transaction
-from pointsman.journal.sqlite.writer import Writer
+from pointsman.store.faults import JournalMoved, StoreFull, StoreLocked, StoreMissing, StoreReadOnly
+from pointsman.store.sqlite import SqliteStore, connection, open_sqlite, writer
+from pointsman.store.sqlite.schema import FIRST, migrate, pragma
+from pointsman.store.sqlite.transaction import Transaction
+from pointsman.store.sqlite.writer import Writer
 from pointsman.testing.journals import ONE, opened, row_of, rows_in
 from pointsman.values import ExecutionId
 

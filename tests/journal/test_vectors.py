@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from pointsman.journal.sqlite.vectors import bring_extension
+from pointsman.store.sqlite.vectors import bring_extension
 from pointsman.testing.journals import Rule
 from pointsman.testing.vectors import VECTOR_RULES
 from tests.postgres import Cluster

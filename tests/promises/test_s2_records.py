@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.engine.instants import instant_text, seconds_of
-from pointsman.journal.records import ExecutionQuery
 from pointsman.settings import Settings
+from pointsman.store.records import ExecutionQuery
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.scripts import load_script
 from tests.promises.staged import play

@@ -7,8 +7,8 @@ import sys
 from typing import Final
 from unittest.mock import patch
 
-from pointsman.journal.sqlite.contents import SqliteEffects
-from pointsman.journal.sqlite.rows import SqliteJournal
+from pointsman.store.sqlite.contents import SqliteEffects
+from pointsman.store.sqlite.rows import SqliteJournal
 from tests.reliability.victim import live
 
 

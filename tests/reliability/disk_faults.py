@@ -22,7 +22,7 @@ from typing import Final, TypeAlias
 from unittest.mock import patch
 
 from pointsman.errors import OperatorError, PointsmanError
-from pointsman.journal.sqlite import SqliteStore, open_sqlite, writer
+from pointsman.store.sqlite import SqliteStore, open_sqlite, writer
 from pointsman.testing.journals import ONE, row_of, rows_in
 from tests.reliability.findings import Finding
 from tests.reliability.recording_disk import RecordingDisk

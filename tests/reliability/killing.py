@@ -31,9 +31,9 @@ from typing import Final
 from pointsman.engine.events import StepPassed, StepStarted, StepSucceeded
 from pointsman.engine.life_events import ExecutionCompleted
 from pointsman.engine.wait_events import GateClosed
-from pointsman.journal.records import ExecutionQuery
-from pointsman.journal.store import Store, open_store
 from pointsman.ports import Row
+from pointsman.store.records import ExecutionQuery
+from pointsman.store.store import Store, open_store
 from pointsman.values import ExecutionId
 from tests.reliability.deeds import Deed, deeds_in, flights_of, happened_in, wrong_repeats
 from tests.reliability.findings import Finding

@@ -16,9 +16,9 @@ from random import Random
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from pointsman.authoring.agents import offer_verbs
-from pointsman.journal.records import ExecutionQuery
 from pointsman.settings import Settings
 from pointsman.settings.access import AccessSettings
+from pointsman.store.records import ExecutionQuery
 from pointsman.values import JsonObject, WorkflowId
 from pointsman.workflows.scripts import parse_script
 from tests.reliability.findings import Finding

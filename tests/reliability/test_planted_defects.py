@@ -26,13 +26,6 @@ from pointsman.engine.reports import WorkDone
 from pointsman.engine.state import ExecutionState, StepState
 from pointsman.engine.steps import Step
 from pointsman.executions.execution import Execution
-from pointsman.journal.faults import JournalMoved
-from pointsman.journal.postgres.rows import PostgresJournal
-from pointsman.journal.records import Summary
-from pointsman.journal.sqlite import SqliteStore, connection, damage, writer
-from pointsman.journal.sqlite.keeper import SqliteKeeper
-from pointsman.journal.sqlite.rows import SqliteJournal
-from pointsman.journal.store import Ledger
 from pointsman.models import transport
 from pointsman.models.pool import KeyPool
 from pointsman.ports import Row
@@ -42,6 +35,13 @@ from pointsman.server import problems
 from pointsman.server.routes import executions as executions_routes
 from pointsman.server.routes import tools as tools_routes
 from pointsman.settings import Settings
+from pointsman.store.faults import JournalMoved
+from pointsman.store.postgres.rows import PostgresJournal
+from pointsman.store.records import Summary
+from pointsman.store.sqlite import SqliteStore, connection, damage, writer
+from pointsman.store.sqlite.keeper import SqliteKeeper
+from pointsman.store.sqlite.rows import SqliteJournal
+from pointsman.store.store import Ledger
 from pointsman.testing import simulation as world
 from pointsman.testing.clock import run_virtually
 from pointsman.tools.functions import FunctionTool

@@ -15,7 +15,7 @@ from typing import Final, cast
 
 from pointsman import Pointsman
 from pointsman.executions.execution import Execution
-from pointsman.journal.records import ExecutionQuery
+from pointsman.store.records import ExecutionQuery
 from tests.reliability.workload import AT_ONCE, EFFECT_S, INPUT, OF, Load, charging, script, workflow
 
 UNFINISHED: Final = frozenset({"pending", "running", "waiting"})

@@ -11,13 +11,13 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ResumeRequested, Start, WorkDone, WorkFailed
 from pointsman.engine.steps import Step
-from pointsman.journal.sqlite import open_sqlite
-from pointsman.journal.store import Store
 from pointsman.ports import EffectKind, Executor, Run
 from pointsman.runtime.clock import SystemClock
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.local import LocalRuntime
+from pointsman.store.sqlite import open_sqlite
+from pointsman.store.store import Store
 from pointsman.values import Json
 from tests.runtime.world import FIRST, Shelf, chain
 

@@ -11,12 +11,12 @@ import pytest
 from pointsman.engine.commands import Execute
 from pointsman.engine.reports import EventReceived, GateAnswered, Start
 from pointsman.engine.steps import Step
-from pointsman.journal.memory import MemoryStore
-from pointsman.journal.sqlite import open_sqlite
-from pointsman.journal.store import Store
 from pointsman.runtime.families import child_id
 from pointsman.runtime.keeper import ABANDONED_S, Keeper
 from pointsman.runtime.local import LocalRuntime
+from pointsman.store.memory import MemoryStore
+from pointsman.store.sqlite import open_sqlite
+from pointsman.store.store import Store
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.runtime.world import Doing, Shelf, Work, chain, make_runtime, named, tool

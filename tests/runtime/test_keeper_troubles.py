@@ -8,7 +8,8 @@ import pytest
 
 from pointsman.engine.commands import Execute
 from pointsman.errors import CallerError
-from pointsman.journal.faults import (
+from pointsman.runtime.keeper import AGAIN_S, Keeper
+from pointsman.store.faults import (
     StoreCrowded,
     StoreFailed,
     StoreFull,
@@ -17,9 +18,8 @@ from pointsman.journal.faults import (
     StoreReadOnly,
     StoreUnreachable,
 )
-from pointsman.journal.memory import MemoryStore
-from pointsman.journal.records import ExecutionQuery, Summary
-from pointsman.runtime.keeper import AGAIN_S, Keeper
+from pointsman.store.memory import MemoryStore
+from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.testing.clock import run_virtually
 from pointsman.values import ExecutionId, Json
 from tests.runtime.test_keeper import begun, here, looks

@@ -11,11 +11,11 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.reports import CancelRequested, EventReceived, GateAnswered, Start
 from pointsman.engine.status import status_of
 from pointsman.engine.steps import Step
-from pointsman.journal.faults import StoreUnreachable
-from pointsman.journal.sqlite import open_sqlite
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.families import child_id
 from pointsman.runtime.local import UnknownExecution
+from pointsman.store.faults import StoreUnreachable
+from pointsman.store.sqlite import open_sqlite
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.runtime.world import FIRST, Shelf, chain, make_runtime, named, tool
 

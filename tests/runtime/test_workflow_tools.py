@@ -13,7 +13,7 @@ import pytest
 from pointsman import Pointsman, Workflow
 from pointsman.executions.families import pause_family, resume_family
 from pointsman.executions.lists import list_tools
-from pointsman.journal.records import ExecutionQuery, Summary
+from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, JsonObject, WorkflowId
 from pointsman.workflows.scripts import parse_script
 from pointsman.workflows.sources import WorkflowInvalid

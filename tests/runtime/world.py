@@ -13,13 +13,13 @@ from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import Start, WorkDone, WorkFailed
 from pointsman.engine.state import ExecutionState
-from pointsman.journal.memory import open_memory
-from pointsman.journal.records import Summary
-from pointsman.journal.store import Ledger, Store
 from pointsman.ports import Clock, Executor, Row, Run
 from pointsman.runtime.clock import SystemClock
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.local import LocalRuntime
+from pointsman.store.memory import open_memory
+from pointsman.store.records import Summary
+from pointsman.store.store import Ledger, Store
 from pointsman.values import ExecutionId, Json, JsonObject
 
 Work = Callable[[Execute], Awaitable[Json]]

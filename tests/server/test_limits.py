@@ -12,11 +12,11 @@ from pointsman.auth.callers import Caller, NotAllowed
 from pointsman.auth.login_throttle import Strangers
 from pointsman.auth.rate_limiter import Seats, TooManyRequests
 from pointsman.executions import start_quota as beginning
-from pointsman.journal.records import ExecutionQuery
 from pointsman.json_meter import DEPTH_MAX, DIGITS_MAX, VALUES_MAX, excess_of
 from pointsman.session import start_as
 from pointsman.settings import Settings
 from pointsman.settings.access import AccessSettings
+from pointsman.store.records import ExecutionQuery
 from tests.app.stand import HandClock
 from tests.patience import PATIENCE_S
 from tests.server.conftest import Served, serving

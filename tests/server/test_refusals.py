@@ -9,9 +9,9 @@ from typing import Any, cast
 import pytest
 
 from pointsman import Pointsman, Workflow
-from pointsman.journal.sqlite import SqliteStore
 from pointsman.models.script_reader import read_script
 from pointsman.server.problems import STATUS_OF
+from pointsman.store.sqlite import SqliteStore
 from tests.cli.test_people import EACH, FORM, TWO_OF_THREE
 from tests.server.conftest import QUIET, Served, serving
 from tests.server.flows import CHAIN, LETTER, TALK

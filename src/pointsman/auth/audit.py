@@ -20,9 +20,9 @@ import msgspec
 
 from pointsman.auth.callers import Caller
 from pointsman.errors import OperatorError
-from pointsman.journal.faults import EntryMoved
-from pointsman.journal.store import Entries
 from pointsman.ports import Clock
+from pointsman.store.faults import EntryMoved
+from pointsman.store.store import Entries
 from pointsman.values import Instant, Json, JsonObject
 
 KIND: Final = "audit"

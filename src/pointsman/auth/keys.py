@@ -20,10 +20,10 @@ import msgspec
 
 from pointsman.auth.callers import Caller, Role
 from pointsman.errors import CallerError
-from pointsman.journal.faults import EntryMoved
-from pointsman.journal.store import Entries
 from pointsman.ports import Clock
 from pointsman.searching import says
+from pointsman.store.faults import EntryMoved
+from pointsman.store.store import Entries
 from pointsman.values import Instant, JsonObject
 
 KIND: Final = "api-key"

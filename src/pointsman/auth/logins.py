@@ -16,8 +16,8 @@ import msgspec
 from pointsman.auth.callers import Caller, Role
 from pointsman.auth.keys import RANDOM_BYTES, Keys, digest_of
 from pointsman.errors import CallerError
-from pointsman.journal.store import Entries
 from pointsman.ports import Clock
+from pointsman.store.store import Entries
 from pointsman.values import Instant, JsonObject, Seconds
 
 KIND: Final = "login"

@@ -16,8 +16,8 @@ import msgspec
 
 from pointsman.auth.callers import ROLES, Caller, Role
 from pointsman.auth.keys import ApiKey
-from pointsman.journal.store import Entries
 from pointsman.ports import Clock
+from pointsman.store.store import Entries
 from pointsman.values import Instant, JsonObject
 
 KIND: Final = "person"

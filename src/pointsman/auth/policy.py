@@ -27,9 +27,9 @@ from pointsman.definition.workflow import Workflow
 from pointsman.errors import AuthorError, CallerError
 from pointsman.executions.inbox import InboxQuery, outermost
 from pointsman.executions.inputs import check_session, is_conversational
-from pointsman.journal.records import ExecutionQuery, GateEntry, Summary
 from pointsman.operations.deletion import unknown_session
 from pointsman.runtime.local import unknown_execution
+from pointsman.store.records import ExecutionQuery, GateEntry, Summary
 from pointsman.values import ExecutionId, JsonObject
 from pointsman.workflows.library import DefinitionGone, Library, UnknownWorkflow, unknown_workflow
 

@@ -9,9 +9,9 @@ from pointsman.auth.redaction import known_redaction
 from pointsman.ports import SecretRule
 
 if TYPE_CHECKING:
-    from pointsman.journal.store import Workflows
     from pointsman.redaction import Redaction
     from pointsman.settings import Settings
+    from pointsman.store.store import Workflows
 
 
 class SecretAccess:

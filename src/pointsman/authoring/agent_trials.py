@@ -18,8 +18,8 @@ from pointsman.executions.ids import new_trial_session
 from pointsman.executions.inputs import InputInvalid
 from pointsman.executions.partial_runs import KIND
 from pointsman.executions.start_quota import own_session, take_start
-from pointsman.journal.records import TRIAL
 from pointsman.session import agent_for
+from pointsman.store.records import TRIAL
 from pointsman.workflows.agents import NAME, AgentInvalid
 from pointsman.workflows.sources import invalid
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from pointsman.executions.inputs import check_session
 from pointsman.executions.lists import summary_view
-from pointsman.journal.records import ExecutionQuery
 from pointsman.operations.deletion import unknown_session
+from pointsman.store.records import ExecutionQuery
 from pointsman.values import JsonObject
 
 if TYPE_CHECKING:

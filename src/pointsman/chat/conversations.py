@@ -18,8 +18,8 @@ from pointsman.executions.inputs import InputInvalid, check_session
 from pointsman.executions.pages import place_in, place_of_list
 from pointsman.executions.public_events import observability_of
 from pointsman.executions.usage_rollup import History
-from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.operations.deletion import TITLE, unknown_session
+from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import Json, JsonObject, WorkflowId
 
 if TYPE_CHECKING:

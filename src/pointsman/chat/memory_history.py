@@ -10,8 +10,8 @@ import msgspec
 from pointsman.auth.callers import Caller
 from pointsman.chat.memories import NOBODY, OneMemory, nothing_remembered
 from pointsman.executions.pages import PlaceInvalid
-from pointsman.journal.records import Recalled
 from pointsman.ports import Writer
+from pointsman.store.records import Recalled
 from pointsman.values import Json, JsonObject
 
 DIGITS_MAX: Final = 18

@@ -19,8 +19,8 @@ from pointsman.engine.instants import instant_text
 from pointsman.engine.life_events import ExecutionStarted
 from pointsman.executions.ids import new_session
 from pointsman.executions.inputs import check_session
-from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.operations.deletion import unknown_session
+from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, Json, JsonObject
 from pointsman.workflows.library import DefinitionGone
 

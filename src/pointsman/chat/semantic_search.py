@@ -15,13 +15,13 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from pointsman.errors import Outage, PointsmanError
-from pointsman.journal.records import Holding, Placed, Unplaced
-from pointsman.journal.store import Store
-from pointsman.journal.words import texts
 from pointsman.models.embedding import AT_ONCE, Embedded
 from pointsman.models.failures import ModelFailed
 from pointsman.ports import Clock, Found
 from pointsman.settings.sections import EmbeddingSettings
+from pointsman.store.records import Holding, Placed, Unplaced
+from pointsman.store.store import Store
+from pointsman.store.words import texts
 from pointsman.values import Json
 
 CHARS_MAX: Final = 8_000

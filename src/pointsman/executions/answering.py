@@ -20,12 +20,12 @@ from pointsman.engine.reports import DelegationRequested, GateAnswered, TimerFir
 from pointsman.engine.steps import NoSuchStep, Step
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.executions.families import OpenGate, gates_of
-from pointsman.journal.faults import JournalMoved
-from pointsman.journal.records import ExecutionQuery
 from pointsman.ports import Row
 from pointsman.runtime.commits import DriverLost
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.local import LocalRuntime
+from pointsman.store.faults import JournalMoved
+from pointsman.store.records import ExecutionQuery
 from pointsman.values import ExecutionId, Json
 
 RACES_MAX: Final = 5

@@ -14,9 +14,9 @@ from pointsman.errors import CallerError, PointsmanError
 from pointsman.executions.driving import drive
 from pointsman.executions.lists import is_shown_as, stored_statuses
 from pointsman.executions.views import status_shown
-from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.operations.deletion import summaries
 from pointsman.runtime.local import UnknownExecution
+from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, JsonObject, WorkflowId
 
 Verb: TypeAlias = Literal["cancel", "pause", "resume", "retry", "delete"]

@@ -25,11 +25,11 @@ from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.errors import CallerError
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.formula import compile_expression
-from pointsman.journal.faults import EntryMoved, JournalMoved
-from pointsman.journal.store import Store
 from pointsman.ports import Clock
 from pointsman.runtime.commits import DriverLost
 from pointsman.runtime.driver import Driver
+from pointsman.store.faults import EntryMoved, JournalMoved
+from pointsman.store.store import Store
 from pointsman.values import ExecutionId, Json, JsonObject
 
 KIND: Final = "places"

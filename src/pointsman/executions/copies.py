@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from pointsman.executions.artifacts import delete_artifacts
-from pointsman.journal.faults import JournalMoved
-from pointsman.journal.store import Store
 from pointsman.operations.deletion import erase
 from pointsman.ports import Clock
+from pointsman.store.faults import JournalMoved
+from pointsman.store.store import Store
 from pointsman.values import ExecutionId
 
 if TYPE_CHECKING:

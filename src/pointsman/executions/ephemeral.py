@@ -25,10 +25,10 @@ from pointsman.executions.concurrency_limits import Places
 from pointsman.executions.execution import Execution
 from pointsman.executions.session_turns import save_turn
 from pointsman.executions.starting import Starts, Wish
-from pointsman.journal.memory import MemoryStore
 from pointsman.operations.deletion import erase
 from pointsman.runtime.cache import SCOPE as CACHE
 from pointsman.runtime.local import LocalRuntime
+from pointsman.store.memory import MemoryStore
 from pointsman.values import ExecutionId, Json
 from pointsman.workflows.library import Library
 

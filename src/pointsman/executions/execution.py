@@ -36,12 +36,12 @@ from pointsman.executions.families import (
 )
 from pointsman.executions.inputs import check_event, event_key
 from pointsman.executions.views import event_view, waiting_view
-from pointsman.journal.faults import JournalMoved
 from pointsman.ports import Row
 from pointsman.runtime.commits import DriverLost
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.runtime.local import OPEN, LocalRuntime
+from pointsman.store.faults import JournalMoved
 from pointsman.tools.tracebacks import cause_in
 from pointsman.values import ExecutionId, Json, JsonObject
 

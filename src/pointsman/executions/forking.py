@@ -22,12 +22,12 @@ from pointsman.executions.copies import announced
 from pointsman.executions.data_edits import edits_of
 from pointsman.executions.ids import new_id
 from pointsman.executions.inputs import check_input
-from pointsman.journal.faults import SessionMoved
-from pointsman.journal.store import Store
 from pointsman.ports import Row
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.local import LocalRuntime, folded, unknown_execution
 from pointsman.settings import Settings
+from pointsman.store.faults import SessionMoved
+from pointsman.store.store import Store
 from pointsman.values import ExecutionId, Json, JsonObject
 from pointsman.workflows.library import Library
 

@@ -16,9 +16,9 @@ from msgspec import Struct
 
 from pointsman.errors import CallerError
 from pointsman.executions.starting import KeyReused
-from pointsman.journal.faults import EntryMoved
-from pointsman.journal.store import Entries
 from pointsman.ports import Clock
+from pointsman.store.faults import EntryMoved
+from pointsman.store.store import Entries
 from pointsman.values import Json, JsonObject
 
 KIND: Final = "once"

@@ -8,7 +8,7 @@ from base64 import b32encode
 from hashlib import blake2b
 from typing import Final
 
-from pointsman.journal.records import TRIAL
+from pointsman.store.records import TRIAL
 from pointsman.values import ExecutionId
 
 SORTABLE: Final = str.maketrans("abcdefghijklmnopqrstuvwxyz234567", "0123456789abcdefghjkmnpqrstvwxyz")

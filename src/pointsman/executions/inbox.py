@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from pointsman.errors import CallerError
-from pointsman.journal.records import GateEntry, InboxQuery, Summary
+from pointsman.store.records import GateEntry, InboxQuery, Summary
 from pointsman.values import ExecutionId, JsonObject, WorkflowId
 
 if TYPE_CHECKING:

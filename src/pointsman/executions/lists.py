@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from pointsman.app import Pointsman
 from pointsman.executions.usage_rollup import History
 from pointsman.executions.views import need_text, status_shown
-from pointsman.journal.records import TRIAL, ExecutionQuery, Summary
 from pointsman.searching import says
+from pointsman.store.records import TRIAL, ExecutionQuery, Summary
 from pointsman.values import Json, JsonObject, WorkflowId
 
 STOPPED: Final = "stopped"

@@ -18,8 +18,8 @@ from pointsman.auth.policy import sees
 from pointsman.background import retried
 from pointsman.executions.lists import summary_view
 from pointsman.executions.pages import DIGITS_MAX, PlaceInvalid
-from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.runtime.feed import Committed, Delta
+from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, Instant
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from pointsman.executions.public_events import Redact, observability_of
 from pointsman.executions.redaction_levels import event_told, level_of
 from pointsman.executions.row_cache import begun_in, rows_on
 from pointsman.executions.views import event_view, execution_view
-from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.ports import Row
 from pointsman.runtime.local import folded
+from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from pointsman.auth.callers import Caller
 from pointsman.engine.compile.pins import TrialUnfit
 from pointsman.executions.ids import new_id
-from pointsman.journal.records import TRIAL
+from pointsman.store.records import TRIAL
 from pointsman.values import ExecutionId, Json, JsonObject
 
 if TYPE_CHECKING:

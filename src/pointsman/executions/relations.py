@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from pointsman.engine.events import Event
 from pointsman.engine.life_events import Forked
 from pointsman.executions.lists import summary_view
-from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.operations.deletion import known
 from pointsman.ports import Row
+from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, Instant, Json, JsonObject
 
 if TYPE_CHECKING:

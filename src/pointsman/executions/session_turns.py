@@ -16,10 +16,10 @@ from typing import ClassVar, Final, NamedTuple
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.errors import CallerError
 from pointsman.executions.ids import id_for_key
-from pointsman.journal.faults import SessionClosed, SessionMoved
-from pointsman.journal.records import ExecutionQuery
-from pointsman.journal.store import Store
 from pointsman.runtime.local import LocalRuntime
+from pointsman.store.faults import SessionClosed, SessionMoved
+from pointsman.store.records import ExecutionQuery
+from pointsman.store.store import Store
 from pointsman.values import ExecutionId, Json
 
 LOOKED_AT: Final = 50

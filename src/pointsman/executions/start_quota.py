@@ -17,8 +17,8 @@ from weakref import WeakKeyDictionary
 from pointsman.auth.callers import Caller, NotAllowed
 from pointsman.auth.policy import must_own_session
 from pointsman.auth.rate_limiter import Pace
-from pointsman.journal.faults import EntryMoved
-from pointsman.journal.records import ExecutionQuery
+from pointsman.store.faults import EntryMoved
+from pointsman.store.records import ExecutionQuery
 from pointsman.values import JsonObject
 
 if TYPE_CHECKING:

@@ -20,11 +20,11 @@ from pointsman.executions.execution import Execution
 from pointsman.executions.ids import id_for_key, new_id
 from pointsman.executions.inputs import check_session, conversation_for, input_for, is_conversational
 from pointsman.executions.session_turns import Turn, busy, finish_last_turn, next_turn
-from pointsman.journal.faults import JournalMoved
-from pointsman.journal.records import TRIAL
 from pointsman.models.transport import PydanticModels
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.local import LocalRuntime
+from pointsman.store.faults import JournalMoved
+from pointsman.store.records import TRIAL
 from pointsman.values import ExecutionId, Json, JsonObject
 from pointsman.workflows.library import Library
 from pointsman.workflows.model_uses import is_answered_by_script, performed_in, refuse_unreachable

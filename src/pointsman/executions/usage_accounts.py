@@ -17,9 +17,9 @@ import msgspec
 from pointsman.engine import events
 from pointsman.engine.reports import Usage
 from pointsman.engine.steps import Step
-from pointsman.journal.store import Store
-from pointsman.journal.usage import MICROS, NANOS, Place, Taken
 from pointsman.ports import ModelReply, Row
+from pointsman.store.store import Store
+from pointsman.store.usage import MICROS, NANOS, Place, Taken
 from pointsman.values import ExecutionId, Json
 
 FOUND: Final = "history"

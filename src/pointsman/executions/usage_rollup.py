@@ -22,8 +22,12 @@ from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.errors import CallerError
 from pointsman.executions.public_events import observability_of
 from pointsman.executions.usage_accounts import ALL, FOUND, Account, account_of
-from pointsman.journal.records import ExecutionQuery, Summary
-from pointsman.journal.usage import (
+from pointsman.operations.deletion import summaries
+from pointsman.operations.usage_counting import count_spent
+from pointsman.operations.usage_migration import take_over
+from pointsman.runtime.local import UnknownExecution
+from pointsman.store.records import ExecutionQuery, Summary
+from pointsman.store.usage import (
     ENTRY_MAX,
     MICROS,
     NANOS,
@@ -33,11 +37,7 @@ from pointsman.journal.usage import (
     UsageName,
     UsageQuery,
 )
-from pointsman.journal.words import texts, words_of
-from pointsman.operations.deletion import summaries
-from pointsman.operations.usage_counting import count_spent
-from pointsman.operations.usage_migration import take_over
-from pointsman.runtime.local import UnknownExecution
+from pointsman.store.words import texts, words_of
 from pointsman.values import ExecutionId, Instant, Json, JsonObject
 
 if TYPE_CHECKING:

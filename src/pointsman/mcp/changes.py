@@ -15,7 +15,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from mcp import MCPError
 from pointsman import Pointsman
 from pointsman.errors import OperatorError
-from pointsman.journal.records import WorkflowEntry
+from pointsman.store.records import WorkflowEntry
 
 SESSION: Final = "mcp-session-id"
 SESSIONS_MAX: Final = 1000

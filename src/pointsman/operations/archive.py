@@ -23,8 +23,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from pointsman.errors import CallerError
-from pointsman.journal.chain import first_hash, row_hash
-from pointsman.journal.packing import Form
+from pointsman.store.chain import first_hash, row_hash
+from pointsman.store.packing import Form
 from pointsman.values import ExecutionId, Json
 from pointsman.workflows.sources import FileUnreadable
 

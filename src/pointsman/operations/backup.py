@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from pointsman.auth.audit import KIND as AUDIT
-from pointsman.journal.copying import COPIED, Part, copying_of
 from pointsman.operations.backup_file import (
     About,
     BackupFailed,
@@ -28,6 +27,7 @@ from pointsman.operations.backup_file import (
 from pointsman.operations.health import damage
 from pointsman.settings import Settings
 from pointsman.settings.showing import store_shown
+from pointsman.store.copying import COPIED, Part, copying_of
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.files.jail import Jail
 from pointsman.values import ExecutionId, JsonObject

@@ -14,11 +14,11 @@ from pointsman.engine.state import ENDED
 from pointsman.errors import CallerError
 from pointsman.executions.artifacts import delete_artifacts
 from pointsman.executions.usage_accounts import ALL, FOUND
-from pointsman.journal.faults import JournalMoved
-from pointsman.journal.records import ExecutionQuery, Summary
-from pointsman.journal.store import Store
 from pointsman.runtime.cache import SCOPE as CACHE
 from pointsman.runtime.local import unknown_execution
+from pointsman.store.faults import JournalMoved
+from pointsman.store.records import ExecutionQuery, Summary
+from pointsman.store.store import Store
 from pointsman.values import ExecutionId
 
 if TYPE_CHECKING:

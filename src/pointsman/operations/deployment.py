@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pointsman.auth.keys import Keys
-from pointsman.journal.sqlite.connection import path_of
 from pointsman.operations.findings import Finding
 from pointsman.settings import FILE, Settings, config_directory
+from pointsman.store.sqlite.connection import path_of
 from pointsman.tools.files.jail import UNFINISHED
 from pointsman.values import ExecutionId
 

@@ -9,9 +9,6 @@ import msgspec
 from msgspec import Raw
 
 from pointsman.engine.events import Event
-from pointsman.journal.codec import Codec
-from pointsman.journal.lifts import LIFTS
-from pointsman.journal.naming import blobs_named
 from pointsman.operations.archive import (
     FORMAT,
     WITH_FILES,
@@ -27,6 +24,9 @@ from pointsman.operations.archive import (
 )
 from pointsman.operations.archive_files import file_lines, kept_by
 from pointsman.operations.deletion import family, known
+from pointsman.store.codec import Codec
+from pointsman.store.lifts import LIFTS
+from pointsman.store.naming import blobs_named
 from pointsman.values import ExecutionId
 from pointsman.workflows.library import DefinitionGone
 

@@ -16,9 +16,6 @@ from pointsman.app import Pointsman
 from pointsman.auth.audit import Audit
 from pointsman.errors import PointsmanError
 from pointsman.executions.copies import interrupted, undo_interrupted
-from pointsman.journal.faults import StoreKept
-from pointsman.journal.records import ExecutionQuery, Summary
-from pointsman.journal.sqlite.connection import path_of
 from pointsman.models.transport import is_scripted
 from pointsman.operations.deletion import PAGE, summaries
 from pointsman.operations.deployment import deployment
@@ -26,6 +23,9 @@ from pointsman.operations.findings import Finding
 from pointsman.operations.lost_secrets import unheard
 from pointsman.runtime.parking import Parking
 from pointsman.settings import Settings
+from pointsman.store.faults import StoreKept
+from pointsman.store.records import ExecutionQuery, Summary
+from pointsman.store.sqlite.connection import path_of
 from pointsman.tools.sandbox.boxes import Box, SandboxMissing, find_box
 from pointsman.tools.sandbox.workers import interpreter
 from pointsman.values import ExecutionId

@@ -22,10 +22,6 @@ from pointsman.engine.steps import Step
 from pointsman.engine.wait_events import ChildAsked, ChildrenAsked
 from pointsman.errors import CallerError
 from pointsman.executions.copies import announced, make_room
-from pointsman.journal.codec import Codec
-from pointsman.journal.lifts import LIFTS
-from pointsman.journal.naming import blobs_named
-from pointsman.journal.remembering import UNBOUNDED
 from pointsman.operations.archive import (
     DAMAGED,
     BlobLine,
@@ -43,6 +39,10 @@ from pointsman.operations.exporting import SCOPES
 from pointsman.ports import Change, Row
 from pointsman.runtime.local import child_id
 from pointsman.runtime.parking import Parking
+from pointsman.store.codec import Codec
+from pointsman.store.lifts import LIFTS
+from pointsman.store.naming import blobs_named
+from pointsman.store.remembering import UNBOUNDED
 from pointsman.values import ExecutionId, Json
 
 if TYPE_CHECKING:

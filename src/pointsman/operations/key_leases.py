@@ -13,10 +13,10 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from pointsman.journal.faults import EntryMoved
-from pointsman.journal.store import Store
 from pointsman.models.turns import Turn
 from pointsman.ports import Clock
+from pointsman.store.faults import EntryMoved
+from pointsman.store.store import Store
 
 KIND: Final = "key-turns"
 AHEAD_S: Final = 60.0

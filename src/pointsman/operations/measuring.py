@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Final
 from pointsman.call_observers import ModelCalled, ToolCalled
 from pointsman.engine import events, life_events, wait_events
 from pointsman.engine.steps import Step
-from pointsman.journal.records import ExecutionQuery, Summary
-from pointsman.journal.store import Ledger
 from pointsman.operations.metrics import Bounded, Labels, Measures
 from pointsman.ports import Row
 from pointsman.runtime.feed import Committed, Delta
+from pointsman.store.records import ExecutionQuery, Summary
+from pointsman.store.store import Ledger
 from pointsman.values import ExecutionId, Instant
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from pointsman.errors import PointsmanError
-from pointsman.journal.sqlite.connection import path_of
 from pointsman.models.transport import is_scripted
 from pointsman.operations.health import store_answers
+from pointsman.store.sqlite.connection import path_of
 from pointsman.values import JsonObject
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from pointsman.auth.logins import Logins
 from pointsman.engine.state import ENDED
 from pointsman.executions.copies import interrupted, undo_interrupted
 from pointsman.executions.idempotency import Once
-from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.operations.deletion import PAGE, ExecutionUnfinished, delete_family, family, summaries
 from pointsman.settings import Settings
 from pointsman.settings.sections import Keep
+from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, JsonObject
 
 if TYPE_CHECKING:

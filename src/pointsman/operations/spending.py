@@ -7,10 +7,10 @@ from typing import Final
 import msgspec
 
 from pointsman.engine.reports import Usage
-from pointsman.journal.faults import EntryMoved
-from pointsman.journal.records import Entry
-from pointsman.journal.store import Store
 from pointsman.models.spending import Spent
+from pointsman.store.faults import EntryMoved
+from pointsman.store.records import Entry
+from pointsman.store.store import Store
 
 KIND: Final = "key-spending"
 

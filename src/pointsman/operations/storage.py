@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from pointsman.executions.ids import new_id
 from pointsman.executions.session_turns import finish_last_turn, open_turn
-from pointsman.journal.records import Conversation
 from pointsman.operations import archive_files as carrying
 from pointsman.operations import deletion, exporting, importing, retention
 from pointsman.operations.retention import Collected
+from pointsman.store.records import Conversation
 from pointsman.values import ExecutionId, JsonObject
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from pointsman.journal.records import ExecutionQuery
-from pointsman.journal.spending import Spent
 from pointsman.runtime.local import UnknownExecution
 from pointsman.runtime.status import spent_of
+from pointsman.store.records import ExecutionQuery
+from pointsman.store.spending import Spent
 
 if TYPE_CHECKING:
     from pointsman.app import Pointsman

@@ -9,9 +9,9 @@ import msgspec
 from msgspec import Struct
 
 from pointsman.executions.usage_accounts import ALL, SCRIPTED
-from pointsman.journal.records import Remembered
-from pointsman.journal.store import Store
-from pointsman.journal.usage import MICROS, NANOS, Place, Taken, Taking
+from pointsman.store.records import Remembered
+from pointsman.store.store import Store
+from pointsman.store.usage import MICROS, NANOS, Place, Taken, Taking
 from pointsman.values import ExecutionId
 
 SCOPE: Final = "usage"

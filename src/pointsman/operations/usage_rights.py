@@ -9,7 +9,7 @@ from pointsman.auth.policy import sees, visible
 from pointsman.definition.problems import did_you_mean
 from pointsman.errors import CallerError
 from pointsman.executions.usage_rollup import DIMENSIONS, Dimension, Told
-from pointsman.journal.records import Summary
+from pointsman.store.records import Summary
 from pointsman.values import ExecutionId
 from pointsman.workflows.library import UnknownWorkflow
 

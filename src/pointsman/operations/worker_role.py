@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from pointsman.errors import PointsmanError
 from pointsman.executions.usage_rollup import Chronicler
-from pointsman.journal.keeping import Keep, superseded
 from pointsman.runtime.draining import drain
 from pointsman.runtime.keeper import Keeper, Tell, ignore
+from pointsman.store.keeping import Keep, superseded
 from pointsman.triggers.notifications.notifier import Notifier
 from pointsman.values import ExecutionId
 

@@ -41,7 +41,6 @@ from pointsman.engine.reports import (
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.errors import Outage, PointsmanError
-from pointsman.journal.faults import JournalMoved
 from pointsman.ports import Row
 from pointsman.runtime import cache
 from pointsman.runtime.attempts import Attempt
@@ -52,6 +51,7 @@ from pointsman.runtime.purse import Purse
 from pointsman.runtime.storable import storable
 from pointsman.runtime.timers import Timers
 from pointsman.runtime.world import World
+from pointsman.store.faults import JournalMoved
 from pointsman.values import ExecutionId
 
 GOES_ON_IN_THE_MIDDLE: Final = frozenset({ResumeRequested, RetryRequested, GateAnswered, WorkerOffered})

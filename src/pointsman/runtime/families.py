@@ -33,12 +33,12 @@ from pointsman.engine.reports import (
 from pointsman.engine.state import ExecutionState, StepState
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError, Outage, PointsmanError
-from pointsman.journal.faults import JournalMoved
-from pointsman.journal.store import Store
 from pointsman.ports import Clock
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.status import usage_of
 from pointsman.runtime.world import Plans
+from pointsman.store.faults import JournalMoved
+from pointsman.store.store import Store
 from pointsman.values import ExecutionId, Instant, Json, JsonObject
 
 CHILD_DEPTH_MAX: Final = 16

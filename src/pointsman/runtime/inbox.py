@@ -8,7 +8,7 @@ from pointsman.engine.people import Approvers
 from pointsman.engine.scripted import is_scripted
 from pointsman.engine.state import ExecutionState, Gate
 from pointsman.engine.voting import voters
-from pointsman.journal.records import ANYONE, GateEntry
+from pointsman.store.records import ANYONE, GateEntry
 from pointsman.values import ExecutionId, Instant, Json, WorkflowId
 
 MESSAGE_CHARS_MAX: Final = 1000

@@ -21,11 +21,11 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, Protocol, TypeAlias
 
 from pointsman.errors import AuthorError, CallerError, Outage, PointsmanError
-from pointsman.journal.faults import JournalMoved, StoreClosed
-from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.families import rests
 from pointsman.runtime.local import LocalRuntime, UnknownExecution
+from pointsman.store.faults import JournalMoved, StoreClosed
+from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, Instant, Seconds
 
 LOOKS_S: Final = Seconds(1.0)

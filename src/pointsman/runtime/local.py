@@ -23,9 +23,6 @@ from pointsman.engine.plan import Plan
 from pointsman.engine.reports import EventReceived, ForkRequested, Report, Start
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.errors import AuthorError, CallerError, OperatorError, Outage
-from pointsman.journal.faults import JournalMoved
-from pointsman.journal.records import ExecutionQuery, Summary
-from pointsman.journal.store import Effects, Ledger, Store
 from pointsman.ports import Clock, Memory, Row
 from pointsman.runtime.commits import DriverLost
 from pointsman.runtime.deadlines import Deadlines
@@ -36,6 +33,9 @@ from pointsman.runtime.neighbours import Neighbours
 from pointsman.runtime.storable import storable
 from pointsman.runtime.workers import close_worker, is_gone, open_worker
 from pointsman.runtime.world import ExecutorsFor, Plans
+from pointsman.store.faults import JournalMoved
+from pointsman.store.records import ExecutionQuery, Summary
+from pointsman.store.store import Effects, Ledger, Store
 from pointsman.values import ExecutionId, Json
 
 LOG: Final = logging.getLogger("pointsman.runtime")

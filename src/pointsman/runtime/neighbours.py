@@ -19,11 +19,11 @@ from contextlib import suppress
 from typing import Final
 
 from pointsman.errors import PointsmanError
-from pointsman.journal.faults import JournalMoved
-from pointsman.journal.store import Store
 from pointsman.ports import Clock
 from pointsman.runtime.clock import SystemClock
 from pointsman.runtime.driver import Driver
+from pointsman.store.faults import JournalMoved
+from pointsman.store.store import Store
 from pointsman.values import ExecutionId, Seconds
 
 LOOKS_S: Final = Seconds(0.5)

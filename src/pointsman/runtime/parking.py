@@ -19,8 +19,8 @@ from pointsman.engine.events import Event
 from pointsman.engine.state import ExecutionState, UsageTotal
 from pointsman.engine.status import status_of
 from pointsman.engine.wait_events import EventAwaited, TimerSet
-from pointsman.journal.records import Summary
 from pointsman.runtime.status import needs_of, summary_of
+from pointsman.store.records import Summary
 from pointsman.values import ExecutionId, Instant
 
 TELLING_S: Final = 30.0

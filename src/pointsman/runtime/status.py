@@ -5,9 +5,9 @@ from __future__ import annotations
 from pointsman.engine.reports import Usage
 from pointsman.engine.scripted import is_scripted
 from pointsman.engine.state import ExecutionState, UsageTotal
-from pointsman.journal.records import Summary
-from pointsman.journal.spending import AMOUNT_MAX, Spent
 from pointsman.runtime.inbox import gates_in
+from pointsman.store.records import Summary
+from pointsman.store.spending import AMOUNT_MAX, Spent
 from pointsman.values import ExecutionId, Instant, WorkflowId
 
 

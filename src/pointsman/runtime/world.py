@@ -9,10 +9,10 @@ from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import Start
 from pointsman.engine.state import ExecutionState
-from pointsman.journal.store import Effects, Ledger
 from pointsman.ports import Clock, Executor, Memory
 from pointsman.runtime.deadlines import Deadlines
 from pointsman.runtime.feed import Feed
+from pointsman.store.store import Effects, Ledger
 from pointsman.values import ExecutionId, Json, JsonObject
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import cast
 
-from pointsman.journal.addresses import masked
 from pointsman.settings import Loaded
 from pointsman.settings.vault import SecretSettings
+from pointsman.store.addresses import masked
 from pointsman.values import Json
 
 

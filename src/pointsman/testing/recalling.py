@@ -7,10 +7,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from pointsman.journal.faults import MemoryFull
-from pointsman.journal.records import Recalled
-from pointsman.journal.store import Store
 from pointsman.ports import Change, MemoryOperation, Once, Quota, Writer
+from pointsman.store.faults import MemoryFull
+from pointsman.store.records import Recalled
+from pointsman.store.store import Store
 from pointsman.testing.journals import Rule, opened, refused
 from pointsman.values import ExecutionId, Json
 

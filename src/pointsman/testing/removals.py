@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from pointsman.journal.faults import JournalMoved
-from pointsman.journal.records import Summary, Swept
+from pointsman.store.faults import JournalMoved
+from pointsman.store.records import Summary, Swept
 from pointsman.testing.journals import ONE, Rule, opened, refused, row_of, rows_in
 from pointsman.values import ExecutionId, Instant, WorkflowId
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from itertools import combinations
 from typing import Final, get_args
 
-from pointsman.journal.usage import OF_EXECUTIONS, About, Place, Taken, Taking, UsageName, UsageQuery, added_up
+from pointsman.store.usage import OF_EXECUTIONS, About, Place, Taken, Taking, UsageName, UsageQuery, added_up
 from pointsman.testing.journals import Rule, opened
 from pointsman.values import ExecutionId
 

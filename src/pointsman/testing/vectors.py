@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from pointsman.journal.faults import VectorsDiffer
-from pointsman.journal.records import Placed
-from pointsman.journal.store import Store
 from pointsman.ports import Change, Quota
+from pointsman.store.faults import VectorsDiffer
+from pointsman.store.records import Placed
+from pointsman.store.store import Store
 from pointsman.testing.journals import Rule, opened, refused
 from pointsman.values import Json
 

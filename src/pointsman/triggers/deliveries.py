@@ -18,13 +18,13 @@ import msgspec
 from msgspec import Struct
 
 from pointsman.errors import OperatorError
-from pointsman.journal.faults import EntryMoved
+from pointsman.store.faults import EntryMoved
 from pointsman.triggers.declarations import WEBHOOK
 from pointsman.values import ExecutionId
 
 if TYPE_CHECKING:
-    from pointsman.journal.store import Entries
     from pointsman.ports import Clock
+    from pointsman.store.store import Entries
 
 KIND: Final = "deliveries"
 """Of the one entry of each webhook, under its path."""

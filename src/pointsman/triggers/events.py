@@ -25,9 +25,9 @@ from pointsman.auth.policy import sees
 from pointsman.engine.reports import EventReceived
 from pointsman.errors import AuthorError, CallerError, OperatorError, Outage, PointsmanError
 from pointsman.executions.inputs import check_event
-from pointsman.journal.faults import JournalMoved
-from pointsman.journal.records import ExecutionQuery, Summary
 from pointsman.runtime.commits import DriverLost
+from pointsman.store.faults import JournalMoved
+from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.triggers.declarations import EVENT, Declared, read_declared
 from pointsman.triggers.owners import author_for
 from pointsman.triggers.starts import CausedStarts

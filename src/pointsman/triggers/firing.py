@@ -19,8 +19,8 @@ from pointsman.auth.callers import LOCAL, Caller, together
 from pointsman.engine.requests import WrongStatus
 from pointsman.engine.state import ENDED
 from pointsman.errors import AuthorError, CallerError, OperatorError
-from pointsman.journal.faults import EntryMoved, StoreFailed
 from pointsman.runtime.local import UnknownExecution
+from pointsman.store.faults import EntryMoved, StoreFailed
 from pointsman.triggers.calendar import due_after
 from pointsman.triggers.owners import TriggerStopped, author_for, owner_for
 from pointsman.triggers.schedules import RESULTS_KEPT, Fired, Kept, Outcome, Schedule, Schedules

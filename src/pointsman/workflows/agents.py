@@ -24,10 +24,10 @@ from pointsman.definition.shape import read_as
 from pointsman.definition.sites import sites_of
 from pointsman.definition.workflow import Workflow as Definition
 from pointsman.errors import CallerError
-from pointsman.journal.faults import EntryMoved, RevisionMoved
-from pointsman.journal.records import revision_named
-from pointsman.journal.store import Entries
 from pointsman.searching import says
+from pointsman.store.faults import EntryMoved, RevisionMoved
+from pointsman.store.records import revision_named
+from pointsman.store.store import Entries
 from pointsman.values import Instant, Json, JsonObject
 from pointsman.workflows.sources import Workflow, invalid
 

@@ -12,11 +12,11 @@ from pointsman.auth.callers import Caller
 from pointsman.auth.policy import sees_agent, sees_tool, sees_workflow
 from pointsman.definition.agents import AgentConfig
 from pointsman.errors import CallerError
-from pointsman.journal.records import SavedWorkflow, WorkflowEntry
-from pointsman.journal.store import Store
 from pointsman.models.kinds import KINDS
 from pointsman.models.names import is_provider
 from pointsman.models.transport import KnownModels, PydanticModels, is_scripted
+from pointsman.store.records import SavedWorkflow, WorkflowEntry
+from pointsman.store.store import Store
 from pointsman.values import Instant
 from pointsman.workflows.agents import configs_of, saved_agents
 from pointsman.workflows.builtin.documents import IDS

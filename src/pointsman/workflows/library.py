@@ -22,10 +22,10 @@ from pointsman.engine.reports import Start
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.trial import OPTION as TRIAL
 from pointsman.errors import AuthorError, CallerError, OperatorError
-from pointsman.journal.records import SavedWorkflow
-from pointsman.journal.store import Entries, Store, Workflows
 from pointsman.runtime.driver import ABSENT
 from pointsman.settings import Settings
+from pointsman.store.records import SavedWorkflow
+from pointsman.store.store import Entries, Store, Workflows
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.agents import with_saved_agents
 from pointsman.workflows.builtin.documents import IDS

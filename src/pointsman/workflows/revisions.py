@@ -6,8 +6,8 @@ import difflib
 
 from pointsman.app import Pointsman
 from pointsman.errors import CallerError
-from pointsman.journal.faults import RevisionMoved as RevisionMoved
-from pointsman.journal.records import SavedWorkflow, WorkflowEntry
+from pointsman.store.faults import RevisionMoved as RevisionMoved
+from pointsman.store.records import SavedWorkflow, WorkflowEntry
 from pointsman.values import JsonObject, WorkflowId
 from pointsman.workflows.builtin.documents import is_built_in
 from pointsman.workflows.sources import Workflow

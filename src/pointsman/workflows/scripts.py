@@ -17,8 +17,8 @@ from pointsman.values import ExecutionId
 from pointsman.workflows.sources import FileUnreadable
 
 if TYPE_CHECKING:
-    from pointsman.journal.store import Store
     from pointsman.settings import Settings
+    from pointsman.store.store import Store
 
 __all__ = [
     "OPTION",

@@ -15,7 +15,7 @@ from pointsman.definition.problems import Problem
 from pointsman.definition.workflow import Workflow as Definition
 from pointsman.dialects.detect import Read, read_workflow
 from pointsman.errors import AuthorError, CallerError
-from pointsman.journal.records import WorkflowDraft
+from pointsman.store.records import WorkflowDraft
 from pointsman.values import Instant, Json, JsonObject, WorkflowId
 from pointsman.workflows.outline import Outline, outline_of
 

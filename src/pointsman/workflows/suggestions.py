@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from pointsman.auth.callers import Caller
 from pointsman.auth.policy import visible
 from pointsman.definition.problems import near_to
-from pointsman.journal.records import WorkflowEntry
+from pointsman.store.records import WorkflowEntry
 from pointsman.workflows.library import UnknownWorkflow
 
 if TYPE_CHECKING:

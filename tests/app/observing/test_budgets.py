@@ -12,10 +12,10 @@ from pointsman.app import Pointsman
 from pointsman.auth.callers import Caller
 from pointsman.engine.wait_events import Warned
 from pointsman.executions.usage_accounts import day_of
-from pointsman.journal.memory import MemoryJournal
 from pointsman.operations.budgets import budgets
 from pointsman.operations.health import damage
 from pointsman.operations.usage_rights import told_to
+from pointsman.store.memory import MemoryJournal
 from pointsman.testing.clock import run_virtually
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.promises.staged import installation, written

@@ -10,10 +10,10 @@ from pointsman.app import Pointsman
 from pointsman.engine.state import ExecutionState
 from pointsman.executions.driving import Answer, drive
 from pointsman.executions.usage_rollup import DIMENSIONS, Dimension, History, PeriodInvalid
-from pointsman.journal.records import Summary
-from pointsman.journal.usage import UsageQuery
 from pointsman.operations.csv_tables import csv_of
 from pointsman.operations.usage_rights import UsageUnknown, narrowed
+from pointsman.store.records import Summary
+from pointsman.store.usage import UsageQuery
 from pointsman.testing.clock import run_virtually
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.promises.staged import installation, written

@@ -15,8 +15,8 @@ from pointsman.engine.life_events import (
     ExecutionInterrupted,
 )
 from pointsman.executions.views import failure_view
-from pointsman.journal.records import ExecutionQuery, GateEntry, InboxQuery, Summary
 from pointsman.settings.sections import NotificationSettings
+from pointsman.store.records import ExecutionQuery, GateEntry, InboxQuery, Summary
 from pointsman.values import ExecutionId, Instant, JsonObject
 
 if TYPE_CHECKING:

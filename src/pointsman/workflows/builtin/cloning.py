@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from pointsman.errors import CallerError
-from pointsman.journal.records import SavedWorkflow
+from pointsman.store.records import SavedWorkflow
 from pointsman.workflows.builtin.documents import is_built_in
 from pointsman.workflows.builtin.library import read_only
 from pointsman.workflows.builtin.renaming import with_id

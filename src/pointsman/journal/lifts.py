@@ -1,9 +1,0 @@
-"""How old events become today's. Oldest first; a lift is only ever appended, never changed or deleted."""
-
-from __future__ import annotations
-
-from typing import Final
-
-from pointsman.journal.codec import Lift
-
-LIFTS: Final[tuple[Lift, ...]] = ()

@@ -1,0 +1,59 @@
+"""Rows of one execution are chained by hashes, in every store that outlives a process.
+
+    hash(row) = SHA-256(hash of the row before it, seq, at, shape, form, data)      hash(row 0) = SHA-256(execution id)
+
+A row changed, moved, or taken out of the middle breaks every hash behind it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from typing import Final
+
+from msgspec import Struct
+
+from pointsman.store.faults import JournalMoved
+from pointsman.values import ExecutionId
+
+HEADS_MAX: Final = 50_000
+"""Executions whose last row is kept in memory; another's is looked up."""
+HEADER: Final = struct.Struct(">QdIB")
+
+
+class Head(Struct, frozen=True, gc=False):
+    """The end of one journal."""
+
+    seq: int
+    hash: bytes
+    no: int = 0
+    """The store's own number of the execution, where it has one; 0: it has no row yet."""
+
+
+class Heads(dict[ExecutionId, Head]):
+    """The ends of the journals written lately. The oldest entry makes room."""
+
+    def keep(self, execution: ExecutionId, head: Head) -> None:
+        if len(self) >= HEADS_MAX and execution not in self:
+            del self[next(iter(self))]
+        self[execution] = head
+
+
+def row_hash(previous: bytes, seq: int, at: float, shape: int, form: int, data: bytes) -> bytes:
+    digest = hashlib.sha256(previous)
+    digest.update(HEADER.pack(seq, at, shape, form))
+    digest.update(data)
+    return digest.digest()
+
+
+def first_hash(execution: ExecutionId) -> bytes:
+    return hashlib.sha256(execution.encode()).digest()
+
+
+def moved(execution: ExecutionId, seq: int, last: int | None) -> JournalMoved:
+    """The refusal of a row that does not follow row `last`, as far as that is known."""
+    where = "further" if last is None else f"at row {last}"
+    return JournalMoved(
+        f"execution {execution!r} is {where}; row {seq} does not follow",
+        hint="Read the rows it has now and decide again.",
+    )

@@ -1,0 +1,149 @@
+"""Events to bytes and back: exactly, or with a typed error. Builds only the closed set it was given.
+
+    events ── encode ──▶ JSON ── pack (see `packing`) ──▶ stored
+
+A stored event is never rewritten: each row remembers the shape number of its day, and `lifts[n]` brings one raw event
+from shape n to shape n + 1 when it is read. Lifts are only ever appended.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Final, Generic, TypeAlias, TypeVar, cast
+
+import msgspec
+
+from pointsman.store.faults import RowUnreadable, StoreDamaged, UnstorableValue
+from pointsman.store.packing import VERIFY
+from pointsman.values import Json, JsonObject
+
+E = TypeVar("E")
+Place: TypeAlias = "tuple[Place, object] | None"
+"""Where a value is: the place of what holds it, and the key in that. Shared, so that depth costs nothing."""
+Lift: TypeAlias = Callable[[JsonObject], JsonObject]
+
+SPARE_LEVELS: Final = 200
+"""What is stored could be read with this many levels of nesting around it: the reader's stack may be deeper."""
+UPGRADE: Final = "A newer version of Pointsman wrote it: upgrade this one."
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Codec(Generic[E]):
+    """Encodes tuples of one closed set of structs. `union` is that set; `lifts` bring old shapes up to it."""
+
+    def __init__(self, union: object, lifts: Sequence[Lift] = ()) -> None:
+        # A union of classes has no static type of its own: the cast says what decoding by it gives.
+        self._type = cast("type[tuple[E, ...]]", tuple[union, ...])
+        self._decoder = msgspec.json.Decoder(self._type)
+        self._lifts = tuple(lifts)
+
+    @property
+    def shape(self) -> int:
+        """The shape number of today: what `encode` writes."""
+        return len(self._lifts)
+
+    def encode(self, events: tuple[E, ...]) -> bytes:
+        """Raises `UnstorableValue` for what would not come back as it is."""
+        return encode_exactly(events, self._decoder.decode)
+
+    def decode(self, data: bytes, shape: int) -> tuple[E, ...]:
+        """Raises `RowUnreadable` for anything outside the closed set."""
+        try:
+            if shape == len(self._lifts):
+                return self._decoder.decode(data)
+            return self._lifted(data, shape)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError, TypeError) as why:
+            raise RowUnreadable(
+                f"a row of shape {shape} cannot be read: {why}", hint="Run `pointsman verify`."
+            ) from why
+
+    def _lifted(self, data: bytes, shape: int) -> tuple[E, ...]:
+        if shape > len(self._lifts):
+            raise RowUnreadable(f"a row has the future shape {shape}", hint=UPGRADE)
+        raws = msgspec.json.decode(data, type=list[dict[str, Json]])
+        for lift in self._lifts[shape:]:
+            raws = [lift(raw) for raw in raws]
+        return msgspec.convert(raws, self._type)
+
+
+def encode_json(value: Json) -> bytes:
+    """Any JSON value, exactly; raises `UnstorableValue` otherwise."""
+    return encode_exactly(value, _ANY.decode)
+
+
+def decode_json(data: bytes) -> Json:
+    """A stored value. Raises `StoreDamaged` for what holds none: a damaged column may not even be bytes."""
+    try:
+        return _ANY.decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, TypeError) as why:
+        raise StoreDamaged(f"a stored value cannot be read: {why}", hint=VERIFY) from why
+
+
+_ANY: Final[msgspec.json.Decoder[Json]] = msgspec.json.Decoder()
+
+
+def encode_exactly(value: object, decode: Callable[[bytes], object]) -> bytes:
+    """Encode, and where the bytes look as if something might be lost, prove that they come back."""
+    try:
+        data = _encode(value)
+    except (UnicodeEncodeError, ValueError, RecursionError, TypeError, OverflowError) as why:
+        raise unstorable(value, why) from why
+    # The encoder writes NaN and infinity as null without a word; and nesting costs the reader stack.
+    if b"null" in data or (len(data) > SPARE_LEVELS and data.count(b"[") + data.count(b"{") > SPARE_LEVELS):
+        prove(value, data, decode)
+    return data
+
+
+def prove(value: object, data: bytes, decode: Callable[[bytes], object]) -> None:
+    try:
+        msgspec.json.decode(b"".join((b"[" * SPARE_LEVELS, data, b"]" * SPARE_LEVELS)), type=msgspec.Raw)
+        same = decode(data) == value
+    except (msgspec.MsgspecError, RecursionError) as why:
+        raise unstorable(value, why) from why
+    # Tuples come back as lists where the type does not tell: a difference alone is no loss.
+    if not same and first_loss(value) is not None:
+        raise unstorable(value, None)
+
+
+def unstorable(value: object, why: Exception | None) -> UnstorableValue:
+    where = first_loss(value)
+    reason = where or (f"{type(why).__name__}: {why}" if why else "it does not come back as it is")
+    return UnstorableValue(
+        f"a value cannot be stored: {reason}",
+        hint="Numbers must be finite, texts valid Unicode, integers below 4300 digits, nesting below a few hundred.",
+    )
+
+
+def first_loss(value: object) -> str | None:
+    """Where a value holds something JSON cannot carry: a pointer and what is there. None if nothing was found."""
+    pending: list[tuple[Place, object]] = [(None, value)]
+    while pending:
+        place, item = pending.pop()
+        if isinstance(item, float) and not math.isfinite(item):
+            return f"{item!r} at {pointer_to(place)!r}"
+        if isinstance(item, str) and not item.isascii() and any("\ud800" <= c <= "\udfff" for c in item):
+            return f"half a character (a lone surrogate) at {pointer_to(place)!r}"
+        pending.extend(((place, key), child) for key, child in children(item))
+    return None
+
+
+def pointer_to(place: Place) -> str:
+    keys: list[str] = []
+    while place is not None:
+        place, key = place
+        keys.append(str(key))
+    return "/" + "/".join(reversed(keys))
+
+
+def children(item: object) -> list[tuple[object, object]]:
+    if isinstance(item, dict):
+        pairs = cast("dict[object, object]", item)
+        return [*zip(pairs, pairs, strict=True), *pairs.items()]
+    if isinstance(item, list | tuple):
+        return list(enumerate(cast("list[object]", item)))
+    if isinstance(item, msgspec.Struct):
+        return [(name, getattr(item, name)) for name in item.__struct_fields__]
+    return []

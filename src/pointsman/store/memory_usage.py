@@ -1,0 +1,23 @@
+"""What work took and paid for, inside the process: takings in a dict, added up by looking at each."""
+
+from __future__ import annotations
+
+from pointsman.store.usage import About, Taken, Taking, UsageQuery, added_up
+
+
+class MemoryUsage:
+    """Takings by day and execution."""
+
+    def __init__(self) -> None:
+        self._takings: dict[tuple[str, str], Taking] = {}
+
+    async def put(self, taking: Taking, *, unless_known: bool = False) -> None:
+        whose = taking.day, taking.execution
+        if unless_known and whose in self._takings:
+            return
+        self._takings.pop(whose, None)
+        if taking.entries:
+            self._takings[whose] = taking
+
+    async def sums(self, query: UsageQuery) -> list[tuple[About, Taken]]:
+        return added_up(self._takings.values(), query)

@@ -1,0 +1,103 @@
+"""A store on a PostgreSQL server: for several processes and machines, with a keeper and others that stand by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from pointsman.engine.events import Event
+from pointsman.store.codec import Codec
+from pointsman.store.following import Told
+from pointsman.store.keeping import Keep
+from pointsman.store.lifts import LIFTS
+from pointsman.store.postgres.address import address_of
+from pointsman.store.postgres.appending import Appender
+from pointsman.store.postgres.blobs import Kept, PostgresBlobs
+from pointsman.store.postgres.changes import Changes
+from pointsman.store.postgres.connections import Connection, Connections
+from pointsman.store.postgres.copying import PostgresCopying
+from pointsman.store.postgres.damage import find_damage
+from pointsman.store.postgres.effects import PostgresEffects
+from pointsman.store.postgres.entries import PostgresEntries
+from pointsman.store.postgres.keeper import PostgresKeeper
+from pointsman.store.postgres.memories import PostgresMemories
+from pointsman.store.postgres.migrating import READ_ONLY, prepare
+from pointsman.store.postgres.removal import PostgresRemoval
+from pointsman.store.postgres.rows import PostgresJournal
+from pointsman.store.postgres.sessions import PostgresSessions
+from pointsman.store.postgres.summaries import PostgresExecutions
+from pointsman.store.postgres.usage import PostgresUsage
+from pointsman.store.postgres.vectors import PostgresVectors
+from pointsman.store.postgres.workflows import PostgresWorkflows
+from pointsman.values import ExecutionId
+
+
+class PostgresStore:
+    """Belongs to the event loop on which it was opened: see `open_postgres`."""
+
+    def __init__(
+        self, connections: Connections, copying: PostgresCopying, warnings: list[str], *, read_only: bool
+    ) -> None:
+        self._read_only = read_only
+        self._connections = connections
+        self._warnings = warnings
+        kept = Kept()
+        self._changes = Changes(connections)
+        self._appender = Appender(connections, kept, self._changes.wrote)
+        self.journal = PostgresJournal(connections, self._appender, Codec[Event](Event, LIFTS))
+        self.executions = PostgresExecutions(connections)
+        self.workflows = PostgresWorkflows(connections)
+        self.memory = PostgresMemories(connections)
+        self.vectors = PostgresVectors(connections)
+        self.sessions = PostgresSessions(connections)
+        self.entries = PostgresEntries(connections)
+        self.usage = PostgresUsage(connections)
+        self.blobs = PostgresBlobs(connections, kept)
+        self.effects = PostgresEffects(connections, self.blobs)
+        self.removal = PostgresRemoval(connections, self._appender)
+        self.copying = copying
+        self._keeper = PostgresKeeper(connections)
+
+    async def keep(self, holder: str, *, wait: bool = False) -> Keep:
+        return await self._keeper.keep(holder, wait=wait)
+
+    def follow(self, execution: ExecutionId, told: Told) -> Callable[[], None]:
+        return self._changes.follow(execution, told)
+
+    @property
+    def shared(self) -> bool:
+        return True
+
+    @property
+    def read_only(self) -> bool:
+        return self._read_only
+
+    async def is_writable(self) -> bool:
+        async def work(connection: Connection) -> bool:
+            found = await (await connection.execute(READ_ONLY)).fetchone()
+            return found != ("on",)
+
+        return await self._connections.read(work)
+
+    async def ends(self, executions: Sequence[ExecutionId]) -> Mapping[ExecutionId, int]:
+        return await self._changes.ends(executions)
+
+    async def verify(self) -> list[str]:
+        return await self._connections.read(find_damage)
+
+    def warnings(self) -> list[str]:
+        return [*self._warnings]
+
+    async def close(self) -> None:
+        await self._appender.close()
+        await self.effects.close()
+        await self._changes.close()
+        await self._keeper.close()
+        await self._connections.close()
+
+
+async def open_postgres(url: str) -> PostgresStore:
+    """The store at `postgresql://…`; its tables are made where the schema is empty."""
+    address = address_of(url)
+    conninfo, read_only, warnings = await prepare(address)
+    connections = Connections(conninfo, address.shown, patience_s=address.patience_s)
+    return PostgresStore(connections, PostgresCopying(conninfo, address.shown), warnings, read_only=read_only)

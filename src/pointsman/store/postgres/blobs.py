@@ -1,0 +1,117 @@
+"""Contents by their hash, and who uses them.
+
+    blobs ◀── blob_uses (execution, hash) ── written with the row or effect that needs the content
+      └─ held_until: nobody may use it yet (a definition is kept before the execution that runs it has begun)
+
+A content without uses that nobody holds any more may be deleted. Whoever needs one that is there already makes its
+hold longer: so a deletion under way waits, looks again, and leaves it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from pointsman.store.faults import StoreDamaged
+from pointsman.store.naming import HOLD_S
+from pointsman.store.packing import Form, blobs_behind, content_hash, squeezed, unpack
+from pointsman.store.postgres.connections import Connection, Connections
+from pointsman.values import ExecutionId
+
+KEEP_BLOBS: Final = (
+    "INSERT INTO blobs (hash, form, data, held_until)"
+    " SELECT g.*, extract(epoch FROM clock_timestamp()) + 600 FROM unnest(%b::bytea[], %b::int2[], %b::bytea[]) AS g"
+    " ON CONFLICT (hash) DO UPDATE SET held_until = greatest(blobs.held_until, excluded.held_until)"
+)
+USE_BLOBS: Final = (
+    "INSERT INTO blob_uses (execution, hash) SELECT g.* FROM unnest(%b::text[], %b::bytea[]) AS g"
+    " ON CONFLICT DO NOTHING"
+)
+KNOWN_MAX: Final = 10_000
+
+
+class Kept:
+    """The contents that this process has lately made sure of: they need not be sent again."""
+
+    def __init__(self) -> None:
+        self._until: dict[bytes, float] = {}
+
+    def note(self, digests: Iterable[bytes]) -> None:
+        """They are there, and held."""
+        until = time.monotonic() + HOLD_S / 2
+        for digest in digests:
+            if len(self._until) >= KNOWN_MAX:
+                del self._until[next(iter(self._until))]
+            self._until[digest] = until
+
+    def missing(self, contents: Mapping[bytes, bytes]) -> list[tuple[bytes, int, bytes]]:
+        """Hash, form and data of those that must be sent, in the order of their hashes."""
+        now = time.monotonic()
+        wanted = sorted(digest for digest in contents if self._until.get(digest, 0.0) < now)
+        found = ((digest, squeezed(contents[digest])) for digest in wanted)
+        return [(digest, int(form), data) for digest, (form, data) in found]
+
+
+class PostgresBlobs:
+    """The same content is kept once, whoever brought it."""
+
+    def __init__(self, connections: Connections, kept: Kept) -> None:
+        self._connections = connections
+        self._kept = kept
+
+    async def put(self, content: bytes) -> str:
+        digest = content_hash(content)
+        await self.keep({digest: content})
+        return digest.hex()
+
+    async def get(self, digest: str) -> bytes | None:
+        return await self._connections.read(lambda connection: find_content(connection, bytes.fromhex(digest)))
+
+    async def keep(self, contents: Mapping[bytes, bytes], *, user: ExecutionId | None = None) -> None:
+        """Have contents under their hashes, held for a while; `user` needs them for good."""
+        missing = self._kept.missing(contents)
+
+        async def work(connection: Connection) -> None:
+            if missing:
+                await send_blobs(connection, missing)
+            if user is not None:
+                await connection.execute(USE_BLOBS, ([user] * len(contents), [*contents]))
+
+        if missing or user is not None:
+            await self._connections.write(work)
+            self._kept.note(contents)
+
+
+async def send_blobs(connection: Connection, rows: list[tuple[bytes, int, bytes]]) -> None:
+    await connection.execute(KEEP_BLOBS, [[*column] for column in zip(*rows, strict=True)])
+
+
+async def keep_blobs(connection: Connection, contents: Mapping[bytes, bytes], *, user: ExecutionId) -> None:
+    """Have contents for good, in the transaction of the connection."""
+    await send_blobs(connection, Kept().missing(contents))
+    await connection.execute(USE_BLOBS, ([user] * len(contents), [*contents]))
+
+
+async def find_content(connection: Connection, digest: bytes) -> bytes | None:
+    """The plain content of a blob."""
+    cursor = connection.cursor(binary=True)
+    await cursor.execute("SELECT form, data FROM blobs WHERE hash = %b", (digest,))
+    found = await cursor.fetchone()
+    if found is None:
+        return None
+    form, data = found
+    if form not in (Form.PLAIN, Form.ZSTD):
+        raise StoreDamaged(f"the blob {digest.hex()} points at another one")
+    return unpack(form, data, lambda _: b"")
+
+
+async def opened(connection: Connection, form: int, data: bytes) -> bytes:
+    """The plain bytes of a column, wherever they are."""
+    contents: dict[bytes, bytes] = {}
+    for digest in blobs_behind(form, data):
+        content = await find_content(connection, digest)
+        if content is None:
+            raise StoreDamaged(f"the blob {digest.hex()} is missing", hint="Restore a backup.")
+        contents[digest] = content
+    return unpack(form, data, contents.__getitem__)

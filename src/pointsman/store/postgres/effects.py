@@ -1,0 +1,94 @@
+"""The answers of effects in PostgreSQL. Those of many steps are recorded in one round trip."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Final, LiteralString
+
+from pointsman.store.codec import decode_json, encode_json
+from pointsman.store.packing import PACKED_BYTES_MAX, Packed, large_values, pack
+from pointsman.store.postgres.blobs import PostgresBlobs, opened
+from pointsman.store.postgres.connections import Connection, Connections
+from pointsman.store.postgres.lane import Lane, Request
+from pointsman.store.postgres.sending import FENCE, Sender
+from pointsman.values import ExecutionId, Json
+
+TOGETHER_MAX: Final = 500
+
+
+class Effect(Request):
+    """The answer of one effect, on its way."""
+
+    __slots__ = ("attempt", "execution", "number", "packed")
+
+    def __init__(self, execution: ExecutionId, attempt: str, number: int, packed: Packed) -> None:
+        super().__init__()
+        self.execution = execution
+        self.attempt = attempt
+        self.number = number
+        self.packed = packed
+
+
+class PostgresEffects:
+    """What was paid for, by execution and attempt."""
+
+    def __init__(self, connections: Connections, blobs: PostgresBlobs) -> None:
+        self._connections = connections
+        self._blobs = blobs
+        self._sender = Sender(connections)
+        self._lane = Lane(self._carry, together_max=TOGETHER_MAX)
+
+    async def record(self, execution: ExecutionId, attempt: str, number: int, value: Json) -> None:
+        self._connections.check_open()
+        self._connections.fence.check()
+        plain = encode_json(value)
+        packed = pack(plain, large_values((value,)) if len(plain) > PACKED_BYTES_MAX else ())
+        if packed.blobs:
+            await self._blobs.keep(packed.blobs, user=execution)
+        await self._lane.put(Effect(execution, attempt, number, packed))
+
+    async def recorded(self, execution: ExecutionId, attempt: str) -> dict[int, Json]:
+        async def query(connection: Connection) -> dict[int, Json]:
+            cursor = connection.cursor(binary=True)
+            await cursor.execute(
+                "SELECT number, form, data FROM effects WHERE execution = %b AND attempt = %b ORDER BY number",
+                (execution, attempt),
+            )
+            rows = await cursor.fetchall()
+            return {number: decode_json(await opened(connection, form, data)) for number, form, data in rows}
+
+        return await self._connections.read(query)
+
+    async def attempts(self, execution: ExecutionId) -> list[str]:
+        async def query(connection: Connection) -> list[str]:
+            statement = "SELECT DISTINCT attempt FROM effects WHERE execution = %s ORDER BY attempt"
+            return [attempt for (attempt,) in await (await connection.execute(statement, (execution,))).fetchall()]
+
+        return await self._connections.read(query)
+
+    async def close(self) -> None:
+        await self._lane.close()
+        await self._sender.close()
+
+    async def _carry(self, group: Sequence[Effect]) -> None:
+        epoch = self._connections.fence.epoch
+        rows = [(one.execution, one.attempt, one.number, int(one.packed.form), one.packed.data) for one in group]
+        values: list[object] = [[*column] for column in zip(*rows, strict=True)]
+        sent = await self._sender.send(record(fenced=epoch is not None), values if epoch is None else [epoch, *values])
+        if sent.rows == [(0,)]:
+            raise self._connections.fence.broken()
+        for one in group:
+            one.done()
+
+
+@cache
+def record(*, fenced: bool) -> LiteralString:
+    """Record effects; where one is recorded already it stays. Tells whether this opening may write."""
+    insert: LiteralString = (
+        "INSERT INTO effects (execution, attempt, number, form, data)"
+        " SELECT g.* FROM unnest(%b::text[], %b::text[], %b::int4[], %b::int2[], %b::bytea[]) AS g"
+    )
+    if not fenced:
+        return f"WITH recorded AS ({insert} ON CONFLICT DO NOTHING) SELECT 1"
+    return f"WITH {FENCE}, recorded AS ({insert}, fence ON CONFLICT DO NOTHING) SELECT count(*) FROM fence"

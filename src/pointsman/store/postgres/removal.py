@@ -1,0 +1,93 @@
+"""Deleting in PostgreSQL: an execution in one transaction, which holds nobody else up; then what only it used.
+
+The place behind its last row stays taken, under its number, for ever: whoever still believes in the execution (another
+process, a late report) would append there, and is refused like anybody whose journal has moved.
+"""
+
+from __future__ import annotations
+
+from typing import Final, LiteralString
+
+from pointsman.store.chain import Head, moved
+from pointsman.store.packing import Form
+from pointsman.store.postgres.appending import Appender, read_heads
+from pointsman.store.postgres.connections import Connection, Connections
+from pointsman.store.records import Swept
+from pointsman.values import ExecutionId
+
+TAKE_PLACE: Final = """
+    INSERT INTO rows (execution, seq, at, shape, form, data, hash) VALUES (%s, %s, 0, 0, %s, '', '')
+    ON CONFLICT DO NOTHING
+"""
+BY_NAME: Final[tuple[LiteralString, ...]] = (
+    "DELETE FROM summaries WHERE execution = %s",
+    "DELETE FROM effects WHERE execution = %s",
+    "DELETE FROM blob_uses WHERE execution = %s",
+)
+UNUSED: Final = """
+    blobs AS b WHERE held_until < extract(epoch FROM clock_timestamp())
+        AND NOT EXISTS (SELECT FROM blob_uses WHERE hash = b.hash)
+"""
+TABLES: Final[tuple[LiteralString, ...]] = ("rows", "blobs", "blob_uses", "effects", "summaries", "messages", "memory")
+SIZE: Final = "SELECT sum(pg_total_relation_size(name::regclass))::int8 FROM unnest(%s::text[]) AS t (name)"
+
+
+class PostgresRemoval:
+    """The verbs of `Removal`."""
+
+    def __init__(self, connections: Connections, appender: Appender) -> None:
+        self._connections = connections
+        self._forget = appender.forget
+
+    async def remove(self, execution: ExecutionId, *, at: int) -> bool:
+        async def work(connection: Connection) -> bool:
+            found = await read_heads(connection, [execution])
+            head = found.get(execution, Head(0, b""))
+            if head.seq != at:
+                raise moved(execution, at + 1, head.seq)
+            if head.no:
+                await take_away(connection, execution, head)
+            gone = [(await connection.execute(statement, (execution,))).rowcount for statement in BY_NAME]
+            return bool(head.no) or any(gone)
+
+        removed = await self._connections.write(work)
+        self._forget(execution)
+        await self.sweep()
+        return removed
+
+    async def sweep(self, *, dry_run: bool = False) -> Swept:
+        statement: LiteralString = f"DELETE FROM {UNUSED} RETURNING octet_length(b.data)"
+        if dry_run:
+            statement = f"SELECT octet_length(b.data) FROM {UNUSED}"
+
+        async def work(connection: Connection) -> Swept:
+            sizes = [size for (size,) in await (await connection.execute(statement)).fetchall()]
+            return Swept(blobs=len(sizes), bytes=sum(sizes))
+
+        return await (self._connections.read(work) if dry_run else self._connections.write(work))
+
+    async def compact(self) -> int:
+        """What lies at the end of the tables; room in between is used again by the server."""
+
+        async def work(connection: Connection) -> int:
+            before = await size_of(connection)
+            await connection.execute(f"VACUUM {', '.join(TABLES)}")
+            return max(0, before - await size_of(connection))
+
+        return await self._connections.read(work)
+
+
+async def take_away(connection: Connection, execution: ExecutionId, head: Head) -> None:
+    """Make it unknown, and delete its rows."""
+    taken = await connection.execute(TAKE_PLACE, (head.no, head.seq + 1, int(Form.GONE)))
+    if taken.rowcount == 0:
+        raise moved(execution, head.seq + 1, None)
+    await connection.execute("UPDATE executions SET id = '/deleted/' || no WHERE no = %s", (head.no,))
+    await connection.execute("DELETE FROM rows WHERE execution = %s AND seq <= %s", (head.no, head.seq))
+
+
+async def size_of(connection: Connection) -> int:
+    """Bytes of the tables that grow, with their indexes."""
+    found = await (await connection.execute(SIZE, ([*TABLES],))).fetchone()
+    assert found is not None, "an aggregate always has a row"
+    return found[0]

@@ -1,0 +1,104 @@
+"""A store in one SQLite file: one thread writes, others read, every acknowledged row is on the disk."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from pointsman.engine.events import Event
+from pointsman.store.codec import Codec
+from pointsman.store.following import Told
+from pointsman.store.keeping import Keep
+from pointsman.store.lifts import LIFTS
+from pointsman.store.sqlite.changes import Others, polling
+from pointsman.store.sqlite.connection import can_be_written, explained, path_of, read_only_at, version_warnings
+from pointsman.store.sqlite.contents import SqliteBlobs, SqliteEffects
+from pointsman.store.sqlite.copying import SqliteCopying
+from pointsman.store.sqlite.damage import find_damage
+from pointsman.store.sqlite.entries import SqliteEntries
+from pointsman.store.sqlite.keeper import SqliteKeeper
+from pointsman.store.sqlite.memories import SqliteMemories
+from pointsman.store.sqlite.reader import Reader
+from pointsman.store.sqlite.removal import SqliteRemoval
+from pointsman.store.sqlite.rows import SqliteJournal
+from pointsman.store.sqlite.sessions import SqliteSessions
+from pointsman.store.sqlite.summaries import SqliteExecutions
+from pointsman.store.sqlite.usage import SqliteUsage
+from pointsman.store.sqlite.vectors import SqliteVectors
+from pointsman.store.sqlite.workflows import SqliteWorkflows
+from pointsman.store.sqlite.writer import Writer
+from pointsman.values import ExecutionId
+
+
+class SqliteStore:
+    """Opening blocks for some milliseconds (the file is created or migrated): see `open_sqlite`."""
+
+    def __init__(self, path: Path) -> None:
+        with explained(path):
+            self._read_only = read_only_at(path)
+        self._path = path
+        self._writer = Writer(path, self._read_only)
+        self._reader = Reader(path, self._read_only)
+        parts = (self._writer, self._reader)
+        self.journal = SqliteJournal(*parts, Codec[Event](Event, LIFTS))
+        self.executions = SqliteExecutions(*parts)
+        self.workflows = SqliteWorkflows(*parts)
+        self.memory = SqliteMemories(*parts)
+        self.vectors = SqliteVectors(*parts)
+        self.sessions = SqliteSessions(*parts)
+        self.effects = SqliteEffects(*parts)
+        self.entries = SqliteEntries(*parts)
+        self.usage = SqliteUsage(*parts)
+        self.blobs = SqliteBlobs(*parts)
+        self.removal = SqliteRemoval(*parts)
+        self.copying = SqliteCopying(path, self._read_only)
+        self._changes = polling(self._reader)
+        self._others = Others(self._writer, self._reader)
+        self._keeper = SqliteKeeper(path, *parts)
+
+    async def keep(self, holder: str, *, wait: bool = False) -> Keep:
+        self._writer.check_writable()
+        return await self._keeper.keep(holder, wait=wait)
+
+    def follow(self, execution: ExecutionId, told: Told) -> Callable[[], None]:
+        return self._changes.follow(execution, told)
+
+    @property
+    def shared(self) -> bool:
+        return True
+
+    @property
+    def read_only(self) -> bool:
+        return self._read_only is not None
+
+    async def is_writable(self) -> bool:
+        return not self.read_only and can_be_written(self._path)
+
+    async def ends(self, executions: Sequence[ExecutionId]) -> Mapping[ExecutionId, int]:
+        return await self._others.ends(executions)
+
+    async def verify(self) -> list[str]:
+        return await self._reader.run(find_damage)
+
+    def warnings(self) -> list[str]:
+        return version_warnings()
+
+    async def close(self) -> None:
+        await self._changes.close()
+        await self._keeper.stop()
+        await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        # The writer last: the last connection to close folds the log into the file.
+        self._reader.close()
+        self._writer.close()
+        self._keeper.close()
+        if self._read_only is not None and self._read_only.copy is not None:
+            shutil.rmtree(self._read_only.copy, ignore_errors=True)
+
+
+async def open_sqlite(url: str) -> SqliteStore:
+    """The store in the file of `sqlite:///path`; created where there is none, in a directory that exists."""
+    return await asyncio.to_thread(SqliteStore, path_of(url))

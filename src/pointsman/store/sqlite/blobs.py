@@ -1,0 +1,56 @@
+"""Contents by their hash, and who uses them.
+
+    blobs ◀── blob_uses (execution, hash) ── written with the row or effect that needs the content
+      └─ held_until: nobody may use it yet (a definition is kept before the execution that runs it has begun)
+
+A content without uses that nobody holds any more may be deleted.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterable
+
+from pointsman.store.faults import StoreDamaged
+from pointsman.store.naming import HOLD_S
+from pointsman.store.packing import Form, content_hash, squeezed, unpack
+from pointsman.store.sqlite.reader import read_blob
+
+
+def put_blob(connection: sqlite3.Connection, digest: bytes, content: bytes, *, held_until: float = 0.0) -> int:
+    """Keep content under its hash, once; compressed where that helps. How many bytes were written."""
+    found = connection.execute("SELECT held_until FROM blobs WHERE hash = ?", (digest,)).fetchone()
+    if found is None:
+        form, data = squeezed(content)
+        connection.execute(
+            "INSERT INTO blobs (hash, form, data, held_until) VALUES (?, ?, ?, ?)",
+            (digest, int(form), data, held_until),
+        )
+        return len(data)
+    # Not at every start of one workflow: half of the time is enough.
+    if found[0] < held_until - HOLD_S / 2:
+        connection.execute("UPDATE blobs SET held_until = ? WHERE hash = ?", (held_until, digest))
+    return 0
+
+
+def hold_blob(connection: sqlite3.Connection, content: bytes) -> bytes:
+    """Keep content that somebody is about to use; its hash."""
+    digest = content_hash(content)
+    put_blob(connection, digest, content, held_until=time.time() + HOLD_S)
+    return digest
+
+
+def use_blobs(connection: sqlite3.Connection, no: int, digests: Iterable[bytes]) -> None:
+    """The execution of that number needs these contents."""
+    connection.executemany(
+        "INSERT OR IGNORE INTO blob_uses (execution, hash) VALUES (?, ?)", ((no, digest) for digest in digests)
+    )
+
+
+def read_content(connection: sqlite3.Connection, digest: bytes) -> bytes:
+    """The plain content of a blob that must be there."""
+    form, data = read_blob(connection, digest)
+    if form not in (Form.PLAIN, Form.ZSTD):
+        raise StoreDamaged(f"the blob {digest.hex()} points at another one")
+    return unpack(form, data, lambda _: b"")

@@ -1,0 +1,203 @@
+"""Connections to one SQLite file: how they are opened, and what their errors mean to an operator."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Generator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias
+from urllib.parse import quote, unquote
+
+from pointsman.store.faults import (
+    StoreDamaged,
+    StoreFailed,
+    StoreForeign,
+    StoreFull,
+    StoreLocked,
+    StoreMissing,
+    StoreReadOnly,
+)
+from pointsman.store.sqlite.schema import is_empty, refuse_foreign
+from pointsman.store.sqlite.seals import bring_seal
+
+READ_WAIT_MS: Final = 5000
+"""How long reading waits for another process that repairs or folds the log."""
+OLDEST: Final = (3, 37, 0)
+"""STRICT tables."""
+ROOM_BYTES_MIN: Final = 65_536
+"""What the index of a log takes: SQLite does not tell a full disk from a broken one when it cannot be made."""
+WAL_RESET_FIXED: Final = (3, 51, 3)
+
+DAMAGED: Final = "Restore a backup; `pointsman verify` tells what is damaged."
+
+Identity: TypeAlias = tuple[int, int]
+"""Device and number of a file: a file moved away and another put in its place has another one."""
+
+
+def path_of(url: str) -> Path:
+    """The file of `sqlite:///relative`, `sqlite:////absolute` or `sqlite:///~/home`."""
+    scheme, _, rest = url.partition("://")
+    if scheme != "sqlite" or not rest.startswith("/") or rest == "/":
+        raise StoreMissing(f"{url!r} names no file", hint="Write sqlite:///name.db, or sqlite:////absolute/name.db.")
+    try:
+        return Path(unquote(rest[1:])).expanduser().absolute()
+    except (FileNotFoundError, RuntimeError):
+        raise StoreMissing(
+            f"{url!r} leads nowhere: the working directory was deleted, or nobody has this home",
+            hint="Write sqlite:////absolute/name.db.",
+        ) from None
+
+
+def identity_of(path: Path) -> Identity | None:
+    """None where there is no such file."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def connect_writer(path: Path) -> sqlite3.Connection:
+    """The one connection that writes. Every commit reaches the disk before it returns; it checkpoints when told to,
+    and it does not wait for locks by itself: who uses it knows whether waiting is allowed."""
+    if sqlite3.sqlite_version_info < OLDEST:
+        raise StoreFailed(
+            f"SQLite {sqlite3.sqlite_version} is too old: STRICT tables came with 3.37",
+            hint="Use a Python that brings a newer SQLite.",
+        )
+    connection = connect(f"file://{quote(str(path))}?mode=rwc")
+    try:
+        refuse_foreign(connection)
+        if is_empty(connection):
+            # An older file keeps its free pages for later.
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        # What was deleted is overwritten.
+        connection.execute("PRAGMA secure_delete = ON").fetchone()
+        connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        connection.execute("PRAGMA synchronous = FULL")
+        # On macOS a sync alone leaves the data in the disk's own memory. Elsewhere these change nothing.
+        connection.execute("PRAGMA fullfsync = ON")
+        connection.execute("PRAGMA checkpoint_fullfsync = ON")
+        connection.execute("PRAGMA journal_size_limit = 67108864")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+class ReadOnly(NamedTuple):
+    """How a file is read that cannot be written, or whose directory cannot."""
+
+    uri: str
+    hint: str
+    copy: Path | None = None
+    """The directory of the copy that is read instead."""
+
+
+def can_be_written(path: Path) -> bool:
+    """Return whether the file and its directory, where its log lies, can be written."""
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+
+
+def read_only_at(path: Path) -> ReadOnly | None:
+    """None: it can be written, or is not there. SQLite itself cannot read every such file: its log needs an index
+    beside it, which cannot be made there."""
+    if not path.is_file() or can_be_written(path):
+        return None
+    hint = f"Make {path} and its directory writable."
+    log = path.with_name(path.name + "-wal")
+    if not log.is_file() or log.stat().st_size == 0:
+        # Everything is in the file, and no process that could write here would do so without a log.
+        return ReadOnly(f"file://{quote(str(path))}?mode=ro&immutable=1", hint)
+    uri = f"file://{quote(str(path))}?mode=ro"
+    if path.with_name(path.name + "-shm").is_file():
+        with suppress(sqlite3.Error), closing(connect(uri)) as connection:
+            connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            return ReadOnly(uri, hint)
+    folder = Path(tempfile.mkdtemp(prefix="pointsman-read-"))
+    shutil.copyfile(path, folder / path.name)
+    shutil.copyfile(log, folder / log.name)
+    return ReadOnly(f"file://{quote(str(folder / path.name))}?mode=rw", hint, folder)
+
+
+def connect_reader(path: Path, read_only: ReadOnly | None = None) -> sqlite3.Connection:
+    """A connection that can only read; it never checkpoints."""
+    connection = connect(f"file://{quote(str(path))}?mode=rw" if read_only is None else read_only.uri)
+    connection.execute(f"PRAGMA busy_timeout = {READ_WAIT_MS}")
+    connection.execute("PRAGMA query_only = 1")
+    # The first read opens the log, by name: it must not come when the file was moved away.
+    connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    return connection
+
+
+def connect(uri: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        uri, uri=True, timeout=0, isolation_level=None, check_same_thread=False, cached_statements=64
+    )
+    connection.execute("PRAGMA wal_autocheckpoint = 0")
+    bring_seal(connection)
+    return connection
+
+
+@contextmanager
+def explained(path: Path) -> Generator[None, None, None]:
+    """Turn SQLite's errors into ours."""
+    try:
+        yield
+    except sqlite3.Error as why:
+        raise fault(why, path) from why
+    except UnicodeDecodeError as why:  # The binding decodes names of a damaged schema, also in messages of errors.
+        raise StoreDamaged(f"{path.name}: {why}", hint=DAMAGED) from why
+
+
+def fault(why: sqlite3.Error, path: Path) -> StoreFailed:
+    """What an error of SQLite means to the one who must act."""
+    # Errors that the binding finds by itself (a closed connection, a type it cannot bind) carry no code.
+    code = getattr(why, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    message = f"{path.name}: {why}"
+    match code:
+        case sqlite3.SQLITE_FULL:
+            return StoreFull(message, hint="Make room on the disk; nothing needs to be restarted.")
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_AUTH:
+            return StoreReadOnly(message, hint=f"Make {path} and its directory writable.")
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return StoreLocked(message, hint="End the other process that holds it, or give each a store of its own.")
+        case sqlite3.SQLITE_CANTOPEN if path.is_file() and not os.access(path.parent, os.W_OK):
+            return StoreReadOnly(message, hint=f"Make {path} and its directory writable.")
+        case sqlite3.SQLITE_CANTOPEN:
+            return StoreMissing(message, hint=f"Does the directory {path.parent} exist, and may it be written?")
+        case sqlite3.SQLITE_NOTADB:
+            return StoreForeign(message, hint="Give the store a file of its own.")
+        case sqlite3.SQLITE_CORRUPT:
+            return StoreDamaged(message, hint=DAMAGED)
+        case sqlite3.SQLITE_IOERR if room_at(path) < ROOM_BYTES_MIN:
+            return StoreFull(message, hint="Make room on the disk; nothing needs to be restarted.")
+        case sqlite3.SQLITE_IOERR:
+            return StoreFailed(message, hint="The disk refuses to work: look at the system's log.")
+        case _:
+            missing = "Use a Python whose SQLite has full-text search (FTS5)." if "fts5" in message else ""
+            return StoreFailed(message, hint=missing)
+
+
+def room_at(path: Path) -> float:
+    """Bytes that are free where a file is; without end where nobody can tell."""
+    try:
+        return shutil.disk_usage(path.parent).free
+    except OSError:
+        return math.inf
+
+
+def version_warnings() -> list[str]:
+    """What an operator should know about the SQLite that this Python brings."""
+    if sqlite3.sqlite_version_info >= WAL_RESET_FIXED:
+        return []
+    warning = (
+        f"SQLite {sqlite3.sqlite_version} has a rare bug, mended in 3.51.3: two connections that checkpoint at once can"
+        " damage the file. Each process checkpoints in one thread only; let no two share it, or use a newer SQLite."
+    )
+    return [warning]

@@ -1,0 +1,161 @@
+"""Deleting in SQLite: at once for everyone who looks, in slices on the disk.
+
+    remove ── one transaction: name, summary and effects are gone; the place behind the last row is taken for ever
+       └────▶ slices: rows, uses of blobs, blobs nobody else uses ── what a crash interrupts, `sweep` goes on with
+
+Whoever still believes in the execution (another process, a late report) would append at the place that is taken, and is
+refused like anybody whose journal has moved. Its number is never given again.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from functools import partial
+from typing import Final
+
+from pointsman.store.chain import moved
+from pointsman.store.packing import Form
+from pointsman.store.records import Swept
+from pointsman.store.sqlite.reader import Reader
+from pointsman.store.sqlite.transaction import SEQ_BITS, SEQ_MASK, Transaction, read_head
+from pointsman.store.sqlite.writer import Writer
+from pointsman.values import ExecutionId
+
+ROWS_AT_ONCE: Final = 500
+BLOBS_AT_ONCE: Final = 20
+PAGES_AT_ONCE: Final = 500
+"""What one transaction of deleting does at most: others write in between."""
+WORDS_MERGED_MIN: Final = 2
+"""Fewer changes than this: the merge found nothing to do, says SQLite."""
+UNUSED: Final = (
+    "SELECT hash, length(data) FROM blobs AS b WHERE held_until < ?"
+    " AND NOT EXISTS (SELECT 1 FROM blob_uses WHERE hash = b.hash)"
+)
+BY_EXECUTION: Final = ("summaries", "effects", "awaited", "gates", "gate_people")
+"""Tables that name executions by their ids."""
+
+
+class SqliteRemoval:
+    """The verbs of `Removal`."""
+
+    def __init__(self, writer: Writer, reader: Reader) -> None:
+        self._writer = writer
+        self._submit = writer.submit
+        self._read = reader.run
+
+    async def remove(self, execution: ExecutionId, *, at: int) -> bool:
+        no = await self._submit(partial(take_away, execution=execution, at=at))
+        if no:
+            await self._erase(no)
+        return no is not None
+
+    async def sweep(self, *, dry_run: bool = False) -> Swept:
+        if dry_run:
+            found: list[tuple[bytes, int]] = await self._read(
+                lambda connection: connection.execute(UNUSED, (time.time(),)).fetchall()
+            )
+            return Swept(blobs=len(found), bytes=sum(size for _, size in found))
+        halves: list[tuple[int]] = await self._read(
+            lambda connection: connection.execute("SELECT no FROM deleted_executions").fetchall()
+        )
+        for (no,) in halves:
+            await self._erase(no)
+        swept = Swept()
+        while (more := await self._submit(delete_unused)).blobs:
+            swept = Swept(blobs=swept.blobs + more.blobs, bytes=swept.bytes + more.bytes)
+        return swept
+
+    async def compact(self) -> int:
+        before = await self._read(size_of)
+        # Words of memories that were deleted stay in the index until it is merged: a negative number begins that.
+        pages = -PAGES_AT_ONCE
+        while await self._submit(partial(merge_words, pages=pages)):
+            pages = PAGES_AT_ONCE
+        while await self._submit(give_back_pages):
+            continue
+        await self._writer.fold_log()
+        return max(0, before - await self._read(size_of))
+
+    async def _erase(self, no: int) -> None:
+        while await self._submit(partial(erase_slice, no=no)):
+            continue
+
+
+def take_away(transaction: Transaction, execution: ExecutionId, at: int) -> int | None:
+    """Make it unknown. Its number, for erasing the rest: 0 where it has no rows, None where nobody has heard of it."""
+    transaction.flush()
+    head = read_head(transaction.connection, execution)
+    if head.seq != at:
+        raise moved(execution, at + 1, head.seq)
+    gone = sum(
+        transaction.execute(f"DELETE FROM {table} WHERE execution = ?", (execution,)).rowcount for table in BY_EXECUTION
+    )
+    transaction.forget(execution)
+    if not head.no:
+        return 0 if gone else None
+    end = head.no << SEQ_BITS | head.seq + 1
+    transaction.execute(
+        "INSERT INTO rows (place, at, shape, form, data, hash) VALUES (?, 0, 0, ?, x'', x'')", (end, int(Form.GONE))
+    )
+    transaction.execute("UPDATE executions SET id = '/deleted/' || no WHERE no = ?", (head.no,))
+    transaction.execute("INSERT INTO deleted_executions (no) VALUES (?)", (head.no,))
+    return head.no
+
+
+def erase_slice(transaction: Transaction, no: int) -> bool:
+    """Erase some rows and contents of a deleted execution. False: nothing is left of it."""
+    first, last = no << SEQ_BITS, no << SEQ_BITS | SEQ_MASK
+    rows = transaction.execute(
+        "DELETE FROM rows WHERE no IN (SELECT no FROM rows WHERE place BETWEEN ? AND ? AND form <> ? LIMIT ?)",
+        (first, last, int(Form.GONE), ROWS_AT_ONCE),
+    ).rowcount
+    if rows:
+        return True  # Contents after the rows that need them.
+    used: list[tuple[bytes]] = transaction.execute(
+        "SELECT hash FROM blob_uses WHERE execution = ? LIMIT ?", (no, BLOBS_AT_ONCE)
+    ).fetchall()
+    for (digest,) in used:
+        transaction.execute("DELETE FROM blob_uses WHERE execution = ? AND hash = ?", (no, digest))
+        transaction.execute(
+            "DELETE FROM blobs WHERE hash = ? AND held_until < ?"
+            " AND NOT EXISTS (SELECT 1 FROM blob_uses WHERE hash = blobs.hash)",
+            (digest, time.time()),
+        )
+    if used:
+        return True
+    transaction.execute("DELETE FROM deleted_executions WHERE no = ?", (no,))
+    return False
+
+
+def delete_unused(transaction: Transaction) -> Swept:
+    """Delete some of the blobs that nobody uses."""
+    found: list[tuple[bytes, int]] = transaction.execute(f"{UNUSED} LIMIT ?", (time.time(), BLOBS_AT_ONCE)).fetchall()
+    for digest, _ in found:
+        transaction.execute("DELETE FROM blobs WHERE hash = ?", (digest,))
+    return Swept(blobs=len(found), bytes=sum(size for _, size in found))
+
+
+def merge_words(transaction: Transaction, pages: int) -> bool:
+    """Merge a part of the index of words. False: there is nothing to merge."""
+    before = transaction.connection.total_changes
+    transaction.execute("INSERT INTO memory_words (memory_words, rank) VALUES ('merge', ?)", (pages,))
+    return transaction.connection.total_changes - before >= WORDS_MERGED_MIN
+
+
+def give_back_pages(transaction: Transaction) -> bool:
+    """Shorten the file by some of its free pages. False: it has none, or is of a kind that keeps them for later."""
+    before = free_pages(transaction.connection)
+    if before:
+        transaction.execute(f"PRAGMA incremental_vacuum({PAGES_AT_ONCE})").fetchall()
+    return free_pages(transaction.connection) < before
+
+
+def free_pages(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA freelist_count").fetchone()[0])
+
+
+def size_of(connection: sqlite3.Connection) -> int:
+    """Bytes of the file, once the log is folded into it."""
+    pages, bytes_ = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
+    return int(pages) * int(bytes_)

@@ -1,0 +1,382 @@
+"""The one connection that writes, and the thread that owns it. What many ask for at the same time is committed once.
+
+    append ─┐                 ┌─ one transaction ─────────┐
+    append ─┼─▶ queue ─▶ thread ─▶ apply, apply, apply ─ COMMIT (to the disk) ─▶ all futures, in one call
+    save   ─┘                 └───────────────────────────┘
+
+While the disk is busy with one commit the next requests gather, so a commit is shared by as many as arrive during
+the one before it; a lone request waits for nobody. A request is a function of the open transaction. When one fails,
+those that came with it are tried one by one: none suffers for another.
+
+Waking a thread and being woken by it costs as much as a commit on a fast disk. So while one execution has the store to
+itself and commits take a few milliseconds at most, its rows are committed where they are asked for (`at_once`); the
+event loop gets its turn as often as on a faster disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Final, Generic, TypeVar, cast
+
+from pointsman.errors import PointsmanError
+from pointsman.store.chain import Heads
+from pointsman.store.faults import StoreClosed, StoreFailed, StoreLocked, StoreMissing, StoreReadOnly
+from pointsman.store.keeping import superseded
+from pointsman.store.sqlite.connection import ReadOnly, connect_reader, connect_writer, explained, fault, identity_of
+from pointsman.store.sqlite.schema import is_of_today, migrate
+from pointsman.store.sqlite.transaction import Conflict, Transaction
+
+T = TypeVar("T")
+
+TOGETHER_MAX: Final = 1000
+"""Requests in one transaction: bounds what one commit can hold up."""
+LOCKED_WAIT_S: Final = 5.0
+"""How long to wait for another process before saying that the store is locked."""
+LOCKED_RETRY_S: Final = 0.01
+LOG_PAGES_MAX: Final = 1000
+"""A checkpoint after about 4 MB of log: writing over its old blocks is cheaper than making it longer."""
+LOG_PAGES_PER_COMMIT: Final = 3
+PAGE_BYTES: Final = 4096
+AT_ONCE_AFTER: Final = 4
+"""So many rows of one execution in a row say that it has the store to itself."""
+AT_ONCE_S_MAX: Final = 0.003
+"""The longest a commit may usually take to be done in the event loop's own thread."""
+COMMIT_S_GUESS: Final = 0.01
+"""Until some commits were measured the disk is taken to be slow."""
+AT_ONCE_IN_A_ROW_S_MAX: Final = 0.01
+"""So long in all; then one goes through the thread: the event loop gets its turn, and the log its checkpoint."""
+LOOK_AT_FILE_S: Final = 0.2
+"""How often to look whether the file is still where it was."""
+
+
+class Request(Generic[T]):
+    """One thing to write, who waits for it, and what became of it."""
+
+    __slots__ = ("apply", "error", "future", "loop", "result")
+
+    def __init__(self, apply: Callable[[Transaction], T], loop: asyncio.AbstractEventLoop) -> None:
+        self.apply = apply
+        self.loop = loop
+        self.future: asyncio.Future[T] = loop.create_future()
+        self.result: T | None = None
+        self.error: Exception | None = None
+
+    def settle(self) -> None:
+        """Tell who waits, if anyone still does. Runs in the loop's thread."""
+        # What was written may be as large as a state, and the thread holds its last requests until the next ones come.
+        del self.apply
+        if self.future.done():
+            return
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(cast("T", self.result))
+
+
+class Writer:
+    """The thread, its queue and its connection."""
+
+    def __init__(self, path: Path, read_only: ReadOnly | None = None) -> None:
+        """`read_only`: nothing can be written there; whoever asks for it gets `StoreReadOnly`."""
+        self._path = path
+        self._read_only = read_only
+        self._queue: SimpleQueue[Request[object] | None] = SimpleQueue()
+        self._heads = Heads()
+        self._connection = self._open(wait_s=LOCKED_WAIT_S)
+        self._identity = identity_of(path)
+        self._looked_at = 0.0
+        self._log_pages = 0
+        self._commit_s = COMMIT_S_GUESS
+        self._closed = False
+        self._busy = threading.Lock()
+        """Held by whoever uses the connection."""
+        self._counting = threading.Lock()
+        self._asked, self._answered = 0, 0
+        self._author, self._streak = "", 0
+        self._in_a_row_s = 0.0
+        self._epoch: int | None = None
+        self._tell_superseded: Callable[[], None] = lambda: None
+        self._thread = threading.Thread(target=self._run, name=f"pointsman-writer:{path.name}", daemon=True)
+        self._thread.start()
+
+    def check_writable(self) -> None:
+        """Raises `StoreReadOnly`."""
+        if self._read_only is not None:
+            raise StoreReadOnly(f"{self._path.name}: the store can only be read", hint=self._read_only.hint)
+
+    def submit(self, apply: Callable[[Transaction], T]) -> asyncio.Future[T]:
+        """Have `apply` done in a transaction. The future is done when that is on the disk, or failed.
+
+        Requests are applied in the order of these calls. An `apply` that refuses raises before it writes anything.
+        """
+        if self._closed:
+            raise StoreClosed(f"the store {self._path.name!r} was closed")
+        self.check_writable()
+        request = Request(apply, asyncio.get_running_loop())
+        with self._counting:
+            self._asked += 1
+            self._queue.put(cast("Request[object]", request))
+        return request.future
+
+    def at_once(self, author: str, apply: Callable[[Transaction], object]) -> bool:
+        """Have `apply` done here and now where that is cheaper than asking the thread; False: nothing was done.
+
+        `author` tells whose request it is: only one that comes again and again alone is served so.
+        """
+        if self._read_only is not None:
+            return False
+        if author != self._author:
+            self._author, self._streak = author, 0
+            return False
+        self._streak += 1
+        if (
+            self._streak < AT_ONCE_AFTER
+            or self._in_a_row_s > AT_ONCE_IN_A_ROW_S_MAX
+            or self._commit_s > AT_ONCE_S_MAX
+            or self._asked != self._answered
+            or not self._busy.acquire(blocking=False)
+        ):
+            return False
+        try:
+            if self._closed:
+                return False
+            self._alone(apply, wait_s=0.0)
+        except StoreLocked:
+            return False
+        finally:
+            self._busy.release()
+        return True
+
+    def prove(self, epoch: int | None, superseded: Callable[[], None]) -> None:
+        """From now on write only while the store is in this epoch; once it is not, `superseded` is told."""
+        self._epoch, self._tell_superseded = epoch, superseded
+
+    def version_of_others(self) -> int | None:
+        """A number that changes when another connection commits; None: the connection is in use, ask again."""
+        if self._closed or not self._busy.acquire(blocking=False):
+            return None
+        try:
+            with explained(self._path):
+                return cast(int, self._connection.execute("PRAGMA data_version").fetchone()[0])
+        finally:
+            self._busy.release()
+
+    async def fold_log(self) -> None:
+        """Fold the whole log into the file and shorten it to nothing, if no reader needs it just now."""
+        await asyncio.to_thread(self._fold_log)
+
+    def _fold_log(self) -> None:
+        if self._read_only is not None:
+            return
+        with self._busy, explained(self._path):
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+    def close(self) -> None:
+        """Commit what was asked for and let go of the file. Blocks until then."""
+        if not self._closed:
+            self._closed = True
+            self._queue.put(None)
+        self._thread.join()
+
+    def _open(self, *, wait_s: float = 0.0) -> sqlite3.Connection:
+        """Connect, and migrate where needed. SQLite does not wait by itself for another process that does the same."""
+        began = time.monotonic()
+        while True:
+            try:
+                return self._opened()
+            except StoreLocked:
+                if time.monotonic() - began >= wait_s:
+                    raise
+            time.sleep(LOCKED_RETRY_S)
+
+    def _opened(self) -> sqlite3.Connection:
+        with explained(self._path):
+            if self._read_only is not None:
+                return self._opened_to_read(self._read_only)
+            connection = connect_writer(self._path)
+            try:
+                migrate(connection)
+            except BaseException:
+                connection.close()
+                raise
+        return connection
+
+    def _opened_to_read(self, read_only: ReadOnly) -> sqlite3.Connection:
+        """Raises `StoreReadOnly` for a store of an older version, which would have to be brought up to date."""
+        connection = connect_reader(self._path, read_only)
+        try:
+            if not is_of_today(connection):
+                message = f"{self._path.name}: the store is of an older version, and can only be read"
+                raise StoreReadOnly(message, hint=f"{read_only.hint} It is then brought up to date.")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _run(self) -> None:
+        going = True
+        while going:
+            batch, going = self._gather()
+            if batch:
+                with self._busy:
+                    self._commit(batch)
+                    self._answered += len(batch)
+                    self._in_a_row_s = 0.0
+                # Not before the connection is free: who is told may want to use it at once.
+                tell(batch)
+                self._checkpoint()
+        with self._busy:
+            self._connection.close()
+
+    def _gather(self) -> tuple[list[Request[object]], bool]:
+        """Whatever waits now; at least one. False when it is time to end."""
+        batch: list[Request[object]] = []
+        while True:
+            request = self._queue.get()
+            if request is None:
+                return batch, False
+            batch.append(request)
+            if self._queue.empty() or len(batch) == TOGETHER_MAX:
+                return batch, True
+
+    def _commit(self, batch: list[Request[object]]) -> None:
+        """Commit a batch, or else each by itself. Whatever goes wrong belongs to who asked; the thread goes on."""
+        if len(batch) > 1:
+            try:
+                self._together(batch)
+                return
+            except StoreFailed as why:
+                for request in batch:
+                    request.error = why
+                return
+            except Exception:
+                pass
+        for request in batch:
+            try:
+                request.result, request.error = self._alone(request.apply, wait_s=LOCKED_WAIT_S), None
+            except Exception as why:
+                request.error = why
+
+    def _alone(self, apply: Callable[[Transaction], T], *, wait_s: float) -> T:
+        """One request in a transaction of its own. Raises what is wrong with it, or with the store."""
+        began = self._begin(wait_s)
+        connection = self._connection
+        transaction = Transaction(connection, self._heads, alone=True)
+        try:
+            result = apply(transaction)
+            transaction.flush()
+            connection.execute("COMMIT")
+        except sqlite3.Error as why:
+            self._undo(transaction)
+            raise fault(why, self._path) from why
+        except BaseException:
+            self._undo(transaction)
+            raise
+        self._committed(began, transaction)
+        return result
+
+    def _together(self, batch: list[Request[object]]) -> None:
+        """All requests in one transaction. A refusal is one request's alone if it came before it wrote anything."""
+        began = self._begin(LOCKED_WAIT_S)
+        connection = self._connection
+        transaction = Transaction(connection, self._heads, alone=False)
+        try:
+            for request in batch:
+                before = connection.total_changes
+                try:
+                    request.result = request.apply(transaction)
+                except PointsmanError as why:
+                    if connection.total_changes != before:
+                        raise Conflict from why
+                    request.error = why
+            transaction.flush()
+            connection.execute("COMMIT")
+        except BaseException as why:
+            self._undo(transaction)
+            # Faults of the store hit everybody; what is wrong with one request (a value, a constraint) is its own.
+            if isinstance(why, sqlite3.OperationalError) or type(why) is sqlite3.DatabaseError:
+                raise fault(why, self._path) from why
+            raise
+        self._committed(began, transaction)
+
+    def _begin(self, wait_s: float) -> float:
+        """Open a transaction; when that was. Waits so long for another process to end its own."""
+        now = time.monotonic()
+        if now - self._looked_at > LOOK_AT_FILE_S:
+            self._stay_with_the_file()
+            self._looked_at = now
+        while True:
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                self._check_epoch()
+                return now
+            except sqlite3.Error as why:
+                found = fault(why, self._path)
+                if not isinstance(found, StoreLocked) or time.monotonic() - now >= wait_s:
+                    raise found from why
+            time.sleep(LOCKED_RETRY_S)
+
+    def _check_epoch(self) -> None:
+        epoch = self._epoch
+        if epoch is None or self._connection.execute("SELECT epoch FROM keeper").fetchone() == (epoch,):
+            return
+        self._connection.execute("ROLLBACK")
+        self._tell_superseded()
+        raise superseded(epoch)
+
+    def _committed(self, began: float, transaction: Transaction) -> None:
+        took = time.monotonic() - began
+        self._commit_s += (took - self._commit_s) / 8
+        self._in_a_row_s += took
+        self._log_pages += LOG_PAGES_PER_COMMIT + transaction.bytes_written // PAGE_BYTES
+
+    def _undo(self, transaction: Transaction) -> None:
+        for execution in transaction.touched:
+            self._heads.pop(execution, None)
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+    def _checkpoint(self) -> None:
+        """Fold the log into the file, as far as no reader needs it. Nobody waits for this."""
+        if self._log_pages < LOG_PAGES_MAX:
+            return
+        try:
+            with self._busy:
+                self._log_pages = 0
+                self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        except sqlite3.Error:
+            # The log holds everything; the next checkpoint will find it. What is wrong shows at the next commit.
+            return
+
+    def _stay_with_the_file(self) -> None:
+        """A file that was moved away would take our writes with it, without a word from the system."""
+        now = identity_of(self._path)
+        if now is None:
+            raise StoreMissing(f"{self._path} is gone", hint="Put it back: writing goes on as soon as it is there.")
+        if now != self._identity:
+            # Its log may lie beside it still: opening would mix the two.
+            raise StoreMissing(f"another file took the place of {self._path}", hint="Restart, to use the other one.")
+
+
+def tell(batch: list[Request[object]]) -> None:
+    """Settle all futures of one loop in one call: waking a loop costs more than settling a future."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[Request[object]]] = {}
+    for request in batch:
+        by_loop.setdefault(request.loop, []).append(request)
+    for loop, requests in by_loop.items():
+        try:
+            loop.call_soon_threadsafe(settle, requests)
+        except RuntimeError:
+            # The loop was closed: nobody waits any more. What was written is written.
+            continue
+
+
+def settle(requests: list[Request[object]]) -> None:
+    for request in requests:
+        request.settle()
