@@ -34,7 +34,7 @@ from pointsman.engine.state import ExecutionState
 from pointsman.runtime.clock import SystemClock
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.local import LocalRuntime
-from pointsman.store.store import Store, open_store
+from pointsman.store.api import Store, open_store
 from pointsman.values import ExecutionId, JsonObject
 
 WARM_SIZES: Final = (100, 1000)

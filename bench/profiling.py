@@ -18,7 +18,7 @@ import msgspec
 from bench.measure import Stage
 from bench.shapes import read_shapes
 from bench.spent import Spent
-from pointsman.store.store import open_store
+from pointsman.store.api import open_store
 
 INTERVAL_S: Final = 0.004
 CPU_S: Final = 10.0

@@ -12,7 +12,7 @@ import msgspec
 from bench.measure import Stage, execution_of
 from bench.shapes import read_shapes
 from bench.spent import Spent
-from pointsman.store.store import open_store
+from pointsman.store.api import open_store
 
 
 class Resumed(msgspec.Struct, frozen=True):

@@ -40,8 +40,8 @@ from pointsman.runtime.driver import Driver
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.local import Hears, LocalRuntime, folded
 from pointsman.settings import Settings, load_settings, make_data_directory
+from pointsman.store.api import Store, open_store
 from pointsman.store.records import ExecutionQuery, SavedWorkflow, Summary, WorkflowEntry
-from pointsman.store.store import Store, open_store
 from pointsman.tools.canned import canned_tools
 from pointsman.tools.tool import Tool
 from pointsman.values import ExecutionId, Json, JsonObject, WorkflowId

@@ -14,8 +14,8 @@ from typing import Final
 
 import msgspec
 
-from pointsman.store.faults import EntryMoved, RevisionMoved
-from pointsman.store.store import Entries
+from pointsman.store.api import Entries
+from pointsman.store.errors import EntryMoved, RevisionMoved
 from pointsman.values import Json
 
 

@@ -21,7 +21,7 @@ from pointsman.operations.key_leases import KeptTurns
 from pointsman.operations.spending import KeptSpending
 from pointsman.ports import Clock, Executor, Found, Secrets, Tools
 from pointsman.settings import Settings
-from pointsman.store.store import Store, Workflows
+from pointsman.store.api import Store, Workflows
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.sandbox.interpreter import CodeLimits, Interpreter
 from pointsman.tools.unscripted import UnscriptedTools

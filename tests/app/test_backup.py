@@ -16,10 +16,10 @@ from pointsman.operations import backup
 from pointsman.operations.backup_file import BackupExists, BackupFailed, BackupRefused
 from pointsman.operations.deletion import summaries
 from pointsman.settings import Settings
-from pointsman.store.copying import Part, StoreNotEmpty, StoreUncopyable, Value, copying_of
-from pointsman.store.faults import StoreDamaged, StoreNewer
+from pointsman.store.errors import StoreDamaged, StoreNewer
 from pointsman.store.records import ExecutionQuery, InboxQuery
 from pointsman.store.sqlite.schema import MIGRATIONS
+from pointsman.store.transfer import Part, StoreNotEmpty, StoreUncopyable, Value, copying_of
 from pointsman.tools.files.jail import Jail
 from pointsman.values import ExecutionId
 from tests import postgres

@@ -19,7 +19,7 @@ from pointsman.operations import archive_files as carrying
 from pointsman.operations.archive import ImportRefused
 from pointsman.runtime import local
 from pointsman.settings import Settings
-from pointsman.store.faults import StoreFull
+from pointsman.store.errors import StoreFull
 from pointsman.tools.files.described import FileSettings
 from pointsman.tools.files.jail import Jail
 from pointsman.values import ExecutionId, Json, JsonObject

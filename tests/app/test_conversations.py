@@ -12,7 +12,7 @@ from pointsman.executions.execution import Execution
 from pointsman.executions.session_turns import SessionBusy
 from pointsman.models.script_reader import read_script
 from pointsman.settings import Settings
-from pointsman.store.faults import SessionClosed
+from pointsman.store.errors import SessionClosed
 from pointsman.values import JsonObject
 
 TALK: JsonObject = {

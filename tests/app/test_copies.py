@@ -15,9 +15,9 @@ from pointsman.operations.health import findings, mend
 from pointsman.ports import Row
 from pointsman.runtime import local
 from pointsman.settings import Settings
-from pointsman.store.faults import JournalMoved, StoreFull
+from pointsman.store.api import open_store
+from pointsman.store.errors import JournalMoved, StoreFull
 from pointsman.store.records import Summary
-from pointsman.store.store import open_store
 from pointsman.values import ExecutionId
 from tests import postgres
 from tests.app.stand import HandClock, asking

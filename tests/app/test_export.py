@@ -16,7 +16,7 @@ from pointsman.operations.archive import Chains, ImportRefused, Tally
 from pointsman.operations.importing import ExecutionExists
 from pointsman.runtime.local import UnknownExecution
 from pointsman.settings import Settings
-from pointsman.store.faults import RowUnreadable, StoreFull
+from pointsman.store.errors import RowUnreadable, StoreFull
 from pointsman.values import ExecutionId, Json
 from pointsman.workflows.sources import FileUnreadable
 from tests.app.stand import HandClock, asking, noting, opened

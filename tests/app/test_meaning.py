@@ -15,7 +15,7 @@ from pointsman.app import Pointsman, Workflow
 from pointsman.chat.memories import EmbeddingsOff, memory_page
 from pointsman.operations.model_catalogue import list_models, ping_models
 from pointsman.settings import Settings
-from pointsman.store.faults import VectorsDiffer
+from pointsman.store.errors import VectorsDiffer
 from pointsman.values import Json, JsonObject
 from tests.app.places import KEY, POISON, Places
 

@@ -16,7 +16,7 @@ from pointsman.chat.memories import MemoryKeyInvalid
 from pointsman.ports import Change, Once
 from pointsman.settings import Settings
 from pointsman.settings.sections import MemorySettings
-from pointsman.store.faults import MemoryFull
+from pointsman.store.errors import MemoryFull
 from pointsman.values import Json, JsonObject
 
 

@@ -17,7 +17,7 @@ from pointsman.executions.execution import Execution, TakenOver
 from pointsman.runtime import neighbours
 from pointsman.server.sse import WIRE
 from pointsman.settings import Settings
-from pointsman.store.faults import StoreLocked
+from pointsman.store.errors import StoreLocked
 from pointsman.store.records import ExecutionQuery
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.patience import PATIENCE_S

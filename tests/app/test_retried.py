@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from pointsman.background import retried
-from pointsman.store.faults import StoreDamaged, StoreUnreachable
+from pointsman.store.errors import StoreDamaged, StoreUnreachable
 
 
 def test_what_is_wrong_is_in_the_log_and_an_outage_is_told_where_it_is_met(caplog: pytest.LogCaptureFixture) -> None:

@@ -26,8 +26,8 @@ from pointsman.models.transport import PydanticModels
 from pointsman.models.turns import Turn
 from pointsman.operations.key_leases import AHEAD_S, KIND, KeptTurns
 from pointsman.ports import ModelRequest
-from pointsman.store.faults import StoreLocked
-from pointsman.store.store import Store, open_store
+from pointsman.store.api import Store, open_store
+from pointsman.store.errors import StoreLocked
 from pointsman.testing.clock import VirtualClock, run_virtually
 from tests.app.streams import END, words
 

@@ -14,7 +14,7 @@ from pointsman.engine.reports import Usage
 from pointsman.models.spending import Spent
 from pointsman.operations.spending import KeptSpending
 from pointsman.settings import Settings
-from pointsman.store.store import open_store
+from pointsman.store.api import open_store
 from pointsman.values import JsonObject
 from tests.app.streams import END, provider, words
 from tests.patience import PATIENCE_S

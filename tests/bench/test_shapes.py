@@ -6,7 +6,7 @@ import pytest
 
 from bench.measure import Stage
 from bench.shapes import filled, read_shapes
-from pointsman.store.store import open_store
+from pointsman.store.api import open_store
 from pointsman.values import Json
 
 STEPS = {

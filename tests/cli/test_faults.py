@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.store.faults import StoreFull
+from pointsman.store.errors import StoreFull
 from pointsman.testing.journals import ONE, opened, row_of, rows_in
 from tests.cli import flows
 from tests.cli.conftest import Prompt

@@ -19,7 +19,7 @@ from pointsman.engine.asking import GateClosedAlready
 from pointsman.executions.execution import ExecutionFailed
 from pointsman.executions.starting import KeyReused
 from pointsman.runtime.local import UnknownExecution
-from pointsman.store.faults import RevisionMoved
+from pointsman.store.errors import RevisionMoved
 from pointsman.testing.clock import run_virtually
 from pointsman.values import JsonObject
 from pointsman.workflows.library import UnknownWorkflow

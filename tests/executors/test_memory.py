@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pointsman.executors.owners import key_in, names_of, prefix_of
-from pointsman.store.faults import StoreUnreachable
+from pointsman.store.errors import StoreUnreachable
 from pointsman.values import Json, JsonObject
 from tests.executors.stage import Stage, StagedRun, agent, work
 

@@ -21,7 +21,7 @@ from pointsman.engine.reports import PlaceFreed, ResumeRequested, WorkerOffered
 from pointsman.engine.state import ENDED
 from pointsman.ports import Row
 from pointsman.store.codec import Codec
-from pointsman.store.lifts import LIFTS
+from pointsman.store.upcasters import LIFTS
 from pointsman.testing.graphs import perform
 from pointsman.testing.simulation import Simulation
 from pointsman.values import Json, JsonObject

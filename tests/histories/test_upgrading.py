@@ -17,12 +17,12 @@ from pointsman.operations.health import damage
 from pointsman.operations.usage_counting import count_spent
 from pointsman.runtime.status import spent_of
 from pointsman.settings import Settings
-from pointsman.store.faults import StoreNewer
+from pointsman.store.api import open_store
+from pointsman.store.errors import StoreNewer
 from pointsman.store.postgres.address import address_of
-from pointsman.store.postgres.migrating import VERSION
+from pointsman.store.postgres.migration import VERSION
 from pointsman.store.records import ExecutionQuery
 from pointsman.store.sqlite.schema import MIGRATIONS
-from pointsman.store.store import open_store
 from pointsman.values import ExecutionId
 from tests import postgres
 from tests.cli import flows

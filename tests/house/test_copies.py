@@ -5,9 +5,9 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 
-from pointsman.store.copying import COPIED, LEFT_OUT
 from pointsman.store.sqlite.schema import migrate
 from pointsman.store.sqlite.seals import bring_seal
+from pointsman.store.transfer import COPIED, LEFT_OUT
 
 OWN_WAYS = {"rows", "blob_uses", "summaries"}
 """Read and written in their own ways, not column by column."""
@@ -28,7 +28,7 @@ def tables() -> dict[str, set[str]]:
 
 def test_every_table_of_a_store_is_copied_or_left_out_for_a_reason() -> None:
     known = {*COPIED, *LEFT_OUT}
-    assert set(tables()) - known == set(), "add it to pointsman.store.copying, and to both stores' ways of copying"
+    assert set(tables()) - known == set(), "add it to pointsman.store.transfer, and to both stores' ways of copying"
     assert all(len(why) > 10 for why in LEFT_OUT.values())
 
 

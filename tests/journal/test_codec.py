@@ -13,8 +13,8 @@ from msgspec import Struct
 from pointsman.engine.events import Event
 from pointsman.engine.life_events import ExecutionStarted
 from pointsman.store.codec import Codec, Lift, decode_json, encode_json
-from pointsman.store.faults import RowUnreadable, StoreDamaged, UnstorableValue
-from pointsman.store.packing import Form, pack, unpack
+from pointsman.store.compression import Form, pack, unpack
+from pointsman.store.errors import RowUnreadable, StoreDamaged, UnstorableValue
 from pointsman.values import Json, JsonObject
 
 

@@ -14,11 +14,11 @@ from typing import Final
 import pytest
 
 from pointsman.errors import PointsmanError
-from pointsman.store import keeping
-from pointsman.store.faults import KeeperSuperseded, StoreKept
-from pointsman.store.keeping import Keep
-from pointsman.store.postgres import keeper
-from pointsman.store.store import Store
+from pointsman.store import leader as keeping
+from pointsman.store.api import Store
+from pointsman.store.errors import KeeperSuperseded, StoreKept
+from pointsman.store.leader import Keep
+from pointsman.store.postgres import leader as keeper
 from pointsman.testing.journals import ONE, opened, row_of, rows_in
 from pointsman.testing.stores import draft_of, summary_of
 from pointsman.values import ExecutionId
@@ -143,8 +143,8 @@ async def test_a_standby_outlasts_a_server_that_restarts(
 LEADER: Final = """
 import asyncio, sys
 from pointsman.errors import PointsmanError
-from pointsman.store.postgres import keeper as of_postgres
-from pointsman.store.sqlite import keeper as of_sqlite
+from pointsman.store.postgres import leader as of_postgres
+from pointsman.store.sqlite import leader as of_sqlite
 from pointsman.testing.journals import ONE, opened, row_of
 
 of_sqlite.BEAT_S = of_postgres.WATCH_S = 0.1

@@ -8,12 +8,12 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
+from pointsman.store.api import Store, open_store
 from pointsman.store.codec import encode_json
 from pointsman.store.postgres.address import address_of
-from pointsman.store.postgres.migrating import run_migrations
+from pointsman.store.postgres.migration import run_migrations
 from pointsman.store.sqlite.schema import MIGRATIONS, migrate
 from pointsman.store.sqlite.seals import bring_seal
-from pointsman.store.store import Store, open_store
 
 OLD = (("long_term", "desk", "tone"), ("long_term", "style", "tone"), ("session", "desk", "tone"), ("cache", "x", "k"))
 

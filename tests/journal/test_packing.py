@@ -16,7 +16,7 @@ from pointsman.engine.events import StepStarted, StepSucceeded
 from pointsman.engine.steps import Step
 from pointsman.ports import Row
 from pointsman.store.codec import encode_json
-from pointsman.store.packing import Form, blobs_behind, large_values, pack, unpack
+from pointsman.store.compression import Form, blobs_behind, large_values, pack, unpack
 from pointsman.testing.journals import ONE, opened, row_of, rows_in
 from pointsman.values import ExecutionId, Json
 

@@ -12,7 +12,8 @@ import pytest
 
 from pointsman.errors import PointsmanError
 from pointsman.store.addresses import masked
-from pointsman.store.faults import (
+from pointsman.store.api import Store, open_store
+from pointsman.store.errors import (
     JournalMoved,
     StoreClosed,
     StoreCrowded,
@@ -27,7 +28,6 @@ from pointsman.store.faults import (
 )
 from pointsman.store.postgres import PostgresStore, open_postgres
 from pointsman.store.postgres.address import address_of
-from pointsman.store.store import Store, open_store
 from pointsman.testing.journals import ONE, opened, row_of, rows_in
 from pointsman.testing.stores import summary_of
 from pointsman.values import ExecutionId

@@ -10,13 +10,13 @@ import pytest
 
 from pointsman.engine.life_events import ExecutionStarted
 from pointsman.ports import Row
-from pointsman.store import memory
-from pointsman.store.faults import JournalMoved
+from pointsman.store.api import Store, open_store
+from pointsman.store.errors import JournalMoved
+from pointsman.store.memory import store as memory
 from pointsman.store.records import Swept
 from pointsman.store.sqlite import SqliteStore, blobs, open_sqlite, removal
 from pointsman.store.sqlite.removal import erase_slice
 from pointsman.store.sqlite.transaction import Transaction
-from pointsman.store.store import Store, open_store
 from pointsman.testing.journals import ONE, opened, row_of, rows_in
 from pointsman.values import ExecutionId, JsonObject
 

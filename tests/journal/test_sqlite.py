@@ -14,7 +14,7 @@ from random import Random
 import pytest
 
 from pointsman.errors import CallerError, OperatorError
-from pointsman.store.faults import JournalMoved, StoreFull, StoreLocked, StoreMissing, StoreReadOnly
+from pointsman.store.errors import JournalMoved, StoreFull, StoreLocked, StoreMissing, StoreReadOnly
 from pointsman.store.sqlite import SqliteStore, connection, open_sqlite, writer
 from pointsman.store.sqlite.schema import FIRST, migrate, pragma
 from pointsman.store.sqlite.transaction import Transaction

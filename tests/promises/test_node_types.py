@@ -11,7 +11,7 @@ from pointsman.definition.workflow import Workflow
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.kinds import Work
 from pointsman.settings import Settings
-from pointsman.store.store import open_store
+from pointsman.store.api import open_store
 from pointsman.testing.clock import VirtualClock
 from pointsman.tools.registry import ToolRegistry
 from pointsman.values import Json, JsonObject

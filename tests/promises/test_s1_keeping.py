@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.store.faults import StoreKept
+from pointsman.store.errors import StoreKept
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import JsonObject
 from tests.runtime.test_keeper import flow

@@ -9,7 +9,7 @@ import pytest
 from pointsman import app as installation
 from pointsman.app import Pointsman, Workflow
 from pointsman.engine.state import ExecutionState
-from pointsman.store.store import Store
+from pointsman.store.api import Store
 from pointsman.values import JsonObject
 
 TALK: JsonObject = {

@@ -7,8 +7,8 @@ import sys
 from typing import Final
 from unittest.mock import patch
 
-from pointsman.store.sqlite.contents import SqliteEffects
-from pointsman.store.sqlite.rows import SqliteJournal
+from pointsman.store.sqlite.effects import SqliteEffects
+from pointsman.store.sqlite.journal import SqliteJournal
 from tests.reliability.victim import live
 
 

@@ -15,8 +15,8 @@ from random import Random
 from typing import Final, NamedTuple, TypeAlias
 
 from pointsman.errors import PointsmanError
+from pointsman.store.api import Store
 from pointsman.store.sqlite import open_sqlite
-from pointsman.store.store import Store
 from pointsman.testing.journals import row_of, rows_in
 from pointsman.values import ExecutionId, Json
 from tests.reliability.findings import Finding

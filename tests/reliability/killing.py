@@ -32,8 +32,8 @@ from pointsman.engine.events import StepPassed, StepStarted, StepSucceeded
 from pointsman.engine.life_events import ExecutionCompleted
 from pointsman.engine.wait_events import GateClosed
 from pointsman.ports import Row
+from pointsman.store.api import Store, open_store
 from pointsman.store.records import ExecutionQuery
-from pointsman.store.store import Store, open_store
 from pointsman.values import ExecutionId
 from tests.reliability.deeds import Deed, deeds_in, flights_of, happened_in, wrong_repeats
 from tests.reliability.findings import Finding

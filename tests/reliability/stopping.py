@@ -17,7 +17,7 @@ from pointsman import Pointsman, Workflow
 from pointsman.engine.events import StepSucceeded
 from pointsman.models.script_reader import read_script
 from pointsman.ports import Row
-from pointsman.store.store import open_store
+from pointsman.store.api import open_store
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.reliability.findings import Finding
 from tests.reliability.killing import wrong_in

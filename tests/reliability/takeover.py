@@ -20,8 +20,8 @@ from pointsman import Pointsman, Workflow
 from pointsman.errors import PointsmanError
 from pointsman.executions.execution import TakenOver
 from pointsman.runtime.feed import Committed, Delta
-from pointsman.store.faults import KeeperSuperseded
-from pointsman.store.store import Store
+from pointsman.store.api import Store
+from pointsman.store.errors import KeeperSuperseded
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.testing.journals import row_of
 from pointsman.tools.functions import tool

@@ -35,13 +35,14 @@ from pointsman.server import problems
 from pointsman.server.routes import executions as executions_routes
 from pointsman.server.routes import tools as tools_routes
 from pointsman.settings import Settings
-from pointsman.store.faults import JournalMoved
-from pointsman.store.postgres.rows import PostgresJournal
+from pointsman.store.api import Ledger
+from pointsman.store.errors import JournalMoved
+from pointsman.store.postgres.journal import PostgresJournal
 from pointsman.store.records import Summary
-from pointsman.store.sqlite import SqliteStore, connection, damage, writer
-from pointsman.store.sqlite.keeper import SqliteKeeper
-from pointsman.store.sqlite.rows import SqliteJournal
-from pointsman.store.store import Ledger
+from pointsman.store.sqlite import SqliteStore, connection, writer
+from pointsman.store.sqlite import verification as damage
+from pointsman.store.sqlite.journal import SqliteJournal
+from pointsman.store.sqlite.leader import SqliteKeeper
 from pointsman.testing import simulation as world
 from pointsman.testing.clock import run_virtually
 from pointsman.tools.functions import FunctionTool

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pointsman.engine.wait_events import Warned
 from pointsman.ports import Row
 from pointsman.runtime.commits import Commits
+from pointsman.store.api import Ledger, open_store
 from pointsman.store.records import Summary
-from pointsman.store.store import Ledger, open_store
 from pointsman.values import ExecutionId
 
 EXECUTION = ExecutionId("exec-commits")

@@ -21,11 +21,11 @@ from pointsman.runtime.commits import BEHIND_ROWS_MAX, DriverLost
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.runtime.local import LocalRuntime
-from pointsman.store.faults import JournalMoved, StoreFull
-from pointsman.store.memory import MemoryJournal, MemoryStore
+from pointsman.store.api import open_store
+from pointsman.store.errors import JournalMoved, StoreFull
+from pointsman.store.memory.store import MemoryJournal, MemoryStore
 from pointsman.store.records import Summary
 from pointsman.store.sqlite import open_sqlite
-from pointsman.store.store import open_store
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.runtime.world import FIRST, Shelf, chain, make_runtime, named, tool
 
@@ -256,7 +256,7 @@ LONG = """
 import asyncio, sys
 from pathlib import Path
 from pointsman.engine.reports import Start
-from pointsman.store.store import open_store
+from pointsman.store.api import open_store
 from tests.runtime.world import FIRST, Shelf, Work, chain, make_runtime, named, tool
 from tests.runtime.test_durability import long_chain, noting
 

@@ -16,8 +16,8 @@ from pointsman.runtime.clock import SystemClock
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.local import LocalRuntime
+from pointsman.store.api import Store
 from pointsman.store.sqlite import open_sqlite
-from pointsman.store.store import Store
 from pointsman.values import Json
 from tests.runtime.world import FIRST, Shelf, chain
 

@@ -14,9 +14,9 @@ from pointsman.engine.steps import Step
 from pointsman.runtime.families import child_id
 from pointsman.runtime.keeper import ABANDONED_S, Keeper
 from pointsman.runtime.local import LocalRuntime
-from pointsman.store.memory import MemoryStore
+from pointsman.store.api import Store
+from pointsman.store.memory.store import MemoryStore
 from pointsman.store.sqlite import open_sqlite
-from pointsman.store.store import Store
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.runtime.world import Doing, Shelf, Work, chain, make_runtime, named, tool

@@ -9,7 +9,7 @@ import pytest
 from pointsman.engine.commands import Execute
 from pointsman.errors import CallerError
 from pointsman.runtime.keeper import AGAIN_S, Keeper
-from pointsman.store.faults import (
+from pointsman.store.errors import (
     StoreCrowded,
     StoreFailed,
     StoreFull,
@@ -18,7 +18,7 @@ from pointsman.store.faults import (
     StoreReadOnly,
     StoreUnreachable,
 )
-from pointsman.store.memory import MemoryStore
+from pointsman.store.memory.store import MemoryStore
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.testing.clock import run_virtually
 from pointsman.values import ExecutionId, Json

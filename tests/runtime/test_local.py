@@ -14,7 +14,7 @@ from pointsman.engine.steps import Step
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.families import child_id
 from pointsman.runtime.local import UnknownExecution
-from pointsman.store.faults import StoreUnreachable
+from pointsman.store.errors import StoreUnreachable
 from pointsman.store.sqlite import open_sqlite
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.runtime.world import FIRST, Shelf, chain, make_runtime, named, tool

@@ -17,9 +17,9 @@ from pointsman.ports import Clock, Executor, Row, Run
 from pointsman.runtime.clock import SystemClock
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.local import LocalRuntime
-from pointsman.store.memory import open_memory
+from pointsman.store.api import Ledger, Store
+from pointsman.store.memory.store import open_memory
 from pointsman.store.records import Summary
-from pointsman.store.store import Ledger, Store
 from pointsman.values import ExecutionId, Json, JsonObject
 
 Work = Callable[[Execute], Awaitable[Json]]

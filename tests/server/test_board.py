@@ -12,7 +12,7 @@ import pytest
 from pointsman.executions import live_feed as board
 from pointsman.executions.live_feed import CHANGED, RESET, Board
 from pointsman.server.sse import BEAT, CLOSING, WIRE
-from pointsman.store.faults import StoreLocked
+from pointsman.store.errors import StoreLocked
 from pointsman.store.records import ExecutionQuery, Summary
 from tests import postgres
 from tests.patience import PATIENCE_S

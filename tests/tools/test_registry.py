@@ -14,7 +14,7 @@ from pydantic import Field
 
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
-from pointsman.store.faults import StoreUnreachable
+from pointsman.store.errors import StoreUnreachable
 from pointsman.tools import registry as registry_module
 from pointsman.tools.calculator import calculator
 from pointsman.tools.canned import canned_tools

@@ -21,8 +21,8 @@ import msgspec
 from pointsman.auth.callers import Caller
 from pointsman.errors import OperatorError
 from pointsman.ports import Clock
-from pointsman.store.faults import EntryMoved
-from pointsman.store.store import Entries
+from pointsman.store.api import Entries
+from pointsman.store.errors import EntryMoved
 from pointsman.values import Instant, Json, JsonObject
 
 KIND: Final = "audit"

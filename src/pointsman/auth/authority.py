@@ -29,7 +29,7 @@ from pointsman.auth.policy import sees_agent, sees_workflow
 from pointsman.definition.agents import AgentConfig
 from pointsman.definition.control import ToolExecutorConfig
 from pointsman.engine.state import ExecutionState
-from pointsman.store.faults import EntryMoved
+from pointsman.store.errors import EntryMoved
 from pointsman.store.records import SavedWorkflow
 from pointsman.values import ExecutionId, Json, JsonObject
 from pointsman.workflows.builtin.documents import is_built_in

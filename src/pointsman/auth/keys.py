@@ -22,8 +22,8 @@ from pointsman.auth.callers import Caller, Role
 from pointsman.errors import CallerError
 from pointsman.ports import Clock
 from pointsman.searching import says
-from pointsman.store.faults import EntryMoved
-from pointsman.store.store import Entries
+from pointsman.store.api import Entries
+from pointsman.store.errors import EntryMoved
 from pointsman.values import Instant, JsonObject
 
 KIND: Final = "api-key"

@@ -17,7 +17,7 @@ from pointsman.auth.callers import Caller, Role
 from pointsman.auth.keys import RANDOM_BYTES, Keys, digest_of
 from pointsman.errors import CallerError
 from pointsman.ports import Clock
-from pointsman.store.store import Entries
+from pointsman.store.api import Entries
 from pointsman.values import Instant, JsonObject, Seconds
 
 KIND: Final = "login"

@@ -17,7 +17,7 @@ import msgspec
 from pointsman.auth.callers import ROLES, Caller, Role
 from pointsman.auth.keys import ApiKey
 from pointsman.ports import Clock
-from pointsman.store.store import Entries
+from pointsman.store.api import Entries
 from pointsman.values import Instant, JsonObject
 
 KIND: Final = "person"

@@ -11,7 +11,7 @@ from pointsman.ports import SecretRule
 if TYPE_CHECKING:
     from pointsman.redaction import Redaction
     from pointsman.settings import Settings
-    from pointsman.store.store import Workflows
+    from pointsman.store.api import Workflows
 
 
 class SecretAccess:

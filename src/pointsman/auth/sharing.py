@@ -23,7 +23,7 @@ import msgspec
 from pointsman.auth.callers import Caller, NotAllowed
 from pointsman.errors import CallerError
 from pointsman.etags import mark_at, mark_of, moved, put_after
-from pointsman.store.faults import EntryMoved
+from pointsman.store.errors import EntryMoved
 from pointsman.values import JsonObject
 
 if TYPE_CHECKING:

@@ -22,9 +22,9 @@ from pointsman.etags import NOTHING, delete_after, mark_at, mark_of, moved, put_
 from pointsman.ports import Clock, SecretRule
 from pointsman.redaction import ANYWHERE_CHARS_MIN as CHARS_MIN
 from pointsman.settings.vault import VaultSettings
-from pointsman.store.faults import EntryMoved
+from pointsman.store.api import Entries
+from pointsman.store.errors import EntryMoved
 from pointsman.store.records import Entry
-from pointsman.store.store import Entries
 from pointsman.tools.outgoing.secret_hosts import read_host
 from pointsman.values import Instant, JsonObject
 

@@ -19,9 +19,9 @@ from pointsman.models.embedding import AT_ONCE, Embedded
 from pointsman.models.failures import ModelFailed
 from pointsman.ports import Clock, Found
 from pointsman.settings.sections import EmbeddingSettings
+from pointsman.store.api import Store
+from pointsman.store.memory_words import texts
 from pointsman.store.records import Holding, Placed, Unplaced
-from pointsman.store.store import Store
-from pointsman.store.words import texts
 from pointsman.values import Json
 
 CHARS_MAX: Final = 8_000

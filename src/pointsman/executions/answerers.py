@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from pointsman.executions.timeline import Span
-from pointsman.store.store import Effects
+from pointsman.store.api import Effects
 from pointsman.values import ExecutionId, Json, JsonObject
 
 Answerers: TypeAlias = Mapping[str, JsonObject]

@@ -24,7 +24,7 @@ from pointsman.ports import Row
 from pointsman.runtime.commits import DriverLost
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.local import LocalRuntime
-from pointsman.store.faults import JournalMoved
+from pointsman.store.errors import JournalMoved
 from pointsman.store.records import ExecutionQuery
 from pointsman.values import ExecutionId, Json
 

@@ -28,8 +28,8 @@ from pointsman.expressions.formula import compile_expression
 from pointsman.ports import Clock
 from pointsman.runtime.commits import DriverLost
 from pointsman.runtime.driver import Driver
-from pointsman.store.faults import EntryMoved, JournalMoved
-from pointsman.store.store import Store
+from pointsman.store.api import Store
+from pointsman.store.errors import EntryMoved, JournalMoved
 from pointsman.values import ExecutionId, Json, JsonObject
 
 KIND: Final = "places"

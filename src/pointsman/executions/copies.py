@@ -17,8 +17,8 @@ import msgspec
 from pointsman.executions.artifacts import delete_artifacts
 from pointsman.operations.deletion import erase
 from pointsman.ports import Clock
-from pointsman.store.faults import JournalMoved
-from pointsman.store.store import Store
+from pointsman.store.api import Store
+from pointsman.store.errors import JournalMoved
 from pointsman.values import ExecutionId
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from pointsman.executions.starting import Starts, Wish
 from pointsman.operations.deletion import erase
 from pointsman.runtime.cache import SCOPE as CACHE
 from pointsman.runtime.local import LocalRuntime
-from pointsman.store.memory import MemoryStore
+from pointsman.store.memory.store import MemoryStore
 from pointsman.values import ExecutionId, Json
 from pointsman.workflows.library import Library
 

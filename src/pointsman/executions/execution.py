@@ -41,7 +41,7 @@ from pointsman.runtime.commits import DriverLost
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.runtime.local import OPEN, LocalRuntime
-from pointsman.store.faults import JournalMoved
+from pointsman.store.errors import JournalMoved
 from pointsman.tools.tracebacks import cause_in
 from pointsman.values import ExecutionId, Json, JsonObject
 

@@ -26,8 +26,8 @@ from pointsman.ports import Row
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.local import LocalRuntime, folded, unknown_execution
 from pointsman.settings import Settings
-from pointsman.store.faults import SessionMoved
-from pointsman.store.store import Store
+from pointsman.store.api import Store
+from pointsman.store.errors import SessionMoved
 from pointsman.values import ExecutionId, Json, JsonObject
 from pointsman.workflows.library import Library
 

@@ -17,8 +17,8 @@ from msgspec import Struct
 from pointsman.errors import CallerError
 from pointsman.executions.starting import KeyReused
 from pointsman.ports import Clock
-from pointsman.store.faults import EntryMoved
-from pointsman.store.store import Entries
+from pointsman.store.api import Entries
+from pointsman.store.errors import EntryMoved
 from pointsman.values import Json, JsonObject
 
 KIND: Final = "once"

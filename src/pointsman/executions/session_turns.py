@@ -17,9 +17,9 @@ from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.errors import CallerError
 from pointsman.executions.ids import id_for_key
 from pointsman.runtime.local import LocalRuntime
-from pointsman.store.faults import SessionClosed, SessionMoved
+from pointsman.store.api import Store
+from pointsman.store.errors import SessionClosed, SessionMoved
 from pointsman.store.records import ExecutionQuery
-from pointsman.store.store import Store
 from pointsman.values import ExecutionId, Json
 
 LOOKED_AT: Final = 50

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 from pointsman.auth.callers import Caller, NotAllowed
 from pointsman.auth.policy import must_own_session
 from pointsman.auth.rate_limiter import Pace
-from pointsman.store.faults import EntryMoved
+from pointsman.store.errors import EntryMoved
 from pointsman.store.records import ExecutionQuery
 from pointsman.values import JsonObject
 

@@ -23,7 +23,7 @@ from pointsman.executions.session_turns import Turn, busy, finish_last_turn, nex
 from pointsman.models.transport import PydanticModels
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.local import LocalRuntime
-from pointsman.store.faults import JournalMoved
+from pointsman.store.errors import JournalMoved
 from pointsman.store.records import TRIAL
 from pointsman.values import ExecutionId, Json, JsonObject
 from pointsman.workflows.library import Library

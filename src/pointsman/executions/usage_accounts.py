@@ -18,7 +18,7 @@ from pointsman.engine import events
 from pointsman.engine.reports import Usage
 from pointsman.engine.steps import Step
 from pointsman.ports import ModelReply, Row
-from pointsman.store.store import Store
+from pointsman.store.api import Store
 from pointsman.store.usage import MICROS, NANOS, Place, Taken
 from pointsman.values import ExecutionId, Json
 

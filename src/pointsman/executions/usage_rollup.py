@@ -26,6 +26,7 @@ from pointsman.operations.deletion import summaries
 from pointsman.operations.usage_counting import count_spent
 from pointsman.operations.usage_migration import take_over
 from pointsman.runtime.local import UnknownExecution
+from pointsman.store.memory_words import texts, words_of
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.store.usage import (
     ENTRY_MAX,
@@ -37,7 +38,6 @@ from pointsman.store.usage import (
     UsageName,
     UsageQuery,
 )
-from pointsman.store.words import texts, words_of
 from pointsman.values import ExecutionId, Instant, Json, JsonObject
 
 if TYPE_CHECKING:

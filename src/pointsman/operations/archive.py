@@ -24,7 +24,7 @@ from msgspec import Raw, Struct
 
 from pointsman.errors import CallerError
 from pointsman.store.chain import first_hash, row_hash
-from pointsman.store.packing import Form
+from pointsman.store.compression import Form
 from pointsman.values import ExecutionId, Json
 from pointsman.workflows.sources import FileUnreadable
 

@@ -19,12 +19,12 @@ from urllib.parse import quote
 import msgspec
 
 from pointsman.errors import CallerError, OperatorError
-from pointsman.store.copying import Part
-from pointsman.store.faults import StoreNewer
+from pointsman.store.errors import StoreNewer
 from pointsman.store.sqlite.connection import connect, explained
-from pointsman.store.sqlite.copying import executions_in, read_parts, write_new
-from pointsman.store.sqlite.damage import find_damage
 from pointsman.store.sqlite.schema import MIGRATIONS, is_ours, migrate, pragma
+from pointsman.store.sqlite.transfer import executions_in, read_parts, write_new
+from pointsman.store.sqlite.verification import find_damage
+from pointsman.store.transfer import Part
 from pointsman.values import ExecutionId
 from pointsman.workflows.sources import FileUnreadable
 

@@ -19,8 +19,8 @@ from pointsman.engine.guardrails import Limits
 from pointsman.errors import AuthorError
 from pointsman.executions.usage_rollup import Told, check_day
 from pointsman.operations.usage_counting import count_spent
+from pointsman.store.budget_usage import Measure, Spenders, SpendingQuery
 from pointsman.store.records import Summary
-from pointsman.store.spending import Measure, Spenders, SpendingQuery
 from pointsman.values import Instant, Json, JsonObject, WorkflowId
 from pointsman.workflows.revisions import list_workflows
 

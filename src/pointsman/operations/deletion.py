@@ -16,9 +16,9 @@ from pointsman.executions.artifacts import delete_artifacts
 from pointsman.executions.usage_accounts import ALL, FOUND
 from pointsman.runtime.cache import SCOPE as CACHE
 from pointsman.runtime.local import unknown_execution
-from pointsman.store.faults import JournalMoved
+from pointsman.store.api import Store
+from pointsman.store.errors import JournalMoved
 from pointsman.store.records import ExecutionQuery, Summary
-from pointsman.store.store import Store
 from pointsman.values import ExecutionId
 
 if TYPE_CHECKING:

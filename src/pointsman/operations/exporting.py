@@ -24,9 +24,9 @@ from pointsman.operations.archive import (
 )
 from pointsman.operations.archive_files import file_lines, kept_by
 from pointsman.operations.deletion import family, known
+from pointsman.store.blob_references import blobs_named
 from pointsman.store.codec import Codec
-from pointsman.store.lifts import LIFTS
-from pointsman.store.naming import blobs_named
+from pointsman.store.upcasters import LIFTS
 from pointsman.values import ExecutionId
 from pointsman.workflows.library import DefinitionGone
 

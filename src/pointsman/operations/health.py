@@ -23,7 +23,7 @@ from pointsman.operations.findings import Finding
 from pointsman.operations.lost_secrets import unheard
 from pointsman.runtime.parking import Parking
 from pointsman.settings import Settings
-from pointsman.store.faults import StoreKept
+from pointsman.store.errors import StoreKept
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.store.sqlite.connection import path_of
 from pointsman.tools.sandbox.boxes import Box, SandboxMissing, find_box

@@ -39,10 +39,10 @@ from pointsman.operations.exporting import SCOPES
 from pointsman.ports import Change, Row
 from pointsman.runtime.local import child_id
 from pointsman.runtime.parking import Parking
+from pointsman.store.blob_references import blobs_named
 from pointsman.store.codec import Codec
-from pointsman.store.lifts import LIFTS
-from pointsman.store.naming import blobs_named
-from pointsman.store.remembering import UNBOUNDED
+from pointsman.store.memory_changes import UNBOUNDED
+from pointsman.store.upcasters import LIFTS
 from pointsman.values import ExecutionId, Json
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from pointsman.models.turns import Turn
 from pointsman.ports import Clock
-from pointsman.store.faults import EntryMoved
-from pointsman.store.store import Store
+from pointsman.store.api import Store
+from pointsman.store.errors import EntryMoved
 
 KIND: Final = "key-turns"
 AHEAD_S: Final = 60.0

@@ -24,8 +24,8 @@ from pointsman.engine.steps import Step
 from pointsman.operations.metrics import Bounded, Labels, Measures
 from pointsman.ports import Row
 from pointsman.runtime.feed import Committed, Delta
+from pointsman.store.api import Ledger
 from pointsman.store.records import ExecutionQuery, Summary
-from pointsman.store.store import Ledger
 from pointsman.values import ExecutionId, Instant
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import msgspec
 
 from pointsman.engine.reports import Usage
 from pointsman.models.spending import Spent
-from pointsman.store.faults import EntryMoved
+from pointsman.store.api import Store
+from pointsman.store.errors import EntryMoved
 from pointsman.store.records import Entry
-from pointsman.store.store import Store
 
 KIND: Final = "key-spending"
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from pointsman.runtime.local import UnknownExecution
 from pointsman.runtime.status import spent_of
+from pointsman.store.budget_usage import Spent
 from pointsman.store.records import ExecutionQuery
-from pointsman.store.spending import Spent
 
 if TYPE_CHECKING:
     from pointsman.app import Pointsman

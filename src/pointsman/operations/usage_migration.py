@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Struct
 
 from pointsman.executions.usage_accounts import ALL, SCRIPTED
+from pointsman.store.api import Store
 from pointsman.store.records import Remembered
-from pointsman.store.store import Store
 from pointsman.store.usage import MICROS, NANOS, Place, Taken, Taking
 from pointsman.values import ExecutionId
 

@@ -19,7 +19,7 @@ from pointsman.errors import PointsmanError
 from pointsman.executions.usage_rollup import Chronicler
 from pointsman.runtime.draining import drain
 from pointsman.runtime.keeper import Keeper, Tell, ignore
-from pointsman.store.keeping import Keep, superseded
+from pointsman.store.leader import Keep, superseded
 from pointsman.triggers.notifications.notifier import Notifier
 from pointsman.values import ExecutionId
 

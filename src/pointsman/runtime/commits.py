@@ -24,8 +24,8 @@ from pointsman.engine.reports import Report, WorkDone, WorkFailed
 from pointsman.engine.state import ExecutionState
 from pointsman.errors import EngineBug
 from pointsman.ports import Row
+from pointsman.store.api import Ledger
 from pointsman.store.records import Summary
-from pointsman.store.store import Ledger
 from pointsman.values import ExecutionId, Seconds
 
 BEHIND_S_MAX: Final = Seconds(0.1)

@@ -51,7 +51,7 @@ from pointsman.runtime.purse import Purse
 from pointsman.runtime.storable import storable
 from pointsman.runtime.timers import Timers
 from pointsman.runtime.world import World
-from pointsman.store.faults import JournalMoved
+from pointsman.store.errors import JournalMoved
 from pointsman.values import ExecutionId
 
 GOES_ON_IN_THE_MIDDLE: Final = frozenset({ResumeRequested, RetryRequested, GateAnswered, WorkerOffered})

@@ -37,8 +37,8 @@ from pointsman.ports import Clock
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.status import usage_of
 from pointsman.runtime.world import Plans
-from pointsman.store.faults import JournalMoved
-from pointsman.store.store import Store
+from pointsman.store.api import Store
+from pointsman.store.errors import JournalMoved
 from pointsman.values import ExecutionId, Instant, Json, JsonObject
 
 CHILD_DEPTH_MAX: Final = 16

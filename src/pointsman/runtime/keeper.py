@@ -24,7 +24,7 @@ from pointsman.errors import AuthorError, CallerError, Outage, PointsmanError
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.families import rests
 from pointsman.runtime.local import LocalRuntime, UnknownExecution
-from pointsman.store.faults import JournalMoved, StoreClosed
+from pointsman.store.errors import JournalMoved, StoreClosed
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, Instant, Seconds
 

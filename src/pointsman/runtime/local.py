@@ -33,9 +33,9 @@ from pointsman.runtime.neighbours import Neighbours
 from pointsman.runtime.storable import storable
 from pointsman.runtime.workers import close_worker, is_gone, open_worker
 from pointsman.runtime.world import ExecutorsFor, Plans
-from pointsman.store.faults import JournalMoved
+from pointsman.store.api import Effects, Ledger, Store
+from pointsman.store.errors import JournalMoved
 from pointsman.store.records import ExecutionQuery, Summary
-from pointsman.store.store import Effects, Ledger, Store
 from pointsman.values import ExecutionId, Json
 
 LOG: Final = logging.getLogger("pointsman.runtime")

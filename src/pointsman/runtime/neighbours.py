@@ -22,8 +22,8 @@ from pointsman.errors import PointsmanError
 from pointsman.ports import Clock
 from pointsman.runtime.clock import SystemClock
 from pointsman.runtime.driver import Driver
-from pointsman.store.faults import JournalMoved
-from pointsman.store.store import Store
+from pointsman.store.api import Store
+from pointsman.store.errors import JournalMoved
 from pointsman.values import ExecutionId, Seconds
 
 LOOKS_S: Final = Seconds(0.5)

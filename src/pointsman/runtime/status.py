@@ -6,8 +6,8 @@ from pointsman.engine.reports import Usage
 from pointsman.engine.scripted import is_scripted
 from pointsman.engine.state import ExecutionState, UsageTotal
 from pointsman.runtime.inbox import gates_in
+from pointsman.store.budget_usage import AMOUNT_MAX, Spent
 from pointsman.store.records import Summary
-from pointsman.store.spending import AMOUNT_MAX, Spent
 from pointsman.values import ExecutionId, Instant, WorkflowId
 
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from pointsman.engine.failures import failure_by
 from pointsman.engine.reports import ChildEnded, EventReceived, GateAnswered, Report, Start, WorkDone, WorkFailed
 from pointsman.store.codec import encode_json
-from pointsman.store.faults import UnstorableValue
+from pointsman.store.errors import UnstorableValue
 from pointsman.values import CONTAINERS, Json
 
 INTEGER_MAX: Final = 2**63

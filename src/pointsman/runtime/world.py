@@ -12,7 +12,7 @@ from pointsman.engine.state import ExecutionState
 from pointsman.ports import Clock, Executor, Memory
 from pointsman.runtime.deadlines import Deadlines
 from pointsman.runtime.feed import Feed
-from pointsman.store.store import Effects, Ledger
+from pointsman.store.api import Effects, Ledger
 from pointsman.values import ExecutionId, Json, JsonObject
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from pointsman.store.faults import JournalMoved
+from pointsman.store.errors import JournalMoved
 from pointsman.values import ExecutionId
 
 HEADS_MAX: Final = 50_000

@@ -14,8 +14,8 @@ from typing import Final, Generic, TypeAlias, TypeVar, cast
 
 import msgspec
 
-from pointsman.store.faults import RowUnreadable, StoreDamaged, UnstorableValue
-from pointsman.store.packing import VERIFY
+from pointsman.store.compression import VERIFY
+from pointsman.store.errors import RowUnreadable, StoreDamaged, UnstorableValue
 from pointsman.values import Json, JsonObject
 
 E = TypeVar("E")

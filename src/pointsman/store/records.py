@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from pointsman.ports import Writer
-from pointsman.store.spending import Spent
+from pointsman.store.budget_usage import Spent
 from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
 
 DIGITS_MAX: Final = 18

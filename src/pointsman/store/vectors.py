@@ -7,7 +7,7 @@ import math
 from array import array
 from collections.abc import Iterable, Sequence
 
-from pointsman.store.faults import VectorsDiffer
+from pointsman.store.errors import VectorsDiffer
 
 
 def normalized(vector: Sequence[float]) -> array[float]:

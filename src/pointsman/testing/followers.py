@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from pointsman.store.store import Store
+from pointsman.store.api import Store
 from pointsman.testing.journals import ONE, Rule, opened, row_of
 from pointsman.values import ExecutionId
 

@@ -22,9 +22,9 @@ from pointsman.engine.events import StepSucceeded
 from pointsman.engine.steps import Branch, Step
 from pointsman.errors import PointsmanError
 from pointsman.ports import Row
-from pointsman.store.faults import JournalMoved, UnstorableValue
+from pointsman.store.api import Ledger, Store, open_store
+from pointsman.store.errors import JournalMoved, UnstorableValue
 from pointsman.store.records import Summary
-from pointsman.store.store import Ledger, Store, open_store
 from pointsman.values import ExecutionId, Instant, Json, WorkflowId
 
 Rule: TypeAlias = Callable[[str], Awaitable[None]]

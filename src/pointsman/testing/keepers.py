@@ -6,7 +6,7 @@ import asyncio
 import sys
 from typing import Final
 
-from pointsman.store.faults import StoreKept
+from pointsman.store.errors import StoreKept
 from pointsman.testing.journals import ONE, Rule, opened, refused, row_of
 
 NOT_YET_S: Final = 0.01

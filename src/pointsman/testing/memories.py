@@ -8,7 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from pointsman.ports import Change, MemoryOperation, Once, Quota
-from pointsman.store.faults import MemoryFull, MemoryNotAList
+from pointsman.store.errors import MemoryFull, MemoryNotAList
 from pointsman.testing.journals import Rule, opened, refused
 from pointsman.testing.recalling import RECALLING_RULES
 from pointsman.values import ExecutionId, Json

@@ -8,9 +8,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from pointsman.ports import Change, MemoryOperation, Once, Quota, Writer
-from pointsman.store.faults import MemoryFull
+from pointsman.store.api import Store
+from pointsman.store.errors import MemoryFull
 from pointsman.store.records import Recalled
-from pointsman.store.store import Store
 from pointsman.testing.journals import Rule, opened, refused
 from pointsman.values import ExecutionId, Json
 

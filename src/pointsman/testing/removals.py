@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pointsman.store.faults import JournalMoved
+from pointsman.store.errors import JournalMoved
 from pointsman.store.records import Summary, Swept
 from pointsman.testing.journals import ONE, Rule, opened, refused, row_of, rows_in
 from pointsman.values import ExecutionId, Instant, WorkflowId

@@ -6,8 +6,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from pointsman.store.budget_usage import Spenders, SpendingQuery, Spent
 from pointsman.store.records import ExecutionQuery, Summary
-from pointsman.store.spending import Spenders, SpendingQuery, Spent
 from pointsman.testing.journals import Rule, opened
 from pointsman.testing.usage import USAGE_RULES
 from pointsman.values import ExecutionId, Instant, WorkflowId

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from pointsman.store.faults import EntryMoved, RevisionMoved, SessionClosed, SessionMoved
+from pointsman.store.errors import EntryMoved, RevisionMoved, SessionClosed, SessionMoved
 from pointsman.store.records import ANYONE, ExecutionQuery, GateEntry, InboxQuery, Summary, WorkflowDraft
 from pointsman.testing.followers import FOLLOWER_RULES
 from pointsman.testing.journals import Rule, opened, refused, row_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from pointsman.ports import Change, Quota
-from pointsman.store.faults import VectorsDiffer
+from pointsman.store.api import Store
+from pointsman.store.errors import VectorsDiffer
 from pointsman.store.records import Placed
-from pointsman.store.store import Store
 from pointsman.testing.journals import Rule, opened, refused
 from pointsman.values import Json
 

@@ -18,13 +18,13 @@ import msgspec
 from msgspec import Struct
 
 from pointsman.errors import OperatorError
-from pointsman.store.faults import EntryMoved
+from pointsman.store.errors import EntryMoved
 from pointsman.triggers.declarations import WEBHOOK
 from pointsman.values import ExecutionId
 
 if TYPE_CHECKING:
     from pointsman.ports import Clock
-    from pointsman.store.store import Entries
+    from pointsman.store.api import Entries
 
 KIND: Final = "deliveries"
 """Of the one entry of each webhook, under its path."""

@@ -26,7 +26,7 @@ from pointsman.engine.reports import EventReceived
 from pointsman.errors import AuthorError, CallerError, OperatorError, Outage, PointsmanError
 from pointsman.executions.inputs import check_event
 from pointsman.runtime.commits import DriverLost
-from pointsman.store.faults import JournalMoved
+from pointsman.store.errors import JournalMoved
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.triggers.declarations import EVENT, Declared, read_declared
 from pointsman.triggers.owners import author_for

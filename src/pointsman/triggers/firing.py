@@ -20,7 +20,7 @@ from pointsman.engine.requests import WrongStatus
 from pointsman.engine.state import ENDED
 from pointsman.errors import AuthorError, CallerError, OperatorError
 from pointsman.runtime.local import UnknownExecution
-from pointsman.store.faults import EntryMoved, StoreFailed
+from pointsman.store.errors import EntryMoved, StoreFailed
 from pointsman.triggers.calendar import due_after
 from pointsman.triggers.owners import TriggerStopped, author_for, owner_for
 from pointsman.triggers.schedules import RESULTS_KEPT, Fired, Kept, Outcome, Schedule, Schedules

@@ -22,7 +22,7 @@ from pointsman.auth.sharing import Sharing, must_be_of
 from pointsman.engine.instants import instant_text
 from pointsman.errors import CallerError
 from pointsman.etags import moved
-from pointsman.store.faults import EntryMoved
+from pointsman.store.errors import EntryMoved
 from pointsman.triggers.calendar import Timing, TimingInvalid, due_after, timing_of
 from pointsman.values import Json
 from pointsman.workflows.builtin.documents import PREFIX as BUILT_IN

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakValueDictionary
 
 from pointsman.auth.callers import Caller
-from pointsman.store.faults import JournalMoved
+from pointsman.store.errors import JournalMoved
 from pointsman.values import ExecutionId, Json, JsonObject
 
 if TYPE_CHECKING:

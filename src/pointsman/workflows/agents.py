@@ -25,9 +25,9 @@ from pointsman.definition.sites import sites_of
 from pointsman.definition.workflow import Workflow as Definition
 from pointsman.errors import CallerError
 from pointsman.searching import says
-from pointsman.store.faults import EntryMoved, RevisionMoved
+from pointsman.store.api import Entries
+from pointsman.store.errors import EntryMoved, RevisionMoved
 from pointsman.store.records import revision_named
-from pointsman.store.store import Entries
 from pointsman.values import Instant, Json, JsonObject
 from pointsman.workflows.sources import Workflow, invalid
 

@@ -15,8 +15,8 @@ from pointsman.errors import CallerError
 from pointsman.models.kinds import KINDS
 from pointsman.models.names import is_provider
 from pointsman.models.transport import KnownModels, PydanticModels, is_scripted
+from pointsman.store.api import Store
 from pointsman.store.records import SavedWorkflow, WorkflowEntry
-from pointsman.store.store import Store
 from pointsman.values import Instant
 from pointsman.workflows.agents import configs_of, saved_agents
 from pointsman.workflows.builtin.documents import IDS

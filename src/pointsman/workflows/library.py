@@ -24,8 +24,8 @@ from pointsman.engine.trial import OPTION as TRIAL
 from pointsman.errors import AuthorError, CallerError, OperatorError
 from pointsman.runtime.driver import ABSENT
 from pointsman.settings import Settings
+from pointsman.store.api import Entries, Store, Workflows
 from pointsman.store.records import SavedWorkflow
-from pointsman.store.store import Entries, Store, Workflows
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.agents import with_saved_agents
 from pointsman.workflows.builtin.documents import IDS

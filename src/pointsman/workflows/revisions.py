@@ -6,7 +6,7 @@ import difflib
 
 from pointsman.app import Pointsman
 from pointsman.errors import CallerError
-from pointsman.store.faults import RevisionMoved as RevisionMoved
+from pointsman.store.errors import RevisionMoved as RevisionMoved
 from pointsman.store.records import SavedWorkflow, WorkflowEntry
 from pointsman.values import JsonObject, WorkflowId
 from pointsman.workflows.builtin.documents import is_built_in

@@ -18,7 +18,7 @@ from pointsman.workflows.sources import FileUnreadable
 
 if TYPE_CHECKING:
     from pointsman.settings import Settings
-    from pointsman.store.store import Store
+    from pointsman.store.api import Store
 
 __all__ = [
     "OPTION",

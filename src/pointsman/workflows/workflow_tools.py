@@ -13,8 +13,8 @@ from typing import Final
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.failures import Failure
 from pointsman.ports import ToolSpec
+from pointsman.store.api import Workflows
 from pointsman.store.records import WorkflowEntry
-from pointsman.store.store import Workflows
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.tool import OUTPUT_BYTES_MAX, Limits, Origin, Tool, ToolContext
 from pointsman.values import Json, JsonObject, WorkflowId

@@ -17,11 +17,11 @@ from pointsman.app import Pointsman
 from pointsman.executions.usage_rollup import History
 from pointsman.operations.usage_migration import take_over
 from pointsman.settings import Settings
+from pointsman.store.api import open_store
 from pointsman.store.codec import encode_json
 from pointsman.store.postgres.address import address_of
 from pointsman.store.sqlite.schema import MIGRATIONS, migrate
 from pointsman.store.sqlite.seals import bring_seal
-from pointsman.store.store import open_store
 from pointsman.store.usage import UsageQuery
 from pointsman.values import Json, JsonObject
 from tests import postgres

@@ -6,28 +6,28 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pointsman.engine.events import Event
 from pointsman.store.codec import Codec
-from pointsman.store.following import Told
-from pointsman.store.keeping import Keep
-from pointsman.store.lifts import LIFTS
+from pointsman.store.followers import Told
+from pointsman.store.leader import Keep
 from pointsman.store.postgres.address import address_of
-from pointsman.store.postgres.appending import Appender
+from pointsman.store.postgres.appender import Appender
 from pointsman.store.postgres.blobs import Kept, PostgresBlobs
-from pointsman.store.postgres.changes import Changes
+from pointsman.store.postgres.config_store import PostgresEntries
 from pointsman.store.postgres.connections import Connection, Connections
-from pointsman.store.postgres.copying import PostgresCopying
-from pointsman.store.postgres.damage import find_damage
 from pointsman.store.postgres.effects import PostgresEffects
-from pointsman.store.postgres.entries import PostgresEntries
-from pointsman.store.postgres.keeper import PostgresKeeper
+from pointsman.store.postgres.executions import PostgresExecutions
+from pointsman.store.postgres.journal import PostgresJournal
+from pointsman.store.postgres.leader import PostgresKeeper
 from pointsman.store.postgres.memories import PostgresMemories
-from pointsman.store.postgres.migrating import READ_ONLY, prepare
+from pointsman.store.postgres.migration import READ_ONLY, prepare
+from pointsman.store.postgres.notifications import Changes
 from pointsman.store.postgres.removal import PostgresRemoval
-from pointsman.store.postgres.rows import PostgresJournal
 from pointsman.store.postgres.sessions import PostgresSessions
-from pointsman.store.postgres.summaries import PostgresExecutions
+from pointsman.store.postgres.transfer import PostgresCopying
 from pointsman.store.postgres.usage import PostgresUsage
 from pointsman.store.postgres.vectors import PostgresVectors
+from pointsman.store.postgres.verification import find_damage
 from pointsman.store.postgres.workflows import PostgresWorkflows
+from pointsman.store.upcasters import LIFTS
 from pointsman.values import ExecutionId
 
 

@@ -16,7 +16,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from pointsman.store.addresses import masked
-from pointsman.store.faults import StoreUnknown
+from pointsman.store.errors import StoreUnknown
 
 SCHEMA: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 PATIENCE_S: Final = 15.0

@@ -13,9 +13,9 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from pointsman.store.faults import StoreDamaged
-from pointsman.store.naming import HOLD_S
-from pointsman.store.packing import Form, blobs_behind, content_hash, squeezed, unpack
+from pointsman.store.blob_references import HOLD_S
+from pointsman.store.compression import Form, blobs_behind, content_hash, squeezed, unpack
+from pointsman.store.errors import StoreDamaged
 from pointsman.store.postgres.connections import Connection, Connections
 from pointsman.values import ExecutionId
 

@@ -17,9 +17,9 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 
-from pointsman.store.faults import KeeperSuperseded, StoreClosed
-from pointsman.store.keeping import superseded
-from pointsman.store.postgres.explaining import fault, is_crowded, is_lost, is_undone
+from pointsman.store.errors import KeeperSuperseded, StoreClosed
+from pointsman.store.leader import superseded
+from pointsman.store.postgres.error_mapping import fault, is_crowded, is_lost, is_undone
 
 T = TypeVar("T")
 Connection: TypeAlias = psycopg.AsyncConnection[TupleRow]

@@ -7,11 +7,11 @@ from functools import cache
 from typing import Final, LiteralString
 
 from pointsman.store.codec import decode_json, encode_json
-from pointsman.store.packing import PACKED_BYTES_MAX, Packed, large_values, pack
+from pointsman.store.compression import PACKED_BYTES_MAX, Packed, large_values, pack
 from pointsman.store.postgres.blobs import PostgresBlobs, opened
 from pointsman.store.postgres.connections import Connection, Connections
-from pointsman.store.postgres.lane import Lane, Request
-from pointsman.store.postgres.sending import FENCE, Sender
+from pointsman.store.postgres.statement_sender import FENCE, Sender
+from pointsman.store.postgres.write_batcher import Lane, Request
 from pointsman.values import ExecutionId, Json
 
 TOGETHER_MAX: Final = 500

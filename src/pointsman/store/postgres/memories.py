@@ -9,8 +9,9 @@ import psycopg
 
 from pointsman.ports import Change, Once
 from pointsman.store.codec import decode_json, encode_json
-from pointsman.store.packing import PACKED_BYTES_MAX, Packed, large_values, pack
-from pointsman.store.past import (
+from pointsman.store.compression import PACKED_BYTES_MAX, Packed, large_values, pack
+from pointsman.store.memory_changes import NUMBER, UNBOUNDED, Made, check_room, made_of
+from pointsman.store.memory_history import (
     BEHIND,
     BREAK,
     PAST,
@@ -23,11 +24,10 @@ from pointsman.store.past import (
     recalled,
     traced,
 )
+from pointsman.store.memory_words import texts, words_of
 from pointsman.store.postgres.blobs import keep_blobs, opened
 from pointsman.store.postgres.connections import Connection, Connections, alone
 from pointsman.store.records import Holding, Recalled, Remembered
-from pointsman.store.remembering import NUMBER, UNBOUNDED, Made, check_room, made_of
-from pointsman.store.words import texts, words_of
 from pointsman.values import Json
 
 LEXEME_BYTES_MAX: Final = 2000

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final, LiteralString
 
 from pointsman.store.chain import Head, moved
-from pointsman.store.packing import Form
-from pointsman.store.postgres.appending import Appender, read_heads
+from pointsman.store.compression import Form
+from pointsman.store.postgres.appender import Appender, read_heads
 from pointsman.store.postgres.connections import Connection, Connections
 from pointsman.store.records import Swept
 from pointsman.values import ExecutionId

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pointsman.store.codec import decode_json, encode_json
-from pointsman.store.faults import SessionClosed, SessionMoved
+from pointsman.store.errors import SessionClosed, SessionMoved
 from pointsman.store.postgres.connections import Connection, Connections, alone
 from pointsman.store.records import Conversation
 from pointsman.values import Json

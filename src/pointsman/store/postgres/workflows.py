@@ -8,7 +8,7 @@ from typing import Final, LiteralString, cast
 import msgspec
 
 from pointsman.store.codec import encode_json
-from pointsman.store.faults import RevisionMoved
+from pointsman.store.errors import RevisionMoved
 from pointsman.store.postgres.connections import Connection, Connections, alone
 from pointsman.store.records import SavedWorkflow, WorkflowDraft, WorkflowEntry, names_in, revision_named, tags_in
 from pointsman.values import Instant, Json, WorkflowId

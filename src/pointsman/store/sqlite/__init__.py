@@ -9,26 +9,26 @@ from pathlib import Path
 
 from pointsman.engine.events import Event
 from pointsman.store.codec import Codec
-from pointsman.store.following import Told
-from pointsman.store.keeping import Keep
-from pointsman.store.lifts import LIFTS
+from pointsman.store.followers import Told
+from pointsman.store.leader import Keep
 from pointsman.store.sqlite.changes import Others, polling
+from pointsman.store.sqlite.config_store import SqliteEntries
 from pointsman.store.sqlite.connection import can_be_written, explained, path_of, read_only_at, version_warnings
-from pointsman.store.sqlite.contents import SqliteBlobs, SqliteEffects
-from pointsman.store.sqlite.copying import SqliteCopying
-from pointsman.store.sqlite.damage import find_damage
-from pointsman.store.sqlite.entries import SqliteEntries
-from pointsman.store.sqlite.keeper import SqliteKeeper
+from pointsman.store.sqlite.effects import SqliteBlobs, SqliteEffects
+from pointsman.store.sqlite.executions import SqliteExecutions
+from pointsman.store.sqlite.journal import SqliteJournal
+from pointsman.store.sqlite.leader import SqliteKeeper
 from pointsman.store.sqlite.memories import SqliteMemories
 from pointsman.store.sqlite.reader import Reader
 from pointsman.store.sqlite.removal import SqliteRemoval
-from pointsman.store.sqlite.rows import SqliteJournal
 from pointsman.store.sqlite.sessions import SqliteSessions
-from pointsman.store.sqlite.summaries import SqliteExecutions
+from pointsman.store.sqlite.transfer import SqliteCopying
 from pointsman.store.sqlite.usage import SqliteUsage
 from pointsman.store.sqlite.vectors import SqliteVectors
+from pointsman.store.sqlite.verification import find_damage
 from pointsman.store.sqlite.workflows import SqliteWorkflows
 from pointsman.store.sqlite.writer import Writer
+from pointsman.store.upcasters import LIFTS
 from pointsman.values import ExecutionId
 
 

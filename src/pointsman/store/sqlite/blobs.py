@@ -12,9 +12,9 @@ import sqlite3
 import time
 from collections.abc import Iterable
 
-from pointsman.store.faults import StoreDamaged
-from pointsman.store.naming import HOLD_S
-from pointsman.store.packing import Form, content_hash, squeezed, unpack
+from pointsman.store.blob_references import HOLD_S
+from pointsman.store.compression import Form, content_hash, squeezed, unpack
+from pointsman.store.errors import StoreDamaged
 from pointsman.store.sqlite.reader import read_blob
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from pointsman.store.following import Polling
+from pointsman.store.followers import Polling
 from pointsman.store.sqlite.reader import Reader
 from pointsman.store.sqlite.transaction import read_head
 from pointsman.store.sqlite.writer import Writer

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 from urllib.parse import quote, unquote
 
-from pointsman.store.faults import (
+from pointsman.store.errors import (
     StoreDamaged,
     StoreFailed,
     StoreForeign,

@@ -7,15 +7,26 @@ from typing import Final
 
 from pointsman.ports import Change, Once
 from pointsman.store.codec import decode_json, encode_json
-from pointsman.store.packing import PACKED_BYTES_MAX, large_values
-from pointsman.store.past import BEHIND, BREAK, PAST, Current, Row, number_of, past_key, past_of, recalled, traced
+from pointsman.store.compression import PACKED_BYTES_MAX, large_values
+from pointsman.store.memory_changes import NUMBER, UNBOUNDED, Made, check_room, made_of
+from pointsman.store.memory_history import (
+    BEHIND,
+    BREAK,
+    PAST,
+    Current,
+    Row,
+    number_of,
+    past_key,
+    past_of,
+    recalled,
+    traced,
+)
+from pointsman.store.memory_words import folded, texts, words_of
 from pointsman.store.records import Holding, Recalled, Remembered
-from pointsman.store.remembering import NUMBER, UNBOUNDED, Made, check_room, made_of
-from pointsman.store.sqlite.contents import read_effects
+from pointsman.store.sqlite.effects import read_effects
 from pointsman.store.sqlite.reader import Reader
 from pointsman.store.sqlite.transaction import Transaction
 from pointsman.store.sqlite.writer import Writer
-from pointsman.store.words import folded, texts, words_of
 from pointsman.values import Json
 
 PLACE: Final = "scope = ? AND namespace = ?"

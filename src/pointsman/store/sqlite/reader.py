@@ -10,7 +10,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Final, TypeVar
 
-from pointsman.store.faults import StoreClosed, StoreDamaged
+from pointsman.store.errors import StoreClosed, StoreDamaged
 from pointsman.store.sqlite.connection import ReadOnly, connect_reader, explained
 
 T = TypeVar("T")

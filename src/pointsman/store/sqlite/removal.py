@@ -15,7 +15,7 @@ from functools import partial
 from typing import Final
 
 from pointsman.store.chain import moved
-from pointsman.store.packing import Form
+from pointsman.store.compression import Form
 from pointsman.store.records import Swept
 from pointsman.store.sqlite.reader import Reader
 from pointsman.store.sqlite.transaction import SEQ_BITS, SEQ_MASK, Transaction, read_head

@@ -12,7 +12,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
-from pointsman.store.faults import StoreDamaged, StoreForeign, StoreNewer
+from pointsman.store.errors import StoreDamaged, StoreForeign, StoreNewer
 from pointsman.store.sqlite.seals import sealing, sealing_more
 
 APPLICATION_ID: Final = 0x504F494E

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from pointsman.store.codec import decode_json, encode_json
-from pointsman.store.faults import SessionClosed, SessionMoved
+from pointsman.store.errors import SessionClosed, SessionMoved
 from pointsman.store.records import Conversation
 from pointsman.store.sqlite.reader import Reader
 from pointsman.store.sqlite.transaction import Transaction

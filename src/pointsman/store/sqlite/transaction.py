@@ -9,9 +9,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from pointsman.store.chain import Head, Heads, first_hash, moved, row_hash
-from pointsman.store.packing import Packed, pack
+from pointsman.store.compression import Packed, pack
+from pointsman.store.row_encoding import Written
 from pointsman.store.sqlite.blobs import hold_blob, put_blob, use_blobs
-from pointsman.store.writing import Written
 from pointsman.values import ExecutionId, Json
 
 SEQ_BITS: Final = 32

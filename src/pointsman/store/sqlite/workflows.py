@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from pointsman.store.codec import encode_json
-from pointsman.store.faults import RevisionMoved
+from pointsman.store.errors import RevisionMoved
 from pointsman.store.records import SavedWorkflow, WorkflowDraft, WorkflowEntry, names_in, revision_named, tags_in
 from pointsman.store.sqlite.reader import Reader
 from pointsman.store.sqlite.transaction import Transaction

@@ -26,8 +26,8 @@ from typing import Final, Generic, TypeVar, cast
 
 from pointsman.errors import PointsmanError
 from pointsman.store.chain import Heads
-from pointsman.store.faults import StoreClosed, StoreFailed, StoreLocked, StoreMissing, StoreReadOnly
-from pointsman.store.keeping import superseded
+from pointsman.store.errors import StoreClosed, StoreFailed, StoreLocked, StoreMissing, StoreReadOnly
+from pointsman.store.leader import superseded
 from pointsman.store.sqlite.connection import ReadOnly, connect_reader, connect_writer, explained, fault, identity_of
 from pointsman.store.sqlite.schema import is_of_today, migrate
 from pointsman.store.sqlite.transaction import Conflict, Transaction

@@ -21,7 +21,7 @@ from pointsman.operations.logs import say
 from pointsman.redaction import head, hiding, unfinished
 from pointsman.runtime.inbox import MESSAGE_CHARS_MAX
 from pointsman.settings.sections import NotificationSettings
-from pointsman.store.faults import EntryMoved
+from pointsman.store.errors import EntryMoved
 from pointsman.tools.outgoing.failures import AddressRefused, NotReached
 from pointsman.triggers.notifications.notices import notices_since, told_in, wants
 from pointsman.triggers.notifications.outbox import Kept, Letter, Outbox

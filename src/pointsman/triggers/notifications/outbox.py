@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pointsman.errors import CallerError
-from pointsman.store.faults import EntryMoved
+from pointsman.store.errors import EntryMoved
 from pointsman.triggers.notifications.notices import Notice
 from pointsman.values import JsonObject
 

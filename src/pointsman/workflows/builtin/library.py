@@ -7,8 +7,8 @@ from hashlib import sha256
 from typing import ClassVar
 
 from pointsman.errors import CallerError
+from pointsman.store.api import Workflows
 from pointsman.store.records import SavedWorkflow, WorkflowDraft, WorkflowEntry, names_in, tags_in
-from pointsman.store.store import Workflows
 from pointsman.values import WorkflowId
 from pointsman.workflows.builtin.documents import IDS, PREFIX, is_built_in, shipped
 from pointsman.workflows.sources import draft_of

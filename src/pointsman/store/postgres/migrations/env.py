@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic import context
 
-from pointsman.store.postgres.migrating import VERSION_TABLE
+from pointsman.store.postgres.migration import VERSION_TABLE
 
 context.configure(connection=context.config.attributes["connection"], version_table=VERSION_TABLE)
 context.run_migrations()

@@ -1,0 +1,214 @@
+"""Bytes as they lie in a store. What is large is kept once, by the hash of its content, however often it is written.
+
+    row ── plain (≤ 2 KB) │ zstd (≤ 64 KB) │ pieces: text · #hash · text · #hash · …  │ a blob as a whole
+
+A row is the text of its events. Where it is large, the large values inside are cut out of that text and kept by their
+hashes; joined again, the text is what it was. So no value needs a mark that says "this is a reference", and a document
+that goes through ten steps is stored once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import IntEnum
+from functools import cache
+from io import BytesIO
+from typing import Final, cast
+
+import msgspec
+from msgspec import Struct
+
+from pointsman.store.errors import RowUnreadable, StoreDamaged, StoreFailed
+
+INLINE_BYTES_MAX: Final = 2 * 1024
+PACKED_BYTES_MAX: Final = 64 * 1024
+VALUE_BYTES_MIN: Final = 64 * 1024
+"""A value of this size is worth being kept by itself."""
+WHOLE: Final = frozenset({str, list, dict})
+"""What can be a large value by itself."""
+CHARACTER_BYTES_MAX: Final = 6
+"""What one character of a text takes at most: `\\u0000`."""
+VERIFY: Final = "`pointsman verify` tells what is damaged."
+
+_encode = msgspec.json.Encoder().encode
+_pieces: Final = msgspec.msgpack.Decoder(list[bytes])
+NO_BLOBS: Final[Mapping[bytes, bytes]] = {}
+
+
+class Form(IntEnum):
+    """How bytes lie in the store. The numbers are stored: never change one."""
+
+    PLAIN = 0
+    ZSTD = 1
+    BLOB = 2
+    """The hash of all of it."""
+    PIECES = 3
+    """Text, hash, text, hash, …, text, as compressed MessagePack."""
+    GONE = 9
+    """No content: this row was deleted, and its place stays taken."""
+
+
+class Packed(Struct, frozen=True, gc=False):
+    """Bytes ready to be stored, and what must be stored beside them: content by its hash."""
+
+    form: Form
+    data: bytes
+    blobs: Mapping[bytes, bytes] = NO_BLOBS
+
+
+def pack(plain: bytes, large: Sequence[bytes] = ()) -> Packed:
+    """Small as it is, larger compressed where that helps, largest by the hashes of its contents.
+
+    `large`: the large values inside, as they are written there, in their order (see `large_values`).
+    """
+    if len(plain) <= INLINE_BYTES_MAX:
+        return Packed(Form.PLAIN, plain)
+    if len(plain) <= PACKED_BYTES_MAX:
+        squeezed = compress(plain)
+        return Packed(Form.ZSTD, squeezed) if len(squeezed) < len(plain) else Packed(Form.PLAIN, plain)
+    if large:
+        return _in_pieces(plain, large)
+    digest = content_hash(plain)
+    return Packed(Form.BLOB, digest, {digest: plain})
+
+
+def _in_pieces(plain: bytes, large: Sequence[bytes]) -> Packed:
+    pieces: list[bytes] = []
+    blobs: dict[bytes, bytes] = {}
+
+    def keep(content: bytes) -> bytes:
+        digest = content_hash(content)
+        blobs[digest] = content
+        return digest
+
+    done = 0
+    for value in large:
+        at = plain.find(value, done)
+        if at < 0:
+            continue  # Left where it is: what is cut out never changes what the row says.
+        _text(pieces, plain[done:at], keep)
+        pieces.append(keep(value))
+        done = at + len(value)
+    _text(pieces, plain[done:], keep)
+    return Packed(Form.PIECES, compress(msgspec.msgpack.encode(pieces)), blobs)
+
+
+def _text(pieces: list[bytes], text: bytes, keep: Callable[[bytes], bytes]) -> None:
+    """Text between large values: many small ones together can be large too."""
+    pieces += [b"", keep(text), b""] if len(text) > PACKED_BYTES_MAX else [text]
+
+
+def unpack(form: int, data: bytes, blob: Callable[[bytes], bytes]) -> bytes:
+    """The plain bytes again. `blob` finds content by its hash."""
+    match form:
+        case Form.PLAIN:
+            return data
+        case Form.ZSTD:
+            return decompress(data)
+        case Form.BLOB:
+            return blob(data)
+        case Form.PIECES:
+            joined = BytesIO()
+            for number, piece in enumerate(read_pieces(data)):
+                joined.write(blob(piece) if number % 2 else piece)
+            return joined.getvalue()
+        case _:
+            raise RowUnreadable(
+                f"a row is stored in the unknown form {form!r}", hint="A newer version wrote it: upgrade."
+            )
+
+
+def blobs_behind(form: int, data: bytes) -> Sequence[bytes]:
+    """The hashes of the contents that stored bytes need."""
+    if form == Form.BLOB:
+        return (data,)
+    return read_pieces(data)[1::2] if form == Form.PIECES else ()
+
+
+def needed(form: int, data: bytes) -> Sequence[bytes] | None:
+    """The blobs behind stored bytes; None where the bytes are damaged, which their chain tells."""
+    try:
+        return blobs_behind(form, data)
+    except StoreFailed:
+        return None
+
+
+def read_pieces(data: bytes) -> list[bytes]:
+    try:
+        return _pieces.decode(decompress(data))
+    except msgspec.MsgspecError as why:
+        raise StoreDamaged(f"a row in pieces cannot be read: {why}", hint=VERIFY) from why
+
+
+def content_hash(content: bytes) -> bytes:
+    return hashlib.sha256(content).digest()
+
+
+class Press(threading.local):
+    """What compresses in one thread: to make one costs half as much as to use it."""
+
+    def __init__(self) -> None:
+        import zstandard  # Most processes never store anything large.
+
+        self.together = zstandard.ZstdCompressor(level=3).compress
+        self.apart = zstandard.ZstdDecompressor().decompress
+
+
+@cache
+def _press() -> Press:
+    return Press()
+
+
+def compress(plain: bytes) -> bytes:
+    return _press().together(plain)
+
+
+def decompress(squeezed: bytes) -> bytes:
+    import zstandard  # As above.
+
+    try:
+        return _press().apart(squeezed)
+    except zstandard.ZstdError as why:
+        raise StoreDamaged(f"compressed data cannot be unpacked: {why}", hint=VERIFY) from why
+
+
+def squeezed(content: bytes) -> tuple[Form, bytes]:
+    """The content of a blob as it is stored: compressed where that helps."""
+    smaller = compress(content)
+    return (Form.ZSTD, smaller) if len(smaller) < len(content) else (Form.PLAIN, content)
+
+
+def large_values(events: Sequence[object]) -> list[bytes]:
+    """The large values inside, as they are written, in the order of the text. Of nested ones the innermost: that is
+    what stays the same while it is wrapped, passed on and wrapped again. O(size), for each large container again; the
+    text of one container at a time is held beside those found.
+    """
+    found: list[bytes] = []
+    pending = [*reversed(events)]
+    while pending:
+        item = pending.pop()
+        if inner := [child for child in _inside(item) if _is_large(child)]:
+            pending.extend(reversed(inner))
+        elif type(item) in WHOLE and _is_large(item):
+            found.append(_encode(item))
+    return found
+
+
+def _is_large(item: object) -> bool:
+    if item is None or isinstance(item, int | float):
+        return False
+    if isinstance(item, str) and len(item) * CHARACTER_BYTES_MAX < VALUE_BYTES_MIN:
+        return False
+    return len(_encode(item)) >= VALUE_BYTES_MIN
+
+
+def _inside(item: object) -> Iterator[object]:
+    if isinstance(item, dict):
+        yield from cast("dict[str, object]", item).values()
+    elif isinstance(item, list | tuple):
+        yield from cast("list[object]", item)
+    elif isinstance(item, msgspec.Struct):
+        for name in item.__struct_fields__:
+            yield getattr(item, name)

@@ -1,0 +1,154 @@
+"""Remembered values of the store in memory: dicts by scope and namespace; searching counts words."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Protocol
+
+from pointsman.ports import Change, Once
+from pointsman.store.codec import encode_json
+from pointsman.store.memory_changes import NUMBER, UNBOUNDED, Made, check_room, made_of
+from pointsman.store.memory_history import Current, Row, recalled, traced
+from pointsman.store.memory_words import texts, words_of
+from pointsman.store.records import Holding, Recalled, Remembered
+from pointsman.values import ExecutionId, Json
+
+
+class Answers(Protocol):
+    """Where answers to changes are kept."""
+
+    async def record(self, execution: ExecutionId, attempt: str, number: int, value: Json) -> None: ...
+    async def recorded(self, execution: ExecutionId, attempt: str) -> Mapping[int, Json]: ...
+
+
+class MemoryMemories:
+    """Nothing waits between reading and writing: every change is atomic."""
+
+    def __init__(self, answers: Answers) -> None:
+        self._values: defaultdict[tuple[str, str], dict[str, Remembered]] = defaultdict(dict)
+        self._past: defaultdict[tuple[str, str], dict[str, dict[int, Row]]] = defaultdict(dict[str, dict[int, Row]])
+        """By key and number, the lowest first."""
+        self._answers = answers
+
+    async def get(self, scope: str, namespace: str, key: str, *, at: float = 0.0) -> Json | None:
+        found = self._values.get((scope, namespace), {}).get(key)
+        return found.value if found is not None and lives(found, at) else None
+
+    async def put(self, scope: str, namespace: str, key: str, value: Json | None) -> None:
+        change = Change(
+            scope=scope, namespace=namespace, key=key, operation="set", value=value, at=0.0, quota=UNBOUNDED
+        )
+        await self.change(change)
+
+    async def change(self, change: Change, *, once: Once | None = None) -> Json:
+        encode_json(change.value)
+        if once is not None:
+            recorded = await self._answers.recorded(once.execution, once.name)
+            if NUMBER in recorded:
+                return recorded[NUMBER]
+        answer = await self._make(change)
+        if once is not None:
+            await self._answers.record(once.execution, once.name, NUMBER, answer)
+        return answer
+
+    async def _make(self, change: Change) -> Json:
+        owner = (change.scope, change.namespace)
+        owned, past = self._values[owner], self._past[owner]
+        found = owned.get(change.key)
+        known = found if found is not None and lives(found, change.at) else None
+        made = made_of(change, None if known is None else known.value)
+        if made.value is None:
+            owned.pop(change.key, None)
+            past.pop(change.key, None)
+            return made.answer
+        if known is None:
+            for key in [key for key, one in owned.items() if not lives(one, change.at)]:
+                del owned[key]
+                if key != change.key:
+                    past.pop(key, None)
+            check_room(change, len(owned))
+        if change.by is not None:
+            _trace(change, known, made, past.setdefault(change.key, {}))
+        owned[change.key] = Remembered(key=change.key, value=made.value, changed=change.at, expires=change.expires)
+        return made.answer
+
+    async def search(
+        self, scope: str, namespace: str, text: str, *, limit: int = 10, within: str = "", at: float = 0.0
+    ) -> list[tuple[str, Json]]:
+        wanted = {*words_of(text)}
+        counted = [
+            (len(wanted & {*words_of(" ".join([one.key, *texts(one.value)]))}), one.key, one.value)
+            for one in await self.every(scope, namespace, within=within, at=at)
+        ]
+        best = sorted((hit for hit in counted if hit[0]), key=lambda hit: (-hit[0], hit[1]))
+        return [(key, value) for _, key, value in best[:limit]]
+
+    async def forget(self, scope: str, namespace: str, *, within: str = "") -> int:
+        owned = self._values.get((scope, namespace), {})
+        gone = [key for key in owned if key.startswith(within)]
+        past = self._past.get((scope, namespace), {})
+        for key in gone:
+            del owned[key]
+            past.pop(key, None)
+        if not owned:
+            self._values.pop((scope, namespace), None)
+            self._past.pop((scope, namespace), None)
+        return len(gone)
+
+    async def every(
+        self, scope: str, namespace: str, *, within: str = "", after: str = "", limit: int = -1, at: float = 0.0
+    ) -> list[Remembered]:
+        owned = self._values.get((scope, namespace), {})
+        fit = (owned[key] for key in sorted(owned) if key > after and key.startswith(within))
+        found = [one for one in fit if lives(one, at)]
+        return found if limit < 0 else found[:limit]
+
+    async def history(self, scope: str, namespace: str, key: str, *, at: float = 0.0) -> list[Recalled]:
+        found = self._values.get((scope, namespace), {}).get(key)
+        if found is None or not lives(found, at):
+            return []
+        rows = [*self._past.get((scope, namespace), {}).get(key, {}).values()]
+        return recalled(_current(found), rows[::-1], at=at)
+
+    async def holdings(self, *, at: float = 0.0) -> list[Holding]:
+        found: list[Holding] = []
+        for (scope, namespace), owned in sorted(self._values.items()):
+            kept = [one for one in owned.values() if lives(one, at)]
+            if kept:
+                size, changed = sum(len(encode_json(one.value)) for one in kept), max(one.changed for one in kept)
+                found.append(Holding(scope=scope, namespace=namespace, keys=len(kept), bytes=size, changed=changed))
+        return found
+
+    async def purge(self, at: float, *, dry_run: bool = False) -> int:
+        gone = [
+            (owner, key) for owner, owned in self._values.items() for key, one in owned.items() if not lives(one, at)
+        ]
+        for owner, key in [] if dry_run else gone:
+            del self._values[owner][key]
+            self._past[owner].pop(key, None)
+        if not dry_run:
+            self._forget_expired_past(at)
+        return len(gone)
+
+    def _forget_expired_past(self, at: float) -> None:
+        for past in self._past.values():
+            for key, rows in past.items():
+                past[key] = {number: row for number, row in rows.items() if row.expires is None or row.expires > at}
+
+
+def _current(one: Remembered) -> Current:
+    return Current(encode_json(one.value), one.changed, one.expires)
+
+
+def _trace(change: Change, known: Remembered | None, made: Made, rows: dict[int, Row]) -> None:
+    last = next(reversed(rows.values()), None)
+    beside = traced(change, None if known is None else _current(known), made, last)
+    for row in beside.rows:
+        rows[row.number] = row
+    while (oldest := next(iter(rows))) < beside.first:
+        del rows[oldest]
+
+
+def lives(one: Remembered, at: float) -> bool:
+    return one.expires is None or one.expires > at

@@ -1,0 +1,165 @@
+"""Finding out what lies at an address, and bringing it to today's tables.
+
+    nothing ─▶ made      ours, older ─▶ migrated      ours, newer ─▶ refused      anything else ─▶ refused
+
+Who finds today's version needs one query and loads nothing. Everybody else migrates in one transaction under a lock
+of the database: several processes may open a new store at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import psycopg
+from psycopg import sql
+
+from pointsman.store.errors import StoreFailed, StoreForeign, StoreMissing, StoreNewer, StoreReadOnly
+from pointsman.store.postgres.address import Address
+from pointsman.store.postgres.error_mapping import fault
+
+VERSION: Final = 6
+"""Of the last file in `migrations/versions`."""
+OLDEST_SERVER: Final = 130000
+APART_S: Final = 5.0
+"""Clocks that are further apart than this are worth a word."""
+LOCK: Final = 0x504F494E
+"""`POIN` in ASCII: our locks begin with it."""
+SCRIPTS: Final = Path(__file__).parent / "migrations"
+VERSION_TABLE: Final = "pointsman_version"
+
+READ_ONLY: Final = "SELECT current_setting('transaction_read_only')"
+FIND_VERSION: Final = """
+    SELECT current_schema(), to_regclass(quote_ident(current_schema()) || '.pointsman_version') IS NOT NULL
+"""
+LOSES: Final = {
+    "fsync": "a crash of its machine can damage the store beyond repair",
+    "full_page_writes": "a crash of its machine can damage the store beyond repair",
+    "synchronous_commit": "a crash can lose what was acknowledged in the moment before",
+    "data_checksums": "values that its disk changes are only noticed in journals (`pg_checksums --enable`)",
+}
+"""Settings that must not be off, and what follows where they are."""
+FIND_OFF: Final = "SELECT name FROM pg_settings WHERE name = ANY(%s) AND setting = 'off' ORDER BY name"
+COUNT_TABLES: Final = """
+    SELECT count(*) FROM pg_class AS c WHERE c.relnamespace = to_regnamespace(%s) AND c.relkind IN ('r', 'p', 'v', 'm')
+        AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.objid = c.oid AND d.deptype = 'e')
+"""
+
+
+class Prepared(NamedTuple):
+    """A store that is ready to be used."""
+
+    conninfo: str
+    """The parameters of connections to it."""
+    read_only: bool
+    """The server is a standby, or this user may only read."""
+    warnings: list[str]
+    """What an operator should know about the server."""
+
+
+async def prepare(address: Address) -> Prepared:
+    """See that today's tables are there. Raises an `OperatorError`."""
+    try:
+        return await asyncio.to_thread(_prepared, address)
+    except psycopg.Error as why:
+        raise fault(why, address.shown) from why
+
+
+def _prepared(address: Address) -> Prepared:
+    conninfo = address.within(address.schema) if address.schema else address.conninfo
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        if connection.info.server_version < OLDEST_SERVER:
+            raise StoreFailed(
+                f"{address.shown}: PostgreSQL {connection.info.server_version // 10000} is too old",
+                hint="Use PostgreSQL 13 or newer.",
+            )
+        schema, version = found_in(connection)
+        if version != VERSION and is_read_only(connection):
+            raise StoreReadOnly(
+                f"{address.shown}: there is no store of today's version, and the database can only be read",
+                hint="Open it once where it can be written; it is made or brought up to date there.",
+            )
+        if version != VERSION:
+            # Held until this connection is closed; who waits too long for it is told so.
+            connection.execute("SET lock_timeout = '30s'")
+            connection.execute("SELECT pg_advisory_lock(%s, 0)", (LOCK,))
+            schema = bring_up(connection, address)
+        return Prepared(address.within(schema), is_read_only(connection), warnings_of(connection))
+
+
+def is_read_only(connection: psycopg.Connection) -> bool:
+    found = connection.execute(READ_ONLY).fetchone()
+    return found == ("on",)
+
+
+def warnings_of(connection: psycopg.Connection) -> list[str]:
+    """What the server's settings let it lose, or not notice; and whether its clock is another one than ours."""
+    off = connection.execute(FIND_OFF, ([*LOSES],)).fetchall()
+    warnings = [f"the server's setting {name!r} is off: {LOSES[name]}" for (name,) in off]
+    asked = time.time()
+    said = connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
+    apart = 0.0 if said is None else max(asked - said[0], said[0] - time.time())
+    if apart > APART_S:
+        warnings.append(f"the clocks of this machine and of the server are {apart:.0f} s apart: set one of them right")
+    return warnings
+
+
+def found_in(connection: psycopg.Connection) -> tuple[str, int]:
+    """The schema this connection works in, empty if there is none; the version of the store there, 0 for none."""
+    row = connection.execute(FIND_VERSION).fetchone()
+    assert row is not None, "a SELECT without FROM has one row"
+    schema, ours = row
+    if not ours:
+        return schema or "", 0
+    written = connection.execute(
+        sql.SQL("SELECT version_num FROM {}.pointsman_version").format(sql.Identifier(schema))
+    ).fetchone()
+    return schema, 0 if written is None else int(written[0])
+
+
+def bring_up(connection: psycopg.Connection, address: Address) -> str:
+    """Migrate, unless somebody else did so while we waited for the lock; the schema."""
+    if address.schema:
+        connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(address.schema)))
+    schema, version = found_in(connection)
+    if not schema:
+        raise StoreMissing(
+            f"{address.shown}: this user has no schema to work in", hint="Name one: …?schema=pointsman is made."
+        )
+    if version > VERSION:
+        raise StoreNewer(
+            f"the store has version {version}, this Pointsman knows {VERSION}",
+            hint="Upgrade Pointsman, or use another store.",
+        )
+    if version == 0 and connection.execute(COUNT_TABLES, (f'"{schema}"',)).fetchone() != (0,):
+        raise StoreForeign(
+            f"{address.shown}: the schema {schema!r} holds tables of something else",
+            hint="Give the store a schema of its own: add ?schema=pointsman to the address.",
+        )
+    if version != VERSION:
+        run_migrations(connection)
+    return schema
+
+
+def run_migrations(connection: psycopg.Connection, *, to: str = "head") -> None:
+    """Run the migrations that are missing, up to the version `to`: all of them or none."""
+    # Only who makes or migrates a store pays for loading these.
+    from alembic import command
+    from alembic.config import Config
+    from sqlalchemy import create_engine
+    from sqlalchemy.exc import DBAPIError
+    from sqlalchemy.pool import StaticPool
+
+    connection.autocommit = False
+    engine = create_engine("postgresql+psycopg://", creator=lambda: connection, poolclass=StaticPool)
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS))
+    try:
+        with engine.connect() as borrowed:
+            config.attributes["connection"] = borrowed
+            command.upgrade(config, to)
+            borrowed.commit()
+    except DBAPIError as why:
+        raise (why.orig if isinstance(why.orig, psycopg.Error) else why) from None

@@ -1,0 +1,59 @@
+"""Sends the statements of a lane, each a transaction of its own, on a connection of its own.
+
+When the connection breaks under a statement nobody knows whether it was committed. It is sent again on another one,
+and who sent it is told that it was: it must be one that may come twice, and that tells what it finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, LiteralString, NamedTuple
+
+import psycopg
+from psycopg.rows import TupleRow
+
+from pointsman.store.postgres.connections import Connection, Connections
+from pointsman.store.postgres.error_mapping import fault, is_lost
+
+FENCE: Final = "fence AS MATERIALIZED (SELECT epoch FROM keeper WHERE epoch = %b::int8 FOR SHARE)"
+"""Holds whoever becomes the keeper up until this statement is committed, and finds nothing once somebody has."""
+
+
+class Sent(NamedTuple):
+    """What a statement returned, and whether it may have been committed once before."""
+
+    rows: Sequence[TupleRow]
+    again: bool
+
+
+class Sender:
+    """One connection, opened when it is needed and again when it broke."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._connection: Connection | None = None
+
+    async def send(self, statement: LiteralString, values: Sequence[object]) -> Sent:
+        """Raises the fault that an error means; then nothing was written, unless it is `StoreUnreachable`."""
+        patience = self._connections.patience()
+        again = False
+        while True:
+            try:
+                return Sent(await self._execute(statement, values), again)
+            except UnicodeEncodeError as why:
+                raise fault(why, self._connections.shown) from why
+            except psycopg.Error as why:
+                again = again or is_lost(why)
+                if not await patience.outlasts(why):
+                    raise fault(why, self._connections.shown) from why
+
+    async def close(self) -> None:
+        if self._connection is not None:
+            await self._connection.close()
+
+    async def _execute(self, statement: LiteralString, values: Sequence[object]) -> Sequence[TupleRow]:
+        if self._connection is None or self._connection.closed:
+            self._connection = await self._connections.open()
+        cursor = self._connection.cursor(binary=True)
+        await cursor.execute(statement, values, prepare=True)
+        return await cursor.fetchall()

@@ -1,0 +1,104 @@
+"""The journal in SQLite: rows in one tree, by execution and seq; chained by hashes."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+from typing import Final, NamedTuple
+
+from pointsman.engine.events import Event
+from pointsman.ports import Row
+from pointsman.store.codec import Codec
+from pointsman.store.compression import VERIFY, unpack
+from pointsman.store.errors import StoreDamaged
+from pointsman.store.records import Summary
+from pointsman.store.row_encoding import written
+from pointsman.store.sqlite.blobs import read_content
+from pointsman.store.sqlite.executions import put_summary
+from pointsman.store.sqlite.reader import Reader
+from pointsman.store.sqlite.transaction import SEQ_BITS, SEQ_MASK, Transaction, read_head
+from pointsman.store.sqlite.writer import Writer
+from pointsman.values import ExecutionId
+
+PAGE_ROWS: Final = 256
+PAGE_BYTES: Final = 4 * 1024 * 1024
+"""What one step of reading holds in memory; a single larger row comes alone."""
+
+
+class Stored(NamedTuple):
+    """A row as it was read: unpacked, not decoded."""
+
+    seq: int
+    at: float
+    shape: int
+    plain: bytes
+
+
+class SqliteJournal:
+    """Encodes where it is asked, so that a bad value is the caller's at once; the writer does the rest."""
+
+    def __init__(self, writer: Writer, reader: Reader, codec: Codec[Event]) -> None:
+        self._writer = writer
+        self._read = reader.run
+        self._codec = codec
+
+    async def append(self, execution: ExecutionId, row: Row, *, summary: Summary | None = None) -> None:
+        entry = written(row, self._codec)
+
+        def apply(transaction: Transaction) -> None:
+            transaction.append(execution, entry)
+            if summary is not None:
+                put_summary(transaction, summary)
+
+        if not self._writer.at_once(execution, apply):
+            await self._writer.submit(apply)
+
+    async def extend(self, execution: ExecutionId, rows: Sequence[Row], *, summary: Summary | None = None) -> None:
+        entries = [written(row, self._codec) for row in rows]
+
+        def apply(transaction: Transaction) -> None:
+            for entry in entries:
+                transaction.append(execution, entry)
+            if summary is not None:
+                put_summary(transaction, summary)
+
+        if not self._writer.at_once(execution, apply):
+            await self._writer.submit(apply)
+
+    async def read(self, execution: ExecutionId, *, after: int = 0) -> AsyncIterator[Row]:
+        while page := await self._read(partial(read_page, execution=execution, after=after)):
+            page.reverse()
+            while page:
+                after += 1
+                # What was read is not held any longer: one row may be as large as a state.
+                yield self._row(page.pop(), execution, after)
+
+    def _row(self, stored: Stored, execution: ExecutionId, seq: int) -> Row:
+        if stored.seq != seq:
+            raise StoreDamaged(f"execution {execution!r}: row {seq} is missing", hint=VERIFY)
+        return Row(seq, stored.at, self._codec.decode(stored.plain, stored.shape))
+
+    async def last(self, execution: ExecutionId) -> int:
+        return await self._read(lambda connection: read_head(connection, execution).seq)
+
+
+def read_page(connection: sqlite3.Connection, execution: ExecutionId, after: int) -> list[Stored]:
+    """The next rows, up to a number and a size."""
+    found = connection.execute("SELECT no FROM executions WHERE id = ?", (execution,)).fetchone()
+    if found is None:
+        return []
+    first = found[0] << SEQ_BITS
+    cursor = connection.execute(
+        "SELECT place, at, shape, form, data FROM rows WHERE place BETWEEN ? AND ? ORDER BY place LIMIT ?",
+        (first | min(after + 1, SEQ_MASK), first | SEQ_MASK, PAGE_ROWS),
+    )
+    page: list[Stored] = []
+    size = 0
+    for number, at, shape, form, data in cursor:
+        plain = unpack(form, data, lambda digest: read_content(connection, digest))
+        size += len(plain)
+        if page and size > PAGE_BYTES:
+            break
+        page.append(Stored(number & SEQ_MASK, at, shape, plain))
+    return page

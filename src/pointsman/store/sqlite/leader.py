@@ -1,0 +1,206 @@
+"""The keeper of an SQLite store: a lock on a file beside it, and an epoch in it.
+
+The system gives the lock up with the process that holds it, however that ends. A process that was stopped (SIGSTOP, a
+debugger) holds it on: it writes a number into the file every two seconds, and once that stands still the process that
+stands by raises the epoch and puts a lock file of its own in the place of the old one. Should two believe that they
+hold the lock, the epoch tells them apart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import itertools
+import os
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from pointsman.store.errors import KeeperSuperseded, StoreFailed, StoreLocked, StoreReadOnly
+from pointsman.store.leader import BEAT_S, Keep, Lease, kept_by
+from pointsman.store.sqlite.reader import Reader
+from pointsman.store.sqlite.transaction import Transaction
+from pointsman.store.sqlite.writer import Writer
+
+STANDBY_S: Final = 0.2
+"""How often who stands by looks whether the keeper is gone."""
+EPOCH: Final = "SELECT epoch FROM keeper"
+RAISE: Final = "UPDATE keeper SET epoch = epoch + 1, holder = ?, since = ? RETURNING epoch"
+RAISE_AFTER: Final = "UPDATE keeper SET epoch = epoch + 1, holder = ?, since = ? WHERE epoch = ? RETURNING epoch"
+BEAT_BYTES: Final = 64
+
+
+class SqliteKeeper:
+    """Keeps the store for one opening of it."""
+
+    def __init__(self, path: Path, writer: Writer, reader: Reader) -> None:
+        self._path = path.with_name(path.name + "-keeper")
+        self._writer = writer
+        self._reader = reader
+        self._file: int | None = None
+        self._beating: asyncio.Task[None] | None = None
+
+    async def keep(self, holder: str, *, wait: bool) -> Keep:
+        file, epoch = self._locked(), None
+        if file is None and not wait:
+            raise await self._reader.run(
+                lambda connection: kept_by(*connection.execute("SELECT holder, since FROM keeper").fetchone())
+            )
+        if file is None:
+            file, epoch = await self._stood_by(holder)
+        try:
+            if epoch is None:
+                epoch = await self._writer.submit(lambda transaction: raise_epoch(transaction, holder))
+        except BaseException:
+            os.close(file)
+            raise
+        self._file = file
+        keep = Keep(holder, epoch, self._released)
+        self._writer.prove(epoch, in_loop(keep.lost.set))
+        self._beating = asyncio.get_running_loop().create_task(self._beat(file, epoch, keep.lost))
+        return keep
+
+    async def _stood_by(self, holder: str) -> tuple[int, int | None]:
+        """The lock, once its holder lets go of it; or once it stands still, with the epoch that was raised then."""
+        lease = Lease(asyncio.get_running_loop().time)
+        while True:
+            await asyncio.sleep(STANDBY_S)
+            if (file := self._locked()) is not None:
+                return file, None
+            known = await self._epoch()
+            if lease.is_over((known, self._shown())) and (taken := await self._taken_from(known, holder)) is not None:
+                return taken
+
+    async def _taken_from(self, known: int, holder: str) -> tuple[int, int] | None:
+        """Take the role from a keeper that stands still: the epoch first, after which it writes nothing any more. None:
+        another process was faster, or the keeper stands still in the middle of a write."""
+
+        def raised(transaction: Transaction) -> int | None:
+            row = transaction.execute(RAISE_AFTER, (holder, time.time(), known)).fetchone()
+            return None if row is None else int(row[0])
+
+        try:
+            epoch = await self._writer.submit(raised)
+        except StoreLocked:
+            # It was stopped in the middle of a write, whose lock only it can give up. It finishes that one, and the
+            # epoch is raised before its next.
+            if not wake(self._shown()):
+                return None
+            try:
+                epoch = await self._writer.submit(raised)
+            except StoreLocked:
+                return None
+        return None if epoch is None else (self._replaced(), epoch)
+
+    def _replaced(self) -> int:
+        """A new file of the lock in place of the one that a stopped process holds."""
+        fresh = self._path.with_name(f"{self._path.name}-{os.getpid()}")
+        file = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.replace(fresh, self._path)
+        return file
+
+    async def _epoch(self) -> int:
+        return await self._reader.run(lambda connection: int(connection.execute(EPOCH).fetchone()[0]))
+
+    def _shown(self) -> bytes:
+        """What the keeper wrote last."""
+        try:
+            return self._path.read_bytes()[:BEAT_BYTES]
+        except OSError:
+            return b""
+
+    async def _beat(self, file: int, epoch: int, lost: asyncio.Event) -> None:
+        """Show that this process works, and notice that another one took over while it did not."""
+        for count in itertools.count():
+            with suppress(OSError):  # A full disk: then the epoch decides.
+                os.pwrite(file, f"{os.getpid()} {began_at(os.getpid())} {count}".ljust(BEAT_BYTES).encode(), 0)
+            with suppress(StoreFailed):  # It is looked at again.
+                if not self._is_in_place(file) and await self._epoch() != epoch:
+                    lost.set()
+                    return
+            await asyncio.sleep(BEAT_S)
+
+    def _is_in_place(self, file: int) -> bool:
+        try:
+            return os.path.samestat(os.stat(self._path), os.fstat(file))
+        except OSError:
+            return False
+
+    async def stop(self) -> None:
+        """Show nothing any more; the lock is held on."""
+        if self._beating is not None:
+            self._beating.cancel()
+            await asyncio.wait([self._beating])
+            self._beating = None
+
+    def close(self) -> None:
+        """Give the lock up, as the end of the process would. `stop` comes before."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    async def _released(self) -> None:
+        await self.stop()
+        try:
+            await self._writer.submit(lambda transaction: transaction.execute("UPDATE keeper SET holder = ''"))
+        except KeeperSuperseded:
+            # There is nothing to step back from; and what is refused stays refused.
+            return
+        finally:
+            self.close()
+        self._writer.prove(None, lambda: None)
+
+    def _locked(self) -> int | None:
+        """The open file, if its lock was free."""
+        try:
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as why:
+            raise StoreReadOnly(
+                f"{self._path.name} cannot be opened: {why.strerror}", hint="Make its directory writable."
+            ) from why
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(file)
+            return None
+        return file
+
+
+def began_at(process: int) -> str:
+    """When a process of this machine began, in ticks since the machine did; empty: there is none, or nothing tells."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
+
+
+def wake(shown: bytes) -> bool:
+    """Let a keeper that was stopped go on (SIGCONT), if it is a process of this machine. It does no harm to one that
+    was not stopped."""
+    parts = shown.decode(errors="replace").split()
+    if len(parts) != 3 or not parts[0].isdecimal() or began_at(int(parts[0])) != parts[1]:
+        return False
+    try:
+        os.kill(int(parts[0]), signal.SIGCONT)
+    except OSError:
+        return False
+    return True
+
+
+def raise_epoch(transaction: Transaction, holder: str) -> int:
+    return int(transaction.execute(RAISE, (holder, time.time())).fetchone()[0])
+
+
+def in_loop(call: Callable[[], None]) -> Callable[[], None]:
+    """The call, to be made from any thread; nobody is told any more once the loop is closed."""
+    loop = asyncio.get_running_loop()
+
+    def told() -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(call)
+
+    return told

@@ -1,0 +1,183 @@
+"""Copying an SQLite store: read on a connection of its own, in one snapshot; written in one transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Final, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from pointsman.store.chain import Heads
+from pointsman.store.codec import decode_json
+from pointsman.store.errors import StoreDamaged
+from pointsman.store.memory_history import is_past
+from pointsman.store.memory_words import folded, texts
+from pointsman.store.records import GateEntry
+from pointsman.store.sqlite.connection import ReadOnly, connect_reader, connect_writer, explained
+from pointsman.store.sqlite.executions import AWAITS, put_summary, summary_of
+from pointsman.store.sqlite.executions import COLUMNS as SUMMARY
+from pointsman.store.sqlite.schema import migrate
+from pointsman.store.sqlite.seals import find_broken_seals
+from pointsman.store.sqlite.transaction import SEQ_BITS, SEQ_MASK, Transaction
+from pointsman.store.transfer import (
+    CONTENTS_AT_ONCE,
+    COPIED,
+    ROWS_AT_ONCE,
+    Part,
+    Value,
+    not_empty,
+    summary_in,
+    summary_row,
+)
+from pointsman.store.usage import ADD_UP
+from pointsman.values import ExecutionId
+
+LOCKED_WAIT_MS: Final = 10_000
+LIVING: Final = "(SELECT no, id FROM executions WHERE id NOT LIKE '/deleted/%')"
+SELECTS: Final = {
+    "rows": (
+        f"SELECT e.id, r.place & {SEQ_MASK}, r.at, r.shape, r.form, r.data, r.hash FROM rows AS r"
+        f" JOIN {LIVING} AS e ON e.no = r.place >> {SEQ_BITS} ORDER BY r.no"
+    ),
+    "blob_uses": f"SELECT e.id, u.hash FROM blob_uses AS u JOIN {LIVING} AS e ON e.no = u.execution",
+    "last_version": "SELECT seq FROM sqlite_sequence WHERE name = 'entries'",
+}
+"""Where the table is not simply read as it is."""
+INSERT_ROW: Final = "INSERT INTO rows (place, at, shape, form, data, hash) VALUES (?, ?, ?, ?, ?, ?)"
+FILLED: Final = ("executions", "blobs", "summaries", "effects", "workflows", "memory", "usage", "messages", "entries")
+"""A store is empty where these are."""
+
+
+class SqliteCopying:
+    """The verbs of `Copying` for one file."""
+
+    def __init__(self, path: Path, read_only: ReadOnly | None = None) -> None:
+        self._read_only = read_only
+        self._path = path
+
+    def read(self) -> Iterator[Part]:
+        with explained(self._path), closing(connect_reader(self._path, self._read_only)) as connection:
+            yield from read_parts(connection)
+
+    def write(self, parts: Iterable[Part]) -> None:
+        with explained(self._path), closing(connect_writer(self._path)) as connection:
+            connection.execute(f"PRAGMA busy_timeout = {LOCKED_WAIT_MS}")
+            with transaction(connection):
+                check_empty(connection)
+                write_parts(connection, parts)
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Generator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def write_new(connection: sqlite3.Connection, parts: Iterable[Part]) -> None:
+    """Fill a file that is nobody's store yet: what a crash leaves of it is worth nothing, so nothing is logged."""
+    connection.execute("PRAGMA journal_mode = OFF").fetchone()
+    connection.execute("PRAGMA synchronous = OFF")
+    migrate(connection)
+    with transaction(connection):
+        write_parts(connection, parts)
+
+
+def check_empty(connection: sqlite3.Connection) -> None:
+    for table in FILLED:
+        if connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() is not None:
+            raise not_empty(table)
+
+
+def read_parts(connection: sqlite3.Connection) -> Iterator[Part]:
+    """Everything at one moment. Raises `StoreDamaged` for values that are not what was written: the copy seals its own,
+    and would hide that."""
+    connection.execute("BEGIN")
+    for broken in find_broken_seals(connection):
+        raise StoreDamaged(broken, hint="`pointsman verify` tells everything that is damaged.")
+    for table, columns in COPIED.items():
+        if table == "summaries":
+            yield from read_summaries(connection)
+            continue
+        cursor = connection.execute(SELECTS.get(table) or f"SELECT {', '.join(columns)} FROM {table}")
+        while rows := cursor.fetchmany(CONTENTS_AT_ONCE if table == "blobs" else ROWS_AT_ONCE):
+            yield Part(table, rows)
+    connection.execute("COMMIT")
+
+
+def read_summaries(connection: sqlite3.Connection) -> Iterator[Part]:
+    cursor = connection.execute(f"SELECT {SUMMARY}, {AWAITS} FROM summaries")
+    gates = msgspec.json.Decoder(GateEntry)
+    while found := cursor.fetchmany(ROWS_AT_ONCE):
+        rows: list[tuple[Value, ...]] = []
+        for one in map(summary_of, found):
+            mine = connection.execute("SELECT data FROM gates WHERE execution = ? ORDER BY opened", (one.execution,))
+            entries = tuple(gates.decode(data) for (data,) in mine)
+            rows.append(summary_row(replace(one, gates=entries or None)))
+        yield Part("summaries", rows)
+
+
+def write_parts(connection: sqlite3.Connection, parts: Iterable[Part]) -> None:
+    """In the transaction of the connection, which may hold nothing yet."""
+    numbers: dict[str, int] = {}
+
+    def number(execution: Value) -> int:
+        name = cast("str", execution)
+        known = numbers.get(name)
+        if known is None:
+            inserted = connection.execute("INSERT INTO executions (id) VALUES (?)", (name,)).lastrowid
+            assert inserted is not None, "an INSERT into a rowid table has a rowid"
+            known = numbers[name] = inserted
+        return known
+
+    for table, rows in parts:
+        match table:
+            case "rows":
+                placed = ((number(one[0]) << SEQ_BITS | cast("int", one[1]), *one[2:]) for one in rows)
+                connection.executemany(INSERT_ROW, placed)
+            case "blob_uses":
+                used = ((number(execution), digest) for execution, digest in rows)
+                connection.executemany(insert_into(table), used)
+            case "summaries":
+                within = Transaction(connection, Heads(), alone=True)
+                for row in rows:
+                    put_summary(within, summary_in(row))
+            case "memory":
+                for row in rows:
+                    remember(connection, row)
+            case "last_version":
+                connection.execute("DELETE FROM sqlite_sequence WHERE name = 'entries'")
+                connection.executemany("INSERT INTO sqlite_sequence (name, seq) VALUES ('entries', ?)", rows)
+            case _:
+                connection.executemany(insert_into(table), rows)
+    connection.execute(ADD_UP)
+
+
+def insert_into(table: str) -> str:
+    columns = COPIED[table]
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+
+
+def remember(connection: sqlite3.Connection, row: tuple[Value, ...]) -> None:
+    """A remembered value, and the words by which it is found; the past is found by none."""
+    no = connection.execute(insert_into("memory"), row).lastrowid
+    if is_past(cast("str", row[0])):
+        return
+    value = decode_json(cast("bytes", row[3]))
+    words = folded(" ".join([cast("str", row[2]), *texts(value)]))
+    connection.execute("INSERT INTO memory_words (rowid, words) VALUES (?, ?)", (no, words))
+
+
+def executions_in(connection: sqlite3.Connection) -> list[ExecutionId]:
+    """Those that the lists know."""
+    return [ExecutionId(one) for (one,) in connection.execute("SELECT execution FROM summaries ORDER BY execution")]

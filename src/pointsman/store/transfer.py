@@ -1,0 +1,127 @@
+"""Copying a store as a whole: everything in it at one moment, as rows that every kind of store can write.
+
+    a store ── read: one moment, part by part ──▶ parts ── write: all of them, or none ──▶ an empty store
+
+What a store derives (numbers of executions, words to search by, who waits for what) is not copied but made again. The
+bytes of rows and contents are copied as they lie, so the hashes that chain them hold in the copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import ClassVar, Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+import msgspec
+
+from pointsman.errors import OperatorError
+from pointsman.store.errors import StoreFailed
+from pointsman.store.records import Summary
+from pointsman.store.usage import COLUMNS as USAGE
+
+Value: TypeAlias = str | bytes | int | float | None
+
+COPIED: Final[Mapping[str, tuple[str, ...]]] = {
+    "blobs": ("hash", "form", "data", "held_until"),
+    "rows": ("execution", "seq", "at", "shape", "form", "data", "hash"),
+    "blob_uses": ("execution", "hash"),
+    "effects": ("execution", "attempt", "number", "form", "data"),
+    "summaries": ("summary",),
+    "workflows": (
+        "id",
+        "revision",
+        "version",
+        "name",
+        "dialect",
+        "created",
+        "author",
+        "digest",
+        "text",
+        "native",
+    ),
+    "deleted_workflows": ("id",),
+    "memory": ("scope", "namespace", "key", "value", "changed", "expires"),
+    "usage": USAGE,
+    "messages": ("session", "number", "message"),
+    "closed_sessions": ("session",),
+    "entries": ("kind", "key", "value", "version"),
+    "last_version": ("version",),
+}
+"""What a copy consists of, in this order. Executions are named by their ids, a summary is JSON with its open gates."""
+LEFT_OUT: Final[Mapping[str, str]] = {
+    "executions": "their numbers are each store's own",
+    "deleted_executions": "what is left of them is not copied",
+    "awaited": "it is in the summaries",
+    "gates": "they are in the summaries",
+    "gate_people": "they are in the summaries",
+    "memory_words": "they follow from what is remembered",
+    "usage_sums": "they follow from the usage",
+    "keeper": "nobody keeps the copy",
+}
+"""Tables that are not parts of a copy, and why."""
+ROWS_AT_ONCE: Final = 500
+"""Of a part: a row is at most some ten kilobytes, contents are larger."""
+CONTENTS_AT_ONCE: Final = 8
+
+
+class Part(NamedTuple):
+    """Some rows of one table, with the columns of `COPIED`."""
+
+    table: str
+    rows: Sequence[tuple[Value, ...]]
+
+
+class StoreNotEmpty(OperatorError):
+    """A copy goes into an empty store only: it would mix with what is there."""
+
+    code: ClassVar[str] = "store-not-empty"
+
+
+class StoreUncopyable(OperatorError):
+    """This kind of store cannot be copied as a whole."""
+
+    code: ClassVar[str] = "store-uncopyable"
+
+
+class Copying(Protocol):
+    """How a store is copied. Both block: call them in a thread. Safe beside whoever uses the store."""
+
+    def read(self) -> Iterator[Part]:
+        """Everything, as it is at the moment of the first part; nobody who writes is held up."""
+        ...
+
+    def write(self, parts: Iterable[Part]) -> None:
+        """All of it, or nothing where anything goes wrong. Raises `StoreNotEmpty`."""
+        ...
+
+
+@runtime_checkable
+class Copyable(Protocol):
+    """A store that can be copied."""
+
+    @property
+    def copying(self) -> Copying: ...
+
+
+def copying_of(store: object, shown: str) -> Copying:
+    """Raises `StoreUncopyable`."""
+    if not isinstance(store, Copyable):
+        raise StoreUncopyable(f"{shown!r} cannot be copied as a whole", hint="Use a SQLite or PostgreSQL store.")
+    return store.copying
+
+
+def not_empty(what: str) -> StoreNotEmpty:
+    return StoreNotEmpty(f"the store has {what} already", hint="Name a store where nothing is yet.")
+
+
+def summary_in(row: Sequence[Value]) -> Summary:
+    """The summary of a row of that part."""
+    (data,) = row
+    assert isinstance(data, bytes), "a summary is bytes"
+    try:
+        return msgspec.json.decode(data, type=Summary)
+    except msgspec.MsgspecError as why:
+        raise StoreFailed(f"a summary cannot be read: {why}", hint="A newer version wrote it: upgrade.") from None
+
+
+def summary_row(summary: Summary) -> tuple[Value, ...]:
+    return (msgspec.json.encode(summary),)
