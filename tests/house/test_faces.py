@@ -7,7 +7,7 @@ from typing import Final
 
 from tests.house.sources import files, parse
 
-BEHIND: Final = {"runtime", "journal", "executors", "dialects", "models", "tools", "ports", "engine"}
+BEHIND: Final = {"runtime", "store", "executors", "dialects", "models", "tools", "ports", "engine"}
 FACES: Final = ("src/pointsman/cli.py", "src/pointsman/cli", "src/pointsman/mcp.py", "src/pointsman/server")
 
 

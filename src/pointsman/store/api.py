@@ -279,7 +279,7 @@ class Store(Protocol):
     def removal(self) -> Removal: ...
 
     async def keep(self, holder: str, *, wait: bool = False) -> Keep:
-        """Become the keeper of the store (see `journal.keeping`); `holder` tells people who that is. Raises `StoreKept`
+        """Become the keeper of the store (see `store.leader`); `holder` tells people who that is. Raises `StoreKept`
         where there is one; with `wait` stands by until it is gone, however it went."""
         ...
 

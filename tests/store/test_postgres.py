@@ -32,7 +32,7 @@ from pointsman.testing.journals import ONE, opened, row_of, rows_in
 from pointsman.testing.stores import summary_of
 from pointsman.values import ExecutionId
 from tests import postgres
-from tests.journal.unreliable import Unreliable
+from tests.store.unreliable import Unreliable
 
 
 @pytest.fixture
