@@ -6,7 +6,7 @@ import ipaddress
 import os
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 from uuid import uuid4
 
@@ -107,6 +107,17 @@ def local_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[model_serv
 def cluster() -> Iterator[postgres.Cluster]:
     """A PostgreSQL server of this test's own: to be stopped, and started again."""
     yield from postgres.own_cluster()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that fails beside a model server shows what the server wrote."""
+    report = yield
+    if report.failed:
+        used: dict[str, object] = getattr(item, "funcargs", {})
+        servers = {name: one for name, one in used.items() if isinstance(one, model_server.ModelServer)}
+        report.sections += [(f"log of {name}", one.log_tail) for name, one in servers.items()]
+    return report
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

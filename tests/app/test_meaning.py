@@ -9,7 +9,6 @@ from typing import cast
 
 import pytest
 from pydantic import ValidationError
-from pytest_httpserver import HTTPServer
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.chat.memories import EmbeddingsOff, memory_page
@@ -18,13 +17,14 @@ from pointsman.settings import Settings
 from pointsman.store.errors import VectorsDiffer
 from pointsman.values import Json, JsonObject
 from tests.app.places import KEY, POISON, Places
+from tests.http_server import http_server
 
 HINT = "found by words alone"
 
 
 @pytest.fixture
 def places() -> Iterator[Places]:
-    with HTTPServer(host="127.0.0.1") as server:
+    with http_server() as server:
         yield Places(server)
 
 

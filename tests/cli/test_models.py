@@ -13,6 +13,7 @@ from werkzeug import Request, Response
 
 from pointsman.values import JsonObject
 from tests.cli.conftest import Prompt
+from tests.http_server import http_server
 
 KEYS = ("canary-first-0123456789", "canary-second-0123456789", "canary-third-0123456789")
 pytestmark = pytest.mark.usefixtures("no_scripted_model")
@@ -32,7 +33,7 @@ edges: [{source: one, target: two}, {source: two, target: ask}, {source: ask, ta
 
 @pytest.fixture
 def server() -> Iterator[HTTPServer]:
-    with HTTPServer(host="127.0.0.1") as running:
+    with http_server() as running:
         yield running
 
 

@@ -19,6 +19,7 @@ from pointsman.executions.timeline import timeline
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
 from tests.examples.plays import EXAMPLES
+from tests.http_server import http_server
 
 KEYS: Final = ("canary-first-0123456789", "canary-second-0123456789", "canary-third-0123456789")
 INTERVAL_S: Final = 0.1
@@ -84,7 +85,7 @@ class ModelServer:
 
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
-    with HTTPServer(host="127.0.0.1") as running:
+    with http_server() as running:
         yield ModelServer(running)
 
 

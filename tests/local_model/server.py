@@ -31,6 +31,7 @@ PLACES: Final = 2
 """Conversations at once."""
 EMBEDDING: Final = ("--embeddings", "--pooling", "mean")
 STARTS_IN_S: Final = 60.0
+LOG_CHARS_MAX: Final = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,15 @@ class ModelServer:
 
     address: str
     """`http://127.0.0.1:PORT`; wires of OpenAI are below `/v1`."""
+    log: Path
+    """What it writes while it runs."""
     name: str = NAME
     keys: tuple[str, ...] = KEYS
+
+    @property
+    def log_tail(self) -> str:
+        """The end of its log: a test that fails shows it."""
+        return self.log.read_text(errors="replace")[-LOG_CHARS_MAX:]
 
 
 def program() -> Path | None:
@@ -81,20 +89,21 @@ def running(folder: Path, *flags: str) -> Iterator[ModelServer]:
         process = subprocess.Popen([FOUND, *arguments, "--jinja", "--no-ui", *flags], stdout=written, stderr=written)
     try:
         address = f"http://127.0.0.1:{port}"
-        wait_for(process, address, log)
-        yield ModelServer(address)
+        server = ModelServer(address, log)
+        wait_for(process, server)
+        yield server
     finally:
         process.terminate()
         process.wait(20)
 
 
-def wait_for(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
+def wait_for(process: subprocess.Popen[bytes], server: ModelServer) -> None:
     """Until it answers."""
     until = time.monotonic() + STARTS_IN_S
     while process.poll() is None and time.monotonic() < until:
         try:
-            with urlopen(f"{address}/health", timeout=1):
+            with urlopen(f"{server.address}/health", timeout=1):
                 return
         except (URLError, OSError):
             time.sleep(0.05)  # It has no other way to tell.
-    pytest.fail(f"llama-server did not start:\n{log.read_text(errors='replace')[-2000:]}")
+    pytest.fail(f"llama-server did not start:\n{server.log_tail}")

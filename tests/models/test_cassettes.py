@@ -15,6 +15,7 @@ from pointsman.models.transcript import assistant_message, tool_message, user_me
 from pointsman.models.transport import PydanticModels
 from pointsman.ports import ModelReply, ModelRequest, Thought, ToolSpec
 from pointsman.values import Json
+from tests.http_server import http_server
 from tests.models.cassettes_read import Cassette, cassettes
 
 ALL = list(cassettes())
@@ -33,7 +34,7 @@ QUESTION = user_message("How is the weather in Oslo?")
 
 @pytest.fixture
 def server() -> Iterator[HTTPServer]:
-    with HTTPServer(host="127.0.0.1") as running:
+    with http_server() as running:
         yield running
 
 

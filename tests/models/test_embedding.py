@@ -16,6 +16,7 @@ from pointsman.models.provider import Provider
 from pointsman.models.transport import PydanticModels
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
+from tests.http_server import http_server
 from tests.local_model.server import EMBEDDING, ModelServer, running
 
 KEY = "canary-key-0123456789"
@@ -33,7 +34,7 @@ GOOGLE: JsonObject = {"embeddings": [{"values": [0.5, -0.5]}, {"values": [0.25, 
 
 @pytest.fixture
 def server() -> Iterator[HTTPServer]:
-    with HTTPServer(host="127.0.0.1") as running:
+    with http_server() as running:
         yield running
 
 

@@ -14,6 +14,7 @@ from pointsman.models.provider import Provider
 from pointsman.models.transport import PydanticModels
 from pointsman.ports import ModelRequest, Thinking
 from pointsman.values import Json, JsonObject
+from tests.http_server import http_server
 
 KEY = "canary-key-0123456789"
 PICTURE = base64.b64encode(b"\x89PNG\r\n\x1a\n a picture of nothing").decode()
@@ -25,7 +26,7 @@ LOOK: JsonObject = {
 
 @pytest.fixture
 def server() -> Iterator[HTTPServer]:
-    with HTTPServer(host="127.0.0.1") as running:
+    with http_server() as running:
         running.expect_request(re.compile(".*")).respond_with_data("{}", status=400, content_type="application/json")
         yield running
 

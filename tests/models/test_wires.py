@@ -19,6 +19,7 @@ from pointsman.models.transcript import user_message
 from pointsman.models.transport import PydanticModels
 from pointsman.ports import ModelReply, ModelRequest, ToolSpec
 from pointsman.values import Json, JsonObject
+from tests.http_server import http_server
 
 PYTHON = re.compile(r"\{'|\w(Error|Exception)\(|b'|<class|object at 0x")
 """What a Python value looks like in a text."""
@@ -116,7 +117,7 @@ EVENTS = {"content-type": "text/event-stream"}
 
 @pytest.fixture
 def server() -> Iterator[HTTPServer]:
-    with HTTPServer(host="127.0.0.1") as running:
+    with http_server() as running:
         yield running
 
 
