@@ -63,11 +63,14 @@ def map_loops(links: Links, dominance: Callable[[], DominatorTree]) -> LoopMap:
 
 def _returning(links: Links, node: int, tree: DominatorTree) -> set[int]:
     """The nodes from which control comes back to a loop without passing a strict dominator of it."""
-
-    def before(inner: int) -> Iterator[int]:
-        return (source for source in links.sources(inner) if source == node or not tree.dominates(source, node))
-
-    return reach(before, (node,))
+    first, last, here = tree.first, tree.last, tree.first[node]
+    found, waiting = {node}, [node]
+    while waiting:
+        for source in links.before[waiting.pop()]:
+            if source not in found and not 0 <= first[source] < here <= last[source]:
+                found.add(source)
+                waiting.append(source)
+    return found
 
 
 def _left_by(links: Links, loops: Mapping[int, LoopShape], breaks: frozenset[int]) -> dict[int, frozenset[int]]:
@@ -96,11 +99,10 @@ def _shape(links: Links, node: int, returning: set[int], leaving: frozenset[int]
         body_edges = [edge for edge in ways if edge.mark is None and edge.target in returning]
     firsts = [edge.target for edge in body_edges if edge.target >= 0 and edge.target != node]
 
-    def onwards(one: int) -> Iterator[int]:
-        ways = (number for number in links.out[one] if number not in leaving)
-        return (to for number in ways if (to := links.edges[number].target) in returning)
+    def staying(one: int) -> list[int]:
+        return [links.edges[number].target for number in links.out[one] if number not in leaving]
 
-    inside = reach(onwards, firsts, avoid=(node,))
+    inside = reach(staying if leaving else links.targets, firsts, avoid=(node,), within=returning)
     numbers = {edge.number for edge in body_edges}
     return LoopShape(
         body_edges=tuple(edge.number for edge in body_edges),

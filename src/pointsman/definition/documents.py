@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from pointsman.definition.json_places import places_of
+from pointsman.definition.json_places import JsonPlaces
 from pointsman.definition.json_reading import read_exactly
 from pointsman.definition.problems import Problem, error, note, placed, pointer_parts, pointer_to, warning
 from pointsman.definition.reading import Place, Reading, Unreadable, standard
@@ -39,7 +39,8 @@ _WITHOUT_BOM: Final = {"000x": "utf-32-be", "x000": "utf-32-le", "0x0x": "utf-16
 """Which of the first four bytes are zero tells the encoding, because a document begins with ASCII."""
 _FENCE: Final = re.compile(r"^[ \t]*(```+|~~~+)[ \t]*([\w+-]*)[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
-_ESCAPED_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+_ESCAPED_SURROGATE: Final = re.compile(r"\\(?:u|U0000)[dD][89a-fA-F]")
+"""Also as YAML may write it."""
 _BINARY: Final = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
@@ -83,22 +84,25 @@ class Document:
         return self._place(pointer).offset
 
     def _place(self, pointer: str) -> Place:
-        place = self._root
-        for part in pointer_parts(pointer):
-            inner = place.parts.get(part)
+        lazy = self._json_places
+        if lazy is not None:
+            place = lazy.root
+        else:
+            place = Place(0) if self.reading is None else self.reading.root
+        for depth, part in enumerate(pointer_parts(pointer)):
+            parts = place.parts if lazy is None else lazy.parts(place, depth)
+            inner = parts.get(part)
             if inner is None and part.isascii() and part.isdigit() and len(part) < 19:
-                inner = place.parts.get(int(part))
+                inner = parts.get(int(part))
             if inner is None:
                 break
             place = inner
         return place
 
     @cached_property
-    def _root(self) -> Place:
-        """Read again, this time for the places: only documents with problems pay for them."""
-        if self.reading is not None:
-            return self.reading.root
-        return places_of(self.text) if self.is_readable else Place(0)
+    def _json_places(self) -> JsonPlaces | None:
+        """The places of plain JSON; None where reading already found the places, or nothing could be read."""
+        return JsonPlaces(self.text) if self.reading is None and self.is_readable else None
 
     @cached_property
     def _lines(self) -> list[int]:
@@ -205,7 +209,7 @@ def _read_as_json(text: str, *, name: str) -> Document:
     except ValueError:
         pass
     else:
-        if not _ESCAPED_SURROGATE.search(text) and not _SURROGATE.search(text):
+        if not _may_have_surrogates(text):
             return Document(value, text, "json", (), None, name)
     try:
         reading = read_exactly(text)
@@ -240,13 +244,19 @@ def _finished(text: str, reading: Reading, form: Format, *, name: str) -> Docume
                 document, offset, error("schema-sketch", pointer_to(*path), f"{what!r} is no value", hint=SKETCH_HINT)
             )
         )
-    problems.extend(document.placed(problem) for problem in _surrogates(reading.value))
+    if _may_have_surrogates(text):
+        problems.extend(document.placed(problem) for problem in _surrogates(reading.value))
     return replace(document, problems=tuple(problems))
 
 
 def _placed_at(document: Document, offset: int, problem: Problem) -> Problem:
     line, column = document.line_and_column(offset)
     return placed(problem, line=line, column=column)
+
+
+def _may_have_surrogates(text: str) -> bool:
+    """Whether a text of the document may have half of a surrogate pair."""
+    return _ESCAPED_SURROGATE.search(text) is not None or _SURROGATE.search(text) is not None
 
 
 def _surrogates(value: Json) -> Iterator[Problem]:

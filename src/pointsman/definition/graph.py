@@ -104,8 +104,8 @@ def ancestors(graph: Graph, node: int) -> frozenset[int]:
 def _dominance(links: Links) -> DominatorTree:
     root = len(links.ids)
     heads = tuple(dict.fromkeys((*(() if links.entry is None else (links.entry,)), *links.handlers)))
-    successors = [*(tuple(links.targets(node)) for node in range(root)), heads]
-    predecessors = [list(links.sources(node)) for node in range(root)]
+    successors = [*links.after, heads]
+    predecessors = [*links.before]
     for head in heads:
-        predecessors[head].append(root)
+        predecessors[head] = (*predecessors[head], root)
     return dominator_tree(successors, [*predecessors, ()], root)

@@ -151,7 +151,7 @@ class _Scanner:
             raise self._wrong(
                 f"more than {DEPTH_MAX} levels are nested", code="too-deep", hint="Nest less; use sub-workflows."
             )
-        place = Place(self.at)
+        place = Place(self.at, parts={})
         self._attach(value, place)
         self.stack.append(_Open(value, place))
         self.at += 1

@@ -62,18 +62,18 @@ class Links:
     """Every node that could be the entry; more than one or none is a problem."""
     handlers: tuple[int, ...]
     """Nodes that control is sent to without an edge: when a limit trips, on failure, to undo a step."""
+    after: tuple[tuple[int, ...], ...]
+    """Per node the nodes one edge away. Ends and dangling edges are skipped."""
+    before: tuple[tuple[int, ...], ...]
+    """Per node the nodes that have an edge to it."""
 
-    def targets(self, node: int) -> Iterator[int]:
-        """Nodes one edge away. Ends and dangling edges are skipped."""
-        for edge in self.out[node]:
-            if (target := self.edges[edge].target) >= 0:
-                yield target
+    def targets(self, node: int) -> tuple[int, ...]:
+        """Nodes one edge away."""
+        return self.after[node]
 
-    def sources(self, node: int) -> Iterator[int]:
+    def sources(self, node: int) -> tuple[int, ...]:
         """Nodes that have an edge to this one."""
-        for edge in self.into[node]:
-            if (source := self.edges[edge].source) >= 0:
-                yield source
+        return self.before[node]
 
 
 def routing_of(node: Node) -> Routing:
@@ -160,6 +160,8 @@ def link(workflow: Workflow) -> Links:
         entry=entries[0] if entries else next(_runnable(nodes), None),
         entries=entries,
         handlers=_handlers(workflow, index),
+        after=tuple([tuple([to for way in ways if (to := edges[way].target) >= 0]) for ways in out]),
+        before=tuple([tuple([came for way in ways if (came := edges[way].source) >= 0]) for ways in into]),
     )
 
 

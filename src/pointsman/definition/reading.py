@@ -5,13 +5,19 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field
-from typing import Final, NoReturn
+from typing import Final, NoReturn, TypeAlias
 
 from pointsman.values import Json, JsonObject
 
 DEPTH_MAX: Final = 200
 SKETCHES_MAX: Final = 20
 """A sketch is reported at most this often; more would say nothing new."""
+
+
+Parts: TypeAlias = "dict[str | int, Place]"
+
+NO_PARTS: Final[Parts] = {}
+"""Shared by all values without members or items. Never changed."""
 
 
 @dataclass(slots=True)
@@ -21,7 +27,7 @@ class Place:
     offset: int
     key_offset: int = -1
     """Of the member; -1 for items of lists."""
-    parts: dict[str | int, Place] = field(default_factory=dict["str | int", "Place"])
+    parts: Parts = field(default_factory=lambda: NO_PARTS)
 
 
 @dataclass(frozen=True, slots=True)

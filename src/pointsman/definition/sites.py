@@ -6,7 +6,7 @@ without a word here. Only what authors may write as a whole JSON tree (parameter
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Final, Literal, NamedTuple, TypeAlias, Union, cast, get_args, get_origin
@@ -72,12 +72,16 @@ WRITES: Final[Mapping[type[Shape], frozenset[str]]] = {
 """Fields that say where something is written. In an object it is the keys that do."""
 
 
+Parts: TypeAlias = tuple[str | int, ...]
+"""Keys and indexes that lead to a place."""
+
+
 class Site(NamedTuple):
     """One text and what it is written in. `parts` lead to it from the workflow; `tree` is set for `parameters`."""
 
     kind: Kind
     text: str
-    parts: tuple[str | int, ...]
+    parts: Parts
     tree: Json = None
     writes: bool = False
     """A path that is written, not read."""
@@ -98,51 +102,55 @@ class _Field(NamedTuple):
     writes: bool
 
 
-def sites_of(workflow: Workflow) -> Iterator[Site]:
-    """Every site, in document order of each model's fields."""
-    yield from sites_in(workflow, ())
+def sites_of(workflow: Workflow) -> list[Site]:
+    """Return every site, in document order of each model's fields."""
+    found: list[Site] = []
+    _add_model(found, workflow, ())
+    return found
 
 
-def sites_in(model: Shape, parts: tuple[str | int, ...]) -> Iterator[Site]:
-    """The sites of one model and of all inside it. `parts` is where the model stands."""
+def _add_model(found: list[Site], model: Shape, parts: Parts) -> None:
+    """Add the sites of one model and of everything inside it. `parts` is where the model stands."""
     for field in _fields_of(type(model)):
         value: object = getattr(model, field.name)
         if value is None:
             continue
         at = (*parts, field.key)
         if field.spelled == "parameters":
-            yield Site("parameters", "", at, cast(Json, value))
-            continue
-        if field.writes and isinstance(value, dict):
-            for path in cast(Mapping[str, object], value):
-                yield Site("path", path, (*at, path), writes=True)
-        if isinstance(model, JoinConfig) and field.name == "aggregate" and value in AGGREGATES:
-            continue
-        for site in _inside(cast(object, value), at, field.spelled, field.inner):
-            yield site._replace(writes=True) if field.writes and site.kind == "path" else site
+            found.append(Site("parameters", "", at, cast(Json, value)))
+        elif field.writes:
+            _add_written(found, value, at, field)
+        elif not (field.key == "aggregate" and isinstance(model, JoinConfig) and value in AGGREGATES):
+            _add_value(found, value, at, field.spelled, field.inner)
 
 
-def _inside(value: object, at: tuple[str | int, ...], spelled: Kind | None, inner: Kind | None) -> Iterator[Site]:
-    match value:
-        case Shape():
-            yield from sites_in(value, at)
-        case Text():
-            if spelled is not None:
-                for language, text in value.languages().items():
-                    yield Site(spelled, text, (*at, language) if language else at)
-        case WaitRule(kind="expression"):
-            yield Site("expression", value.expression, at)
-        case str():
-            if spelled is not None:
-                yield Site(spelled, value, at)
-        case tuple() | list():
-            for index, one in enumerate(cast(Sequence[object], value)):
-                yield from _inside(one, (*at, index), inner, None)
-        case dict():
-            for key, one in cast(Mapping[str, object], value).items():
-                yield from _inside(one, (*at, key), inner, None)
-        case _:
-            pass
+def _add_written(found: list[Site], value: object, at: Parts, field: _Field) -> None:
+    """Add the sites of a field that says where something is written."""
+    if isinstance(value, dict):
+        found += [Site("path", path, (*at, path), writes=True) for path in cast(Mapping[str, object], value)]
+    inside: list[Site] = []
+    _add_value(inside, cast(object, value), at, field.spelled, field.inner)
+    found += [site._replace(writes=True) if site.kind == "path" else site for site in inside]
+
+
+def _add_value(found: list[Site], value: object, at: Parts, spelled: Kind | None, inner: Kind | None) -> None:
+    if isinstance(value, str):
+        if spelled is not None:
+            found.append(Site(spelled, value, at))
+    elif isinstance(value, Shape):
+        _add_model(found, value, at)
+    elif isinstance(value, Text):
+        if spelled is not None:
+            for language, text in value.languages().items():
+                found.append(Site(spelled, text, (*at, language) if language else at))
+    elif isinstance(value, tuple | list):
+        for index, one in enumerate(cast(Sequence[object], value)):
+            _add_value(found, one, (*at, index), inner, None)
+    elif isinstance(value, dict):
+        for key, one in cast(Mapping[str, object], value).items():
+            _add_value(found, one, (*at, key), inner, None)
+    elif isinstance(value, WaitRule) and value.kind == "expression":
+        found.append(Site("expression", value.expression, at))
 
 
 @cache

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -18,17 +18,23 @@ NOWHERE: Final = -1
 """The dominator of the root and of nodes that no root reaches."""
 
 
-def reach(neighbours: Callable[[int], Iterable[int]], roots: Iterable[int], *, avoid: Iterable[int] = ()) -> set[int]:
-    """The roots and all that can be reached from them without entering `avoid`."""
+def reach(
+    neighbours: Callable[[int], Iterable[int]],
+    roots: Iterable[int],
+    *,
+    avoid: Iterable[int] = (),
+    within: Container[int] | None = None,
+) -> set[int]:
+    """The roots and all that can be reached from them without entering `avoid` or leaving `within`."""
     closed = set(avoid)
     waiting = [root for root in dict.fromkeys(roots) if root not in closed]
-    seen = set(waiting)
+    seen = {*waiting, *closed}
     while waiting:
         for node in neighbours(waiting.pop()):
-            if node not in seen and node not in closed:
+            if node not in seen and (within is None or node in within):
                 seen.add(node)
                 waiting.append(node)
-    return seen
+    return seen - closed if closed else seen
 
 
 def components(neighbours: Neighbours) -> list[Part]:

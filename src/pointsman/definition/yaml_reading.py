@@ -249,7 +249,7 @@ class _Builder:
         if len(self.stack) >= DEPTH_MAX:
             raise Unreadable("too-deep", f"more than {DEPTH_MAX} levels are nested", event.offset, hint="Nest less.")
         value: list[Json] | JsonObject = {} if event.kind == "MappingStart" else []
-        self.stack.append(_Open(value, Place(event.offset), event.anchor))
+        self.stack.append(_Open(value, Place(event.offset, parts={}), event.anchor))
 
     def _close(self) -> None:
         done = self.stack.pop()

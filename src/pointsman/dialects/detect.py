@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Final, Protocol, cast
+from typing import Final, Protocol, TypeAlias, cast
 
 from pointsman.definition.documents import SKETCH_HINT, Document
 from pointsman.definition.problems import Problem, did_you_mean, error, pointer_to, sort_problems
@@ -26,6 +26,8 @@ ENTRY_POINTS: Final = "pointsman.dialects"
 _SKETCH: Final = re.compile(r"\w[\w-]*(\s*\|\s*\w[\w-]*)+(\s*\|?\s*(\.\.\.|…))?|(\.\.\.|…)")
 _KINDS: Final = frozenset({"type", "nodeType", "node_type", "conditionType", "condition_type", "step_type", "approach"})
 """Keys whose value is one word of a fixed list; a sketch lists them all."""
+_WITHOUT_KINDS: Final = frozenset({"outputSchema", "inputSchema", "schema", "metadata"})
+"""Keys whose value is not a part of a workflow."""
 
 
 class UnknownDialect(CallerError):
@@ -169,17 +171,32 @@ def _module_of(dialect: str) -> DialectModule:
 def _sketches(document: Document) -> tuple[Problem, ...]:
     """Words such as `"agent|fanout|loop"`: valid JSON, and yet only the sketch of a schema."""
     found: list[Problem] = []
-    waiting: list[tuple[str, Json]] = [("", document.value)]
+    waiting: list[_Part] = [(None, "", document.value)]
     while waiting:
-        pointer, here = waiting.pop()
-        if isinstance(here, list):
-            waiting.extend((pointer + pointer_to(index), inner) for index, inner in enumerate(here))
-        elif isinstance(here, dict):
-            for key, inner in here.items():
-                at = pointer + pointer_to(key)
-                if key in _KINDS and isinstance(inner, str) and len(inner) < 500 and _SKETCH.fullmatch(inner.strip()):
+        part = waiting.pop()
+        value = part[2]
+        if isinstance(value, list):
+            waiting += [(part, index, inner) for index, inner in enumerate(value) if isinstance(inner, dict | list)]
+        elif isinstance(value, dict):
+            for key, inner in value.items():
+                if isinstance(inner, dict | list):
+                    if key not in _WITHOUT_KINDS:
+                        waiting.append((part, key, inner))
+                elif key in _KINDS and isinstance(inner, str) and len(inner) < 500 and _SKETCH.fullmatch(inner.strip()):
+                    at = pointer_to(*_path_of(part), key)
                     problem = error("schema-sketch", at, f"{inner!r} is a choice, not a value", hint=SKETCH_HINT)
                     found.append(document.placed(problem))
-                elif key not in ("outputSchema", "inputSchema", "schema", "metadata"):
-                    waiting.append((at, inner))
     return tuple(found)
+
+
+_Part: TypeAlias = "tuple[_Part | None, str | int, Json]"
+"""A part of a document: the part around it, its key or index there, its value."""
+
+
+def _path_of(part: _Part) -> list[str | int]:
+    path: list[str | int] = []
+    around: _Part | None = part
+    while around is not None:
+        path.append(around[1])
+        around = around[0]
+    return path[-2::-1]

@@ -9,15 +9,30 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from functools import cached_property
+from typing import Final
 
 from pointsman.definition.problems import Problem, error, note, pointer_to, warning
 from pointsman.dialects.imported import Imported, Sources
 from pointsman.expressions.names import ROOTS
 from pointsman.values import Json, JsonObject
 
-Words: TypeAlias = Mapping[str, tuple[str, ...]]
-"""Our name of a field -> its spellings, the preferred one first."""
+
+class FieldWords(dict[str, tuple[str, ...]]):
+    """Our name of a field -> its spellings, the preferred one first. Never changed."""
+
+    @cached_property
+    def uses(self) -> Mapping[str, tuple[tuple[str, int], ...]]:
+        """Spelling -> (our name, position among its spellings), for fields with several spellings."""
+        found: dict[str, tuple[tuple[str, int], ...]] = {}
+        for name, spellings in self.items():
+            for style, word in enumerate(spellings if len(spellings) > 1 else ()):
+                found[word] = (*found.get(word, ()), (name, style))
+        return found
+
+
+NO_WORDS: Final = FieldWords()
+"""Every field has one spelling: its name."""
 
 _NO_SLUG: Final = re.compile(r"[^a-z0-9]+")
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
@@ -83,16 +98,19 @@ class Record:
 
     value: JsonObject
     pointer: str
-    words: Words
+    words: FieldWords
     taken: set[str] = field(default_factory=set[str])
 
     def spellings(self, name: str) -> tuple[str, ...]:
-        return self.words.get(name, (name,))
+        return self.words.get(name) or (name,)
 
     def said(self, name: str) -> str:
         """The spelling the author used; the preferred one where the field is absent."""
         spellings = self.spellings(name)
-        return next((word for word in spellings if self.value.get(word) is not None), spellings[0])
+        for word in spellings:
+            if self.value.get(word) is not None:
+                return word
+        return spellings[0]
 
     def has(self, name: str) -> bool:
         return any(word in self.value for word in self.spellings(name))
@@ -111,8 +129,13 @@ class Record:
 
     def contradictions(self) -> Iterable[Problem]:
         """Fields said twice, in two spellings, with two values."""
-        for name, spellings in self.words.items():
-            values = [self.value[word] for word in spellings if self.value.get(word) is not None]
+        uses, said = self.words.uses, dict[str, int]()
+        for word, value in self.value.items():
+            for name, _ in uses.get(word, ()) if value is not None else ():
+                said[name] = said.get(name, 0) + 1
+        twice = {name for name, count in said.items() if count > 1}
+        for name, spellings in self.words.items() if twice else ():
+            values = [self.value[word] for word in spellings if name in twice and self.value.get(word) is not None]
             if any(value != values[0] for value in values[1:]):
                 both = " and ".join(repr(word) for word in spellings if self.value.get(word) is not None)
                 hint = "Keep one of them."
@@ -135,22 +158,23 @@ class Reading:
 
     def move(self, native: JsonObject, at: str, key: str, record: Record, name: str) -> None:
         """The author's field, as it is, under its native name."""
-        self.put(native, at, key, record.take(name), record.at(name))
+        value = record.take(name)
+        if value is not None:
+            self.put(native, at, key, value, record.at(name))
 
-    def inside(self, record: Record, name: str, words: Words | None = None) -> Record:
+    def inside(self, record: Record, name: str, words: FieldWords | None = None) -> Record:
         """The object in a field, as a record; an empty one where there is none."""
         value = record.take(name)
         if value is not None and not isinstance(value, dict):
             self.error("wrong-type", record.at(name), f"{record.said(name)!r} must be an object")
-        return Record(object_of(value), record.at(name), words or {})
+        return Record(object_of(value), record.at(name), words or NO_WORDS)
 
     def keep(self, native: JsonObject, at: str, record: Record, **more: Json) -> None:
         """What has no native place stays with its part, under `x-<dialect>`."""
         self.problems.extend(record.contradictions())
-        kept: JsonObject = {**record.left(), **{key: value for key, value in more.items() if value is not None}}
-        extensions = {key: value for key, value in kept.items() if key.startswith("x-")}
-        native.update(extensions)
-        others = {key: value for key, value in kept.items() if key not in extensions}
+        others: JsonObject = {}
+        for key, value in (*record.left().items(), *((key, value) for key, value in more.items() if value is not None)):
+            (native if key.startswith("x-") else others)[key] = value
         if others:
             native[f"x-{self.dialect}"] = others
             self.origin[at + pointer_to(f"x-{self.dialect}")] = record.pointer
@@ -168,7 +192,7 @@ class Reading:
         return Imported(document, tuple(self.problems), Sources(self.origin))
 
 
-def records(value: Json, pointer: str, words: Words, reading: Reading) -> list[Record]:
+def records(value: Json, pointer: str, words: FieldWords, reading: Reading) -> list[Record]:
     """The objects of a list; whatever else is there is reported and left out."""
     if value is None:
         return []
@@ -188,6 +212,9 @@ def mixed_spellings(records: Iterable[Record]) -> Problem | None:
     """A note where one document uses several spellings: all are read, one is written."""
     first: dict[int, tuple[str, str]] = {}
     for record in records:
+        uses = record.words.uses
+        if all(style in first for word in record.value for _, style in uses.get(word, ())):
+            continue
         for spellings in record.words.values():
             for style, word in enumerate(spellings):
                 if word in record.value and len(spellings) > 1:
@@ -234,11 +261,13 @@ def agents_of(value: Json, pointer: str, reading: Reading) -> JsonObject | None:
     return agents
 
 
-AGENT_WORDS: Final[Words] = {
-    "systemPrompt": ("systemPrompt", "system_prompt"),
-    "maxIterations": ("maxIterations", "max_iterations"),
-    "outputSchema": ("outputSchema", "output_schema"),
-}
+AGENT_WORDS: Final = FieldWords(
+    {
+        "systemPrompt": ("systemPrompt", "system_prompt"),
+        "maxIterations": ("maxIterations", "max_iterations"),
+        "outputSchema": ("outputSchema", "output_schema"),
+    }
+)
 AGENT_FIELDS: Final[Mapping[str, str]] = {
     "system": "systemPrompt",
     "model": "model",

@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from pointsman.dialects.foreign import Words, member
+from pointsman.dialects.foreign import NO_WORDS, member
 from pointsman.values import Json
 
-WORDS: Final[Words] = {}
+WORDS: Final = NO_WORDS
 """One spelling only."""
 
 NODE_TYPES: Final[Mapping[str, str]] = {

@@ -17,7 +17,7 @@ from typing import Final, Generic, TypeVar
 from pointsman.definition.problems import Problem, pointer_parts, warning
 from pointsman.definition.workflow import Workflow
 from pointsman.dialects.converted import validated
-from pointsman.dialects.foreign import Words
+from pointsman.dialects.foreign import FieldWords
 from pointsman.dialects.imported import Imported, Written
 from pointsman.dialects.shapes import Candidate, unwrapped
 from pointsman.values import Json, JsonObject
@@ -68,7 +68,7 @@ class Dialect:
     """What writing needs to know of a dialect."""
 
     name: str
-    words: Words
+    words: FieldWords
     read: Callable[[JsonObject, str], Imported]
     render: Callable[[Workflow], Rendered]
     layout: Callable[[JsonObject], Layout] = flat_layout
@@ -190,7 +190,7 @@ class Merge:
     """The three-way merge. New fields take the spelling the author uses most."""
 
     style: int
-    words: Words
+    words: FieldWords
 
     def value(self, author: Json, before: Json | _Absent[None], after: Json) -> Json:
         if before == after:
@@ -251,7 +251,7 @@ class Merge:
         return value
 
 
-def _style_of(document: Json, words: Words) -> int:
+def _style_of(document: Json, words: FieldWords) -> int:
     """Which spelling the author uses most, over the whole document."""
     counts: dict[int, int] = {}
     several = [spellings for spellings in words.values() if len(spellings) > 1]

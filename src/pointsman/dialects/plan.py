@@ -11,6 +11,7 @@ from typing import Final
 
 from pointsman.definition.workflow import Workflow
 from pointsman.dialects.foreign import (
+    NO_WORDS,
     Reading,
     Record,
     field_path,
@@ -39,7 +40,7 @@ _OVER: Final = re.compile(
 def read(document: JsonObject, *, name: str) -> Imported:
     """A plan as a graph of agents: `step_1` …, edges from the input sources."""
     reading = Reading("plan")
-    head = Record(document, "", {})
+    head = Record(document, "", NO_WORDS)
     native: JsonObject = {"pointsman": 1}
     workflow_id(head, reading, native, name=name, names=("id",))
     if "id" not in document and not name:
@@ -47,7 +48,7 @@ def read(document: JsonObject, *, name: str) -> Imported:
     native["dialect"] = "plan"
     reading.move(native, "", "name", head, "title")
     reading.move(native, "", "description", head, "goal")
-    steps = records(head.take("steps"), "/steps", {}, reading)
+    steps = records(head.take("steps"), "/steps", NO_WORDS, reading)
     _Migration(reading, native, steps, text_of(document.get("goal"))).run()
     reading.keep(native, "", head)
     return reading.done(native)
@@ -181,10 +182,13 @@ class _Migration:
 def _fields(steps: list[Record]) -> list[str]:
     """Where each step leaves its output: a name made of its description, each once."""
     fields: list[str] = []
+    known: set[str] = set()
     for index, step in enumerate(steps):
         name = slug(text_of(step.value.get("output_description")) or "", separator="_")
         name = name if name and not name[0].isdigit() else f"step_{index + 1}_output"
-        fields.append(f"{name}_{index + 1}" if name in fields or name == USER else name)
+        own = f"{name}_{index + 1}" if name in known or name == USER else name
+        fields.append(own)
+        known.add(own)
     return fields
 
 
@@ -231,4 +235,4 @@ def _read(document: JsonObject, name: str) -> Imported:
     return read(document, name=name)
 
 
-DIALECT: Final = Dialect("plan", {}, _read, _render, _layout, _assemble)
+DIALECT: Final = Dialect("plan", NO_WORDS, _read, _render, _layout, _assemble)

@@ -13,9 +13,9 @@ from typing import Final
 from pointsman.definition.problems import did_you_mean
 from pointsman.definition.workflow import Workflow
 from pointsman.dialects.foreign import (
+    FieldWords,
     Reading,
     Record,
-    Words,
     agents_of,
     key_of,
     list_of,
@@ -30,11 +30,13 @@ from pointsman.dialects.rows_words import HANDOFF, LIMITS, NODE_TYPES, WORDS
 from pointsman.dialects.rows_writing import render
 from pointsman.values import END, Json, JsonObject
 
-_TABLES: Final[Words] = {
-    "workflows": ("agent_workflows", "agentWorkflows"),
-    "nodes": ("agent_workflow_nodes", "agentWorkflowNodes"),
-    "edges": ("agent_workflow_edges", "agentWorkflowEdges"),
-}
+_TABLES: Final = FieldWords(
+    {
+        "workflows": ("agent_workflows", "agentWorkflows"),
+        "nodes": ("agent_workflow_nodes", "agentWorkflowNodes"),
+        "edges": ("agent_workflow_edges", "agentWorkflowEdges"),
+    }
+)
 _CONDITIONS: Final = ("CONDITIONAL", "ALWAYS", "ON_COMPLETE")
 
 

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from pointsman.dialects.foreign import Words
+from pointsman.dialects.foreign import FieldWords
 
-WORDS: Final[Words] = {
-    "isConversational": ("isConversational", "is_conversational"),
-    "entrypointNodeId": ("entrypointNodeId", "entrypoint_node_id"),
-    "workflowId": ("workflowId", "workflow_id"),
-    "nodeType": ("nodeType", "node_type"),
-    "nodeName": ("nodeName", "node_name"),
-    "agentId": ("agentId", "agent_id"),
-    "sourceNodeId": ("sourceNodeId", "source_node_id"),
-    "targetNodeId": ("targetNodeId", "target_node_id"),
-    "conditionType": ("conditionType", "condition_type"),
-    "conditionValue": ("conditionValue", "condition_value"),
-}
+WORDS: Final = FieldWords(
+    {
+        "isConversational": ("isConversational", "is_conversational"),
+        "entrypointNodeId": ("entrypointNodeId", "entrypoint_node_id"),
+        "workflowId": ("workflowId", "workflow_id"),
+        "nodeType": ("nodeType", "node_type"),
+        "nodeName": ("nodeName", "node_name"),
+        "agentId": ("agentId", "agent_id"),
+        "sourceNodeId": ("sourceNodeId", "source_node_id"),
+        "targetNodeId": ("targetNodeId", "target_node_id"),
+        "conditionType": ("conditionType", "condition_type"),
+        "conditionValue": ("conditionValue", "condition_value"),
+    }
+)
 
 NODE_TYPES: Final[Mapping[str, str]] = {
     "AGENT": "agent",

@@ -6,17 +6,19 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
-from pointsman.dialects.foreign import Words
+from pointsman.dialects.foreign import FieldWords
 from pointsman.values import Json
 
-WORDS: Final[Words] = {
-    "type": ("type", "node_type"),
-    "step": ("step", "step_definition"),
-    "checkpoint": ("checkpoint", "checkpoint_config"),
-    "from": ("from", "from_node"),
-    "to": ("to", "to_node"),
-    "condition": ("condition", "condition_expr"),
-}
+WORDS: Final = FieldWords(
+    {
+        "type": ("type", "node_type"),
+        "step": ("step", "step_definition"),
+        "checkpoint": ("checkpoint", "checkpoint_config"),
+        "from": ("from", "from_node"),
+        "to": ("to", "to_node"),
+        "condition": ("condition", "condition_expr"),
+    }
+)
 """The short spelling is written where nobody chose another."""
 
 NODE_TYPES: Final = ("execute", "checkpoint")

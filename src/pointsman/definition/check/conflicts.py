@@ -160,7 +160,7 @@ class _Data:
 
     def leads(self, region: Region, one: int, other: int) -> bool:
         links = self.subject.graph.links
-        return other in reach(lambda node: (n for n in links.targets(node) if n in region.branch), (one,))
+        return other in reach(links.targets, (one,), within=region.branch)
 
     def conflict(self, region: Region, meeting: _Meeting) -> Problem:
         one, other = meeting.one, meeting.other

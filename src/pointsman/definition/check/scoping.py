@@ -99,7 +99,7 @@ def _last_of_chain(subject: Subject, loop: int, way: int) -> int | None:
             return None if subject.nodes[node].type == "end" else node
         if len(ways) > 1:
             return None
-        node = next(subject.graph.links.targets(node), -1)
+        node = next(iter(subject.graph.links.targets(node)), -1)
     return None
 
 

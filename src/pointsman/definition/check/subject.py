@@ -127,7 +127,7 @@ class Subject:
         return bool(self.workflow.config and self.workflow.config.conversational)
 
     def at_node(self, node: int, *parts: str | int) -> str:
-        return pointer_to("nodes", node, *parts)
+        return f"/nodes/{node}{pointer_to(*parts)}" if parts else f"/nodes/{node}"
 
     def at_edge(self, edge: int, *parts: str | int) -> str:
         """The edge's place; of an implied edge the place of the node that implies it."""
