@@ -185,4 +185,4 @@ def test_what_is_read_with_an_etag_is_changed_and_deleted_with_one() -> None:
     }
     assert taking == changed
     without = {one.name for one in OPERATIONS if one.method in ("PUT", "PATCH")} - taking
-    assert without == {"PUT /api/memory/{scope}/value"}, "docs/decisions/0151 says why"
+    assert without == {"PUT /api/memory/{scope}/value"}, "docs/design/http-api.md gives the reason"
