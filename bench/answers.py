@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
-from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ToolCall, WorkDone, WorkFailed
 from pointsman.ports import Run
 from pointsman.values import Json, JsonObject

@@ -16,9 +16,9 @@ from pointsman.auth.policy import sees_execution
 from pointsman.auth.step_rights import GuardedExecutors
 from pointsman.auth.vault import Vault
 from pointsman.call_observers import Calls
-from pointsman.engine.moving import Misfit
+from pointsman.engine.decide.migrate import Misfit
 from pointsman.engine.plan import Plan as EnginePlan
-from pointsman.engine.replaying import Replay
+from pointsman.engine.replay import Replay
 from pointsman.engine.state import ExecutionState
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.executions.concurrency_limits import Places, group_in
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from pointsman.executions.isolation import Isolation
     from pointsman.models.transport import PydanticModels
     from pointsman.operations.storage import Storage
-    from pointsman.runtime.keeper import Keeper
+    from pointsman.runtime.leader import Keeper
     from pointsman.triggers.events import Published
     from pointsman.triggers.schedules import Kept, Plan
     from pointsman.triggers.triggers import Triggers

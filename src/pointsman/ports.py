@@ -7,10 +7,10 @@ from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
+from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
-from pointsman.engine.events import Event
+from pointsman.engine.events.steps import Event
 from pointsman.engine.failures import Failure
-from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ApprovalAsked, ToolCall, Usage, WorkDone, WorkFailed
 from pointsman.redaction import Redaction
 from pointsman.values import ExecutionId, Json, JsonObject

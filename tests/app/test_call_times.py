@@ -7,9 +7,9 @@ import pytest
 from pointsman import Pointsman, Workflow, tool
 from pointsman.definition.policies import Limits
 from pointsman.definition.quantities import Duration
+from pointsman.engine.actions import Work
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.failures import Failure
-from pointsman.engine.kinds import Work
 from pointsman.executors.ledger import CallTimes
 from pointsman.settings import Settings
 from pointsman.testing.clock import run_virtually

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from pointsman import Pointsman, Workflow, tool
-from pointsman.engine.asking import GateClosedAlready
-from pointsman.engine.requests import WrongStatus
+from pointsman.engine.decide.human_tasks import GateClosedAlready
+from pointsman.engine.decide.lifecycle import WrongStatus
 from pointsman.errors import PointsmanError
 from pointsman.executions.driving import Answer, drive
 from pointsman.executions.execution import Execution

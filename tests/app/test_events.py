@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Workflow
+from pointsman.engine.decide.lifecycle import WrongStatus
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import EventReceived
-from pointsman.engine.requests import WrongStatus
 from pointsman.executions.inputs import EventTooLarge, InputInvalid
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.library import DefinitionGone

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pointsman import Pointsman, Workflow
-from pointsman.engine.events import StepSucceeded
+from pointsman.engine.events.steps import StepSucceeded
 from pointsman.executions.execution import Execution
 from pointsman.executors.memory_tools import offered
 from pointsman.settings import Settings

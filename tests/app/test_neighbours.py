@@ -14,7 +14,7 @@ from pointsman.auth.callers import LOCAL
 from pointsman.authoring.workbench import Workbench
 from pointsman.executions.broker import Channels
 from pointsman.executions.execution import Execution, TakenOver
-from pointsman.runtime import neighbours
+from pointsman.runtime import foreign_writers as neighbours
 from pointsman.server.sse import WIRE
 from pointsman.settings import Settings
 from pointsman.store.errors import StoreLocked

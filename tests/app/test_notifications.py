@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from pointsman.app import Workflow
-from pointsman.engine.asking import GateMoved
+from pointsman.engine.decide.human_tasks import GateMoved
 from pointsman.operations.health import findings
 from pointsman.settings import Settings
 from pointsman.settings.sections import NotificationSettings

@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 
 from pointsman import Pointsman, Workflow, tool
-from pointsman.engine.events import StepSucceeded
+from pointsman.engine.events.steps import StepSucceeded
 from pointsman.engine.failures import Failure
 from pointsman.executions.execution import ExecutionFailed
 from pointsman.models.script_reader import read_script

@@ -15,7 +15,7 @@ from pointsman.client.calls import AddressInvalid, Calls
 from pointsman.client.executions import Begin, RemoteExecution
 from pointsman.client.refusals import ServerUnreachable
 from pointsman.client.streams import Told
-from pointsman.engine.asking import GateClosedAlready
+from pointsman.engine.decide.human_tasks import GateClosedAlready
 from pointsman.executions.execution import ExecutionFailed
 from pointsman.executions.starting import KeyReused
 from pointsman.runtime.local import UnknownExecution

@@ -14,10 +14,12 @@ from msgspec.structs import replace
 
 from pointsman.definition.graph import analyse
 from pointsman.definition.workflow import Workflow
+from pointsman.engine.actions import Work
 from pointsman.engine.commands import Execute
 from pointsman.engine.compile import compile_workflow
-from pointsman.engine.compile.trials import TrialUnfit, tried
-from pointsman.engine.events import (
+from pointsman.engine.compile.partial_run import TrialUnfit, tried
+from pointsman.engine.events.lifecycle import LimitsRaised, UndoBegan, UndoEnded
+from pointsman.engine.events.steps import (
     StepCancelled,
     StepFailed,
     StepPassed,
@@ -25,8 +27,7 @@ from pointsman.engine.events import (
     StepSucceeded,
     TokenEnded,
 )
-from pointsman.engine.kinds import Work
-from pointsman.engine.life_events import LimitsRaised, UndoBegan, UndoEnded
+from pointsman.engine.events.waits import Warned
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import (
     ApprovalAsked,
@@ -39,7 +40,6 @@ from pointsman.engine.reports import (
     WorkDone,
     WorkFailed,
 )
-from pointsman.engine.wait_events import Warned
 from pointsman.testing.graphs import INPUT, ONWARD, asked_on, perform, random_workflow
 from pointsman.testing.simulation import GHOST, LawBroken, Outcome, Simulation
 from pointsman.values import Json, JsonObject

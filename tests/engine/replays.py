@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
+from pointsman.engine.events.waits import LimitHit
 from pointsman.engine.plan import Plan
-from pointsman.engine.replaying import replay, row_of, short_of
+from pointsman.engine.replay import replay, row_of, short_of
 from pointsman.engine.reports import ForkRequested
 from pointsman.engine.steps import Step
-from pointsman.engine.wait_events import LimitHit
 from pointsman.ports import Row
 from pointsman.testing.descriptions import describe
 from pointsman.testing.graphs import perform

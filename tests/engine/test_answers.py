@@ -6,11 +6,11 @@ from typing import Final
 
 import pytest
 
-from pointsman.engine.decide import decide
+from pointsman.engine.decide.dispatch import decide
+from pointsman.engine.decide.quorum import VotesDiffer
+from pointsman.engine.events.waits import GateClosed
 from pointsman.engine.forms import AnswerInvalid
 from pointsman.engine.reports import GateAnswered
-from pointsman.engine.voting import VotesDiffer
-from pointsman.engine.wait_events import GateClosed
 from pointsman.values import Json, JsonObject
 from tests.engine.world import World, started
 

@@ -7,15 +7,15 @@ import pytest
 from pointsman.definition.policies import Limits
 from pointsman.definition.quantities import Duration
 from pointsman.definition.workflow import Workflow
-from pointsman.engine.budgets import refused
+from pointsman.engine.actions import Work
 from pointsman.engine.commands import HoldChild
 from pointsman.engine.compile import compile_workflow
-from pointsman.engine.decide import decide
-from pointsman.engine.kinds import Work
-from pointsman.engine.outstanding import outstanding
-from pointsman.engine.raising import LimitCapped, LimitUsed, UnknownLimit
+from pointsman.engine.decide.budgets import refused
+from pointsman.engine.decide.dispatch import decide
+from pointsman.engine.decide.limit_raises import LimitCapped, LimitUsed, UnknownLimit
+from pointsman.engine.decide.outstanding import outstanding
+from pointsman.engine.events.waits import LimitHit
 from pointsman.engine.reports import ChildSpent, Usage
-from pointsman.engine.wait_events import LimitHit
 from pointsman.values import Json, JsonObject, Seconds
 from tests.engine.world import World, limits, plan_of, started
 

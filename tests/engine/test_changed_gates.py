@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pointsman.engine.asking import GateClosedAlready, GateMoved
-from pointsman.engine.calls import ProposedCall
-from pointsman.engine.decide import decide
+from pointsman.engine.approvers import Approvers
+from pointsman.engine.decide.dispatch import decide
+from pointsman.engine.decide.human_tasks import GateClosedAlready, GateMoved
 from pointsman.engine.digests import is_same
-from pointsman.engine.facts import Edit
-from pointsman.engine.people import Approvers
+from pointsman.engine.events.waits import GateChanged, GateClosed, GateOpened
 from pointsman.engine.reports import ApprovalAsked, ForkRequested, GateAnswered, MoveRequested, Report, SteerRequested
 from pointsman.engine.state import Gate
 from pointsman.engine.steps import Branch, Step
-from pointsman.engine.wait_events import GateChanged, GateClosed, GateOpened
+from pointsman.engine.tool_calls import ProposedCall
+from pointsman.engine.writes import Edit
 from pointsman.values import Json
 from tests.engine.replays import forked
 from tests.engine.world import More, World, plan_of, started

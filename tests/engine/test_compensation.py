@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from pointsman.engine.life_events import CompensationBegan, ExecutionFailed, UndoBegan, UndoEnded
-from pointsman.engine.requests import WrongStatus
+from pointsman.engine.decide.lifecycle import WrongStatus
+from pointsman.engine.events.lifecycle import CompensationBegan, ExecutionFailed, UndoBegan, UndoEnded
 from pointsman.testing.simulation import refolded
 from pointsman.values import Json
 from tests.engine.world import World, limits, started

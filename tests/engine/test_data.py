@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.engine.events import StateRead
+from pointsman.engine.events.steps import StateRead
 from tests.engine.world import limits, started
 
 SPLIT = "start -> tool1; tool1 -> tool2, tool3; tool2 -> tool4; tool3 -> tool4"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.engine.decide import decide
+from pointsman.engine.decide.dispatch import decide
+from pointsman.engine.decide.waits import KEPT_MAX, TooManyKept
 from pointsman.engine.reports import EventReceived
-from pointsman.engine.waiting import KEPT_MAX, TooManyKept
 from pointsman.values import Json
 from tests.engine.world import World, started
 

@@ -7,9 +7,9 @@ import pytest
 from pointsman.definition.policies import Limits
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.compile import compile_workflow
-from pointsman.engine.events import AttemptStarted, StepFailed
-from pointsman.engine.replaying import replay
-from pointsman.engine.wait_events import Warned
+from pointsman.engine.events.steps import AttemptStarted, StepFailed
+from pointsman.engine.events.waits import Warned
+from pointsman.engine.replay import replay
 from tests.definition.graphs import document
 from tests.engine.world import World, limits, started
 

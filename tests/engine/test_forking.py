@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.engine.editing import EditRefused
-from pointsman.engine.facts import Edit
-from pointsman.engine.life_events import UndoBegan
+from pointsman.engine.decide.data_edits import EditRefused
+from pointsman.engine.events.lifecycle import UndoBegan
 from pointsman.engine.reports import ForkRequested, WorkDone
 from pointsman.engine.steps import Branch
+from pointsman.engine.writes import Edit
 from tests.engine.replays import forked
 from tests.engine.world import World, limits, started
 
@@ -75,7 +75,7 @@ def test_an_edit_without_a_place_or_over_the_limit_is_refused_before_anything_is
 
 
 def _decide(world: World, report: ForkRequested) -> None:
-    from pointsman.engine.decide import decide
+    from pointsman.engine.decide.dispatch import decide
 
     decide(world.simulation.plan, world.state, report, world.now)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.engine.answers import ActionNotOffered
-from pointsman.engine.asking import GateClosedAlready
 from pointsman.engine.commands import Publish, StartChild, StopChild
-from pointsman.engine.decide import decide
+from pointsman.engine.decide.dispatch import decide
+from pointsman.engine.decide.human_task_answers import ActionNotOffered
+from pointsman.engine.decide.human_tasks import GateClosedAlready
+from pointsman.engine.events.waits import Emitted, GateClosed, GateOpened
 from pointsman.engine.failures import Failure
 from pointsman.engine.forms import AnswerInvalid
 from pointsman.engine.reports import CancelRequested, GateAnswered, WorkDone
-from pointsman.engine.wait_events import Emitted, GateClosed, GateOpened
 from tests.engine.world import started
 
 GATE = "start -> tool1; tool1 -> ask1; ask1 -#approve-> tool2; ask1 -#reject-> tool3"

@@ -7,9 +7,9 @@ import pytest
 from pointsman.definition.policies import Limits
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.compile import compile_workflow
-from pointsman.engine.decide import decide
-from pointsman.engine.life_events import ExecutionInterrupted, HandedOver, LimitsRaised
-from pointsman.engine.raising import LimitCapped
+from pointsman.engine.decide.dispatch import decide
+from pointsman.engine.decide.limit_raises import LimitCapped
+from pointsman.engine.events.lifecycle import ExecutionInterrupted, HandedOver, LimitsRaised
 from pointsman.engine.reports import GateAnswered, TimerFired, Usage
 from pointsman.engine.status import status_of
 from pointsman.values import Json, JsonObject

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.engine.events import TokenEnded
+from pointsman.engine.events.steps import TokenEnded
 from tests.engine.world import started
 
 LABELLED = {"routing": "label"}

@@ -8,10 +8,10 @@ import pytest
 
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.compile import compile_workflow
-from pointsman.engine.decide import decide
-from pointsman.engine.life_events import ExecutionFailed
+from pointsman.engine.decide.dispatch import decide
+from pointsman.engine.decide.lifecycle import WrongStatus
+from pointsman.engine.events.lifecycle import ExecutionFailed
 from pointsman.engine.reports import CancelRequested, PauseRequested, Report, ResumeRequested, RetryRequested, Start
-from pointsman.engine.requests import WrongStatus
 from pointsman.testing.graphs import INPUT, perform, random_workflow
 from pointsman.testing.simulation import Simulation
 from pointsman.values import Json

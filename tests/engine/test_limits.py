@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from pointsman.engine.raising import LimitUsed
+from pointsman.engine.decide.limit_raises import LimitUsed
+from pointsman.engine.events.waits import LimitHit
 from pointsman.engine.reports import TimerFired
-from pointsman.engine.wait_events import LimitHit
 from pointsman.values import Json
 from tests.engine.world import More, World, limits, started
 

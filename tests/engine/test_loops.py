@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.engine.events import LoopRoundFailed
+from pointsman.engine.events.steps import LoopRoundFailed
 from pointsman.values import Json
 from tests.engine.world import World, started
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pointsman.engine.commands import Stop
-from pointsman.engine.decide import decide
+from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.reports import WorkDone
 from pointsman.testing.simulation import Simulation
 from tests.engine.world import plan_of, started

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.engine.asking import AnswerDiffers, GateClosedAlready
-from pointsman.engine.calls import ProposedCall
-from pointsman.engine.decide import Decision, decide
+from pointsman.engine.decide.dispatch import Decision, decide
+from pointsman.engine.decide.human_tasks import AnswerDiffers, GateClosedAlready
+from pointsman.engine.decide.quorum import NotAnApprover, NotDelegable, VotesDiffer
+from pointsman.engine.events.waits import GateClosed, GateEscalated, GateVoted
 from pointsman.engine.forms import AnswerInvalid
-from pointsman.engine.replaying import Difference, replay
+from pointsman.engine.replay import Difference, replay
 from pointsman.engine.reports import ApprovalAsked, DelegationRequested, GateAnswered, TimerFired
-from pointsman.engine.voting import NotAnApprover, NotDelegable, VotesDiffer
-from pointsman.engine.wait_events import GateClosed, GateEscalated, GateVoted
+from pointsman.engine.tool_calls import ProposedCall
 from pointsman.values import Json
 from tests.engine.world import World, started
 

@@ -8,37 +8,34 @@ from typing import NamedTuple
 import pytest
 from msgspec.structs import replace
 
-from pointsman.engine import (
-    branching,
-    cancelling,
-    compensating,
-    decide,
-    entering,
-    failing,
-    joining,
-    leaving,
-    limits,
-    looping,
-    outputs,
-    scopes,
-    telling,
-    tokens,
-    waiting,
-)
+from pointsman.engine.actions import GatheredResult
 from pointsman.engine.commands import Command, Publish, SetTimer, StopChild
 from pointsman.engine.data import Data
-from pointsman.engine.desk import Desk
-from pointsman.engine.events import BranchSettled, ScopesClosed
-from pointsman.engine.facts import Reducer
+from pointsman.engine.decide import cancellation as cancelling
+from pointsman.engine.decide import compensation as compensating
+from pointsman.engine.decide import dispatch as decide
+from pointsman.engine.decide import enter_node as entering
+from pointsman.engine.decide import exit_step as leaving
+from pointsman.engine.decide import failure_handling as failing
+from pointsman.engine.decide import joins as joining
+from pointsman.engine.decide import limits, outputs
+from pointsman.engine.decide import loops as looping
+from pointsman.engine.decide import outbox as telling
+from pointsman.engine.decide import parallels as branching
+from pointsman.engine.decide import waits as waiting
+from pointsman.engine.decide.context import Desk
+from pointsman.engine.decide.outstanding import outstanding
+from pointsman.engine.decide.waits import Taker
+from pointsman.engine.events.steps import BranchSettled, ScopesClosed
 from pointsman.engine.failures import Failure
-from pointsman.engine.kinds import GatheredResult
-from pointsman.engine.outstanding import outstanding
+from pointsman.engine.fold import counters as tokens
+from pointsman.engine.fold import scopes
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import EventReceived, WorkDone, WorkFailed
 from pointsman.engine.state import ExecutionState, Opening, ScopeState, StepState
 from pointsman.engine.steps import Thread
-from pointsman.engine.trails import Trail
-from pointsman.engine.waiting import Taker
+from pointsman.engine.write_log import Trail
+from pointsman.engine.writes import Reducer
 from pointsman.testing import simulation
 from pointsman.values import Json, JsonObject
 from tests.engine import (

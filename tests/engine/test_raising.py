@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from pointsman.engine import raising
-from pointsman.engine.raising import Offer
+from pointsman.engine.decide import limit_raises as raising
+from pointsman.engine.decide.limit_raises import Offer
 from tests.engine.test_limits import CYCLE, agents
 from tests.engine.world import World, limits, started
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from pointsman.engine.decide import decide
-from pointsman.engine.editing import EditRefused
-from pointsman.engine.life_events import Steered
-from pointsman.engine.replaying import replay
+from pointsman.engine.decide.data_edits import EditRefused
+from pointsman.engine.decide.dispatch import decide
+from pointsman.engine.decide.steering import NotSteerable
+from pointsman.engine.events.lifecycle import Steered
+from pointsman.engine.replay import replay
 from pointsman.engine.reports import SteerRequested
-from pointsman.engine.steering import NotSteerable
 from pointsman.values import Json
 from tests.engine.world import World, started
 

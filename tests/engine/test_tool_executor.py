@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.engine.kinds import Work
+from pointsman.engine.actions import Work
 from pointsman.engine.reports import ToolCall
 from pointsman.values import JsonObject
 from tests.engine.world import World, plan_of, started

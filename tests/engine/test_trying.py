@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.engine.compile.trials import TrialUnfit, tried
-from pointsman.engine.events import StepPassed
-from pointsman.engine.life_events import ExecutionCompleted, ExecutionPaused, ExecutionStarted
-from pointsman.engine.replaying import replay
+from pointsman.engine.compile.partial_run import TrialUnfit, tried
+from pointsman.engine.events.lifecycle import ExecutionCompleted, ExecutionPaused, ExecutionStarted
+from pointsman.engine.events.steps import StepPassed
+from pointsman.engine.replay import replay
 from pointsman.engine.reports import ResumeRequested
 from pointsman.values import Json, JsonObject
 from tests.engine.world import More, World, plan_of

@@ -15,8 +15,9 @@ from typing import TypeAlias, TypeVar, cast
 
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.compile import compile_workflow
-from pointsman.engine.decide import decide
-from pointsman.engine.events import Event
+from pointsman.engine.decide.dispatch import decide
+from pointsman.engine.events.steps import Event
+from pointsman.engine.events.waits import Warned
 from pointsman.engine.failures import Failure
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import (
@@ -38,7 +39,6 @@ from pointsman.engine.reports import (
 )
 from pointsman.engine.state import ExecutionState, Status
 from pointsman.engine.steps import Step
-from pointsman.engine.wait_events import Warned
 from pointsman.testing.simulation import Outcome, Simulation
 from pointsman.values import Json, JsonObject
 from tests.definition.graphs import document

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.engine.answers import ActionNotOffered
+from pointsman.engine.decide.human_task_answers import ActionNotOffered
 from pointsman.executions.driving import Answer
 from pointsman.executions.inputs import InputInvalid
 from pointsman.settings import Settings

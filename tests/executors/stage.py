@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute, Phase
 from pointsman.engine.failures import Failure
-from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ApprovalAsked, Usage, WorkDone, WorkFailed
 from pointsman.engine.steps import Scope, Step
 from pointsman.executors.memory import MemoryExecutor

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from pointsman.engine.actions import WorkSpec
 from pointsman.engine.failures import Failure
-from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import WorkDone, WorkFailed
 from pointsman.executors.code import CodeExecutor
 from pointsman.tools.sandbox.interpreter import CodeLimits, Interpreter

@@ -6,8 +6,8 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
+from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
-from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import WorkDone
 from pointsman.executors import registry as registry_module
 from pointsman.executors.ledger import World

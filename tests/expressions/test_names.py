@@ -8,7 +8,7 @@ from pointsman.expressions.environment import Environment
 from pointsman.expressions.failures import SecretNotAllowed
 from pointsman.expressions.formula import compile_expression
 from pointsman.expressions.idioms import rewrite_condition_result, rewrite_state_data
-from pointsman.expressions.labels import equals, same_label
+from pointsman.expressions.label_equality import equals, same_label
 from pointsman.expressions.names import Names
 from pointsman.values import Json, JsonObject
 from tests.expressions.worlds import value

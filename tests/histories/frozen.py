@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from pointsman.engine.events import Event
+from pointsman.engine.events.steps import Event
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import PlaceFreed, ResumeRequested, WorkerOffered
 from pointsman.engine.state import ENDED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from pointsman.engine.events import Event
+from pointsman.engine.events.steps import Event
 from tests.histories.frozen import histories, read_history
 
 

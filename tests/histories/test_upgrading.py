@@ -15,7 +15,7 @@ from pointsman.operations.backup_file import ABOUT, KEPT_FILES, hash_of
 from pointsman.operations.deletion import summaries
 from pointsman.operations.health import damage
 from pointsman.operations.usage_counting import count_spent
-from pointsman.runtime.status import spent_of
+from pointsman.runtime.summary import spent_of
 from pointsman.settings import Settings
 from pointsman.store.api import open_store
 from pointsman.store.errors import StoreNewer

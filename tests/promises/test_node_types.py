@@ -8,8 +8,8 @@ import pytest
 
 from pointsman.definition.nodes import CONFIG_OF
 from pointsman.definition.workflow import Workflow
+from pointsman.engine.actions import Work
 from pointsman.engine.compile import compile_workflow
-from pointsman.engine.kinds import Work
 from pointsman.settings import Settings
 from pointsman.store.api import open_store
 from pointsman.testing.clock import VirtualClock

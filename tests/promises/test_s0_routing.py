@@ -6,8 +6,8 @@ from typing import cast
 
 import pytest
 
+from pointsman.engine.actions import Work
 from pointsman.engine.compile import compile_workflow
-from pointsman.engine.kinds import Work
 from pointsman.executions.driving import drive
 from pointsman.testing.clock import run_virtually
 from pointsman.values import Json, JsonObject

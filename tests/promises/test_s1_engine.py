@@ -11,9 +11,9 @@ from typing import cast
 import pytest
 
 from pointsman import Pointsman, tool
+from pointsman.engine.actions import Ask, Begin, Call, Change, Decide, Emit, Finish, Fork, Gather, Repeat, Wait, Work
 from pointsman.engine.compile import compile_workflow
-from pointsman.engine.decide import decide
-from pointsman.engine.kinds import Ask, Begin, Call, Change, Decide, Emit, Finish, Fork, Gather, Repeat, Wait, Work
+from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.reports import Start
 from pointsman.engine.state import ExecutionState
 from pointsman.executions.driving import Answer
@@ -78,7 +78,7 @@ def test_the_rules_run_without_store_models_tools_or_faces() -> None:
 import json, sys
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.compile import compile_workflow
-from pointsman.engine.decide import decide
+from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.reports import Start, WorkDone
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step

@@ -9,8 +9,8 @@ from typing import cast
 import pytest
 
 from pointsman.definition.policies import DEFAULTS
+from pointsman.engine.actions import Work
 from pointsman.engine.compile import compile_workflow
-from pointsman.engine.kinds import Work
 from pointsman.engine.steps import Step
 from pointsman.executions.driving import Answer
 from pointsman.testing.simulation import Simulation

@@ -7,9 +7,9 @@ from typing import cast
 
 import pytest
 
+from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
-from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import WorkDone, WorkFailed
 from pointsman.executors import registry
 from pointsman.executors.ledger import World

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Final
 
 from pointsman import Pointsman, Workflow
-from pointsman.engine.wait_events import OrdersDelivered
+from pointsman.engine.events.waits import OrdersDelivered
 from pointsman.errors import CallerError
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.testing.clock import VirtualClock, run_virtually

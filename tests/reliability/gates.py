@@ -14,7 +14,7 @@ from random import Random
 from typing import Final
 
 from pointsman import Pointsman, Workflow
-from pointsman.engine.wait_events import GateClosed
+from pointsman.engine.events.waits import GateClosed
 from pointsman.errors import PointsmanError
 from pointsman.executions.execution import Execution, TakenOver
 from pointsman.testing.clock import VirtualClock, run_virtually

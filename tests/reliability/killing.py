@@ -28,9 +28,9 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from pointsman.engine.events import StepPassed, StepStarted, StepSucceeded
-from pointsman.engine.life_events import ExecutionCompleted
-from pointsman.engine.wait_events import GateClosed
+from pointsman.engine.events.lifecycle import ExecutionCompleted
+from pointsman.engine.events.steps import StepPassed, StepStarted, StepSucceeded
+from pointsman.engine.events.waits import GateClosed
 from pointsman.ports import Row
 from pointsman.store.api import Store, open_store
 from pointsman.store.records import ExecutionQuery

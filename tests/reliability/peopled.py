@@ -13,7 +13,7 @@ from typing import Final, cast
 from msgspec.structs import replace
 
 from pointsman.engine.commands import Execute
-from pointsman.engine.facts import Edit
+from pointsman.engine.decide.quorum import has_right
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import (
     ApprovalAsked,
@@ -34,7 +34,7 @@ from pointsman.engine.reports import (
 )
 from pointsman.engine.state import Gate
 from pointsman.engine.steps import Step
-from pointsman.engine.voting import has_right
+from pointsman.engine.writes import Edit
 from pointsman.testing.graphs import INPUT, perform, random_workflow
 from pointsman.testing.simulation import Outcome, Simulation, first_option, refolded
 from pointsman.values import JsonObject

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from typing import Final, TypeAlias
 
-from pointsman.engine import events, life_events, wait_events
-from pointsman.engine.events import Event
+from pointsman.engine.events import lifecycle as life_events
+from pointsman.engine.events import steps as events
+from pointsman.engine.events import waits as wait_events
+from pointsman.engine.events.steps import Event
 from pointsman.ports import Row
 
 Shows: TypeAlias = Callable[[Event], bool]

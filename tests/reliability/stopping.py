@@ -14,7 +14,7 @@ from random import Random
 from typing import Final
 
 from pointsman import Pointsman, Workflow
-from pointsman.engine.events import StepSucceeded
+from pointsman.engine.events.steps import StepSucceeded
 from pointsman.models.script_reader import read_script
 from pointsman.ports import Row
 from pointsman.store.api import open_store

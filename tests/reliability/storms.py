@@ -10,13 +10,13 @@ from __future__ import annotations
 from contextlib import suppress
 
 from pointsman.engine.commands import Execute
-from pointsman.engine.decide import decide
-from pointsman.engine.outstanding import outstanding
+from pointsman.engine.decide.dispatch import decide
+from pointsman.engine.decide.outstanding import outstanding
+from pointsman.engine.events.waits import OrdersDelivered
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import CancelRequested, GateAnswered, Report, ResumeRequested, RetryRequested
 from pointsman.engine.state import ExecutionState, Gate
 from pointsman.engine.steps import Step
-from pointsman.engine.wait_events import OrdersDelivered
 from pointsman.errors import CallerError
 from pointsman.ports import Row
 from pointsman.testing.graphs import INPUT, perform

@@ -7,9 +7,11 @@ from typing import Final
 
 import pytest
 
-from pointsman.engine import decide, entering, lifetime
 from pointsman.engine.commands import Command, OpenGate, StartChild
-from pointsman.engine.outstanding import outstanding
+from pointsman.engine.decide import dispatch as decide
+from pointsman.engine.decide import enter_node as entering
+from pointsman.engine.decide.outstanding import outstanding
+from pointsman.engine.fold import lifecycle as lifetime
 from pointsman.engine.plan import Plan
 from pointsman.engine.state import ExecutionState
 from pointsman.testing import simulation as worlds

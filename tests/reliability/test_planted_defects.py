@@ -17,10 +17,11 @@ from msgspec.structs import replace
 
 from pointsman import redaction
 from pointsman.auth import redaction as redacting
-from pointsman.engine import decide, fold
 from pointsman.engine.commands import Command
-from pointsman.engine.desk import Desk
-from pointsman.engine.events import Event
+from pointsman.engine.decide import dispatch as decide
+from pointsman.engine.decide.context import Desk
+from pointsman.engine.events.steps import Event
+from pointsman.engine.fold import dispatch as fold
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import WorkDone
 from pointsman.engine.state import ExecutionState, StepState

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from pointsman import Pointsman, Workflow, tool
-from pointsman.engine.calls import CallVerdict
 from pointsman.engine.commands import Execute
 from pointsman.engine.digests import digest_of_call
-from pointsman.engine.events import StepFailed
+from pointsman.engine.events.steps import StepFailed
 from pointsman.engine.forms import AnswerInvalid
 from pointsman.engine.reports import ToolCall
 from pointsman.engine.steps import Step
+from pointsman.engine.tool_calls import CallVerdict
 from pointsman.executors.approvals import Approvals, CallsNeedApproval
 from pointsman.ports import Clock
 from pointsman.testing.clock import VirtualClock, run_virtually

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from pointsman.engine.wait_events import Warned
+from pointsman.engine.events.waits import Warned
 from pointsman.ports import Row
 from pointsman.runtime.commits import Commits
 from pointsman.store.api import Ledger, open_store

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
-from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ResumeRequested, Start, WorkDone, WorkFailed
 from pointsman.engine.steps import Step
 from pointsman.ports import EffectKind, Executor, Run

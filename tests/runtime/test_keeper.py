@@ -11,8 +11,8 @@ import pytest
 from pointsman.engine.commands import Execute
 from pointsman.engine.reports import EventReceived, GateAnswered, Start
 from pointsman.engine.steps import Step
-from pointsman.runtime.families import child_id
-from pointsman.runtime.keeper import ABANDONED_S, Keeper
+from pointsman.runtime.children import child_id
+from pointsman.runtime.leader import ABANDONED_S, Keeper
 from pointsman.runtime.local import LocalRuntime
 from pointsman.store.api import Store
 from pointsman.store.memory.store import MemoryStore

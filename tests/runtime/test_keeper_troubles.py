@@ -8,7 +8,7 @@ import pytest
 
 from pointsman.engine.commands import Execute
 from pointsman.errors import CallerError
-from pointsman.runtime.keeper import AGAIN_S, Keeper
+from pointsman.runtime.leader import AGAIN_S, Keeper
 from pointsman.store.errors import (
     StoreCrowded,
     StoreFailed,

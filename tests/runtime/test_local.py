@@ -11,8 +11,8 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.reports import CancelRequested, EventReceived, GateAnswered, Start
 from pointsman.engine.status import status_of
 from pointsman.engine.steps import Step
+from pointsman.runtime.children import child_id
 from pointsman.runtime.driver import Driver
-from pointsman.runtime.families import child_id
 from pointsman.runtime.local import UnknownExecution
 from pointsman.store.errors import StoreUnreachable
 from pointsman.store.sqlite import open_sqlite

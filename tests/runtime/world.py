@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from itertools import pairwise
 
 from pointsman.definition.workflow import Workflow
+from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.compile import compile_workflow
-from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import Start, WorkDone, WorkFailed
 from pointsman.engine.state import ExecutionState

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from pointsman import Client
-from pointsman.engine.moving import MoveRefused
+from pointsman.engine.decide.migrate import MoveRefused
 from pointsman.values import JsonObject
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN, LETTER, secret_of

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from pointsman.engine.events import Event
-from pointsman.engine.life_events import ExecutionStarted
+from pointsman.engine.events.lifecycle import ExecutionStarted
+from pointsman.engine.events.steps import Event
 from pointsman.store.codec import Codec, Lift, decode_json, encode_json
 from pointsman.store.compression import Form, pack, unpack
 from pointsman.store.errors import RowUnreadable, StoreDamaged, UnstorableValue

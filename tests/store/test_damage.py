@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from pointsman.engine.life_events import ExecutionStarted
+from pointsman.engine.events.lifecycle import ExecutionStarted
 from pointsman.errors import PointsmanError
 from pointsman.ports import Row
 from pointsman.store.sqlite.removal import BY_EXECUTION

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pointsman.engine.events import StepStarted, StepSucceeded
+from pointsman.engine.events.steps import StepStarted, StepSucceeded
 from pointsman.engine.steps import Step
 from pointsman.ports import Row
 from pointsman.store.codec import encode_json

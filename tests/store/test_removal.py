@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.engine.life_events import ExecutionStarted
+from pointsman.engine.events.lifecycle import ExecutionStarted
 from pointsman.ports import Row
 from pointsman.store.api import Store, open_store
 from pointsman.store.errors import JournalMoved

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from msgspec import structs
 
 from pointsman.auth.authority import AppRights
+from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
-from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ApprovalAsked, ToolCall, WorkDone, WorkFailed
 from pointsman.ports import Executor, Run, Tools, ToolSpec
-from pointsman.runtime.world import ExecutorsFor
+from pointsman.runtime.dependencies import ExecutorsFor
 from pointsman.tools.registry import unknown_tool
 from pointsman.values import Json
 from pointsman.workflows.workflow_tools import PREFIX

@@ -17,9 +17,9 @@ from pointsman.authoring.draft import Draft
 from pointsman.authoring.operations import OperationRefused
 from pointsman.definition.sites import Site, sites_of
 from pointsman.expressions.failures import ExpressionError
+from pointsman.expressions.lexer import Token, read_tokens
 from pointsman.expressions.names import ROOTS
 from pointsman.expressions.paths import scan_path
-from pointsman.expressions.tokens import Token, read_tokens
 from pointsman.values import Json, JsonObject
 
 WORDS: Final = frozenset(word for word, root in ROOTS.items() if root == "nodes")

@@ -41,11 +41,11 @@ from pointsman.chat.formatting import (
     text_of,
 )
 from pointsman.definition.workflow import Workflow
-from pointsman.engine.asking import GateMoved
+from pointsman.engine.decide.client_tools import RETURN
+from pointsman.engine.decide.human_tasks import GateMoved
 from pointsman.engine.digests import SHORT_CHARS
-from pointsman.engine.events import StepStarted, StepSucceeded
+from pointsman.engine.events.steps import StepStarted, StepSucceeded
 from pointsman.engine.forms import AnswerInvalid
-from pointsman.engine.handed_out import RETURN
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.executions.broker import HEARTBEAT_S

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from pointsman.auth.policy import must_see_session, sees
 from pointsman.auth.redaction import redactor_for
-from pointsman.engine.life_events import ExecutionStarted
+from pointsman.engine.events.lifecycle import ExecutionStarted
 from pointsman.etags import NOTHING, delete_after, mark_at, mark_of, put_after
 from pointsman.executions.inputs import InputInvalid, check_session
 from pointsman.executions.pages import place_in, place_of_list

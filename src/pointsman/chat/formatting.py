@@ -11,7 +11,7 @@ from typing import ClassVar, Final, NamedTuple, TypeAlias
 import msgspec
 
 from pointsman.definition.reading import standard
-from pointsman.engine.answers import EDIT
+from pointsman.engine.decide.human_task_answers import EDIT
 from pointsman.errors import CallerError
 from pointsman.executions.families import OpenGate
 from pointsman.values import ExecutionId, Json, JsonObject

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from pointsman.engine.events import StepPassed, StepSucceeded
+from pointsman.engine.events.lifecycle import ExecutionStarted
+from pointsman.engine.events.steps import StepPassed, StepSucceeded
 from pointsman.engine.instants import instant_text
-from pointsman.engine.life_events import ExecutionStarted
 from pointsman.executions.ids import new_session
 from pointsman.executions.inputs import check_session
 from pointsman.operations.deletion import unknown_session

@@ -12,7 +12,7 @@ from pointsman.dialects.graph_links import Shape
 from pointsman.dialects.graph_words import ITEM, expression_of, state_path
 from pointsman.expressions.failures import ExpressionError
 from pointsman.expressions.formula import compile_expression
-from pointsman.expressions.reading import Read
+from pointsman.expressions.name_resolution import Read
 from pointsman.values import Json, JsonObject
 
 _LISTS: Final = ("verdicts", "logs", "execution_trace")

@@ -9,22 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, cast
 
-from pointsman.engine import calling
-from pointsman.engine.events import (
-    AttemptStarted,
-    BranchSettled,
-    Event,
-    Held,
-    Parked,
-    StepCancelled,
-    StepFailed,
-    StepPassed,
-    StepStarted,
-    StepSucceeded,
-)
-from pointsman.engine.failing import NO_ROUTE, reason_in
-from pointsman.engine.failures import Failure
-from pointsman.engine.life_events import (
+from pointsman.engine.decide import workflow_tools as calling
+from pointsman.engine.decide.failure_handling import NO_ROUTE, reason_in
+from pointsman.engine.events.lifecycle import (
     CompensationBegan,
     ExecutionAdmitted,
     ExecutionCancelled,
@@ -39,6 +26,35 @@ from pointsman.engine.life_events import (
     Steered,
     UndoEnded,
 )
+from pointsman.engine.events.steps import (
+    AttemptStarted,
+    BranchSettled,
+    Event,
+    Held,
+    Parked,
+    StepCancelled,
+    StepFailed,
+    StepPassed,
+    StepStarted,
+    StepSucceeded,
+)
+from pointsman.engine.events.waits import (
+    CallEnded,
+    ChildrenAsked,
+    ChildStopAsked,
+    EventTaken,
+    GateClosed,
+    GateDelegated,
+    GateOpened,
+    GateVoted,
+    OrdersDelivered,
+    SpentBelow,
+    TimerRang,
+    Warned,
+    WorkerAwaited,
+)
+from pointsman.engine.failures import Failure
+from pointsman.engine.fold.scopes import failure_of
 from pointsman.engine.reports import (
     ApprovalAsked,
     CancelRequested,
@@ -63,23 +79,7 @@ from pointsman.engine.reports import (
     WorkerOffered,
     WorkFailed,
 )
-from pointsman.engine.scopes import failure_of
 from pointsman.engine.state import ExecutionState, StepState
-from pointsman.engine.wait_events import (
-    CallEnded,
-    ChildrenAsked,
-    ChildStopAsked,
-    EventTaken,
-    GateClosed,
-    GateDelegated,
-    GateOpened,
-    GateVoted,
-    OrdersDelivered,
-    SpentBelow,
-    TimerRang,
-    Warned,
-    WorkerAwaited,
-)
 from pointsman.values import JsonObject
 
 WORK: Final = "work"

@@ -14,7 +14,7 @@ from typing import Final, cast
 
 from msgspec import Struct
 
-from pointsman.engine.facts import Reducer, Write
+from pointsman.engine.writes import Reducer, Write
 from pointsman.errors import PointsmanError
 from pointsman.values import CONTAINERS, Json, JsonObject
 

@@ -12,9 +12,9 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from pointsman.engine.calls import CallVerdict, ProposedCall
+from pointsman.engine.events.waits import GateChanged, GateOpened
 from pointsman.engine.state import StepState
-from pointsman.engine.wait_events import GateChanged, GateOpened
+from pointsman.engine.tool_calls import CallVerdict, ProposedCall
 from pointsman.values import Json, JsonObject, Path
 
 DIGEST_BYTES: Final = 16

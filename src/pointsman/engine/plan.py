@@ -15,10 +15,10 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from pointsman.engine.facts import Reducer
-from pointsman.engine.guardrails import Limits
-from pointsman.engine.kinds import UNASKED, Approval, Does, PlanEdge, Test, Value
-from pointsman.engine.trial import Trial
+from pointsman.engine.actions import UNASKED, Approval, Does, PlanEdge, Test, Value
+from pointsman.engine.partial_run import Trial
+from pointsman.engine.plan_limits import Limits
+from pointsman.engine.writes import Reducer
 from pointsman.expressions.paths import Path
 from pointsman.values import Json, JsonObject
 

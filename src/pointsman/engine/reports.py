@@ -10,10 +10,10 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from pointsman.engine.calls import ProposedCall
-from pointsman.engine.facts import Edit, Undoes
 from pointsman.engine.failures import Failure
 from pointsman.engine.steps import Step
+from pointsman.engine.tool_calls import ProposedCall
+from pointsman.engine.writes import Edit, Undoes
 from pointsman.values import Json, JsonObject
 
 

@@ -16,18 +16,18 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
 
-from pointsman.engine.calls import CallVerdict, ProposedCall
+from pointsman.engine.approvers import Approvers, GateAbout, Vote
 from pointsman.engine.commands import Order, Phase
 from pointsman.engine.data import Data
-from pointsman.engine.facts import KeptEvent, Write
 from pointsman.engine.failures import Failure
-from pointsman.engine.guards import Guard
-from pointsman.engine.people import Approvers, GateAbout, Vote
+from pointsman.engine.lineage import Ways
+from pointsman.engine.partial_run import Stops
+from pointsman.engine.repetitions import Guard
 from pointsman.engine.reports import ToolCall, Usage
 from pointsman.engine.steps import Branch, Scope, Step, Thread
-from pointsman.engine.threads import Ways
-from pointsman.engine.trails import Trails
-from pointsman.engine.trial import Stops
+from pointsman.engine.tool_calls import CallVerdict, ProposedCall
+from pointsman.engine.write_log import Trails
+from pointsman.engine.writes import KeptEvent, Write
 from pointsman.values import Json, JsonObject
 
 Place: TypeAlias = tuple[str, Scope, Ways]

@@ -13,8 +13,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from typing import ClassVar, Final, NamedTuple
 
-from pointsman.engine import events, life_events, wait_events
-from pointsman.engine.asking import GateClosedAlready, same_answer
+from pointsman.engine.decide.human_tasks import GateClosedAlready, same_answer
+from pointsman.engine.events import lifecycle as life_events
+from pointsman.engine.events import steps as events
+from pointsman.engine.events import waits as wait_events
 from pointsman.engine.instants import instant_text
 from pointsman.engine.reports import DelegationRequested, GateAnswered, TimerFired
 from pointsman.engine.steps import NoSuchStep, Step

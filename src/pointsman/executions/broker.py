@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from pointsman.auth.redaction import redactor_for
 from pointsman.background import retried
-from pointsman.engine.life_events import ExecutionCancelled, ExecutionCompleted, ExecutionFailed, ExecutionRetried
+from pointsman.engine.events.lifecycle import ExecutionCancelled, ExecutionCompleted, ExecutionFailed, ExecutionRetried
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.executions.live_feed import Board

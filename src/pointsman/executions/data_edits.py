@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from pointsman.engine.editing import EditRefused, scope_named
-from pointsman.engine.facts import Edit
+from pointsman.engine.decide.data_edits import EditRefused, scope_named
 from pointsman.engine.state import ExecutionState
+from pointsman.engine.writes import Edit
 from pointsman.errors import AuthorError
 from pointsman.expressions.paths import ItemKey, compile_path
 from pointsman.values import Json, Path

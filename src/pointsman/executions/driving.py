@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pointsman.executions.execution import Execution
-from pointsman.runtime.families import children_of
+from pointsman.runtime.children import children_of
 from pointsman.values import ExecutionId, Json
 
 if TYPE_CHECKING:

@@ -8,8 +8,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import suppress
 from typing import ClassVar, Final, Literal, TypeAlias, TypeVar
 
+from pointsman.engine.actions import Call, Work
+from pointsman.engine.decide.lifecycle import WrongStatus
+from pointsman.engine.events.waits import EventTaken
 from pointsman.engine.failures import Failure
-from pointsman.engine.kinds import Call, Work
 from pointsman.engine.reports import (
     CancelRequested,
     EventReceived,
@@ -17,11 +19,9 @@ from pointsman.engine.reports import (
     RetryRequested,
     SteerRequested,
 )
-from pointsman.engine.requests import WrongStatus
 from pointsman.engine.scripted import is_scripted
 from pointsman.engine.state import ExecutionState, StepState
 from pointsman.engine.status import status_of
-from pointsman.engine.wait_events import EventTaken
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.executions.answering import Answer, answer_gate, delegate_gate, gate_named
 from pointsman.executions.data_edits import edits_of

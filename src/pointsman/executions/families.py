@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pointsman.engine import raising
+from pointsman.engine.decide import limit_raises as raising
 from pointsman.engine.reports import PauseRequested, ResumeRequested
 from pointsman.engine.state import ExecutionState, StepState
 from pointsman.engine.status import status_of
@@ -19,8 +19,8 @@ from pointsman.executions.views import (
     waiting_view,
 )
 from pointsman.ports import Row
+from pointsman.runtime.children import children_of, stands_still_for_parent
 from pointsman.runtime.driver import Driver
-from pointsman.runtime.families import children_of, stands_still_for_parent
 from pointsman.runtime.local import LocalRuntime
 from pointsman.values import ExecutionId, Json, JsonObject
 

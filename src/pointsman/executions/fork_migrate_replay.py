@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, TypedDict, Unpack
 
 from pointsman.auth.authority import own_fork
 from pointsman.auth.callers import LOCAL, Caller
-from pointsman.engine.moving import Misfit
-from pointsman.engine.replaying import Replay
+from pointsman.engine.decide.migrate import Misfit
+from pointsman.engine.replay import Replay
 from pointsman.engine.reports import MoveRequested
 from pointsman.engine.state import ExecutionState
 from pointsman.executions.execution import Execution

@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
-from pointsman.engine.decide import decide
+from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.plan import Plan
-from pointsman.engine.replaying import row_of, short_of
+from pointsman.engine.replay import row_of, short_of
 from pointsman.engine.reports import ForkRequested, MoveRequested
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step

@@ -13,9 +13,9 @@ from typing import ClassVar, Final
 from pointsman.definition.sites import sites_of
 from pointsman.definition.work import HttpConfig
 from pointsman.definition.workflow import Workflow
+from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure, failure_by
-from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ApprovalAsked, ToolCall, WorkDone, WorkFailed
 from pointsman.errors import CallerError
 from pointsman.executors.failures import WorkRefused, work_failed

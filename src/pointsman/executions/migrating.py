@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from pointsman.engine.data import dotted
-from pointsman.engine.declared import undeclared
-from pointsman.engine.moving import Misfit, MoveRefused, misfits
+from pointsman.engine.decide.declared_fields import undeclared
+from pointsman.engine.decide.migrate import Misfit, MoveRefused, misfits
 from pointsman.engine.reports import MoveRequested
 from pointsman.engine.state import ExecutionState
 from pointsman.runtime.driver import Driver

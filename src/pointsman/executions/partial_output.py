@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pointsman.engine.events import StepCancelled, StepFailed, StepSucceeded
+from pointsman.engine.events.steps import StepCancelled, StepFailed, StepSucceeded
 from pointsman.engine.steps import Step
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.values import ExecutionId

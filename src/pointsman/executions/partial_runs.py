@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from pointsman.auth.callers import Caller
-from pointsman.engine.compile.pins import TrialUnfit
+from pointsman.engine.compile.mocks import TrialUnfit
 from pointsman.executions.ids import new_id
 from pointsman.store.records import TRIAL
 from pointsman.values import ExecutionId, Json, JsonObject

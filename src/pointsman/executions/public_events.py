@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
 from pointsman.auth.redaction import redactor_for
-from pointsman.engine import events, life_events, wait_events
+from pointsman.engine.events import lifecycle as life_events
+from pointsman.engine.events import steps as events
+from pointsman.engine.events import waits as wait_events
 from pointsman.engine.steps import Step
 from pointsman.executions.views import HIDDEN, approvers_view, failure_view, usage_view
 from pointsman.ports import Row

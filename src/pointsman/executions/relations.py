@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from pointsman.engine.events import Event
-from pointsman.engine.life_events import Forked
+from pointsman.engine.events.lifecycle import Forked
+from pointsman.engine.events.steps import Event
 from pointsman.executions.lists import summary_view
 from pointsman.operations.deletion import known
 from pointsman.ports import Row

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pointsman.engine.life_events import ExecutionMoved, ExecutionStarted
+from pointsman.engine.events.lifecycle import ExecutionMoved, ExecutionStarted
 from pointsman.engine.plan import Plan
-from pointsman.engine.replaying import Difference, Replay, replay
+from pointsman.engine.replay import Difference, Replay, replay
 from pointsman.engine.status import status_of
 from pointsman.ports import Row
 from pointsman.values import ExecutionId, JsonObject

@@ -10,9 +10,9 @@ from typing import ClassVar, TypeAlias
 from msgspec.structs import replace
 
 from pointsman.definition.workflow import Workflow
+from pointsman.engine.partial_run import OPTION
 from pointsman.engine.reports import Start
 from pointsman.engine.scripted import OPTION as SCRIPTED
-from pointsman.engine.trial import OPTION
 from pointsman.errors import CallerError
 from pointsman.executions.concurrency_limits import OPTION as PLACE_OPTION
 from pointsman.executions.concurrency_limits import Places

@@ -10,7 +10,9 @@ import msgspec
 
 from pointsman.app import Pointsman
 from pointsman.definition.text import read_text
-from pointsman.engine import events, life_events, wait_events
+from pointsman.engine.events import lifecycle as life_events
+from pointsman.engine.events import steps as events
+from pointsman.engine.events import waits as wait_events
 from pointsman.engine.reports import Usage
 from pointsman.engine.status import status_of
 from pointsman.engine.steps import Step

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from pointsman.engine import events
+from pointsman.engine.events import steps as events
 from pointsman.engine.reports import Usage
 from pointsman.engine.steps import Step
 from pointsman.ports import ModelReply, Row

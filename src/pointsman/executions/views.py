@@ -7,20 +7,22 @@ from typing import Final, TypeGuard
 
 import msgspec
 
-from pointsman.engine import events, life_events, wait_events
+from pointsman.engine.approvers import Approvers
 from pointsman.engine.data import dotted
+from pointsman.engine.decide.limit_raises import Offer
 from pointsman.engine.digests import SHORT_CHARS
+from pointsman.engine.events import lifecycle as life_events
+from pointsman.engine.events import steps as events
+from pointsman.engine.events import waits as wait_events
 from pointsman.engine.failures import Failure
-from pointsman.engine.people import Approvers
-from pointsman.engine.raising import Offer
+from pointsman.engine.partial_run import OPTION as TRIAL
 from pointsman.engine.reports import Usage
 from pointsman.engine.scripted import is_scripted
 from pointsman.engine.state import ExecutionState, StepState, UsageTotal
 from pointsman.engine.status import status_of
 from pointsman.engine.steps import Scope, Step
-from pointsman.engine.trial import OPTION as TRIAL
 from pointsman.ports import Row
-from pointsman.runtime.workers import is_gone
+from pointsman.runtime.worker_names import is_gone
 from pointsman.values import Json, JsonObject
 
 PROGRESS: str = "progress"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
-from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ApprovalAsked, WorkDone, WorkFailed
 from pointsman.errors import PointsmanError
 from pointsman.executors.agent_loop import AgentLoop

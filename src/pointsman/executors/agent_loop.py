@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
-from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ToolCall, WorkDone
 from pointsman.executors.agent_settings import AgentSettings, model_of
 from pointsman.executors.answers import EMPTY, REASKS_MAX, Expected, Wrong

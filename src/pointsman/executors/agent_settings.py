@@ -6,8 +6,8 @@ from typing import Final, Literal
 
 import msgspec
 
+from pointsman.engine.actions import WorkSpec
 from pointsman.engine.failures import Failure
-from pointsman.engine.kinds import WorkSpec
 from pointsman.executors.failures import WorkRefused
 from pointsman.models.transcript import text_of
 from pointsman.ports import Thinking

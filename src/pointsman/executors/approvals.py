@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from pointsman.engine.calls import CallVerdict, ProposedCall
 from pointsman.engine.commands import Execute
 from pointsman.engine.digests import is_about
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ApprovalAsked, ToolCall
+from pointsman.engine.tool_calls import CallVerdict, ProposedCall
 from pointsman.ports import Tools, ToolSpec
 from pointsman.tools.schemas import Checker
 from pointsman.values import Json

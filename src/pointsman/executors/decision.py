@@ -6,9 +6,9 @@ from typing import Final
 
 import msgspec
 
+from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
-from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import WorkDone, WorkFailed
 from pointsman.errors import PointsmanError
 from pointsman.executors.agent_settings import AgentSettings, agent_settings, model_of

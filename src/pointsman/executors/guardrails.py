@@ -10,9 +10,9 @@ from typing import Final, Literal
 
 import msgspec
 
+from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
-from pointsman.engine.kinds import WorkSpec
 from pointsman.executors.agent_settings import AgentSettings, model_of
 from pointsman.executors.answers import Expected, Wrong
 from pointsman.executors.failures import WorkRefused

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import cast
 
+from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
-from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import WorkDone, WorkFailed
 from pointsman.errors import EngineBug, PointsmanError
 from pointsman.executors.failures import failure_of, work_failed

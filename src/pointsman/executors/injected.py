@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from pointsman.engine.kinds import WorkSpec
+from pointsman.engine.actions import WorkSpec
 from pointsman.engine.reports import ToolCall
 from pointsman.models.repair import read_whole
 from pointsman.ports import ToolSpec

@@ -6,8 +6,8 @@ from typing import Final
 
 import msgspec
 
+from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
-from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import WorkDone, WorkFailed
 from pointsman.errors import EngineBug, PointsmanError
 from pointsman.executors.agent_settings import agent_settings, model_of

@@ -17,10 +17,10 @@ from typing import Final, Literal
 
 import msgspec
 
-from pointsman.engine.budgets import SPENT
+from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
+from pointsman.engine.decide.budgets import SPENT
 from pointsman.engine.failures import Failure
-from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ToolCall, Usage, WorkDone, WorkFailed
 from pointsman.executors.approvals import Approvals, Returned
 from pointsman.executors.attachments import Fetch, Keep

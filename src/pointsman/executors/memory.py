@@ -7,9 +7,9 @@ from typing import Final, TypeGuard
 
 from msgspec import Struct
 
+from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
-from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import Usage, WorkDone, WorkFailed
 from pointsman.errors import PointsmanError
 from pointsman.executors.failures import failure_of, work_failed

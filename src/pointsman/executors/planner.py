@@ -13,8 +13,8 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
-from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ApprovalAsked, WorkDone, WorkFailed
 from pointsman.errors import PointsmanError
 from pointsman.executors.agent_loop import AgentLoop

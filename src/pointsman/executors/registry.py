@@ -8,8 +8,8 @@ from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import ClassVar, Final, TypeAlias, cast
 
+from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
-from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ApprovalAsked, WorkDone, WorkFailed
 from pointsman.errors import OperatorError
 from pointsman.executors.agent import AgentExecutor

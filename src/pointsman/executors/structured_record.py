@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
-from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import WorkDone, WorkFailed
 from pointsman.executors.failures import work_failed
 from pointsman.models.repair import read_json

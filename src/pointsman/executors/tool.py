@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
-from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ApprovalAsked, ToolCall, WorkDone, WorkFailed
 from pointsman.errors import EngineBug
 from pointsman.executors.approvals import CallsNeedApproval

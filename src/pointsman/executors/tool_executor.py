@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
-from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ApprovalAsked, ToolCall, WorkDone, WorkFailed
 from pointsman.executors.approvals import CallsNeedApproval
 from pointsman.executors.failures import WorkRefused, work_failed

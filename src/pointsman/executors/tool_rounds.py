@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
-from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.reports import ToolCall
 from pointsman.executors.agent_settings import AgentSettings
 from pointsman.executors.failures import WorkRefused

@@ -11,7 +11,7 @@ from typing import Final
 from pointsman.expressions.functions import ALIASES, FUNCTIONS, SPECIAL
 from pointsman.expressions.names import ROOTS, Names
 from pointsman.expressions.parser import KEYWORDS
-from pointsman.expressions.tree import (
+from pointsman.expressions.syntax_tree import (
     COALESCE,
     NOT,
     POSTFIX,

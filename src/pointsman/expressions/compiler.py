@@ -6,16 +6,23 @@ import difflib
 import re
 from typing import Final
 
-from pointsman.expressions.calls import comprehension, invoke, listed, matcher
+from pointsman.expressions.call_closures import comprehension, invoke, listed, matcher
 from pointsman.expressions.environment import MISSING, Frame
 from pointsman.expressions.failures import Spot, UnknownFunction, WrongArguments
 from pointsman.expressions.functions import ALIASES, FUNCTIONS, INSTEAD, SPECIAL, Apply
+from pointsman.expressions.name_resolution import PathReader
 from pointsman.expressions.names import Names
-from pointsman.expressions.operations import arithmetic_chain, compare, compare_labels, compare_literal, logic, negative
-from pointsman.expressions.places import Code
-from pointsman.expressions.reading import PathReader
+from pointsman.expressions.operator_closures import (
+    arithmetic_chain,
+    compare,
+    compare_labels,
+    compare_literal,
+    logic,
+    negative,
+)
+from pointsman.expressions.path_access import Code
 from pointsman.expressions.slices import cut
-from pointsman.expressions.tree import (
+from pointsman.expressions.syntax_tree import (
     ADD,
     COALESCE,
     COMPARE,

@@ -9,11 +9,11 @@ from pointsman.expressions.canonical import canonical_text
 from pointsman.expressions.compiler import Compiler
 from pointsman.expressions.environment import Environment, Frame
 from pointsman.expressions.failures import DataTooDeep, ResultTooLarge, Spot
+from pointsman.expressions.name_resolution import Read
 from pointsman.expressions.names import NATIVE, Names
 from pointsman.expressions.operators import parts
 from pointsman.expressions.parser import parse_expression
-from pointsman.expressions.reading import Read
-from pointsman.expressions.tree import Tree, builds
+from pointsman.expressions.syntax_tree import Tree, builds
 from pointsman.values import Json
 
 __all__ = ["Expression", "Read", "compile_expression"]

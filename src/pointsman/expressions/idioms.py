@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 from pointsman.expressions.failures import ExpressionError
-from pointsman.expressions.tokens import Token, read_tokens
+from pointsman.expressions.lexer import Token, read_tokens
 
 CONDITION_RESULT: Final = re.compile(r"([^\W\d][\w-]*)\s+condition\s+result\b")
 QUOTED: Final = re.compile(r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""")

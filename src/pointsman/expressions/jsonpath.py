@@ -24,7 +24,7 @@ class JsonPath:
 
     def find(self, value: Json) -> list[Json]:
         """The values the query selects, in the order of the RFC. Raises `TooManyVisits`."""
-        from pointsman.expressions.jsonpath_walk import BudgetSpent, Walk
+        from pointsman.expressions.jsonpath_evaluator import BudgetSpent, Walk
 
         spot = Spot(self.source, 0, len(self.source))
         try:
@@ -51,7 +51,7 @@ def compile_jsonpath(source: str) -> JsonPath:
     # Late: the library costs milliseconds to import, and most workflows have no query.
     from jsonpath_rfc9535 import JSONPathEnvironment, JSONPathError
 
-    from pointsman.expressions.jsonpath_walk import check_query
+    from pointsman.expressions.jsonpath_evaluator import check_query
 
     try:
         query = JSONPathEnvironment().compile(source)

@@ -20,13 +20,13 @@ from pointsman.expressions.failures import (
     SecretNotAllowed,
     Spot,
 )
+from pointsman.expressions.name_resolution import Read
 from pointsman.expressions.names import NATIVE, Names
 from pointsman.expressions.paths import scan_path
-from pointsman.expressions.reading import Read
+from pointsman.expressions.syntax_tree import Name, Tree, literal_key, unwound
 from pointsman.expressions.template_parser import parse_template
 from pointsman.expressions.template_pieces import Piece, Spelling, Tag, Words
 from pointsman.expressions.templates import Template, compile_template
-from pointsman.expressions.tree import Name, Tree, literal_key, unwound
 from pointsman.values import Json
 
 Fill: TypeAlias = Callable[[Environment, "list[str]"], Json]

@@ -21,9 +21,9 @@ from typing import Final
 
 from pointsman.expressions.bounds import DEPTH_MAX, INTEGER_BITS_MAX
 from pointsman.expressions.failures import ExpressionError, ExpressionTooDeep, NumberTooLarge, Spot
+from pointsman.expressions.lexer import Token, read_tokens
 from pointsman.expressions.operators import is_number
-from pointsman.expressions.tokens import Token, read_tokens
-from pointsman.expressions.tree import (
+from pointsman.expressions.syntax_tree import (
     ADD,
     AND,
     COALESCE,

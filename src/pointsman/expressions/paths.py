@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 from pointsman.expressions.bounds import COMPILED_MAX, SOURCE_CHARS_MAX
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.failures import BadPath, ExpressionTooLong, NoItem, Spot
+from pointsman.expressions.lexer import unquote
 from pointsman.expressions.names import ITEM_SEGMENT, NATIVE, Names
-from pointsman.expressions.tokens import unquote
-from pointsman.expressions.tree import Dollar, Get, Literal, Name, Tree
+from pointsman.expressions.syntax_tree import Dollar, Get, Literal, Name, Tree
 
 INDEX_DIGITS_MAX: Final = 15
 HEAD: Final = re.compile(r"@?[^\W\d][\w-]*")

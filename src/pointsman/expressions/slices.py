@@ -5,7 +5,7 @@ from __future__ import annotations
 from pointsman.expressions.environment import Frame
 from pointsman.expressions.failures import MixedTypes, Spot
 from pointsman.expressions.operators import CHARS_PER_VISIT_BITS, type_name, whole
-from pointsman.expressions.places import Code
+from pointsman.expressions.path_access import Code
 from pointsman.values import Json
 
 

@@ -21,8 +21,7 @@ from pointsman.expressions.functions import ALIASES, FUNCTIONS, SPECIAL
 from pointsman.expressions.names import ROOTS
 from pointsman.expressions.parser import OPERATORS, parse_expression, parse_pipes
 from pointsman.expressions.paths import Scanned, scan_path
-from pointsman.expressions.template_pieces import If, Piece, Repeat, Spelling, Tag, Words
-from pointsman.expressions.tree import (
+from pointsman.expressions.syntax_tree import (
     COMPARE,
     Call,
     Chain,
@@ -35,6 +34,7 @@ from pointsman.expressions.tree import (
     Tree,
     inside,
 )
+from pointsman.expressions.template_pieces import If, Piece, Repeat, Spelling, Tag, Words
 
 OPENING: Final = {
     "single": re.compile(r"\\\{\{?|\{+"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from pointsman.expressions.tree import Dollar, Each, Get, Name, PathTree, Tree
+from pointsman.expressions.syntax_tree import Dollar, Each, Get, Name, PathTree, Tree
 
 Spelling: TypeAlias = Literal["single", "double"]
 """`single`: `{x}`, `{{x}}` and blocks. `double`: also `${$.path}`, and a text that is nothing but `$.path`."""

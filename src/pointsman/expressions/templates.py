@@ -16,13 +16,13 @@ from pointsman.expressions.compiler import Compiler
 from pointsman.expressions.environment import MISSING, Environment, Frame
 from pointsman.expressions.failures import DataTooDeep, MissingValue, MixedTypes, Spot, TextTooLong
 from pointsman.expressions.functions import ALIASES, shown
+from pointsman.expressions.name_resolution import Read
 from pointsman.expressions.names import NATIVE, Names
 from pointsman.expressions.operators import type_name
-from pointsman.expressions.places import Code, Probe
-from pointsman.expressions.reading import Read
+from pointsman.expressions.path_access import Code, Probe
+from pointsman.expressions.syntax_tree import Call, Dollar, Each, Get, Lambda, Name, PathTree, Tree
 from pointsman.expressions.template_parser import Parsed, parse_template
 from pointsman.expressions.template_pieces import If, Piece, Repeat, Spelling, Tag, Words
-from pointsman.expressions.tree import Call, Dollar, Each, Get, Lambda, Name, PathTree, Tree
 from pointsman.values import Json
 
 TEMPLATES_MAX: Final = 1_024

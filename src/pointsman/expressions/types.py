@@ -12,12 +12,10 @@ from typing import Final
 
 from pointsman.expressions.formula import Expression
 from pointsman.expressions.functions import ALIASES
-from pointsman.expressions.labels import equals
+from pointsman.expressions.label_equality import equals
 from pointsman.expressions.names import ITEM_SEGMENT, Names
 from pointsman.expressions.shapes import ALL_TYPES, ANYTHING, Schemas, Shape, UnknownKey, fixed_index, of_type, of_value
-from pointsman.expressions.template_pieces import If, Tag
-from pointsman.expressions.templates import Template
-from pointsman.expressions.tree import (
+from pointsman.expressions.syntax_tree import (
     ADD,
     COALESCE,
     COMPARE,
@@ -41,6 +39,8 @@ from pointsman.expressions.tree import (
     rooted,
     unwound,
 )
+from pointsman.expressions.template_pieces import If, Tag
+from pointsman.expressions.templates import Template
 from pointsman.values import Json, JsonObject
 
 RETURNS: Final[dict[str, tuple[str, ...]]] = {

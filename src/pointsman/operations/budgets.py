@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from pointsman.engine.compile.limits import capped, limits_of
-from pointsman.engine.guardrails import Limits
+from pointsman.engine.plan_limits import Limits
 from pointsman.errors import AuthorError
 from pointsman.executions.usage_rollup import Told, check_day
 from pointsman.operations.usage_counting import count_spent

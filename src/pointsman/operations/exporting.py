@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from msgspec import Raw
 
-from pointsman.engine.events import Event
+from pointsman.engine.events.steps import Event
 from pointsman.operations.archive import (
     FORMAT,
     WITH_FILES,

@@ -21,7 +21,7 @@ from pointsman.operations.deletion import PAGE, summaries
 from pointsman.operations.deployment import deployment
 from pointsman.operations.findings import Finding
 from pointsman.operations.lost_secrets import unheard
-from pointsman.runtime.parking import Parking
+from pointsman.runtime.passivation import Parking
 from pointsman.settings import Settings
 from pointsman.store.errors import StoreKept
 from pointsman.store.records import ExecutionQuery, Summary

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from msgspec.structs import replace
 
-from pointsman.engine.events import Event
-from pointsman.engine.fold import begin_row, fold
-from pointsman.engine.life_events import ExecutionStarted
+from pointsman.engine.events.lifecycle import ExecutionStarted
+from pointsman.engine.events.steps import Event
+from pointsman.engine.events.waits import ChildAsked, ChildrenAsked
+from pointsman.engine.fold.dispatch import begin_row, fold
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
-from pointsman.engine.wait_events import ChildAsked, ChildrenAsked
 from pointsman.errors import CallerError
 from pointsman.executions.copies import announced, make_room
 from pointsman.operations.archive import (
@@ -38,7 +38,7 @@ from pointsman.operations.archive_files import Sizes, bring_file, learn_file, mu
 from pointsman.operations.exporting import SCOPES
 from pointsman.ports import Change, Row
 from pointsman.runtime.local import child_id
-from pointsman.runtime.parking import Parking
+from pointsman.runtime.passivation import Parking
 from pointsman.store.blob_references import blobs_named
 from pointsman.store.codec import Codec
 from pointsman.store.memory_changes import UNBOUNDED

@@ -22,7 +22,9 @@ from typing import TYPE_CHECKING, Final, TextIO
 import msgspec
 
 from pointsman.auth.redaction import Redactor, redactor_for
-from pointsman.engine import events, life_events, wait_events
+from pointsman.engine.events import lifecycle as life_events
+from pointsman.engine.events import steps as events
+from pointsman.engine.events import waits as wait_events
 from pointsman.executions.public_events import bulletins, observability_of
 from pointsman.ports import Row
 from pointsman.runtime.feed import Committed, Delta

@@ -19,7 +19,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from pointsman.call_observers import ModelCalled, ToolCalled
-from pointsman.engine import events, life_events, wait_events
+from pointsman.engine.events import lifecycle as life_events
+from pointsman.engine.events import steps as events
+from pointsman.engine.events import waits as wait_events
 from pointsman.engine.steps import Step
 from pointsman.operations.metrics import Bounded, Labels, Measures
 from pointsman.ports import Row

@@ -17,11 +17,13 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final, NamedTuple, TypeAlias
 
-from pointsman.engine import events, life_events, wait_events
+from pointsman.engine.events import lifecycle as life_events
+from pointsman.engine.events import steps as events
+from pointsman.engine.events import waits as wait_events
 from pointsman.engine.failures import Failure
 from pointsman.engine.steps import Step
 from pointsman.ports import Row
-from pointsman.runtime.families import child_id
+from pointsman.runtime.children import child_id
 from pointsman.values import ExecutionId, JsonObject
 
 TRACEPARENT: Final = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from pointsman.call_observers import ModelCalled, ToolCalled
+from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
-from pointsman.engine.fold import begin_row, fold
-from pointsman.engine.kinds import WorkSpec
+from pointsman.engine.fold.dispatch import begin_row, fold
 from pointsman.engine.reports import ApprovalAsked, WorkDone, WorkFailed
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.engine.status import status_of
@@ -25,8 +25,8 @@ from pointsman.errors import PointsmanError
 from pointsman.operations.logs import say
 from pointsman.operations.spans import Span, Trace, Value, origin_of, span_id, traceparent
 from pointsman.ports import Executor, Row, Run
+from pointsman.runtime.dependencies import ExecutorsFor
 from pointsman.runtime.feed import Committed, Delta
-from pointsman.runtime.world import ExecutorsFor
 from pointsman.tools.outgoing.context import TRACEPARENT
 from pointsman.values import ExecutionId, Json, JsonObject
 

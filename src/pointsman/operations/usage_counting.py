@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from pointsman.runtime.local import UnknownExecution
-from pointsman.runtime.status import spent_of
+from pointsman.runtime.summary import spent_of
 from pointsman.store.budget_usage import Spent
 from pointsman.store.records import ExecutionQuery
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from pointsman.errors import PointsmanError
 from pointsman.executions.usage_rollup import Chronicler
-from pointsman.runtime.draining import drain
-from pointsman.runtime.keeper import Keeper, Tell, ignore
+from pointsman.runtime.drain import drain
+from pointsman.runtime.leader import Keeper, Tell, ignore
 from pointsman.store.leader import Keep, superseded
 from pointsman.triggers.notifications.notifier import Notifier
 from pointsman.values import ExecutionId

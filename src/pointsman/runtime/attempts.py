@@ -10,9 +10,9 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.reports import Usage
 from pointsman.errors import CallerError
 from pointsman.ports import EffectKind
+from pointsman.runtime.dependencies import World
 from pointsman.runtime.feed import Delta
-from pointsman.runtime.purse import Purse
-from pointsman.runtime.world import World
+from pointsman.runtime.usage_meter import Purse
 from pointsman.values import ExecutionId, Json, JsonObject
 
 NOTHING: Final[Mapping[int, Json]] = {}

@@ -17,14 +17,14 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from pointsman.engine.actions import Work
 from pointsman.engine.commands import Execute
-from pointsman.engine.events import Event, StepSucceeded
-from pointsman.engine.kinds import Work
+from pointsman.engine.events.steps import Event, StepSucceeded
 from pointsman.engine.reports import Usage, WorkDone
 from pointsman.engine.scripted import SCRIPT
 from pointsman.engine.state import ExecutionState
 from pointsman.ports import Memory
-from pointsman.runtime.world import ExecutorsFor
+from pointsman.runtime.dependencies import ExecutorsFor
 
 SCOPE: Final = "cache"
 

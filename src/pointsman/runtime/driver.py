@@ -16,12 +16,12 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final
 
 from pointsman.engine import commands
+from pointsman.engine.actions import Work
 from pointsman.engine.commands import Command, Execute, Order
-from pointsman.engine.decide import decide
-from pointsman.engine.events import Event
+from pointsman.engine.decide.dispatch import decide
+from pointsman.engine.decide.outstanding import outstanding
+from pointsman.engine.events.steps import Event
 from pointsman.engine.failures import Failure, failure_by
-from pointsman.engine.kinds import Work
-from pointsman.engine.outstanding import outstanding
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import (
     ApprovalAsked,
@@ -45,12 +45,12 @@ from pointsman.ports import Row
 from pointsman.runtime import cache
 from pointsman.runtime.attempts import Attempt
 from pointsman.runtime.commits import Commits, DriverLost, behind_s, can_wait
+from pointsman.runtime.dependencies import World
+from pointsman.runtime.exact_values import storable
 from pointsman.runtime.feed import Committed
-from pointsman.runtime.parking import Parking
-from pointsman.runtime.purse import Purse
-from pointsman.runtime.storable import storable
+from pointsman.runtime.passivation import Parking
 from pointsman.runtime.timers import Timers
-from pointsman.runtime.world import World
+from pointsman.runtime.usage_meter import Purse
 from pointsman.store.errors import JournalMoved
 from pointsman.values import ExecutionId
 

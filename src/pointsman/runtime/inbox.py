@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from pointsman.engine.people import Approvers
+from pointsman.engine.approvers import Approvers
+from pointsman.engine.decide.quorum import voters
 from pointsman.engine.scripted import is_scripted
 from pointsman.engine.state import ExecutionState, Gate
-from pointsman.engine.voting import voters
 from pointsman.store.records import ANYONE, GateEntry
 from pointsman.values import ExecutionId, Instant, Json, WorkflowId
 

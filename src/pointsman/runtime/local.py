@@ -17,22 +17,22 @@ from typing import Final, TypeAlias
 from weakref import WeakValueDictionary
 
 from pointsman.engine.commands import HoldChild, Order, StartChild, StopChild
-from pointsman.engine.decide import decide
-from pointsman.engine.fold import begin_row, fold
+from pointsman.engine.decide.dispatch import decide
+from pointsman.engine.fold.dispatch import begin_row, fold
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import EventReceived, ForkRequested, Report, Start
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.errors import AuthorError, CallerError, OperatorError, Outage
 from pointsman.ports import Clock, Memory, Row
+from pointsman.runtime.children import Families, child_id
 from pointsman.runtime.commits import DriverLost
 from pointsman.runtime.deadlines import Deadlines
+from pointsman.runtime.dependencies import ExecutorsFor, Plans
 from pointsman.runtime.driver import Driver
-from pointsman.runtime.families import Families, child_id
+from pointsman.runtime.exact_values import storable
 from pointsman.runtime.feed import Feed
-from pointsman.runtime.neighbours import Neighbours
-from pointsman.runtime.storable import storable
-from pointsman.runtime.workers import close_worker, is_gone, open_worker
-from pointsman.runtime.world import ExecutorsFor, Plans
+from pointsman.runtime.foreign_writers import Neighbours
+from pointsman.runtime.worker_names import close_worker, is_gone, open_worker
 from pointsman.store.api import Effects, Ledger, Store
 from pointsman.store.errors import JournalMoved
 from pointsman.store.records import ExecutionQuery, Summary

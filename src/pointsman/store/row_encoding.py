@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from pointsman.engine.events import Event
+from pointsman.engine.events.steps import Event
 from pointsman.ports import Row
 from pointsman.store.blob_references import blobs_named
 from pointsman.store.codec import Codec

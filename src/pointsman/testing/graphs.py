@@ -14,10 +14,10 @@ from collections.abc import Callable
 from random import Random
 from typing import Final, NamedTuple, TypeAlias
 
-from pointsman.engine.calls import ProposedCall
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ApprovalAsked, WorkDone, WorkFailed
+from pointsman.engine.tool_calls import ProposedCall
 from pointsman.values import Json, JsonObject
 
 INPUT: Final[JsonObject] = {"n": 5, "items": ["a", "b", "c"]}

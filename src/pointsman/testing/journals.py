@@ -18,7 +18,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Final, TypeAlias
 
-from pointsman.engine.events import StepSucceeded
+from pointsman.engine.events.steps import StepSucceeded
 from pointsman.engine.steps import Branch, Step
 from pointsman.errors import PointsmanError
 from pointsman.ports import Row

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from pointsman.engine.answers import EDIT, edit_of_nothing
+from pointsman.engine.actions import Wait
 from pointsman.engine.commands import (
     Command,
     DropTimer,
@@ -34,13 +34,13 @@ from pointsman.engine.commands import (
     Stop,
     StopChild,
 )
-from pointsman.engine.decide import decide
+from pointsman.engine.decide.dispatch import decide
+from pointsman.engine.decide.human_task_answers import EDIT, edit_of_nothing
+from pointsman.engine.decide.outstanding import outstanding
 from pointsman.engine.digests import is_same, values_at
-from pointsman.engine.events import Event, StepPassed, StepStarted
+from pointsman.engine.events.steps import Event, StepPassed, StepStarted
 from pointsman.engine.failures import Failure
-from pointsman.engine.fold import begin_row, fold
-from pointsman.engine.kinds import Wait
-from pointsman.engine.outstanding import outstanding
+from pointsman.engine.fold.dispatch import begin_row, fold
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import (
     ApprovalAsked,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from pointsman.auth.callers import LOCAL, Caller, together
-from pointsman.engine.requests import WrongStatus
+from pointsman.engine.decide.lifecycle import WrongStatus
 from pointsman.engine.state import ENDED
 from pointsman.errors import AuthorError, CallerError, OperatorError
 from pointsman.runtime.local import UnknownExecution

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
-from pointsman.engine.kinds import WorkSpec
 from pointsman.models.transcript import read_call
 from pointsman.models.transport import PydanticModels
 from pointsman.tools.registry import ToolRegistry

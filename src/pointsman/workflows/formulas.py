@@ -15,12 +15,12 @@ from pointsman.definition.wording import FIELDS_FIRST, SINGLE_BRACES
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.failures import ExpressionError, ExpressionFailed
 from pointsman.expressions.formula import Expression, compile_expression
+from pointsman.expressions.function_reference import MANUAL
 from pointsman.expressions.functions import ALIASES
 from pointsman.expressions.jsonpath import compile_jsonpath
-from pointsman.expressions.manual import MANUAL
+from pointsman.expressions.name_resolution import Read
 from pointsman.expressions.names import ROOTS, Names
 from pointsman.expressions.paths import compile_path
-from pointsman.expressions.reading import Read
 from pointsman.expressions.shapes import ALL_TYPES, Schemas
 from pointsman.expressions.templates import Template, compile_template
 from pointsman.expressions.types import TypeChecker, check_types

@@ -16,11 +16,11 @@ from pointsman.definition.agents import AgentConfig
 from pointsman.definition.work import PlannerConfig, ToolConfig, VerifierConfig, WorkflowCallConfig
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.compile import compile_workflow
-from pointsman.engine.compile.trials import tried
+from pointsman.engine.compile.partial_run import tried
+from pointsman.engine.partial_run import OPTION as TRIAL
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import Start
 from pointsman.engine.state import ExecutionState
-from pointsman.engine.trial import OPTION as TRIAL
 from pointsman.errors import AuthorError, CallerError, OperatorError
 from pointsman.runtime.driver import ABSENT
 from pointsman.settings import Settings

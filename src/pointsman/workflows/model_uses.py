@@ -36,9 +36,9 @@ from pointsman.definition.work import (
 )
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.compile.work import on_failure_of, resolved_agent
+from pointsman.engine.partial_run import Trial
 from pointsman.engine.plan import Plan
 from pointsman.engine.state import ExecutionState, Waiting
-from pointsman.engine.trial import Trial
 from pointsman.errors import PointsmanError
 from pointsman.models.failures import ModelUnnamed, ModelUnusable
 from pointsman.models.transport import is_scripted

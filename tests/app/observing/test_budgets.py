@@ -10,7 +10,7 @@ import pytest
 
 from pointsman.app import Pointsman
 from pointsman.auth.callers import Caller
-from pointsman.engine.wait_events import Warned
+from pointsman.engine.events.waits import Warned
 from pointsman.executions.usage_accounts import day_of
 from pointsman.operations.budgets import budgets
 from pointsman.operations.health import damage

@@ -13,10 +13,10 @@ from pointsman.definition.wording import names_at_large, names_of, names_within,
 from pointsman.expressions.failures import ExpressionError
 from pointsman.expressions.formula import Expression, compile_expression
 from pointsman.expressions.jsonpath import compile_jsonpath
+from pointsman.expressions.name_resolution import Read
 from pointsman.expressions.names import Names
 from pointsman.expressions.parameters import check_address, compile_parameters
 from pointsman.expressions.paths import ItemKey, compile_path
-from pointsman.expressions.reading import Read
 from pointsman.expressions.template_pieces import If, Spelling, Tag
 from pointsman.expressions.templates import Template, compile_template
 from pointsman.values import Json

@@ -25,8 +25,8 @@ from pointsman.expressions.functions import ALIASES
 from pointsman.expressions.names import ROOTS, Names
 from pointsman.expressions.parser import parse_expression
 from pointsman.expressions.paths import scan_path
+from pointsman.expressions.syntax_tree import Call, Literal, Tree, heads_of, inside
 from pointsman.expressions.template_parser import is_code, is_function
-from pointsman.expressions.tree import Call, Literal, Tree, heads_of, inside
 from pointsman.values import JsonObject
 
 _SPAN: Final = 200

@@ -15,7 +15,7 @@ from pointsman.definition.links import label_of, routing_of
 from pointsman.definition.problems import Problem, error, warning
 from pointsman.expressions.failures import ExpressionError
 from pointsman.expressions.formula import compile_expression
-from pointsman.expressions.tree import COMPARE, Chain, Literal, Prefix
+from pointsman.expressions.syntax_tree import COMPARE, Chain, Literal, Prefix
 from pointsman.values import END
 
 SILENT: Final = frozenset(

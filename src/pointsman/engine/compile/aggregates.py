@@ -8,8 +8,8 @@ from typing import Final
 import msgspec
 
 from pointsman.definition.control import JoinConfig
+from pointsman.engine.actions import GatheredResult, Value
 from pointsman.engine.compile.formulas import Formulas
-from pointsman.engine.kinds import GatheredResult, Value
 from pointsman.expressions.environment import Environment
 from pointsman.values import Json, JsonObject
 

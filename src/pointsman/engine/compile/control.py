@@ -25,12 +25,7 @@ from pointsman.definition.nodes import Node
 from pointsman.definition.policies import Config
 from pointsman.definition.quantities import Duration
 from pointsman.definition.work import WorkflowCallConfig
-from pointsman.engine.compile.aggregates import aggregate_of, aggregate_value
-from pointsman.engine.compile.edges import timeout_label
-from pointsman.engine.compile.formulas import Formulas
-from pointsman.engine.compile.limits import amounts
-from pointsman.engine.instants import seconds_of
-from pointsman.engine.kinds import (
+from pointsman.engine.actions import (
     NO_RETRY,
     UNASKED,
     Approval,
@@ -49,7 +44,12 @@ from pointsman.engine.kinds import (
     Value,
     Wait,
 )
-from pointsman.engine.people import Approvers, Level, Terms
+from pointsman.engine.approvers import Approvers, Level, Terms
+from pointsman.engine.compile.aggregates import aggregate_of, aggregate_value
+from pointsman.engine.compile.edges import timeout_label
+from pointsman.engine.compile.formulas import Formulas
+from pointsman.engine.compile.limits import amounts
+from pointsman.engine.instants import seconds_of
 from pointsman.expressions.environment import Environment
 from pointsman.values import Json, JsonObject
 

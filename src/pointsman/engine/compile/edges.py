@@ -11,11 +11,11 @@ from pointsman.definition.edges import AskModel, Contains, Edge, Equals, Exists,
 from pointsman.definition.graph import Graph
 from pointsman.definition.links import DANGLING, TO_END, EdgeRef, label_of, routing_of
 from pointsman.definition.workflow import Workflow
+from pointsman.engine.actions import PlanEdge, Test, Value
 from pointsman.engine.compile.formulas import Formulas
-from pointsman.engine.kinds import PlanEdge, Test, Value
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.formula import compile_expression
-from pointsman.expressions.labels import equals, same_label
+from pointsman.expressions.label_equality import equals, same_label
 from pointsman.values import END, Json
 
 JUDGE: Final = "?"

@@ -12,9 +12,9 @@ from typing import Final, Literal
 from pointsman.definition.text import Text
 from pointsman.definition.wording import names_at_large, spelling_of
 from pointsman.definition.workflow import Workflow
-from pointsman.engine.facts import Reducer
-from pointsman.engine.kinds import Fixed, Test, Value
+from pointsman.engine.actions import Fixed, Test, Value
 from pointsman.engine.plan import Output
+from pointsman.engine.writes import Reducer
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.formula import Read, compile_expression
 from pointsman.expressions.names import Names

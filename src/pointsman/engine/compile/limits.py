@@ -9,7 +9,7 @@ from pointsman.definition.policies import DEFAULTS, Budget, Config, More
 from pointsman.definition.policies import Limits as Said
 from pointsman.definition.quantities import Duration, Size
 from pointsman.definition.workflow import Workflow
-from pointsman.engine.guardrails import Limits
+from pointsman.engine.plan_limits import Limits
 
 DEFAULT_OF: Final[Mapping[str, float | None]] = {
     "steps": DEFAULTS.steps,

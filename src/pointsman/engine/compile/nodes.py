@@ -40,13 +40,14 @@ from pointsman.definition.work import (
     WorkflowCallConfig,
 )
 from pointsman.definition.workflow import Workflow
-from pointsman.engine.compile import composed, control, work
+from pointsman.engine.actions import Ask, Does, Emit, Fork, Gather, Pass, PlanEdge, Repeat, Value, WorkSpec
+from pointsman.engine.compile import composed_work as composed
+from pointsman.engine.compile import control, work
+from pointsman.engine.compile.concurrent_visits import passes_separately, separate
 from pointsman.engine.compile.edges import Question, judge_of, question_of, timeout_label
 from pointsman.engine.compile.formulas import Formulas
 from pointsman.engine.compile.rendering import render_of
-from pointsman.engine.compile.separate import passes_separately, separate
 from pointsman.engine.compile.transforms import change_of
-from pointsman.engine.kinds import Ask, Does, Emit, Fork, Gather, Pass, PlanEdge, Repeat, Value, WorkSpec
 from pointsman.engine.plan import Enter, NoRoute, PlanNode
 from pointsman.values import END, Json
 

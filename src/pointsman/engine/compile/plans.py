@@ -12,12 +12,12 @@ from pointsman.definition.check.conflicts import races_in
 from pointsman.definition.graph import Graph, analyse
 from pointsman.definition.policies import Limits as Said
 from pointsman.definition.workflow import Workflow
+from pointsman.engine.actions import PlanEdge
 from pointsman.engine.compile.edges import plan_edge
 from pointsman.engine.compile.formulas import Formulas, formulas_of
 from pointsman.engine.compile.limits import capped, limits_of
 from pointsman.engine.compile.nodes import NodeCompiler
-from pointsman.engine.compile.ways import leads_in, meets_in, reaches_in
-from pointsman.engine.kinds import PlanEdge
+from pointsman.engine.compile.reachability import leads_in, meets_in, reaches_in
 from pointsman.engine.plan import DeclaredField, Durability, Plan, PlanNode
 from pointsman.errors import AuthorError
 from pointsman.values import Json, JsonObject

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pointsman.definition.work import TemplateRenderConfig
+from pointsman.engine.actions import Change
 from pointsman.engine.compile.formulas import Formulas
-from pointsman.engine.kinds import Change
 from pointsman.expressions.environment import Environment
 from pointsman.values import Json
 

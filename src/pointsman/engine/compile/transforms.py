@@ -20,11 +20,11 @@ from pointsman.definition.operations import (
     SetValue,
 )
 from pointsman.definition.work import TransformConfig
+from pointsman.engine.actions import Change
 from pointsman.engine.compile.formulas import Formulas
-from pointsman.engine.facts import Reducer
+from pointsman.engine.decide.outputs import StepRefused
 from pointsman.engine.failures import Failure
-from pointsman.engine.kinds import Change
-from pointsman.engine.outputs import StepRefused
+from pointsman.engine.writes import Reducer
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.jsonpath import compile_jsonpath
 from pointsman.expressions.paths import Path

@@ -13,10 +13,10 @@ from pointsman.definition.policies import DEFAULTS, Config, Execution, Limits
 from pointsman.definition.shape import written
 from pointsman.definition.text import Text
 from pointsman.definition.work import CodeConfig, MemoryConfig, ToolConfig
+from pointsman.engine.actions import TIMED_BY_CALL, Fixed, Retry, Value, Work, WorkSpec
+from pointsman.engine.compile.agent_guardrails import guardrails_of
 from pointsman.engine.compile.edges import Question
 from pointsman.engine.compile.formulas import Formulas
-from pointsman.engine.compile.guardrails import guardrails_of
-from pointsman.engine.kinds import TIMED_BY_CALL, Fixed, Retry, Value, Work, WorkSpec
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.parameters import SecretText, check_address
 from pointsman.values import Json, JsonObject

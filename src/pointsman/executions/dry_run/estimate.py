@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from pointsman.engine.kinds import Repeat
+from pointsman.engine.actions import Repeat
 from pointsman.engine.plan import Plan
 from pointsman.executions.dry_run.standing_in import Called
 from pointsman.models.prices import Prices

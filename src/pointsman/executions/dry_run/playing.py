@@ -8,11 +8,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from pointsman.engine.answers import EDIT, edit_of_nothing
-from pointsman.engine.events import LoopRound
+from pointsman.engine.decide.human_task_answers import EDIT, edit_of_nothing
+from pointsman.engine.events.steps import LoopRound
+from pointsman.engine.events.waits import TimerRang
 from pointsman.engine.plan import Plan
 from pointsman.engine.state import Gate
-from pointsman.engine.wait_events import TimerRang
 from pointsman.executions.driving import Answer
 from pointsman.executions.dry_run.estimate import Estimate, estimates
 from pointsman.executions.dry_run.standing_in import CHARS_PER_TOKEN, OUTPUT_TOKENS, Quiet

@@ -15,8 +15,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
-from pointsman.engine.kinds import WorkSpec
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import ApprovalAsked, ToolCall, Usage, WorkDone, WorkFailed
 from pointsman.executors.memory import MemoryExecutor

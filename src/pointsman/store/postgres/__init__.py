@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from pointsman.engine.events import Event
+from pointsman.engine.events.steps import Event
 from pointsman.store.codec import Codec
 from pointsman.store.followers import Told
 from pointsman.store.leader import Keep

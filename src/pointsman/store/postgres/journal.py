@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
-from pointsman.engine.events import Event
+from pointsman.engine.events.steps import Event
 from pointsman.ports import Row
 from pointsman.store.codec import Codec
 from pointsman.store.compression import Form, blobs_behind, unpack

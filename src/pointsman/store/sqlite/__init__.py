@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from pointsman.engine.events import Event
+from pointsman.engine.events.steps import Event
 from pointsman.store.codec import Codec
 from pointsman.store.followers import Told
 from pointsman.store.leader import Keep

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from pointsman.engine.events import Event
+from pointsman.engine.events.steps import Event
 from pointsman.ports import Row
 from pointsman.store.codec import Codec
 from pointsman.store.compression import VERIFY, unpack

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from pointsman.engine.life_events import (
+from pointsman.engine.events.lifecycle import (
     ExecutionCancelled,
     ExecutionCompleted,
     ExecutionFailed,

@@ -1,0 +1,283 @@
+"""Kinds: what can happen at a node, one struct each, with everything about it that never changes.
+
+`compile` makes them; the rules match on them. What they compute from the data is compiled to closures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
+
+from pointsman.engine.approvers import ANYONE, Terms
+from pointsman.engine.writes import Reducer
+from pointsman.expressions.environment import Environment
+from pointsman.expressions.parameters import SecretText
+from pointsman.expressions.paths import Path
+from pointsman.values import Json, JsonObject
+
+Value: TypeAlias = Callable[[Environment], Json]
+"""A compiled expression, template or parameter tree."""
+
+Test: TypeAlias = Callable[[Environment], bool]
+
+
+class Fixed(Struct, frozen=True, gc=False):
+    """A value that nothing in the data changes: whoever knows it need not build what formulas see."""
+
+    value: Json
+
+    def __call__(self, env: Environment) -> Json:
+        return self.value
+
+
+class PlanEdge(Struct, frozen=True, kw_only=True, gc=False):
+    """One edge. `test` is None for edges that need no condition."""
+
+    id: str
+    index: int
+    """Position in the document: the order of everything that must have one."""
+    source: str
+    target: str
+    """A node id, or `END`."""
+    kind: Literal["plain", "test", "label", "default", "error", "never"] = "plain"
+    label: str | None = None
+    test: Test | None = None
+    reads_next: bool = False
+    """Its condition reads `state.next`: the label the step emitted."""
+    codes: frozenset[str] = frozenset()
+    """Failure codes an `error` edge takes; empty = all."""
+
+
+ASKING_MODELS: Final = frozenset({"agent", "planner", "verifier"})
+"""Kinds of work that go on in rounds of models and tools."""
+TIMED_BY_CALL: Final = ASKING_MODELS | {"decision", "judge", "tool", "tool_executor"}
+"""Kinds of work whose calls of models and tools have their time each, not the attempt as a whole."""
+
+
+class WorkSpec(Struct, frozen=True, kw_only=True, gc=False):
+    """What an executor knows of its node beside the command: everything that never changes between steps."""
+
+    node: str
+    kind: str
+    """The key of the executor: `agent`, `tool`, `tool_executor`, `memory`, `code` or a plug-in's."""
+    config: JsonObject
+    """The node's config as in the document, references to `agents` resolved, camelCase keys."""
+    name: str = ""
+    agent: str = ""
+    """The id of the agent behind it, for scripts and logs."""
+    routes: tuple[str, ...] = ()
+    """Legal labels of an agent by which it may leave, `END` among them where an edge leads there."""
+    conversational: bool = False
+    leaves_calls: bool = False
+    """The workflow has a tool_executor: tool calls are left pending instead of being run inside the step."""
+    secrets: tuple[SecretText, ...] = ()
+    """Where in `config` the document has secrets, for executors that put them in."""
+    settings: Mapping[str, Json] = {}
+    """Workflow-wide defaults an executor may need: `defaultModel`, `language`."""
+
+
+class Retry(Struct, frozen=True, kw_only=True, gc=False):
+    """How often and how soon a failed attempt is repeated. Waits are in seconds."""
+
+    retries: int = 0
+    wait_s: float = 1.0
+    factor: float = 2.0
+    wait_max_s: float = 300.0
+    jitter: float = 0.0
+    """Share of the wait that is random (seeded): 0.1 = ±10 %."""
+    on: frozenset[str] | None = None
+    """The codes of failures that are tried again; None: those that are worth it."""
+
+
+NO_RETRY: Final = Retry()
+
+
+class Work(Struct, frozen=True, kw_only=True, gc=False):
+    """An executor does it. `input` resolves everything that comes from the execution's data."""
+
+    spec: WorkSpec
+    input: Value | None = None
+    timeout_s: float | None = None
+    own_time: bool = False
+    """The node itself says `timeout`: `limits.nodeTime` does not matter."""
+    retry: Retry = NO_RETRY
+    on_failure: Literal["fail", "continue", "llm_recovery"] = "fail"
+    delay_s: float = 0.0
+    """Wait before the first attempt (pacing)."""
+    listens: bool = False
+    """It receives the conversation."""
+    forgets: bool = False
+    """Of the conversation it receives what this execution added alone, not what its session said before."""
+    decides: bool = False
+    """A decision by model: `next` is its branch, the value that reached it stays."""
+    cache: Literal["off", "execution", "session", "long_term"] = "off"
+    """Among whose steps an equal one may answer it."""
+
+
+class Begin(Struct, frozen=True, kw_only=True, gc=False):
+    """`start`: sets initial fields."""
+
+    set: tuple[tuple[Path, Value], ...] = ()
+
+
+class Finish(Struct, frozen=True, kw_only=True, gc=False):
+    """`end`: ends its branch, or with `terminate` the execution."""
+
+    output: Value | None = None
+    terminate: bool = False
+    status: Literal["completed", "failed", "cancelled"] = "completed"
+
+
+class Decide(Struct, frozen=True, kw_only=True, gc=False):
+    """`decision`: emits a branch label. `branch` gives it (True/False become `true`/`false`)."""
+
+    branch: Value
+
+
+class Fork(Struct, frozen=True, kw_only=True, gc=False):
+    """`parallel`: branches × items. `starts` are the edges a branch begins with, in order."""
+
+    starts: tuple[PlanEdge, ...]
+    by_id: Mapping[str, PlanEdge]
+    items: Value | None = None
+    item_name: str | None = None
+    parallel_max: int | None = None
+    on_branch_error: Literal["fail", "continue", "ignore"] = "fail"
+    join: str | None = None
+    """The join that closes it; None: it ends when all its branches have."""
+    after: tuple[PlanEdge, ...] = ()
+    """Edges taken inside each scope once its branches have ended (graph dialect)."""
+    duplicate_keys: Literal["fail", "number"] = "fail"
+    one_scope: bool = False
+    """Without items every static branch gets its own scope; with this the branch's node id is its key."""
+
+
+class Gather(Struct, frozen=True, kw_only=True, gc=False):
+    """`join`: `wait` is 'all', 'any', a count, a share (0–1) or a test over `arrived`/`results`."""
+
+    closes: tuple[str, ...] = ()
+    """The parallels it closes, outermost first; empty: a join of plain splits (behaves as a merge)."""
+    wait: Literal["all", "any"] | int | float | Test = "all"
+    wait_sees: bool = False
+    """The test looks at what the branches brought, not only at how many did."""
+    cancel_rest: bool = False
+    aggregate: Callable[[list[GatheredResult]], Json] | None = None
+    """None: the list of results in branch order."""
+    aggregate_value: Value | None = None
+    """An expression over `results` (list) and `branches`."""
+    timeout_s: float | None = None
+    on_timeout: Literal["proceed", "fail"] = "proceed"
+    expected_keys: tuple[str, ...] = ()
+    expected: Value | None = None
+    """The same, as an expression."""
+    merge_path: Path | None = None
+    """The state path whose value is joined, instead of what the branches brought."""
+
+
+class GatheredResult(Struct, frozen=True, kw_only=True, gc=False):
+    """One branch as a join sees it."""
+
+    branch: int
+    key: str
+    start: str
+    """The node the branch began with."""
+    outcome: Literal["arrived", "ended", "failed", "cancelled"]
+    value: Json
+
+
+class Repeat(Struct, frozen=True, kw_only=True, gc=False):
+    """`loop`: a condition before each round, or one round per item, at most `rounds_max`."""
+
+    goes_on: Test | None = None
+    items: Value | None = None
+    item_name: str | None = None
+    rounds_max: int | None = None
+    body: frozenset[str] = frozenset()
+    """The nodes inside."""
+    body_edges: tuple[PlanEdge, ...] = ()
+    exit_edges: tuple[PlanEdge, ...] = ()
+    back: frozenset[str] = frozenset()
+    """Ids of the edges from the body to the loop node."""
+    collect: Path | None = None
+    """Receives the list of what the rounds brought."""
+    count_into: Path | None = None
+    skips_failures: bool = False
+    """A round that fails is over; the next one begins."""
+    failures_into: Path | None = None
+    ends_with_body: bool = False
+    """A body path that ends without returning ends the loop: exit edges are taken (graph dialect)."""
+
+
+class Ask(Struct, frozen=True, kw_only=True, gc=False):
+    """`human`: a gate. All values are resolved when it opens."""
+
+    message: Value
+    messages: Mapping[str, Value] = {}
+    """By language, where it is said in several."""
+    options: tuple[JsonObject, ...] = ()
+    """`{value, label, labels, style}`; `value` is the action, `labels` are by language."""
+    form: JsonObject | None = None
+    shown: Value | None = None
+    editable: tuple[Path, ...] = ()
+    terms: Terms = ANYONE
+    more: Mapping[str, Mapping[str, float]] = {}
+    """Actions after which an execution that a limit stopped goes on, and how much more of each limit it gets."""
+
+
+class Approval(Struct, frozen=True, kw_only=True, gc=False):
+    """People and the work of a node: whether they must agree before it starts, and on which terms they are asked."""
+
+    before: bool = False
+    message: Value | None = None
+    messages: Mapping[str, Value] = {}
+    """By language, where it is said in several."""
+    terms: Terms = ANYONE
+
+
+UNASKED: Final = Approval()
+
+
+class Change(Struct, frozen=True, kw_only=True, gc=False):
+    """`transform`: data only. Each operation sees what earlier ones wrote; the last value is its result."""
+
+    steps: tuple[Callable[[Environment], list[tuple[tuple[str | int, ...], Reducer, Json]]], ...]
+    select: Value | None = None
+    """What is selected by JSONPath afterwards: then this is its result."""
+    answers: bool = True
+
+
+class Wait(Struct, frozen=True, kw_only=True, gc=False):
+    """`wait`: a length of time, a point in time, or an event."""
+
+    duration: Value | None = None
+    until: Value | None = None
+    event: Value | None = None
+    match: Test | None = None
+    timeout_s: float | None = None
+    goes_on_timeout: bool = False
+
+
+class Emit(Struct, frozen=True, kw_only=True, gc=False):
+    """`emit`: publish an event. `event` and `data` are resolved when control comes by."""
+
+    event: Value
+    data: Value | None = None
+
+
+class Call(Struct, frozen=True, kw_only=True, gc=False):
+    """`workflow`: a child execution."""
+
+    workflow: str
+    input: Value | None = None
+    wait: bool = True
+    retry: Retry = NO_RETRY
+    on_failure: Literal["fail", "continue"] = "fail"
+
+
+class Pass(Struct, frozen=True, kw_only=True, gc=False):
+    """Nothing happens here (a node of structure only)."""
+
+
+Does: TypeAlias = Work | Begin | Finish | Decide | Fork | Gather | Repeat | Ask | Change | Wait | Emit | Call | Pass

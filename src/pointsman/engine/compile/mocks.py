@@ -1,0 +1,85 @@
+"""Whether what is pinned is what the node could bring: whoever mistypes an answer is told so before anything starts."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from pointsman.definition.json_schema import JsonSchema
+from pointsman.engine.actions import Ask, Decide, Work
+from pointsman.engine.decide.exit_step import match
+from pointsman.engine.decide.partial_run import branch_of, labels_of
+from pointsman.engine.plan import PlanNode
+from pointsman.errors import CallerError
+from pointsman.values import Json
+
+Unfit: TypeAlias = Literal[
+    "no-such-node", "leads-nowhere", "schema-forbids", "only-leads", "not-alone", "never-reached", "never-over"
+]
+"""In one word why a trial cannot be, for faces that say it in the language of whoever asked."""
+
+
+class TrialUnfit(CallerError):
+    """A trial names what its workflow does not have, or what cannot be tried so. Nothing was started.
+
+    `node` is the one that it is about, `why` in which way.
+    """
+
+    code = "trial-unfit"
+
+    def __init__(self, message: str, *, node: str, why: Unfit, hint: str) -> None:
+        super().__init__(message, hint=hint)
+        self.node = node
+        self.why = why
+
+
+def must_fit(node: PlanNode, value: Json) -> None:
+    """Raises `TrialUnfit` for a branch or an answer that leads nowhere, and for what an agent's schema forbids."""
+    match node.does:
+        case Decide():
+            if not _leads_on(node, (branch := branch_of(value),)):
+                raise _leads_nowhere(node, f"the branch {branch!r}")
+        case Ask():
+            labels = labels_of(value)
+            if not _leads_on(node, labels) and "reject" not in labels:
+                raise _leads_nowhere(node, f"the answer {labels[0]!r}" if labels else "no answer")
+        case Work():
+            schema = node.does.spec.config.get("outputSchema")
+            if isinstance(schema, dict):
+                _must_match(node, schema, value)
+        case _:
+            pass
+
+
+def _leads_on(node: PlanNode, labels: tuple[str, ...]) -> bool:
+    """Whether an edge takes these labels, or may: what conditions hold is known later. Without edges nothing is to be
+    taken.
+    """
+    if not node.out or any(edge.kind in ("plain", "test", "default") for edge in node.out):
+        return True
+    if node.leave == "label":
+        return any(match(node, label) is not None for label in labels)
+    return any(edge.label in labels for edge in node.out)
+
+
+def _leads_nowhere(node: PlanNode, said: str) -> TrialUnfit:
+    known = [edge.label for edge in node.out if edge.label is not None]
+    return TrialUnfit(
+        f"{node.id!r} is pinned to {said}, and no edge takes that",
+        node=node.id,
+        why="leads-nowhere",
+        hint=f"Edges that lead on: {', '.join(dict.fromkeys(known)) or 'none'}.",
+    )
+
+
+def _must_match(node: PlanNode, schema: dict[str, Json], value: Json) -> None:
+    # By which way an agent leaves is said beside what its schema asks for.
+    said = {key: part for key, part in value.items() if key != "next"} if isinstance(value, dict) else value
+    wrong = next(iter(JsonSchema(schema).misfits(said, most=1)), None)
+    if wrong is not None:
+        place = "/".join(str(part) for part in wrong.path)
+        raise TrialUnfit(
+            f"{node.id!r} is pinned to what its output schema forbids: {f'{place}: ' if place else ''}{wrong.message}",
+            node=node.id,
+            why="schema-forbids",
+            hint="Correct the pinned value, or unpin the node.",
+        )

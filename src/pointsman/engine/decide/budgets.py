@@ -1,0 +1,137 @@
+"""Budgets: what an execution may spend on models and tools, with its sub-workflows, before someone is asked.
+
+    attempt about to ask a model ─▶ refused? ─▶ fails with `budget-spent`, which is no failure of the step ─┐
+    step about to begin ─▶ used up? ────────────────────────────────────────────────────────────────────────┴▶ trip
+
+What is spent exactly is spent: only what would spend more is stopped. Near its end a budget warns once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, Literal, TypeAlias
+
+from pointsman.engine.actions import ASKING_MODELS, Call, Does, Work
+from pointsman.engine.decide import limits
+from pointsman.engine.decide.context import Desk
+from pointsman.engine.decide.limits import Tripped, allowed_in, told
+from pointsman.engine.events.waits import LimitHit, SpentBelow, Warned
+from pointsman.engine.failures import Failure
+from pointsman.engine.plan import Plan
+from pointsman.engine.reports import ChildSpent, Usage
+from pointsman.engine.state import ExecutionState, StepState, UsageTotal
+
+SPENT: Final = "budget-spent"
+"""The code of a refused attempt: the step has not failed, it has to wait."""
+
+Spending: TypeAlias = Usage | UsageTotal
+Kind: TypeAlias = Literal["model", "tool"]
+
+AMOUNT: Final[Mapping[str, Callable[[Spending], float]]] = {
+    "tokens": lambda usage: usage.input_tokens + usage.output_tokens,
+    "modelCalls": lambda usage: usage.model_calls,
+    "toolCalls": lambda usage: usage.tool_calls,
+    "costUsd": lambda usage: usage.cost_usd or 0.0,
+}
+"""How much of each budget a usage is."""
+
+COUNTED: Final[Mapping[Kind, str]] = {"model": "modelCalls", "tool": "toolCalls"}
+
+UNITS: Final = {
+    "tokens": "tokens",
+    "modelCalls": "calls of models",
+    "toolCalls": "calls of tools",
+    "costUsd": "US dollars",
+}
+
+
+def used_up(desk: Desk, does: Does) -> Tripped | None:
+    """The budget that forbids to begin this: it is spent, and this would spend more."""
+    if not isinstance(does, Work | Call) or desk.plan.limits.budget_policy == "warn":
+        return None
+    tools = isinstance(does, Work) and does.spec.kind in ("tool", "tool_executor")
+    models = isinstance(does, Work) and does.spec.kind in ASKING_MODELS
+    for name, most in _in_force(desk.plan, desk.state):
+        matters = name in ("tokens", "costUsd") or isinstance(does, Call) or (tools if name == "toolCalls" else models)
+        if matters and AMOUNT[name](desk.state.usage) >= most:
+            return _tripped(desk.plan, desk.state, name, most)
+    return None
+
+
+def refused(plan: Plan, state: ExecutionState, kind: Kind, calls: int, under_way: Iterable[Spending]) -> Tripped | None:
+    """The budget that forbids further calls inside an attempt. `under_way`: what open attempts have spent so far."""
+    if plan.limits.budget_policy == "warn" or state.handed_off or state.compensation is not None:
+        return None
+    spent = [state.usage, *under_way]
+    for name, most in _in_force(plan, state):
+        total = sum(AMOUNT[name](usage) for usage in spent)
+        over = total + calls > most if name == COUNTED[kind] else name in ("tokens", "costUsd") and total >= most
+        if over:
+            return _tripped(plan, state, name, most)
+    return None
+
+
+def failure_of(tripped: Tripped) -> Failure:
+    """How a refused attempt tells it."""
+    return Failure(code=SPENT, message=tripped.message, details={"limit": tripped.limit})
+
+
+def tripped_by(at: StepState, failure: Failure) -> Tripped:
+    """What a refused attempt told."""
+    limit = (failure.details or {}).get("limit")
+    return Tripped(str(limit), failure.message, at.step)
+
+
+def wait_for_more(desk: Desk, at: StepState, failure: Failure) -> None:
+    """An attempt was refused half-way: it is performed again, from its record, once there is more to spend."""
+    tripped = tripped_by(at, failure)
+    if desk.state.status != "paused":
+        limits.trip(desk, tripped)
+    elif at.step not in desk.state.refused:
+        desk.emit(LimitHit(limit=tripped.limit, message=tripped.message, step=at.step))
+
+
+def note(desk: Desk) -> None:
+    """Warn, once each: a budget is nearly or wholly spent, or nobody knows what was spent."""
+    state, plan = desk.state, desk.plan
+    for name, most in _in_force(plan, state):
+        amount = AMOUNT[name](state.usage)
+        if name == "costUsd" and state.usage.unpriced_calls:
+            _warn(desk, "cost-unknown", name, "a model was called whose price nobody knows: the budget cannot see it")
+        if amount >= most * plan.limits.budget_warn_at and amount < most:
+            said = f"{_number(amount)} of {_number(most)} {UNITS[name]} are spent"
+            _warn(desk, "budget-low", f"{name}:{_number(most)}", said)
+        elif amount >= most and plan.limits.budget_policy == "warn":
+            said = f"{_number(amount)} {UNITS[name]} are spent, and the budget is {_number(most)}"
+            _warn(desk, SPENT, f"{name}:{_number(most)}", said)
+
+
+def spent_below(desk: Desk, at: StepState, report: ChildSpent) -> Tripped | None:
+    """A sub-workflow that still runs has spent so much: it counts here. The budget that is spent with it."""
+    desk.emit(SpentBelow(step=at.step, usage=report.usage, call=report.call))
+    if desk.plan.limits.budget_policy == "warn":
+        return None
+    for name, most in _in_force(desk.plan, desk.state):
+        if AMOUNT[name](desk.state.usage) > most:
+            return _tripped(desk.plan, desk.state, name, most)
+    return None
+
+
+def _in_force(plan: Plan, state: ExecutionState) -> Iterable[tuple[str, float]]:
+    budgets = plan.limits.budgets
+    if not state.limits:
+        return budgets
+    return [(name, allowed_in(plan, state, name, most) or most) for name, most in budgets]
+
+
+def _tripped(plan: Plan, state: ExecutionState, name: str, most: float) -> Tripped:
+    return Tripped(name, told(plan, state, name, f"the budget of {_number(most)} {UNITS[name]} is spent"))
+
+
+def _warn(desk: Desk, code: str, about: str, message: str) -> None:
+    if f"{code}:{about}" not in desk.state.warned:
+        desk.emit(Warned(code=code, message=message, about=about))
+
+
+def _number(number: float) -> str:
+    return f"{number:g}" if number < 1e6 else str(int(number))

@@ -1,0 +1,95 @@
+"""Compensating: what was done is undone, the last first, once the execution has failed or was cancelled.
+
+    failed or cancelled ─▶ CompensationBegan ─▶ ┌ UndoBegan ─▶ step of a compensation ─▶ UndoEnded ┐ ─▶ ExecutionFailed
+                                                └──────────── next, until nothing is owed ─────────┘    or …Cancelled
+
+A step that succeeds at a node with `compensate` owes an undo; it is owed in the state, so a crash forgets none. Undoing
+is ordinary work, one step at a time in the outermost scope, with the retries of its own node; limits do not stop it. An
+undo that fails is told and the rest goes on. Of what was undone nothing can be taken up again.
+"""
+
+from __future__ import annotations
+
+from pointsman.engine.decide.context import Arrive, Desk
+from pointsman.engine.events.lifecycle import ExecutionCancelled, ExecutionFailed, UndoBegan, UndoEnded
+from pointsman.engine.failures import Failure
+from pointsman.engine.fold.arrivals import NOBODY
+from pointsman.engine.state import Compensation
+from pointsman.engine.steps import Step
+from pointsman.values import Json, JsonObject
+
+REJECTED = Failure(code="compensation-rejected", message="a person said that it cannot be undone")
+
+
+def proceed(desk: Desk) -> None:
+    """Nothing moves: undo the next step, or end."""
+    state = desk.state
+    if not state.undo:
+        _finish(desk)
+        return
+    owed = state.undo[-1]
+    desk.emit(UndoBegan(step=owed.step, node=owed.by))
+    desk.go(Arrive(owed.by, (), None, NOBODY))
+
+
+def ended(desk: Desk, failure: Failure | None = None) -> None:
+    """The step of a compensation is over."""
+    compensation = _of(desk)
+    assert compensation.current is not None
+    desk.emit(UndoEnded(step=compensation.current.step, failure=failure))
+
+
+def left(desk: Desk, labels: tuple[str, ...]) -> None:
+    """Control leaves a compensation. Where a person undoes, `reject` says that it cannot be done."""
+    ended(desk, REJECTED if "reject" in labels else None)
+
+
+def _finish(desk: Desk) -> None:
+    """End as it would have ended without, and say what could not be undone."""
+    compensation = _of(desk)
+    left_undone = [step for step, _ in compensation.failed] + [owed.step for owed in reversed(desk.state.undo)]
+    if compensation.failure is not None:
+        failure = _told(compensation, compensation.failure, left_undone)
+        desk.emit(ExecutionFailed(failure=failure, step=compensation.step))
+    elif left_undone:
+        why = Failure(code="compensation-failed", message="it was cancelled", hint="Undo by hand what is named.")
+        desk.emit(ExecutionFailed(failure=_told(compensation, why, left_undone)))
+    else:
+        desk.emit(ExecutionCancelled(reason=compensation.reason, by=compensation.by))
+
+
+def abandon(desk: Desk) -> None:
+    """Someone does not want to wait until all is undone. What runs was stopped before."""
+    current = _of(desk).current
+    if current is not None:
+        stopped = Failure(code="compensation-stopped", message="it was stopped while it was being undone")
+        desk.emit(UndoEnded(step=current.step, failure=stopped))
+    _finish(desk)
+
+
+def _of(desk: Desk) -> Compensation:
+    assert desk.state.compensation is not None
+    return desk.state.compensation
+
+
+def _told(compensation: Compensation, failure: Failure, left_undone: list[Step]) -> Failure:
+    """The failure with what became of the compensation."""
+    why = dict(compensation.failed)
+    undone: list[Json] = [str(step) for step in compensation.undone]
+    told: list[Json] = []
+    for step in left_undone:
+        reason = why.get(step)
+        told.append(
+            {
+                "step": str(step),
+                "code": reason.code if reason is not None else "not-tried",
+                "message": reason.message if reason is not None else "nobody tried",
+            }
+        )
+    details: JsonObject = {
+        **(failure.details or {}),
+        "compensation": {"undone": undone, "notUndone": told},
+    }
+    names = ", ".join(repr(str(step)) for step in left_undone)
+    message = f"{failure.message}; could not be undone: {names}" if left_undone else failure.message
+    return Failure(code=failure.code, message=message, hint=failure.hint, details=details)

@@ -1,0 +1,143 @@
+"""Ending: when no token is left, or someone says so."""
+
+from __future__ import annotations
+
+from pointsman.engine.decide import cancellation as cancelling
+from pointsman.engine.decide import compensation as compensating
+from pointsman.engine.decide.context import Arrive, Desk, Fall
+from pointsman.engine.decide.outputs import failure_from
+from pointsman.engine.events.lifecycle import (
+    CompensationBegan,
+    ExecutionCancelled,
+    ExecutionCompleted,
+    ExecutionFailed,
+    HandedOver,
+)
+from pointsman.engine.events.waits import Warned
+from pointsman.engine.failures import Failure
+from pointsman.engine.fold.arrivals import NOBODY
+from pointsman.engine.fold.scopes import failure_of
+from pointsman.engine.state import Ended, Place
+from pointsman.engine.steps import Step
+from pointsman.errors import PointsmanError
+from pointsman.expressions.environment import Environment
+from pointsman.values import Json
+
+
+def complete(desk: Desk, *, closes_session: bool = False) -> None:
+    """It is done, whatever still runs."""
+    if desk.state.ended:
+        return
+    cancelling.cancel_steps(desk, ())
+    desk.drop_all()
+    try:
+        output = output_of(desk)
+    except PointsmanError as why:
+        _failed(desk, failure_from(why))
+        return
+    until = () if desk.plan.trial is None else tuple(sorted(desk.plan.trial.until))
+    desk.emit(ExecutionCompleted(output=output, closes_session=closes_session, until=until))
+
+
+def fail(desk: Desk, failure: Failure, step: Step | None = None) -> None:
+    """It cannot go on. A workflow-level handler gets control first; else everything is kept for a retry."""
+    state, plan = desk.state, desk.plan
+    if state.ended:
+        return
+    if plan.on_error is not None and not state.handed_off and step is not None and step.node != plan.on_error:
+        cancelling.cancel_steps(desk, ())
+        desk.drop_all()
+        desk.emit(Warned(code="handled-by-workflow", message=failure.message, step=step))
+        hand_over(desk, plan.on_error, failure_of(failure))
+        return
+    desk.fatal.append(Fall(step or NOBODY, failure))
+
+
+def conclude(desk: Desk) -> None:
+    """Control stands still after failures nobody caught: the execution has failed."""
+    state = desk.state
+    first = desk.fatal[0]
+    steps = tuple(one.step for one in desk.fatal if one.step in state.fallen)
+    step = None if first.step == NOBODY else first.step
+    if not state.undo:
+        for at in state.steps.values():
+            cancelling.stop(desk, at)
+    _failed(desk, first.failure, step, steps)
+
+
+def _failed(desk: Desk, failure: Failure, step: Step | None = None, steps: tuple[Step, ...] = ()) -> None:
+    """It has failed. What can be undone is undone first; else everything is kept for a retry."""
+    if desk.state.undo:
+        _compensate(desk, CompensationBegan(failure=failure, step=step))
+    else:
+        desk.emit(ExecutionFailed(failure=failure, step=step, steps=steps))
+
+
+def _compensate(desk: Desk, began: CompensationBegan) -> None:
+    """Nothing else moves from here on."""
+    cancelling.cancel_steps(desk, ())
+    desk.drop_all()
+    desk.fatal.clear()
+    desk.touched.clear()
+    desk.emit(began)
+
+
+def come_to_an_end(desk: Desk) -> None:
+    """No token is left."""
+    if desk.state.compensation is not None:
+        compensating.proceed(desk)
+    else:
+        complete(desk)
+
+
+def hand_over(desk: Desk, node: str, value: Json) -> None:
+    """Send control to a node of last resort."""
+    desk.emit(HandedOver(node=node, value=value))
+    desk.go(Arrive(node, (), None, NOBODY))
+
+
+def cancel(desk: Desk, *, reason: str, by: str = "", now: bool = False) -> None:
+    """Someone wants it to stop for good. What was done is undone first, where the workflow does not say otherwise."""
+    state = desk.state
+    if state.ended or (state.compensating and not now):
+        return
+    if state.undo and not state.compensating and not now and desk.plan.on_cancel == "compensate":
+        _compensate(desk, CompensationBegan(reason=reason, by=by))
+        return
+    cancelling.cancel_steps(desk, ())
+    desk.drop_all()
+    if state.compensating:
+        compensating.abandon(desk)
+    else:
+        desk.emit(ExecutionCancelled(reason=reason, by=by))
+
+
+def output_of(desk: Desk) -> Json:
+    """The output mapping, else what `end` nodes produced, else written output fields, else the last results."""
+    state, plan = desk.state, desk.plan
+    root = state.root
+    if plan.trial is not None and plan.trial.until:
+        return _only(_sorted(desk, state.outputs))
+    if plan.output is not None:
+        names = {**root.names, "result": _only(_sorted(desk, state.answers))}
+        env = Environment(root.data.root, root.nodes, names, state.config, None, plan.strict)
+        return desk.value(root, plan.output, env)
+    if state.outputs:
+        return _only(_sorted(desk, state.outputs))
+    for name in plan.output_fields:
+        found = root.data.root.get(name)
+        if found not in (None, "", [], {}):
+            return found
+    return _only(_sorted(desk, state.answers))
+
+
+def _sorted(desk: Desk, found: dict[Place, Ended]) -> list[Json]:
+    """In document order of the nodes, then by branch and thread; never in the order in which they came."""
+    places = sorted(found, key=lambda place: (desk.plan.nodes[place[0]].index, *place[1:]))
+    return [found[place].value for place in places]
+
+
+def _only(values: list[Json]) -> Json:
+    if not values:
+        return None
+    return values[0] if len(values) == 1 else [*values]

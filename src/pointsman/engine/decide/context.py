@@ -1,0 +1,300 @@
+"""The desk: one decision being made. Events are folded as they are decided; where control goes next waits in a queue.
+
+    report ─▶ take ─▶ [events, moves] ─▶ move ─▶ [events, moves] ─▶ … ─▶ no move left ─▶ release parked nodes ─▶ end?
+
+A queue instead of calls: a loop of 100 000 rounds needs no deep stack, and no part of the rules calls another.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap, Counter, deque
+from collections.abc import Mapping
+from typing import Final, TypeAlias, final
+
+from msgspec import Struct
+
+from pointsman.engine.actions import PlanEdge, Repeat, Value
+from pointsman.engine.commands import Command
+from pointsman.engine.events.steps import Event, TokenEnded
+from pointsman.engine.events.waits import Warned
+from pointsman.engine.failures import Failure
+from pointsman.engine.fold.arrivals import left_by, scope_of
+from pointsman.engine.fold.dispatch import fold
+from pointsman.engine.plan import Plan, PlanNode
+from pointsman.engine.state import ExecutionState, Left, LoopState, ScopeState
+from pointsman.engine.steps import Scope, Step, Thread
+from pointsman.engine.writes import Arrival
+from pointsman.expressions.environment import Environment
+from pointsman.values import CONTAINERS, Json, JsonObject
+
+
+@final
+class Arrive(Struct, frozen=True, gc=False):
+    """Control is on its way to a node."""
+
+    node: str
+    scope: Scope
+    edge: PlanEdge | None
+    after: Step | None
+    thread: Thread = ()
+    caller: str | None = None
+    again: bool = False
+    """It has entered before: it starts the node, whatever else could still come."""
+    merged: tuple[Arrival, ...] = ()
+    """It is several that entered together before: they are parked at the node."""
+
+
+@final
+class Leave(Struct, frozen=True, gc=False):
+    """A step is over; its edges decide where control goes."""
+
+    step: Step
+    labels: tuple[str, ...] = ()
+    """What it emitted, tried in order."""
+    failed: Failure | None = None
+    """It failed finally: only error edges count."""
+
+
+class Fall(Struct, frozen=True, gc=False):
+    """A failure that the step itself did not catch."""
+
+    step: Step
+    failure: Failure
+
+
+Move: TypeAlias = Arrive | Leave | Fall
+
+
+def scope_key(move: Move) -> Scope:
+    """The scope in which control moves."""
+    return move.scope if type(move) is Arrive else move.step.scope
+
+
+def node_of(move: Move) -> str:
+    """Where control comes to, or which node it leaves."""
+    return move.node if type(move) is Arrive else move.step.node
+
+
+class Decision(Struct, frozen=True, gc=False):
+    """What one report led to: one journal row, and what is asked of the world once the row is durable."""
+
+    events: tuple[Event, ...]
+    commands: tuple[Command, ...]
+
+
+class Desk:
+    __slots__ = ("_counted", "before", "commands", "events", "fatal", "gathered", "plan", "queue", "state", "touched")
+
+    def __init__(self, plan: Plan, state: ExecutionState, before: Step | None = None) -> None:
+        self.plan = plan
+        self.state = state
+        self.before = before
+        """The step that must not start: short of it the execution is paused."""
+        self.events: list[Event] = []
+        self.commands: list[Command] = []
+        self.queue: deque[Move] = deque()
+        self._counted: dict[Scope, int] | None = None
+        """Moves in the queue, per scope; from when first somebody asks."""
+        self.fatal: list[Fall] = []
+        """Failures that nobody caught: once control stands still, the execution fails."""
+        self.gathered = 0
+        """Bytes of values that joins made and steps brought, in this decision."""
+        self.touched: dict[Scope, None] = {}
+        """Scopes in which a token came or went."""
+
+    def emit(self, event: Event) -> None:
+        """Decide: it is in the row and in the state from here on."""
+        self.events.append(event)
+        fold(self.state, event)
+
+    def command(self, command: Command) -> None:
+        self.commands.append(command)
+
+    def node(self, step: Step) -> PlanNode:
+        return self.plan.nodes[step.node]
+
+    def warn(self, code: str, message: str, step: Step | None = None) -> None:
+        self.emit(Warned(code=code, message=message, step=step))
+
+    def go(self, move: Move) -> None:
+        """Let control go on."""
+        if self._counted is not None:
+            key = scope_key(move)
+            self._counted[key] = self._counted.get(key, 0) + 1
+        self.queue.append(move)
+
+    def next(self) -> Move:
+        """The move to make now; it is in the queue no more."""
+        move = self.queue.popleft()
+        if self._counted is not None:
+            self._counted[scope_key(move)] -= 1
+        return move
+
+    def in_flight(self, scope: Scope) -> int:
+        """Moves in the queue that are of this scope: tokens that the state does not show yet."""
+        if not self.queue:
+            return 0
+        if self._counted is None:
+            self._counted = Counter(map(scope_key, self.queue))
+        return self._counted.get(scope, 0)
+
+    def drop(self, scope: Scope, nodes: frozenset[str]) -> None:
+        """Control that was on its way from or to these nodes of a scope goes nowhere."""
+        kept = [move for move in self.queue if scope_key(move) != scope or node_of(move) not in nodes]
+        self.drop_all()
+        self.queue.extend(kept)
+
+    def drop_all(self) -> None:
+        """Control that was on its way goes nowhere."""
+        self.queue.clear()
+        self._counted = None
+
+    def end_token(self, after: Step, *, reason: str = "no-edge", output: Json = None) -> None:
+        """Control ends here."""
+        scope = self.state.scopes.get(after.scope)
+        if reason == "end":
+            event = TokenEnded(after=after, reason="end", output=output)
+        elif reason == "swallowed":
+            event = TokenEnded(after=after, reason="swallowed")
+        else:
+            event = TokenEnded(after=after, answers=scope is not None and self.answers(scope, after))
+        self.emit(event)
+        self.touched[after.scope] = None
+
+    def answers(self, scope: ScopeState, after: Step) -> bool:
+        """The value where control ends is a result of the execution: not below an opening that is joined."""
+        if self.state.left[after].value is None:
+            return False
+        around: ScopeState | None = scope
+        while around is not None and around.opening is not None:
+            if around.opening.joined or around.opening.detached:
+                return False
+            around = around.parent
+        return True
+
+    def alone(self, scope: ScopeState) -> bool:
+        """No other token is in this scope."""
+        return scope.tokens == 0 and not self.in_flight(scope.key)
+
+    def scope(self, key: Scope) -> ScopeState:
+        return scope_of(self.state, key)
+
+    def left(self, scope: ScopeState, step: Step) -> Left:
+        return left_by(self.state, scope, step)
+
+    def visit(self, scope: ScopeState, node: PlanNode, thread: Thread) -> Step:
+        """The identity of the next visit to a node."""
+        own = thread if node.threaded else ()
+        return Step(node.id, scope.key, scope.visits.get((node.id, own), 0) + 1, own)
+
+    # What expressions see ------------------------------------------------------------------------------------------
+
+    def environment(
+        self, scope: ScopeState, node: PlanNode, result: Json, more: Mapping[str, Json] | None = None
+    ) -> Environment:
+        """The data as a step at `node` in `scope` sees it, `result` being the value that reached or left it."""
+        names: dict[str, Json] = {**scope.names, "result": result}
+        item_key = scope.item_key
+        for loop_node in reversed(node.loops):
+            loop = self.loop(scope, loop_node)
+            if loop is not None:
+                item_key = self._loop_names(names, loop, item_key)
+        if isinstance(node.does, Repeat) and node.id in scope.loops:
+            item_key = self._loop_names(names, scope.loops[node.id], item_key)
+        if self.plan.engine_names:
+            is_new = node.id not in self.state.entered
+            names["_currentStep"] = self.current_step(len(self.state.entered) + is_new)
+            names["_totalNodes"] = self.plan.nodes_counted
+            names["_currentNodeIteration"] = scope.visits.get((node.id, ()), 0) + 1
+        if self.state.compensation is not None:
+            item_key = self._undone_names(names)
+        if more:
+            names |= more
+        nodes: Mapping[str, Json] = (
+            ChainMap(scope.nodes, scope.base_nodes) if scope.base_nodes else scope.nodes  # pyright: ignore[reportArgumentType] - only read
+        )
+        return Environment(scope.data.root, nodes, names, self.config, item_key, self.plan.strict)
+
+    def current_step(self, entered: int) -> int:
+        """Return `_currentStep` after visits to so many nodes: their number, without start, end and notes."""
+        return max(1, entered - sum(node in self.state.entered for node in self.plan.uncounted))
+
+    @property
+    def config(self) -> Mapping[str, Json]:
+        return self.state.config
+
+    def loop(self, scope: ScopeState, node: str) -> LoopState | None:
+        """The open entry of a loop node, here or in a scope around."""
+        around: ScopeState | None = scope
+        while around is not None:
+            found = around.loops.get(node)
+            if found is not None:
+                return found
+            around = around.parent
+        return None
+
+    def _loop_names(self, names: dict[str, Json], loop: LoopState, item_key: str | None) -> str | None:
+        at = loop.round - 1
+        total: Json = len(loop.items) if loop.items is not None else None
+        names["loop"] = {"iteration": loop.round, "index": at, "total": total, "previous": loop.previous}
+        if loop.items is None or not 0 <= at < len(loop.items):
+            return item_key
+        item = loop.items[at]
+        names |= {"item": item, "index": at, "_loopItem": item, "_loopIndex": at, "_loopHuman": at + 1}
+        names["_loopTotal"] = total
+        if loop.item_name is not None:
+            names[loop.item_name] = item
+        names["key"] = key_of(item, at)
+        return key_of(item, at)
+
+    def _undone_names(self, names: dict[str, Json]) -> str | None:
+        """What a compensation sees of the step it undoes: `compensated`, and the item of its branch."""
+        undo = self.state.compensation.current if self.state.compensation is not None else None
+        if undo is None:
+            return None
+        for name, value in undo.names.items():
+            names.setdefault(name, value)
+        step = undo.step
+        names["compensated"] = {
+            "node": step.node,
+            "step": str(step),
+            "visit": step.visit,
+            "input": undo.input,
+            "result": undo.result,
+        }
+        return undo.item_key
+
+    def value(self, scope: ScopeState, compute: Value, env: Environment) -> Json:
+        """Evaluate. What leaves the state as a container is shared with whoever gets it."""
+        found = compute(env)
+        if isinstance(found, CONTAINERS):
+            scope.data.shared()
+        return found
+
+    def object(self, scope: ScopeState, compute: Value | None, env: Environment) -> JsonObject:
+        """Evaluate what must be an object; absent = empty."""
+        found = None if compute is None else self.value(scope, compute, env)
+        return found if isinstance(found, dict) else {}
+
+
+KEY_FIELDS: Final = ("key", "id", "name")
+
+
+def key_of(item: Json, index: int) -> str:
+    """The key of an item: the text or number itself; an object's key, id or name; else the index."""
+    if isinstance(item, str):
+        return item
+    if isinstance(item, dict):
+        for name in KEY_FIELDS:
+            found = item.get(name)
+            if isinstance(found, str | int) and not isinstance(found, bool):
+                return str(found)
+    elif isinstance(item, int | float) and not isinstance(item, bool):
+        return str(item)
+    return str(index)
+
+
+def in_order(arrivals: list[tuple[str, Thread]], edges: Mapping[str, int]) -> tuple[Arrival, ...]:
+    """Arrivals in document order of their edges, then by thread; never in the order they came."""
+    ordered = sorted(arrivals, key=lambda a: (edges.get(a[0], -1), a[1]))
+    return tuple(Arrival(edge, thread) for edge, thread in ordered)

@@ -1,0 +1,226 @@
+"""Leaving: which edges a finished step takes.
+
+    all     every edge whose condition holds; several = the token splits
+    first   edges in document order, the first that holds
+    label   (1) the edge with the emitted label  (2) else the one plain or default edge  (3) else by type
+
+`default` edges count only when no other edge does; `error` edges only after a final failure.
+"""
+
+from __future__ import annotations
+
+from pointsman.engine.actions import PlanEdge, Repeat
+from pointsman.engine.decide import compensation as compensating
+from pointsman.engine.decide import completion as ending
+from pointsman.engine.decide import limit_escalation as handing
+from pointsman.engine.decide import loops as looping
+from pointsman.engine.decide import partial_run as trying
+from pointsman.engine.decide.context import Arrive, Desk, Fall, Leave
+from pointsman.engine.decide.entry import catching
+from pointsman.engine.decide.outputs import failure_from
+from pointsman.engine.events.steps import LeavingFailed, LoopLeft
+from pointsman.engine.failures import Failure
+from pointsman.engine.lineage import split
+from pointsman.engine.plan import PlanNode
+from pointsman.engine.state import Left, ScopeState
+from pointsman.engine.steps import Step
+from pointsman.errors import PointsmanError
+from pointsman.expressions.environment import Environment
+from pointsman.values import END
+
+
+def leave(desk: Desk, move: Leave) -> None:
+    """A step is over: send control along its edges, or end it here."""
+    step = move.step
+    node = desk.plan.nodes[step.node]
+    left = desk.state.left[step]
+    if step.scope not in desk.state.scopes:
+        return  # the branch was settled while this was on its way
+    desk.touched[step.scope] = None
+    if desk.state.handoff == step and not handing.over(desk, move):
+        return
+    trial = desk.plan.trial
+    if trial is not None and trying.ends_here(trial, node, left, move):
+        desk.end_token(step, reason="end", output=left.value)
+        return
+    if move.failed is not None:
+        _leave_failed(desk, node, step, left, move.failed)
+        return
+    if node.straight is not None and not left.pending:
+        desk.go(Arrive(node.straight.target, step.scope, node.straight, step, left.thread))
+        return
+    if left.pending and node.tool_executor is not None:
+        edge = node.tool_executor
+        desk.go(Arrive(edge.target, step.scope, edge, step, left.thread, node.id))
+        return
+    try:
+        taken = _taken(desk, node, step, left, move.labels)
+        if taken:
+            _take(desk, step, left, taken)
+        else:
+            _nowhere(desk, node, step, left, move.labels)
+    except PointsmanError as why:
+        leaving_failed(desk, node, step, failure_from(why))
+
+
+def _take(desk: Desk, step: Step, left: Left, taken: list[PlanEdge]) -> None:
+    apart = desk.node(step).apart
+    for edge in taken:
+        own = left.thread if len(taken) == 1 else split(left.thread, step.node, edge.index, apart=apart)
+        desk.go(Arrive(edge.target, step.scope, edge, step, own))
+
+
+def _leave_failed(desk: Desk, node: PlanNode, step: Step, left: Left, failure: Failure) -> None:
+    taken = catching(node, failure)
+    if taken:
+        _take(desk, step, left, taken)
+    else:
+        desk.go(Fall(step, failure))
+
+
+def leaving_failed(desk: Desk, node: PlanNode, step: Step, failure: Failure) -> None:
+    """The step is done but nobody knows where to go; error edges may catch that too."""
+    desk.emit(LeavingFailed(step=step, failure=failure))
+    caught = catching(node, failure)
+    if caught:
+        _take(desk, step, desk.state.left[step], caught)
+    else:
+        desk.go(Fall(step, failure))
+
+
+def _taken(desk: Desk, node: PlanNode, step: Step, left: Left, labels: tuple[str, ...]) -> list[PlanEdge]:
+    if node.leave == "label":
+        return by_label(desk, node, step, left, labels)
+    edges = node.out
+    if isinstance(node.does, Repeat):
+        edges = node.does.body_edges if looping.BODY in labels else node.does.exit_edges
+    return takeable(desk, node, step, left, labels, edges)
+
+
+def takeable(
+    desk: Desk, node: PlanNode, step: Step, left: Left, labels: tuple[str, ...], edges: tuple[PlanEdge, ...]
+) -> list[PlanEdge]:
+    """Under `all` and `first`: the edges whose conditions hold, else the default ones."""
+    scope = desk.state.scopes[step.scope]
+    env: Environment | None = None
+    taken: list[PlanEdge] = []
+    defaults: list[PlanEdge] = []
+    for edge in edges:
+        if edge.kind == "plain":
+            holds = True
+        elif edge.kind == "test" and edge.test is not None:
+            env = env or leaving_environment(desk, scope, node, left, labels, edges)
+            holds = edge.test(env)
+        elif edge.kind == "label":
+            holds = edge.label in labels
+        else:
+            holds = False
+            if edge.kind == "default":
+                defaults.append(edge)
+        if holds:
+            taken.append(edge)
+            if node.leave == "first":
+                break
+    return taken or defaults[: 1 if node.leave == "first" else None]
+
+
+def leaving_environment(
+    desk: Desk, scope: ScopeState, node: PlanNode, left: Left, labels: tuple[str, ...], edges: tuple[PlanEdge, ...]
+) -> Environment:
+    """What conditions on a node's own edges see: `next` is the label it emitted, also as `state.next`."""
+    emitted = labels[0] if labels else None
+    env = desk.environment(scope, node, left.value, {"next": emitted})
+    if emitted is not None and any(edge.reads_next for edge in edges):
+        env.state = {**env.state, "next": emitted}
+    return env
+
+
+def by_label(desk: Desk, node: PlanNode, step: Step, left: Left, labels: tuple[str, ...]) -> list[PlanEdge]:
+    """The edge of the first label that has one; else a condition that holds; else the plain or default edge."""
+    for label in labels:
+        edge = match(node, label)
+        if edge is not None:
+            if edge.label != label:
+                desk.warn("label-case", f"{label!r} was taken for {edge.label!r}", step)
+            return [edge]
+    scope = desk.state.scopes[step.scope]
+    env: Environment | None = None
+    for edge in node.out:
+        if edge.kind == "test" and edge.test is not None:
+            env = env or leaving_environment(desk, scope, node, left, labels, node.out)
+            if edge.test(env):
+                return [edge]
+    if node.fallback is not None and "reject" not in labels:
+        return [node.fallback]
+    return []
+
+
+def match(node: PlanNode, label: str) -> PlanEdge | None:
+    """The edge of a label: exactly, else uniquely ignoring case."""
+    exact = node.labels.get(label)
+    if exact is not None:
+        return exact
+    folded = label.casefold()
+    alike = [edge for name, edge in node.labels.items() if name.casefold() == folded]
+    return alike[0] if len(alike) == 1 else None
+
+
+def legal(node: PlanNode, labels: tuple[str, ...]) -> bool:
+    """Whether leaving with these labels would find an edge, or needs none."""
+    if any(match(node, label) is not None for label in labels) or node.fallback is not None:
+        return True
+    if any(edge.kind == "test" for edge in node.out):
+        return True
+    if labels and node.out and node.no_route == "turn":
+        return END in labels
+    return node.no_route != "fail"
+
+
+def no_route(node: PlanNode, labels: tuple[str, ...]) -> Failure:
+    """What a step that finds no way is told."""
+    known = sorted(node.labels) or [edge.target for edge in node.out]
+    said = f"{labels[0]!r}" if labels else "no label"
+    return Failure(
+        code="no-route",
+        message=f"{node.id!r} leaves with {said}, and no edge takes that",
+        hint=f"Legal values: {', '.join(known) or 'none, it has no edges'}.",
+        details={"legal": [*known], "left": [*labels]},
+    )
+
+
+def _nowhere(desk: Desk, node: PlanNode, step: Step, left: Left, labels: tuple[str, ...]) -> None:
+    """No edge was taken: the branch ends, or by type."""
+    if node.no_route == "undone":
+        compensating.left(desk, labels)
+        return
+    if END in labels and node.no_route in ("turn", "end"):
+        desk.end_token(step)
+        ending.complete(desk, closes_session=desk.plan.conversational)
+        return
+    if node.no_route == "caller" and left.caller is not None and left.caller in desk.plan.nodes:
+        desk.go(Arrive(left.caller, step.scope, None, step, left.thread))
+        return
+    if node.no_route == "cancel" and "reject" in labels:
+        desk.end_token(step)
+        ending.cancel(desk, reason=f"rejected at {node.id!r}")
+        return
+    if node.no_route == "fail" or (node.no_route == "cancel" and node.out):
+        leaving_failed(desk, node, step, no_route(node, labels))
+        return
+    _end_here(desk, node, step, left)
+
+
+def _end_here(desk: Desk, node: PlanNode, step: Step, left: Left) -> None:
+    """Implicit termination; a body path of a loop that ends with its body goes on at the loop's exits."""
+    for loop_id in node.loops:
+        loop = desk.plan.nodes[loop_id]
+        if isinstance(loop.does, Repeat) and loop.does.ends_with_body:
+            scope = desk.state.scopes[step.scope]
+            if loop_id not in scope.loops or looping.body_moves(desk, scope, loop.does):
+                break
+            desk.emit(LoopLeft(node=loop_id, scope=scope.key))
+            exits = takeable(desk, loop, step, left, (), loop.does.exit_edges)
+            if exits:
+                _take(desk, step, left, exits)
+                return
+    desk.end_token(step)

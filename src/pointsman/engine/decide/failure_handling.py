@@ -1,0 +1,213 @@
+"""Failing: retries, error handlers, error edges, the scopes around, the execution. In that order.
+
+    attempt fails ─▶ retry? ─▶ advice of a model? ─▶ `continue`? ─▶ error edge? ─▶ branch policy ─▶ … ─▶ execution fails
+
+A failure that will fail the whole execution leaves everything else where it is, so that a retry can take it up again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from pointsman.engine.actions import Call, Fork, Retry, Work
+from pointsman.engine.decide import compensation as compensating
+from pointsman.engine.decide import completion as ending
+from pointsman.engine.decide import loops as looping
+from pointsman.engine.decide import parallels as branching
+from pointsman.engine.decide.context import Arrive, Desk, Fall, Leave
+from pointsman.engine.decide.entry import catching, execute, fail_open_step, set_timer
+from pointsman.engine.decide.outputs import accept, failure_from, written
+from pointsman.engine.events.steps import AttemptStarted, Event, StepFailed, StepSucceeded
+from pointsman.engine.events.waits import Warned
+from pointsman.engine.failures import Failure, is_one_of
+from pointsman.engine.fold.scopes import failure_of
+from pointsman.engine.plan import PlanNode
+from pointsman.engine.reports import Usage, WorkDone
+from pointsman.engine.state import StepState
+from pointsman.engine.steps import Step
+from pointsman.errors import PointsmanError
+from pointsman.values import Json, JsonObject
+
+ADVICES_MAX: Final = 2
+"""How often a model may be asked what to do about one step."""
+
+ADVICE: Final = "recovery-advice"
+"""The code of the warning with which a model explains its advice."""
+REASON_CHARS_MAX: Final = 1000
+
+REASKS_MAX: Final = 2
+"""How often an agent is told that it left by no legal edge, and asked again."""
+
+NO_ROUTE: Final = "no-route"
+
+
+def attempt_failed(desk: Desk, at: StepState, failure: Failure, usage: Usage | None) -> None:
+    """An executor, a child or a check says that an attempt did not succeed."""
+    step, node = at.step, desk.node(at.step)
+    does = node.does
+    retry = does.retry if isinstance(does, Work | Call) else None
+    tries_left = retry is not None and at.failures - at.reasks < retry.retries and at.phase == "work"
+    if retry is not None and tries_left and _is_worth_it(retry, failure):
+        desk.emit(StepFailed(step=step, attempt=at.attempt, failure=failure, final=False, usage=usage))
+        wait = retry_wait(retry, at.failures - at.reasks - 1, desk.state.seed, step)
+        if failure.retry_after_s is not None:
+            wait = max(wait, min(failure.retry_after_s, desk.plan.limits.retry_after_s))
+        set_timer(desk, step, "retry", desk.state.at + wait)
+        return
+    _after_retries(desk, at, node, failure, usage)
+
+
+def _is_worth_it(retry: Retry, failure: Failure) -> bool:
+    """What the node says of this failure, else what the failure says of itself."""
+    return failure.retryable if retry.on is None else is_one_of(failure, retry.on)
+
+
+def _after_retries(desk: Desk, at: StepState, node: PlanNode, failure: Failure, usage: Usage | None) -> None:
+    does = node.does
+    handler = does.on_failure if isinstance(does, Work | Call) else "fail"
+    step = at.step
+    caught = catching(node, failure)
+    if (
+        handler == "llm_recovery"
+        and isinstance(does, Work)
+        and at.advices < ADVICES_MAX
+        and at.phase == "work"
+        and failure.code != NO_ROUTE
+    ):
+        desk.emit(StepFailed(step=step, attempt=at.attempt, failure=failure, final=False, usage=usage))
+        _ask_for_advice(desk, at, node, failure)
+        return
+    if handler == "continue" and not caught:
+        desk.emit(StepFailed(step=step, attempt=at.attempt, failure=failure, final=False, usage=usage))
+        value = failure_of(failure)
+        desk.emit(StepSucceeded(step=step, attempt=at.attempt, result=value, said={"failed": True}))
+        if node.outputs:
+            kept = ", ".join(repr(one.path.text) for one in node.outputs)
+            desk.warn("outputs-not-written", f"{node.id!r} failed and goes on: {kept} keep what they held", step)
+        desk.touched[step.scope] = None
+        desk.go(Leave(step))
+        return
+    desk.emit(StepFailed(step=step, attempt=at.attempt, failure=failure, usage=usage))
+    desk.touched[step.scope] = None
+    desk.go(Leave(step, failed=failure) if caught else Fall(step, failure))
+
+
+def retry_wait(retry: Retry, failures: int, seed: int, step: Step) -> float:
+    """Seconds until the next attempt: `wait_s` × `factor`^(failures before), up to `wait_max_s`, with seeded jitter."""
+    wait = min(retry.wait_s * retry.factor**failures, retry.wait_max_s)
+    if retry.jitter:
+        wait *= 1 + retry.jitter * (2 * chance(f"{seed}:{step}:{failures}") - 1)
+    return wait
+
+
+def chance(text: str) -> float:
+    """A number in [0, 1) that depends on the text alone (FNV-1a): the same on every machine and in every replay."""
+    found = 0xCBF29CE484222325
+    for byte in text.encode():
+        found = ((found ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return found / 2**64
+
+
+def _ask_for_advice(desk: Desk, at: StepState, node: PlanNode, failure: Failure) -> None:
+    routes: list[Json] = [edge.target for edge in node.out]
+    question: JsonObject = {
+        "failure": {"code": failure.code, "message": failure.message, "hint": failure.hint},
+        "input": at.input,
+        "routes": routes,
+    }
+    desk.emit(AttemptStarted(step=at.step, attempt=at.attempt + 1, reason="advice", phase="recover", input=question))
+    execute(desk, at.step)
+
+
+def advised(desk: Desk, at: StepState, report: WorkDone) -> None:
+    """A model said what to do about a failure: retry with other inputs, a substitute, another way, or give up."""
+    step, node = at.step, desk.node(at.step)
+    advice = report.result if isinstance(report.result, dict) else {}
+    choice, failure = advice.get("choice"), at.failure or Failure(code="failed", message="failed")
+    if choice == "retry":
+        inputs = advice.get("inputs")
+        changed = {**(at.input or {}), **inputs} if isinstance(inputs, dict) else None
+        desk.emit(AttemptStarted(step=step, attempt=at.attempt + 1, reason="retry", input=changed))
+        execute(desk, step)
+    elif choice == "substitute":
+        _substitute(desk, at, node, advice.get("value"), report.usage)
+    elif choice == "route" and any(edge.target == advice.get("route") for edge in node.out):
+        edge = next(edge for edge in node.out if edge.target == advice.get("route"))
+        desk.emit(StepSucceeded(step=step, attempt=at.attempt, result=failure_of(failure), usage=report.usage))
+        desk.touched[step.scope] = None
+        desk.go(Arrive(edge.target, step.scope, edge, step, at.left.thread))
+    else:
+        fail_open_step(desk, step, failure)
+    if isinstance(reason := advice.get("reason"), str) and reason:
+        desk.warn(ADVICE, f"advice of the model: {reason[:REASON_CHARS_MAX]}", step)
+
+
+def reason_in(events: Sequence[Event]) -> JsonObject:
+    """What a model said for its advice, off the events of the row that follows it; empty: nothing."""
+    told = next((one.message for one in events if isinstance(one, Warned) and one.code == ADVICE), "")
+    return {"reason": told.partition(": ")[2]} if told else {}
+
+
+def _substitute(desk: Desk, at: StepState, node: PlanNode, value: Json, usage: Usage | None) -> None:
+    """The value takes the place of the result, in the outputs too."""
+    try:
+        writes = written(desk, at.scope, node, value)
+        accept(desk, at.scope, node, at.left.thread, writes, value)
+    except PointsmanError as why:
+        fail_open_step(desk, at.step, failure_from(why))
+        return
+    desk.emit(StepSucceeded(step=at.step, attempt=at.attempt, result=value, writes=writes, usage=usage))
+    desk.touched[at.step.scope] = None
+    desk.go(Leave(at.step))
+
+
+def reask(desk: Desk, at: StepState, failure: Failure, usage: Usage | None) -> None:
+    """An agent left by no legal edge: it is told so and asked again, then it fails."""
+    if at.reasks >= REASKS_MAX:
+        attempt_failed(desk, at, failure, usage)
+        return
+    desk.emit(StepFailed(step=at.step, attempt=at.attempt, failure=failure, final=False, usage=usage))
+    said = f"{failure.message}. {failure.hint}"
+    asked = {**(at.input or {}), "correction": said}
+    desk.emit(AttemptStarted(step=at.step, attempt=at.attempt + 1, reason="reask", input=asked))
+    execute(desk, at.step)
+
+
+def fall(desk: Desk, move: Fall) -> None:
+    """A failure nobody caught: the loops, branches and parallels around it decide, then the execution."""
+    scope = desk.state.scopes.get(move.step.scope)
+    if scope is None:
+        return
+    if desk.state.compensation is not None:
+        compensating.ended(desk, move.failure)
+        return
+    if desk.state.handoff == move.step and desk.state.status == "interrupted":
+        desk.warn("handoff-failed", f"nobody decided whether it may go on: {move.failure.message}", move.step)
+        return
+    if looping.skip_round(desk, move.step, move.failure):
+        return
+    if scope.opening is None or _is_fatal(desk, move.step):
+        ending.fail(desk, move.failure, move.step)
+    else:
+        branching.fail(desk, scope, move.failure)
+
+
+def _is_fatal(desk: Desk, step: Step) -> bool:
+    """Every parallel around fails with its branch, and nobody catches that: the execution will fail."""
+    scope = desk.state.scopes[step.scope]
+    while scope.opening is not None:
+        fork = scope.opening.step
+        node = desk.node(fork)
+        assert isinstance(node.does, Fork)
+        if node.does.on_branch_error != "fail" or node.catches or scope.opening.detached:
+            return False
+        scope = scope.opening.scope
+        if looping.skipping(desk, fork) is not None:
+            return False
+    return True
+
+
+def refused(desk: Desk, at: StepState, why: PointsmanError, usage: Usage | None) -> None:
+    """A result could not be accepted: its outputs, their size, or a conflict."""
+    attempt_failed(desk, at, failure_from(why), usage)

@@ -1,0 +1,65 @@
+"""Forking: an execution that begins as a copy of another one's rows, and goes on by itself.
+
+    origin  1 ── 2 ── 3 ── 4 ── 5 …
+    fork    1 ── 2 ── 3 ── Forked (edits) ── 5' …        at row 3: what was open there runs again
+
+To run a step again, the report of the row in which it began is decided once more, short of that step:
+
+    origin  1 ── 2 ── 3 [A done, B begins] …
+    fork    1 ── 2 ── 3'[A done, B held] ── Forked (edits) ── B begins …
+"""
+
+from __future__ import annotations
+
+from pointsman.engine.decide import lifecycle as requests
+from pointsman.engine.decide import limits
+from pointsman.engine.decide import migrate as moving
+from pointsman.engine.decide.context import Desk
+from pointsman.engine.decide.data_edits import check_edits
+from pointsman.engine.decide.lifecycle import WrongStatus
+from pointsman.engine.decide.outstanding import outstanding
+from pointsman.engine.events.lifecycle import Forked
+from pointsman.engine.reports import ForkRequested, ResumeRequested, RetryRequested
+from pointsman.engine.writes import Edit
+
+
+def fork(desk: Desk, report: ForkRequested) -> None:
+    """Go on: what was open is asked for again, what stood still is resumed, what failed is tried again."""
+    state = desk.state
+    if state.ended and not (state.status == "failed" and state.failed):
+        raise WrongStatus(
+            f"{report.origin!r} is {state.status} at row {report.row}: nothing is left to go on with",
+            hint="Fork it from an earlier row (--at), or run a step again (retry --from).",
+        )
+    given = report.input or {}
+    edits = (*(Edit((name,), value) for name, value in given.items()), *report.edits)
+    check_edits(desk, edits)
+    if report.onto is not None:
+        moving.check_fits(desk.plan, state)
+    stands, failed = state.stands_still, state.status == "failed"
+    desk.emit(
+        Forked(
+            origin=report.origin,
+            row=report.row,
+            before=report.before,
+            input={**state.input, **given} if given else None,
+            edits=edits,
+            session=report.session,
+            by=report.by,
+            undoes=report.undoes,
+        )
+    )
+    if report.onto is not None:
+        moving.settle_in(desk, report.onto)
+    if failed:
+        requests.retry(desk, RetryRequested(limits=report.limits, by=report.by))
+        return
+    if state.status != "interrupted":  # else they are asked for on resumption
+        desk.commands += outstanding(desk.plan, state)
+    if stands:
+        requests.resume(desk, ResumeRequested(limits=report.limits, by=report.by))
+        return
+    requests.raise_limits(desk, report.limits)
+    limits.watch(desk)
+    for key in state.scopes:
+        desk.touched[key] = None

@@ -1,0 +1,238 @@
+"""Questions: what is put to people, put again when it changes, and the clock that says when their time is up.
+
+    gate opens ─▶ GateOpened(digest) ─▶ a decision changes what it asks or shows ─▶ GateChanged(new digest)
+
+`ask_again` runs at the end of every decision, whatever made it write: another step, a join, a person, a fork, another
+definition. So an open gate always shows the present data, and an answer that carries the digest of anything else is
+refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from pointsman.engine.actions import Ask, Call, Value, Work
+from pointsman.engine.approvers import Approvers, GateAbout, Terms
+from pointsman.engine.commands import OpenGate, SetTimer
+from pointsman.engine.decide.context import Desk
+from pointsman.engine.decide.entry import Entry, fail_open_step
+from pointsman.engine.decide.outputs import failure_from
+from pointsman.engine.digests import digest_of, is_same, values_at
+from pointsman.engine.events.lifecycle import ExecutionMoved, Forked, Steered
+from pointsman.engine.events.steps import Event
+from pointsman.engine.events.waits import GateChanged, GateOpened, TimerSet
+from pointsman.engine.fold.human_tasks import gate_of
+from pointsman.engine.state import ExecutionState, Gate, StepState
+from pointsman.engine.steps import Scope, Step
+from pointsman.errors import PointsmanError
+from pointsman.expressions.environment import Environment
+from pointsman.values import Json, JsonObject, Path
+
+
+class Shown(NamedTuple):
+    """What a human node asks and shows with the data of the moment."""
+
+    message: str
+    messages: dict[str, str]
+    shown: Json
+    editable: tuple[Path, ...]
+
+
+def shown_of(desk: Desk, at: Entry | StepState, does: Ask, env: Environment) -> Shown:
+    """Evaluate what a human node asks and shows. Raises what its formulas raise."""
+    message = str(does.message(env) or "")
+    if not message and at.step == desk.state.handoff:
+        message = str(at.left.value)  # which limit was reached
+    return Shown(
+        message=message,
+        messages=said(desk, at, does.messages, message, env),
+        shown=None if does.shown is None else does.shown(env),
+        editable=tuple(path.resolve(env) for path in does.editable),
+    )
+
+
+def put(desk: Desk, question: GateOpened, terms: Terms) -> None:
+    """Put a question to people, on these terms, and say where it is asked."""
+    step = question.step
+    at = desk.state.steps[step]
+    env = desk.environment(at.scope, desk.node(step), at.left.value)
+    loop = env.names.get("loop")
+    iteration = loop.get("iteration") if isinstance(loop, dict) else None
+    deadline = None if terms.timeout_s is None else desk.state.at + terms.timeout_s
+    at.scope.data.shared()
+    desk.emit(
+        replace(
+            question,
+            approvers=terms.approvers,
+            deadline=deadline,
+            item=env.item_key,
+            round=iteration if isinstance(iteration, int) else None,
+            called=desk.node(step).called,
+            digest=digest_of(question, values_at(at, question.editable), _work(desk, question.about, step)),
+        )
+    )
+    desk.command(OpenGate(step=step))
+    if deadline is not None:
+        set_deadline(desk, step, deadline)
+
+
+def _work(desk: Desk, about: GateAbout, step: Step) -> Json:
+    """What a person lets begin, beside the input that is shown: the same input to another tool is another thing."""
+    if about != "start":
+        return None
+    match desk.node(step).does:
+        case Work(spec=spec):
+            return [spec.kind, spec.config]
+        case Call(workflow=workflow):
+            return workflow
+        case _:
+            return None
+
+
+def said(
+    desk: Desk, at: Entry | StepState, messages: Mapping[str, Value], usual: str, env: Environment
+) -> dict[str, str]:
+    """Return the message in every language that it is written in. A text that fails is replaced by the one in the
+    execution's language (`usual`), with a warning when the gate opens: people are asked all the same.
+    """
+    found: dict[str, str] = {}
+    for language, value in messages.items():
+        try:
+            found[language] = str(value(env) or "")
+        except PointsmanError as why:
+            if isinstance(at, Entry):
+                node = at.step.node
+                desk.warn("text-unsaid", f"what {node!r} asks cannot be said in {language!r}: {why}", at.step)
+            found[language] = usual
+    return found
+
+
+# Asking again -----------------------------------------------------------------------------------------------------
+
+
+def ask_again(desk: Desk, since: int) -> None:
+    """Put each open gate again whose question the events from `since` on have changed. One whose formulas fail on the
+    new data fails as it would if it opened now.
+    """
+    state, events = desk.state, desk.events[since:]
+    has_moved = any(isinstance(event, ExecutionMoved) for event in events)
+    for key in _written(state, events):
+        for step in tuple(state.gates.get(key, ())):
+            at = state.steps[step]
+            try:
+                changed = _changed(desk, at, has_moved=has_moved)
+            except PointsmanError as why:
+                fail_open_step(desk, step, failure_from(why))
+                continue
+            if changed is not None:
+                desk.emit(changed)
+                desk.command(OpenGate(step=step))
+
+
+def _written(state: ExecutionState, events: Sequence[Event]) -> Iterable[Scope]:
+    """The scopes whose gates may show something else after these events."""
+    found: dict[Scope, None] = {}
+    for event in events:
+        if isinstance(event, Forked | Steered | ExecutionMoved):
+            return tuple(state.gates)
+        step = getattr(event, "step", None)
+        scope = step.scope if isinstance(step, Step) else getattr(event, "scope", None)
+        if scope is not None and scope in state.gates:
+            found[scope] = None
+    return found
+
+
+def _changed(desk: Desk, at: StepState, *, has_moved: bool) -> GateChanged | None:
+    """The question as it is to be put now; None: it is as it was."""
+    gate, node = gate_of(at), desk.node(at.step)
+    if gate.about == "node" and isinstance(node.does, Ask):
+        return _node_changed(desk, at, gate, node.does, has_moved=has_moved)
+    if gate.about == "start" and has_moved:
+        return _start_changed(desk, at, gate)
+    return None  # calls of tools are made as they are shown, or not at all
+
+
+def _node_changed(desk: Desk, at: StepState, gate: Gate, does: Ask, *, has_moved: bool) -> GateChanged | None:
+    now = shown_of(desk, at, does, _environment(desk, at, gate))
+    values = tuple(at.scope.data.at(path) for path in now.editable)
+    before: list[Json] = [gate.message, {**gate.messages}, gate.shown, [*gate.values]]
+    after: list[Json] = [now.message, {**now.messages}, now.shown, [*values]]
+    terms = (does.options, does.form, _approvers(gate, does.terms)) if has_moved else _terms(gate)
+    if is_same(before, after) and now.editable == gate.editable and terms == _terms(gate):
+        return None
+    at.scope.data.shared()
+    options, form, approvers = terms
+    changed = GateChanged(
+        step=at.step,
+        gate=gate.id,
+        message=now.message,
+        messages=now.messages,
+        options=options,
+        form=form,
+        shown=now.shown,
+        editable=now.editable,
+        approvers=approvers,
+        called=desk.node(at.step).called,
+        digest="",
+    )
+    return replace(changed, digest=digest_of(changed, values))
+
+
+def _start_changed(desk: Desk, at: StepState, gate: Gate) -> GateChanged | None:
+    """Under another definition a step may be given something else, or do something else with it."""
+    node = desk.node(at.step)
+    env = _environment(desk, at, gate)
+    work = at.input or {}
+    if isinstance(node.does, Work | Call) and node.type != "tool_executor":
+        work = desk.object(at.scope, node.does.input, env)
+    message = gate.message if node.approval.message is None else str(node.approval.message(env) or "")
+    changed = GateChanged(
+        step=at.step,
+        gate=gate.id,
+        message=message,
+        messages=said(desk, at, node.approval.messages, message, env),
+        options=gate.options,
+        shown=work,
+        approvers=_approvers(gate, node.approval.terms),
+        called=node.called,
+        input=work,
+        digest="",
+    )
+    digest = digest_of(changed, (), _work(desk, gate.about, at.step))
+    return None if digest == gate.digest and changed.approvers == gate.approvers else replace(changed, digest=digest)
+
+
+def _environment(desk: Desk, at: StepState, gate: Gate) -> Environment:
+    """What the formulas of an open gate see: as when it opened, with the data of now."""
+    more: dict[str, Json] = {}
+    if desk.plan.engine_names:
+        more = {"_currentStep": desk.current_step(gate.number), "_currentNodeIteration": at.step.visit}
+    return desk.environment(at.scope, desk.node(at.step), at.left.value, more)
+
+
+def _terms(gate: Gate) -> tuple[tuple[JsonObject, ...], JsonObject | None, Approvers | None]:
+    return gate.options, gate.form, gate.approvers
+
+
+def _approvers(gate: Gate, terms: Terms) -> Approvers | None:
+    """Who is asked under another definition, at the level that the gate has reached."""
+    if gate.level == 0:
+        return terms.approvers
+    return terms.levels[gate.level - 1].approvers if gate.level <= len(terms.levels) else gate.approvers
+
+
+def set_deadline(desk: Desk, step: Step, at: float) -> None:
+    """Wake the open gate of a step at `at` (unix seconds). Each level has its own timer: a late one is not heard."""
+    gate = gate_of(desk.state.steps[step])
+    timer = f"gate:{gate.id.removeprefix('gate-')}:{gate.level}"
+    desk.emit(TimerSet(timer=timer, purpose="gate", at=at, step=step))
+    desk.command(SetTimer(timer=timer, at=at))
+
+
+def terms_of(desk: Desk, at: StepState) -> Terms:
+    """On which terms the open gate of a step asks."""
+    node = desk.node(at.step)
+    return node.does.terms if isinstance(node.does, Ask) else node.approval.terms

@@ -1,0 +1,279 @@
+"""Asking: gates. A person owes an answer; the execution may wait for months and cost nothing.
+
+gate opens ─▶ GateOpened ─▶ … ─▶ GateAnswered ─▶ GateClosed, StepSucceeded ─▶ leaves by the action's label
+                  │                    └─ several must agree: GateVoted, until one action has enough
+                  └─ time is up ─▶ GateEscalated to others, level by level, then the action of `onTimeout`, or
+                                   failure `gate-timeout`
+
+One row closes a gate. Whoever comes later, person or clock, finds it closed.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from pointsman.engine.actions import Ask
+from pointsman.engine.approvers import Vote
+from pointsman.engine.commands import DropTimer, OpenGate
+from pointsman.engine.decide import client_tools as handed_out
+from pointsman.engine.decide import limit_escalation as handing
+from pointsman.engine.decide import tool_approval as approving
+from pointsman.engine.decide.context import Desk, Leave
+from pointsman.engine.decide.data_edits import EditRefused, check_edits
+from pointsman.engine.decide.entry import Entry, fail_open_step
+from pointsman.engine.decide.gate_questions import put, set_deadline, shown_of, terms_of
+from pointsman.engine.decide.human_task_answers import check_answer, edits_of
+from pointsman.engine.decide.input_sizes import answer_must_fit
+from pointsman.engine.decide.outputs import accept, failure_from, written
+from pointsman.engine.decide.quorum import cast, enough, must_approve, must_pass_on, needed, out_of_reach, rightful
+from pointsman.engine.digests import SHORT_CHARS, is_same, names
+from pointsman.engine.events.steps import StepSucceeded
+from pointsman.engine.events.waits import (
+    Edited,
+    GateClosed,
+    GateDelegated,
+    GateEscalated,
+    GateOpened,
+    GateVoted,
+)
+from pointsman.engine.failures import Failure
+from pointsman.engine.fold.human_tasks import gate_of
+from pointsman.engine.forms import AnswerInvalid
+from pointsman.engine.reports import DelegationRequested, GateAnswered
+from pointsman.engine.state import StepState
+from pointsman.engine.writes import Edit, Write
+from pointsman.errors import CallerError, PointsmanError
+from pointsman.values import Json, JsonObject
+
+
+class GateClosedAlready(CallerError):
+    """The gate is not open: answered, timed out, cancelled, or never there."""
+
+    code = "gate-closed"
+
+
+class GateMoved(CallerError):
+    """The answer is to something that the gate does not show any more. Nothing was written."""
+
+    code = "gate-changed"
+
+
+class AnswerDiffers(CallerError):
+    """The key of this answer was used for another one."""
+
+    code = "answer-differs"
+
+
+def open_gate(entry: Entry, does: Ask) -> None:
+    """Resolve what is shown, and wait."""
+    now = shown_of(entry.desk, entry, does, entry.environment())
+    entry.began()
+    put(
+        entry.desk,
+        GateOpened(
+            step=entry.step,
+            gate=f"gate-{entry.step}",
+            message=now.message,
+            messages=now.messages,
+            options=does.options,
+            form=does.form,
+            shown=now.shown,
+            editable=now.editable,
+        ),
+        does.terms,
+    )
+
+
+def open_step(desk: Desk, report: GateAnswered | DelegationRequested) -> StepState:
+    """The step whose gate is open, and is the one that was meant. Raises `GateClosedAlready`."""
+    step = report.step
+    at = desk.state.steps.get(step)
+    if at is None or at.gate is None or desk.state.ended or report.gate not in ("", at.gate.id):
+        raise GateClosedAlready(
+            f"the gate of {str(step)!r} is not open", hint="It was answered, timed out, or never opened."
+        )
+    return at
+
+
+def answered(desk: Desk, report: GateAnswered) -> None:
+    """A person's answer. Raises `CallerError` and decides nothing where the gate does not take it."""
+    answer_must_fit(desk, report)
+    at = open_step(desk, report)
+    gate = gate_of(at)
+    if _said_before(at, report):
+        return
+    if report.digest and len(report.digest) < SHORT_CHARS:
+        raise AnswerInvalid(
+            f"the digest {report.digest!r} is too short", hint=f"Give at least its first {SHORT_CHARS} characters."
+        )
+    if report.digest and not names(report.digest, gate.digest):
+        raise GateMoved(
+            f"what the gate of {report.step.node!r} shows has changed since it was read",
+            hint="Look at the gate again, and answer with its present `digest`. Nothing was changed.",
+        )
+    check_answer(gate, report.action, report.data, desk.plan.declared)
+    _check_writes(desk, at, edits_of(gate, report.action, report.data))
+    must_approve(gate, report.by, report.groups)
+    report = replace(report, groups=rightful(gate, report.groups))
+    handing.must_be_allowed(desk, at, report.action)
+    approvers = gate.approvers
+    if approvers is None or (approvers.quorum == 1 and needed(approvers, report.action) == 1):
+        close(desk, at, report)
+        return
+    vote = cast(gate, report.by, Vote(report.action, report.data, report.comment, report.key))
+    known = gate.votes.get(report.by)
+    if known is not None and replace(known, key="") == replace(vote, key=""):
+        return  # said before
+    desk.emit(
+        GateVoted(
+            step=at.step,
+            by=report.by,
+            action=vote.action,
+            data=vote.data,
+            comment=vote.comment,
+            groups=report.groups,
+            key=vote.key,
+            digest=gate.digest,
+        )
+    )
+    if enough(gate, vote.action):
+        close(desk, at, replace(report, data=vote.data))
+    elif out_of_reach(gate):
+        desk.warn("quorum-out-of-reach", f"no answer to {gate.id!r} can get enough votes unless one changes", at.step)
+
+
+def _check_writes(desk: Desk, at: StepState, edits: tuple[Write, ...]) -> None:
+    """Raises `AnswerInvalid` for fields that cannot be written."""
+    try:
+        check_edits(desk, (Edit(one.path, one.value, at.scope.key) for one in edits))
+    except EditRefused as why:
+        raise AnswerInvalid(str(why), hint=why.hint) from why
+
+
+def _said_before(at: StepState, report: GateAnswered) -> bool:
+    """Whether a vote of that key is there already. Raises `AnswerDiffers` where it says something else."""
+    if not report.key:
+        return False
+    for by, vote in gate_of(at).votes.items():
+        if vote.key == report.key:
+            same_answer(report.key, (by, vote.action, vote.data), (report.by, report.action, report.data))
+            return True
+    return False
+
+
+def same_answer(key: str, one: tuple[str, str, Json], other: tuple[str, str, Json]) -> None:
+    """Raises `AnswerDiffers` unless both are (who, action, data) of one answer."""
+    if one[:2] != other[:2] or not (is_same(one[2], other[2]) or _says_nothing(one[2], other[2])):
+        raise AnswerDiffers(
+            f"the key {key!r} was used for another answer ({one[1]!r} by {one[0]!r})",
+            hint="Give each answer a key of its own.",
+        )
+
+
+def _says_nothing(*data: Json) -> bool:
+    """Whether none of the answers has data: an empty object is none."""
+    return all(one is None or one == {} for one in data)
+
+
+def delegated(desk: Desk, report: DelegationRequested) -> None:
+    """An approver passes the right on."""
+    at = open_step(desk, report)
+    gate = gate_of(at)
+    must_approve(gate, report.by, report.groups)
+    must_pass_on(gate, report.by, report.to)
+    groups = rightful(gate, report.groups)
+    desk.emit(GateDelegated(step=at.step, by=report.by, to=report.to, groups=groups, comment=report.comment))
+
+
+def close(desk: Desk, at: StepState, report: GateAnswered, *, by_clock: bool = False) -> None:
+    """The gate has its answer: write it, and leave by the action; or go on with the work that waited for it."""
+    gate = gate_of(at)
+    if gate.about != "node":
+        _shut(desk, at, report, (), by_clock=by_clock)
+        approving.decided(desk, at, gate, report, by_clock=by_clock)
+        return
+    node = desk.node(at.step)
+    scope = at.scope
+    action, data = report.action, report.data
+    edits = () if by_clock else edits_of(gate, action, data)
+    answer: JsonObject = {"response": action, "data": data}
+    writes = list(edits)
+    said = _said(at, report, data)
+    try:
+        writes += written(desk, scope, node, answer, shown=said)
+        accept(desk, scope, node, at.left.thread, tuple(writes), answer)
+    except CallerError:
+        raise
+    except PointsmanError as why:
+        fail_open_step(desk, at.step, failure_from(why))
+        return
+    _shut(desk, at, report, edits, by_clock=by_clock)
+    desk.emit(
+        StepSucceeded(
+            step=at.step,
+            attempt=at.attempt,
+            result=answer,
+            keeps=True,
+            said=said,
+            writes=tuple(writes),
+            undone_by=node.compensate,
+        )
+    )
+    desk.touched[at.step.scope] = None
+    desk.go(Leave(at.step, (action,)))
+
+
+def _said(at: StepState, report: GateAnswered, data: Json) -> JsonObject:
+    """What `nodes.<id>` shows of it; where several voted, their votes."""
+    said: JsonObject = {"branch": report.action, "action": report.action, "response": report.action, "data": data}
+    if report.comment:
+        said["comment"] = report.comment
+    if report.by:
+        said["by"] = report.by
+    votes = gate_of(at).votes
+    if votes:
+        said["votes"] = [{"by": by, "action": vote.action, "comment": vote.comment} for by, vote in votes.items()]
+    return said
+
+
+def _shut(desk: Desk, at: StepState, report: GateAnswered, edits: tuple[Write, ...], *, by_clock: bool) -> None:
+    for timer in at.timers:
+        desk.command(DropTimer(timer=timer))
+    changes = tuple(Edited(path=write.path, before=at.scope.data.at(write.path), after=write.value) for write in edits)
+    if changes:
+        at.scope.data.shared()  # the event keeps what was there
+    desk.emit(
+        GateClosed(
+            step=at.step,
+            action=report.action,
+            data=report.data,
+            comment=report.comment,
+            by=report.by,
+            groups=report.groups,
+            cause="timeout" if by_clock else "answer",
+            key=report.key,
+            changes=changes,
+            digest=gate_of(at).digest,
+        )
+    )
+
+
+def timed_out(desk: Desk, at: StepState) -> None:
+    """Nobody answered in time, or not enough: others are asked, or what was agreed for this case happens."""
+    gate, terms = gate_of(at), terms_of(desk, at)
+    if gate.about == "client":
+        close(desk, at, handed_out.timed_out(at), by_clock=True)
+        return
+    if gate.level < len(terms.levels):
+        level = terms.levels[gate.level]
+        deadline = desk.state.at + level.timeout_s
+        desk.emit(GateEscalated(step=at.step, level=gate.level + 1, approvers=level.approvers, deadline=deadline))
+        desk.command(OpenGate(step=at.step))
+        set_deadline(desk, at.step, deadline)
+        return
+    offered = [str(option["value"]) for option in gate.options]
+    if terms.on_timeout == "fail" or terms.on_timeout not in [*offered, *desk.node(at.step).labels]:
+        failure = Failure(code="gate-timeout", message=f"nobody answered {at.step.node!r} in time")
+        fail_open_step(desk, at.step, failure)
+    else:
+        close(desk, at, GateAnswered(step=at.step, action=terms.on_timeout, by="timeout"), by_clock=True)

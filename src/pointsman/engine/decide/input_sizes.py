@@ -1,0 +1,50 @@
+"""Sizes of what comes from outside: input, answers and events are refused before they become part of the state.
+
+What steps bring is refused in `outputs`, as a failure of the step; here somebody is there to be told.
+"""
+
+from __future__ import annotations
+
+from pointsman.engine.decide.context import Desk
+from pointsman.engine.decide.outputs import largest_of, limit_of, size_of
+from pointsman.engine.reports import EventReceived, GateAnswered, Start
+from pointsman.errors import CallerError
+from pointsman.values import Json, JsonObject
+
+
+class StateTooLarge(CallerError):
+    """What was given is larger than the state of the execution may be. Nothing was written."""
+
+    code = "state-too-large"
+
+
+def input_must_fit(desk: Desk, report: Start) -> None:
+    """Raise `StateTooLarge` for an input that with the initial state is larger than the state may be."""
+    messages: JsonObject = {} if not report.messages else {"messages": [*report.messages]}
+    _must_fit(desk, "the input", {**desk.plan.initial, **report.input, **messages})
+
+
+def answer_must_fit(desk: Desk, report: GateAnswered) -> None:
+    """The same for what a person says."""
+    _must_fit(desk, "the answer", {"data": report.data, "comment": report.comment})
+
+
+def size_of_answer(value: Json) -> int:
+    """Bytes of one value as JSON."""
+    return size_of({"": value})
+
+
+def event_must_fit(desk: Desk, report: EventReceived) -> None:
+    """The same for what an event brings."""
+    _must_fit(desk, f"the event {report.name!r}", {"data": report.data})
+
+
+def _must_fit(desk: Desk, what: str, given: JsonObject) -> None:
+    limit = limit_of(desk)
+    if limit is None or (size := size_of(given)) <= limit:
+        return
+    shown = ", ".join(f"{name} ({bytes_} bytes)" for name, bytes_ in largest_of(given).items())
+    raise StateTooLarge(
+        f"{what} has {size} bytes, over the limit of the state, {limit}; largest fields: {shown}",
+        hint="Give less, or raise limits.stateSize.",
+    )

@@ -1,0 +1,86 @@
+"""Gathering: what passes a join. The value its parallel gave, what arrived of plain splits, or what the data hold."""
+
+from __future__ import annotations
+
+from pointsman.engine.actions import Gather, GatheredResult
+from pointsman.engine.decide.context import Arrive
+from pointsman.engine.decide.entry import Entry
+from pointsman.engine.decide.outputs import accept, check_values, written
+from pointsman.engine.fold.arrivals import parked
+from pointsman.engine.plan import PlanNode
+from pointsman.engine.state import ScopeState
+from pointsman.expressions.paths import Path
+from pointsman.values import Json
+
+
+def closes(node: PlanNode, scope: ScopeState) -> bool:
+    """Whether this join closes the opening that `scope` is a branch of."""
+    return isinstance(node.does, Gather) and scope.opening is not None and scope.opening.step.node in node.does.closes
+
+
+def was_fired(node: PlanNode, scope: ScopeState, move: Arrive) -> bool:
+    """The arrival is the engine's own, from the opening that this join has just closed."""
+    return move.edge is None and isinstance(node.does, Gather) and bool(node.does.closes) and not closes(node, scope)
+
+
+def gather(entry: Entry, does: Gather) -> None:
+    """Control passes a join: with the value its opening gave, or of the arrivals of plain splits."""
+    desk, scope, node = entry.desk, entry.scope, entry.node
+    fired = not entry.merged and was_fired(node, scope, entry.move)
+    value = entry.left.value if fired else _of_arrivals(entry, does)
+    if does.merge_path is not None:
+        fired, value = False, _of_path(entry, does, does.merge_path, value)
+    writes = written(desk, scope, node, value)
+    accept(desk, scope, node, entry.move.thread, writes, value)
+    if fired:
+        entry.passed(takes=True, writes=writes)
+    else:
+        entry.passed(replaces=True, result=value, writes=writes)
+
+
+def _of_path(entry: Entry, does: Gather, path: Path, brought: Json) -> Json:
+    """A join of what stands in the state; what the branches brought where nobody wrote there."""
+    scope = entry.scope
+    held = scope.data.at(path.resolve(entry.environment()))
+    if not isinstance(held, dict) or not held:
+        if held is None:
+            entry.desk.warn("nothing-to-merge", f"nothing was written to {path.text!r}", entry.step)
+        return brought if held is None else held
+    scope.data.shared()
+    seen = [
+        GatheredResult(branch=number, key=key, start=key, outcome="arrived", value=value)
+        for number, (key, value) in enumerate(held.items())
+    ]
+    return _aggregate(entry, does, seen) if does.aggregate is not None or does.aggregate_value is not None else held
+
+
+def _aggregate(entry: Entry, does: Gather, seen: list[GatheredResult]) -> Json:
+    values: list[Json] = [one.value for one in seen]
+    if does.aggregate_value is None:
+        return does.aggregate(seen) if does.aggregate is not None else values
+    branches: list[Json] = [{"index": s.branch, "key": s.key, "node": s.start, "result": s.value} for s in seen]
+    more: dict[str, Json] = {
+        "results": values,
+        "items": values,
+        "branches": branches,
+        "arrived": len(values),
+        "total": len(values),
+    }
+    env = entry.desk.environment(entry.scope, entry.node, values, more)
+    return entry.desk.value(entry.scope, does.aggregate_value, env)
+
+
+def _of_arrivals(entry: Entry, does: Gather) -> Json:
+    """A join of plain splits: the arrivals are its branches, in document order."""
+    desk, scope = entry.desk, entry.scope
+    values: list[Json] = (
+        [parked(scope, entry.node.id, one).value for one in entry.merged] if entry.merged else [entry.left.value]
+    )
+    check_values(desk, values)
+    edges = [a.edge for a in entry.merged] or ["" if entry.move.edge is None else entry.move.edge.id]
+    sources = [desk.plan.edge_source.get(edge, "") for edge in edges]
+    seen = [
+        GatheredResult(branch=n, key=sources[n], start=sources[n], outcome="arrived", value=value)
+        for n, value in enumerate(values)
+    ]
+    return _aggregate(entry, does, seen)

@@ -1,0 +1,292 @@
+"""Joining: when a parallel is over, and what goes on from it.
+
+    branches ─ settled one by one ─▶ check ─▶ fire: `wait` is met, or every branch is settled ─▶ the join
+                                       └────▶ without a join: over when every branch is
+
+What a join sees, and what is written around, comes in branch order, never in arrival order.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from itertools import islice
+
+from pointsman.engine.actions import Fork, Gather, GatheredResult
+from pointsman.engine.data import Data, dotted
+from pointsman.engine.decide import cancellation as cancelling
+from pointsman.engine.decide.context import Arrive, Desk, Fall, Leave
+from pointsman.engine.decide.entry import catching
+from pointsman.engine.decide.outputs import StepRefused, check_conflicts, check_values, failure_from
+from pointsman.engine.decide.partial_run import is_short_of
+from pointsman.engine.events.steps import ScopesClosed, StepFailed
+from pointsman.engine.failures import Failure
+from pointsman.engine.plan import PlanNode
+from pointsman.engine.state import Opening, Seen
+from pointsman.engine.writes import Write
+from pointsman.errors import PointsmanError
+from pointsman.values import Json, JsonObject
+
+NEARLY: float = 1e-9
+"""A share of a count is compared with this tolerance: 7 % of 100 are 7."""
+
+
+def check(desk: Desk, opening: Opening) -> bool:
+    """Fire the join of an opening if its time has come. True if it did."""
+    does = desk.node(opening.step).does
+    assert isinstance(does, Fork)
+    settled = len(opening.settled) == opening.total
+    if does.join is None:
+        if settled:
+            _close_unjoined(desk, opening)
+        return settled
+    join = desk.plan.nodes[does.join]
+    assert isinstance(join.does, Gather)
+    if join.does.closes[0] != opening.step.node:  # an inner one: its list arrives as one value further out
+        if settled:
+            _close_inner(desk, opening, join)
+        return settled
+    try:
+        if not settled and not _met(desk, opening, join, join.does):
+            return False
+    except PointsmanError as why:
+        fail_opening(desk, opening, failure_from(why))
+        return True
+    fire(desk, opening, join)
+    return True
+
+
+def _met(desk: Desk, opening: Opening, join: PlanNode, does: Gather) -> bool:
+    """Whether enough branches have arrived."""
+    wait = does.wait
+    if isinstance(wait, str):
+        return wait == "any" and opening.arrived > 0
+    if isinstance(wait, int):
+        return opening.arrived >= wait
+    if isinstance(wait, float):
+        return opening.arrived >= wait * opening.total - NEARLY
+    if opening.arrived == 0:
+        return False
+    names: dict[str, Json] = {"arrived": opening.arrived, "total": opening.total}
+    if does.wait_sees:
+        seen = _seen_by_now(desk, opening)
+        names |= {"results": seen.results, "branches": seen.told}
+    return wait(desk.environment(opening.scope, join, None, names))
+
+
+def _seen_by_now(desk: Desk, opening: Opening) -> Seen:
+    """What the branches have brought so far. Only those settled since the last time are looked at."""
+    fork = desk.node(opening.step).does
+    assert isinstance(fork, Fork)
+    seen = opening.seen = opening.seen or Seen()
+    for branch in islice(reversed(opening.settled), len(opening.settled) - seen.settled):
+        one = _result(fork, opening, branch)
+        if one is not None:
+            place = bisect_left(seen.branches, branch)
+            seen.branches.insert(place, branch)
+            seen.results.insert(place, one.value)
+            seen.told.insert(place, _told(one))
+    seen.settled = len(opening.settled)
+    return seen
+
+
+def results(desk: Desk, opening: Opening) -> list[GatheredResult]:
+    """What the branches brought, in branch order; failures too where they are wanted."""
+    fork = desk.node(opening.step).does
+    assert isinstance(fork, Fork)
+    found = (_result(fork, opening, branch) for branch in sorted(opening.settled))
+    return [one for one in found if one is not None]
+
+
+def _result(fork: Fork, opening: Opening, branch: int) -> GatheredResult | None:
+    """What a settled branch brought; None where it does not count."""
+    settled = opening.settled[branch]
+    if settled.outcome != "arrived" and not (settled.outcome == "failed" and fork.on_branch_error == "continue"):
+        return None
+    start = fork.by_id[opening.starts[branch % len(opening.starts)]].target
+    number = branch // len(opening.starts)
+    key = opening.keys[number] if number < len(opening.keys) and opening.items is not None else start
+    return GatheredResult(branch=branch, key=key, start=start, outcome=settled.outcome, value=settled.value)
+
+
+def _told(one: GatheredResult) -> JsonObject:
+    return {"index": one.branch, "key": one.key, "node": one.start, "outcome": one.outcome, "result": one.value}
+
+
+def _seen(desk: Desk, opening: Opening) -> dict[str, Json]:
+    """What the aggregate of a join sees."""
+    seen = results(desk, opening)
+    values: list[Json] = [one.value for one in seen]
+    counts: dict[str, Json] = {"arrived": opening.arrived, "total": opening.total}
+    return {"results": values, "items": values, "branches": [_told(one) for one in seen], **counts}
+
+
+def fire(desk: Desk, opening: Opening, join: PlanNode, *, ends: bool = False) -> None:
+    """Close the opening and let control through its join. `ends`: branches that have not begun never will."""
+    does = join.does
+    assert isinstance(does, Gather)
+    if is_short_of(desk.plan, join.id):
+        _close(desk, opening, join, (), None)
+        return
+    if does.cancel_rest:
+        cancelling.cancel_branches(desk, opening)
+    try:
+        _check_branches(desk, opening)
+        check_values(desk, (settled.value for settled in opening.settled.values()))
+        value = aggregated(desk, opening, join, does)
+        _check_expected(desk, opening, does)
+    except PointsmanError as why:
+        fail_opening(desk, opening, failure_from(why))
+        return
+    brought = None
+    if does.aggregate is None and does.aggregate_value is None:
+        brought = tuple(one.branch for one in results(desk, opening))
+    over = opening.running == 0 and (ends or does.cancel_rest or opening.next == opening.total)
+    _close(desk, opening, join, brought, None if brought is not None else value, over=over)
+
+
+def _close(
+    desk: Desk, opening: Opening, join: PlanNode, brought: tuple[int, ...] | None, value: Json, *, over: bool = True
+) -> None:
+    step = opening.step
+    branches = tuple(sorted(opening.settled))
+    desk.emit(ScopesClosed(step=step, branches=branches, forgotten=over, brought=brought, result=value))
+    desk.touched[step.scope] = None
+    desk.go(Arrive(join.id, step.scope, None, step, opening.left.thread))
+
+
+def aggregated(desk: Desk, opening: Opening, join: PlanNode, does: Gather) -> Json:
+    """The value of a join."""
+    seen = results(desk, opening)
+    if does.aggregate_value is not None:
+        env = desk.environment(opening.scope, join, [one.value for one in seen], _seen(desk, opening))
+        return desk.value(opening.scope, does.aggregate_value, env)
+    if does.aggregate is not None:
+        return does.aggregate(seen)
+    return [one.value for one in seen]
+
+
+def _check_branches(desk: Desk, opening: Opening) -> None:
+    """What branches wrote joins the data around: nothing may be lost, neither theirs nor of others around."""
+    writes = [(branch, write, value) for branch, write, value in _writes(opening)]
+    owners: dict[tuple[str | int, ...], tuple[int, Write]] = {}
+    above: dict[tuple[str | int, ...], tuple[int, Write]] = {}
+    for branch, write, _ in writes:
+        for other, written in _clashing(write, owners, above):
+            if other != branch and not (write.path == written.path and write.reduce == written.reduce != "set"):
+                raise StepRefused(_clash(opening, (other, branch), write))
+        owners[write.path] = branch, write
+        for width in range(1, len(write.path)):
+            above[write.path[:width]] = branch, write
+    if not writes:
+        return
+    node, around = desk.node(opening.step), opening.scope
+    check_conflicts(desk, around, node, opening.left.thread, tuple(write for _, write, _ in writes))
+    draft = Data(around.data.shared())
+    for _, write, value in writes:
+        draft.write(write, value)
+
+
+def _writes(opening: Opening) -> Iterator[tuple[int, Write, Json]]:
+    for branch in sorted(opening.settled):
+        for write, value in opening.settled[branch].writes:
+            yield branch, write, value
+
+
+def _clashing(
+    write: Write,
+    owners: dict[tuple[str | int, ...], tuple[int, Write]],
+    above: dict[tuple[str | int, ...], tuple[int, Write]],
+) -> Iterator[tuple[int, Write]]:
+    """Earlier writes at the path, above it, or below it."""
+    if write.reduce == "last":
+        return
+    for width in range(1, len(write.path) + 1):
+        found = owners.get(write.path[:width])
+        if found is not None and found[1].reduce != "last":
+            yield found
+    found = above.get(write.path)
+    if found is not None:
+        yield found
+
+
+def _clash(opening: Opening, branches: tuple[int, int], write: Write) -> Failure:
+    path = dotted(write.path)
+    return Failure(
+        code="write-conflict",
+        message=f"branches {branches[0]} and {branches[1]} of {opening.step.node!r} both wrote {path!r}",
+        hint=f"Declare a reducer for {path!r} in `state`, or let each branch write its own key.",
+    )
+
+
+def _check_expected(desk: Desk, opening: Opening, does: Gather) -> None:
+    """Keys that the document expects at the join, and that nobody brought: said, not waited for."""
+    expected = does.expected_keys
+    if does.expected is not None:
+        found = does.expected(desk.environment(opening.scope, desk.node(opening.step), None))
+        expected = tuple(str(one) for one in found) if isinstance(found, list) else ()
+    if not expected or does.merge_path is None:
+        return
+    have: set[str] = set()
+    path = tuple(part for part in does.merge_path.segments if isinstance(part, str))
+    held = opening.scope.data.at(path)
+    if isinstance(held, dict):
+        have |= set(held)
+    for settled in opening.settled.values():
+        have |= {
+            str(w.path[len(path)]) for w, _ in settled.writes if w.path[: len(path)] == path and len(w.path) > len(path)
+        }
+    missing = [key for key in expected if key not in have]
+    if missing:
+        desk.warn("missing-keys", f"the join expected {', '.join(missing)} below {'.'.join(path)!r}", opening.step)
+
+
+def _close_inner(desk: Desk, opening: Opening, join: PlanNode) -> None:
+    try:
+        _check_branches(desk, opening)
+        check_values(desk, (settled.value for settled in opening.settled.values()))
+    except PointsmanError as why:
+        fail_opening(desk, opening, failure_from(why))
+        return
+    _close(desk, opening, join, tuple(one.branch for one in results(desk, opening)), None)
+
+
+def _close_unjoined(desk: Desk, opening: Opening) -> None:
+    """Without a join the parallel is over when its branches are; nothing follows it."""
+    try:
+        _check_branches(desk, opening)
+    except PointsmanError as why:
+        fail_opening(desk, opening, failure_from(why))
+        return
+    desk.emit(ScopesClosed(step=opening.step, branches=tuple(sorted(opening.settled))))
+    desk.end_token(opening.step, reason="swallowed")
+
+
+def fail_opening(desk: Desk, opening: Opening, failure: Failure) -> None:
+    """The parallel itself fails: its branches are stopped, its error edges or the scopes around decide."""
+    cancelling.cancel_branches(desk, opening)
+    step = opening.step
+    at = desk.state.steps[step]
+    desk.emit(StepFailed(step=step, attempt=at.attempt, failure=failure))
+    desk.touched[step.scope] = None
+    node = desk.node(step)
+    if catching(node, failure):
+        desk.go(Leave(step, failed=failure))
+    else:
+        desk.go(Fall(step, failure))
+
+
+def timed_out(desk: Desk, opening: Opening) -> None:
+    """Not all branches came in time."""
+    fork = desk.node(opening.step).does
+    assert isinstance(fork, Fork)
+    assert fork.join is not None
+    join = desk.plan.nodes[fork.join]
+    assert isinstance(join.does, Gather)
+    if join.does.on_timeout == "fail":
+        failure = Failure(code="join-timeout", message=f"not all branches reached {join.id!r} in time")
+        fail_opening(desk, opening, failure)
+        return
+    desk.warn("join-timeout", f"{join.id!r} goes on without all its branches", opening.step)
+    cancelling.cancel_branches(desk, opening)
+    fire(desk, opening, join, ends=True)

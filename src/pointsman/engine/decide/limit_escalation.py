@@ -1,0 +1,68 @@
+"""Handing over: a limit stopped an execution, and people are asked whether it may go on.
+
+    limit ─▶ ExecutionInterrupted ─▶ HandedOver(gate) ─▶ gate ─┬─ an action that gives more ─▶ all goes on as it was
+                                     all else is kept          ├─ another action ─▶ all else is dropped, it leaves
+                                                               └─ nobody answers in time ─▶ it stays interrupted
+
+The execution is interrupted while it asks: nothing starts, no other timer is heard, and resuming it is an answer too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pointsman.engine.actions import Ask
+from pointsman.engine.decide import cancellation as cancelling
+from pointsman.engine.decide import lifecycle as requests
+from pointsman.engine.decide import limit_raises as raising
+from pointsman.engine.decide import limits
+from pointsman.engine.decide.context import Desk, Leave
+from pointsman.engine.decide.stall_detection import REPEATS_MAX
+from pointsman.engine.events.lifecycle import HandedOver, LimitsRaised
+from pointsman.engine.state import StepState
+
+
+def must_be_allowed(desk: Desk, at: StepState, action: str) -> None:
+    """Raises `LimitCapped` where the operator does not allow what the action would give."""
+    more = _more(desk, action) if desk.state.handoff == at.step and desk.state.asks_on else None
+    if more is not None:
+        raising.may_raise(desk.plan, desk.state, _raised(desk, more))
+
+
+def over(desk: Desk, move: Leave) -> bool:
+    """The gate has its answer. True: control leaves it, and is nowhere else; False: all goes on as it was."""
+    if desk.state.status != "interrupted":
+        return True
+    more = _more(desk, move.labels[0]) if move.labels else None
+    if more is None:
+        told = desk.state.left[move.step].value
+        cancelling.cancel_steps(desk, ())
+        desk.drop_all()
+        desk.emit(HandedOver(node=move.step.node, value=told))
+        return True
+    raised = _raised(desk, more)
+    if raised:
+        desk.emit(LimitsRaised(limits=raised))
+    desk.end_token(move.step, reason="swallowed")
+    requests.go_on(desk, by="")
+    return False
+
+
+def _more(desk: Desk, action: str) -> Mapping[str, float] | None:
+    assert desk.state.handoff is not None
+    does = desk.node(desk.state.handoff).does
+    return does.more.get(action) if isinstance(does, Ask) else None
+
+
+def _raised(desk: Desk, more: Mapping[str, float]) -> dict[str, float]:
+    """The limits in force with so much more, counted from what is used where that is beyond them already."""
+    state, plan = desk.state, desk.plan
+    used = raising.used(state)
+    raised: dict[str, float] = {}
+    for name, amount in more.items():
+        planned = limits.allowed(desk, name, limits.planned(plan, name))
+        if planned is not None:
+            raised[name] = max(planned, used.get(name, 0.0)) + amount
+    if state.interruption == "no-progress":
+        raised["no-progress"] = (limits.allowed(desk, "no-progress", REPEATS_MAX) or 0) + REPEATS_MAX
+    return raised

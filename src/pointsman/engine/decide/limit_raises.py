@@ -1,0 +1,131 @@
+"""Raising limits: which there are, what the operator allows, and what is used already.
+
+used 5 of 5 steps ─▶ interrupted ─▶ resume steps=5   refused: it would stop again before anything happens
+                                 └▶ resume steps=20  goes on
+
+What is offered is as much once more as the limit is, counted from what is used, and no more than the operator allows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from pointsman.engine.decide import budgets, limits
+from pointsman.engine.decide.stall_detection import REPEATS_MAX
+from pointsman.engine.plan import Plan
+from pointsman.engine.state import ExecutionState
+from pointsman.errors import CallerError
+
+RAISABLE: Final = (
+    "steps",
+    "visits",
+    "executionTime",
+    "deadline",
+    "nodeTime",
+    "stateSize",
+    "tokens",
+    "modelCalls",
+    "toolCalls",
+    "costUsd",
+    "no-progress",
+)
+VISITS: Final = "visits"
+NO_PROGRESS: Final = "no-progress"
+SMALLEST: Final[Mapping[str, float]] = {"costUsd": 0.0001}
+"""The unit to which an offer is rounded up; of all others it is one."""
+
+
+class UnknownLimit(CallerError):
+    """A limit is to be raised that does not exist."""
+
+    code = "unknown-limit"
+
+
+class LimitCapped(CallerError):
+    """A limit is to be raised above what the operator allows."""
+
+    code = "limit-capped"
+
+
+class LimitUsed(CallerError):
+    """As much is used already as is to be allowed."""
+
+    code = "limit-used"
+
+
+class Offer(NamedTuple):
+    """The limit that stopped an execution, and what would be enough to go on."""
+
+    name: str
+    now: float
+    used: float
+    next: float | None
+    """None: the operator allows no more than is used."""
+    most: float | None
+    """What the operator allows; None: any number."""
+
+
+def may_raise(plan: Plan, state: ExecutionState, wanted: Mapping[str, float]) -> None:
+    """Raises `UnknownLimit`, `LimitCapped`, `LimitUsed`; nothing is raised then."""
+    for name, number in wanted.items():
+        kind, _, node = name.partition(":")
+        if name not in RAISABLE and not (kind == VISITS and node in plan.nodes):
+            raise UnknownLimit(f"there is no limit {name!r}", hint=f"Limits: {', '.join(RAISABLE)}, visits:NODE.")
+        most = plan.limits.caps.get(kind)
+        if most is not None and number > most:
+            raise LimitCapped(
+                f"{name!r} cannot be raised to {number:g}: the operator allows {most:g}",
+                hint="The operator's limits are under [limits] in pointsman.toml.",
+            )
+        spent = _visited(state, node) if kind == VISITS else used(state).get(name, 0.0)
+        if spent > 0 and number <= spent:
+            raise LimitUsed(
+                f"{name!r} cannot be {number:g}: {spent:g} are used already", hint=f"Give more than {spent:g}."
+            )
+
+
+def offer(plan: Plan, state: ExecutionState, name: str, at: float) -> Offer | None:
+    """To what the limit of this name may be raised; None where the plan knows no number of it. `at`: the time now."""
+    planned = REPEATS_MAX if name == NO_PROGRESS else limits.planned(plan, name)
+    now = limits.allowed_in(plan, state, name, planned)
+    if now is None:
+        return None
+    spent = _spent(state, name, at)
+    most = plan.limits.caps.get(name)
+    base, unit = max(now, spent), SMALLEST.get(name, 1.0)
+    if most is not None and base >= most:
+        return Offer(name, now, spent, None, most)
+    # A little less than a unit is what floats leave over, and no reason for one more.
+    wanted = round(math.ceil((base + now) / unit - 1e-6) * unit, 6)
+    return Offer(name, now, spent, wanted if most is None else min(wanted, most), most)
+
+
+def _spent(state: ExecutionState, name: str, at: float) -> float:
+    """How much of one limit is used. What the clock counts is counted until now."""
+    match name:
+        case "visits":
+            return _visited(state, "")
+        case limits.CLOCK:
+            return max(0.0, at - state.started_at)
+        case _:
+            return used(state).get(name, 0.0)
+
+
+def used(state: ExecutionState) -> dict[str, float]:
+    """How much of each limit that counts something is used."""
+    return {
+        "steps": float(state.taken),
+        "executionTime": limits.worked_s(state),
+        "deadline": state.at - state.started_at,
+        **{name: amount(state.usage) for name, amount in budgets.AMOUNT.items()},
+    }
+
+
+def _visited(state: ExecutionState, node: str) -> float:
+    """How often this node was visited at most in one scope; without a name the one that was visited most."""
+    found = (
+        done for scope in state.scopes.values() for (visited, _), done in scope.visits.items() if node in ("", visited)
+    )
+    return float(max(found, default=0))

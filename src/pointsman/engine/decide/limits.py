@@ -1,0 +1,188 @@
+"""Limits: what no prompt can talk away. Checked before a step starts; what they stop is held, and can go on later."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from pointsman.engine.actions import Ask
+from pointsman.engine.commands import HoldChild, SetTimer
+from pointsman.engine.decide import cancellation as cancelling
+from pointsman.engine.decide import completion as ending
+from pointsman.engine.decide.context import Arrive, Desk
+from pointsman.engine.events.lifecycle import ExecutionInterrupted, ExecutionPaused, HandedOver
+from pointsman.engine.events.steps import Held
+from pointsman.engine.events.waits import LimitHit, TimerSet
+from pointsman.engine.fold.arrivals import NOBODY
+from pointsman.engine.plan import Plan, PlanNode
+from pointsman.engine.state import ExecutionState, ScopeState
+from pointsman.engine.steps import Step
+
+WORKED: Final = "executionTime"
+CLOCK: Final = "deadline"
+"""Timers of the execution itself: for the time it works, and for the time on the clock."""
+
+
+TOLERANCE_S: Final = 1e-6
+
+
+class Tripped(NamedTuple):
+    """A limit that was reached."""
+
+    limit: str
+    message: str
+    step: Step | None = None
+
+
+SOURCES: Final = {"definition": "set by the workflow", "operator": "set by the operator", "": "the default"}
+
+
+def allowed(desk: Desk, name: str, planned: float | None) -> float | None:
+    """The limit in force: what was raised for this execution, else the plan's; None = unlimited."""
+    return allowed_in(desk.plan, desk.state, name, planned)
+
+
+def allowed_in(plan: Plan, state: ExecutionState, name: str, planned: float | None) -> float | None:
+    """The same without a desk. An operator who allows less than before is heeded."""
+    raised = state.limits.get(name)
+    if raised is None:
+        return planned
+    most = plan.limits.caps.get(name)
+    return raised if most is None else min(raised, most)
+
+
+def planned(plan: Plan, name: str) -> float | None:
+    """What the plan says of a limit that interrupts; of visits the most that any node may have."""
+    match name:
+        case "steps":
+            return plan.limits.steps
+        case "executionTime":
+            return plan.limits.execution_time_s
+        case "deadline":
+            return plan.limits.deadline_s
+        case "visits":
+            return max((node.visits_max for node in plan.nodes.values() if node.visits_max is not None), default=None)
+        case _:
+            return dict(plan.limits.budgets).get(name)
+
+
+def told(plan: Plan, state: ExecutionState, name: str, what: str) -> str:
+    """What was reached, and who set it."""
+    source = "raised before" if name in state.limits else SOURCES[plan.limits.sources.get(name, "")]
+    return f"{what} (`{name}`, {source})"
+
+
+def before_step(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive, *, beside: int = 0) -> Tripped | None:
+    """A limit that forbids to start this node now, with so many others beside it."""
+    state, limits = desk.state, desk.plan.limits
+    if state.handoff is not None and state.status == "interrupted":
+        return None  # it is the gate that asks whether to go on: nothing else starts meanwhile
+    raised = state.limits
+    steps = limits.steps if not raised else allowed(desk, "steps", limits.steps)
+    if steps is not None and state.taken + beside - (state.handed_at or 0) >= steps:
+        return Tripped("steps", told(desk.plan, state, "steps", f"the limit of {int(steps)} steps is reached"))
+    if state.handed_at is not None:
+        return None
+    visits = raised.get(f"visits:{node.id}", raised.get("visits", node.visits_max)) if raised else node.visits_max
+    if visits is not None:
+        done = scope.visits.get((node.id, move.thread if node.threaded else ()), 0)
+        if done >= visits:
+            said = f"{node.id!r} was visited {done} times, its limit"
+            return Tripped("visits", told(desk.plan, state, "visits", said))
+    return None
+
+
+def hold(desk: Desk, move: Arrive) -> None:
+    """Keep an arrival for when the execution goes on."""
+    edge = "" if move.edge is None else move.edge.id
+    desk.emit(
+        Held(
+            node=move.node,
+            scope=move.scope,
+            edge=edge,
+            after=move.after,
+            thread=move.thread,
+            caller=move.caller,
+            again=move.again,
+        )
+    )
+
+
+def trip(desk: Desk, tripped: Tripped) -> None:
+    """A limit was reached: the node of last resort takes over, else the execution is interrupted, all kept."""
+    if desk.state.ended or desk.state.stands_still or desk.fatal or desk.state.compensation is not None:
+        return
+    if tripped.limit in dict(desk.plan.limits.budgets) and desk.plan.limits.budget_policy == "pause":
+        desk.emit(LimitHit(limit=tripped.limit, message=tripped.message, step=tripped.step))
+        desk.emit(ExecutionPaused(by=f"limits.{tripped.limit}"))
+        desk.commands += held_below(desk.state)
+        return
+    handler = desk.plan.limits.on_limit if not desk.state.handed_off else None
+    asked = handler is not None and _asks(desk.plan.nodes[handler])
+    if handler is not None and not asked:
+        desk.emit(LimitHit(limit=tripped.limit, message=tripped.message, step=tripped.step))
+        cancelling.cancel_steps(desk, ())
+        desk.drop_all()
+        ending.hand_over(desk, handler, tripped.message)
+        return
+    for at in desk.state.steps.values():
+        cancelling.stop(desk, at, children=False)
+    desk.commands += held_below(desk.state)
+    desk.emit(ExecutionInterrupted(limit=tripped.limit, message=tripped.message))
+    if handler is not None:
+        gate = desk.visit(desk.state.root, desk.plan.nodes[handler], ())
+        desk.emit(HandedOver(node=handler, value=tripped.message, gate=gate))
+        desk.go(Arrive(handler, (), None, NOBODY, again=True))
+
+
+def _asks(node: PlanNode) -> bool:
+    """People may answer there that it goes on."""
+    return isinstance(node.does, Ask) and bool(node.does.more)
+
+
+def held_below(state: ExecutionState) -> list[HoldChild]:
+    """What a limit stops here stands still below too."""
+    return [
+        HoldChild(step=at.step, attempt=at.attempt, call=call) for at in state.steps.values() for call in at.children
+    ]
+
+
+def watch(desk: Desk) -> None:
+    """See that the clock is asked about the limits of time."""
+    state, limits = desk.state, desk.plan.limits
+    if limits.execution_time_s is None and limits.deadline_s is None and not state.limits:
+        return
+    worked, most = allowed(desk, WORKED, limits.execution_time_s), allowed(desk, CLOCK, limits.deadline_s)
+    if state.handed_off or state.compensation is not None:
+        return
+    if worked is not None and state.working and WORKED not in state.timers:
+        _set(desk, WORKED, state.at + max(0.0, worked - worked_s(state)))
+    if most is not None and CLOCK not in state.timers:
+        _set(desk, CLOCK, state.started_at + most)
+
+
+def _set(desk: Desk, timer: str, at: float) -> None:
+    desk.emit(TimerSet(timer=timer, purpose="deadline", at=at))
+    desk.command(SetTimer(timer=timer, at=at))
+
+
+def worked_s(state: ExecutionState) -> float:
+    """Seconds in which anything worked, until now."""
+    works = state.working and state.status != "interrupted"
+    return state.worked_s + (state.at - state.working_since if works else 0.0)
+
+
+def rang(desk: Desk, timer: str) -> None:
+    """A timer of the execution fired: has it really worked, or lasted, that long?"""
+    state, limits = desk.state, desk.plan.limits
+    if timer == CLOCK:
+        most, spent, what = allowed(desk, CLOCK, limits.deadline_s), state.at - state.started_at, "it has lasted"
+    else:
+        most, spent, what = allowed(desk, WORKED, limits.execution_time_s), worked_s(state), "work ran for"
+        if state.working == 0:
+            return
+    if most is None or state.handed_off or state.compensation is not None:
+        return
+    if spent + TOLERANCE_S >= most:
+        trip(desk, Tripped(timer, told(desk.plan, state, timer, f"{what} {most:g} seconds, the limit")))
+    else:
+        watch(desk)

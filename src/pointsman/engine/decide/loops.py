@@ -1,0 +1,197 @@
+"""Loops: rounds of an entry, and entries one after another.
+
+                 ┌────────── back ──────────┐
+                 ▼                          │
+    in ──▶ loop node ── body edge ──▶ … body …
+                 └───── exit edge ──▶
+
+Control over an edge from the body continues the entry; over any other edge it is a new entry, counted from zero. The
+two never merge: rounds finish first. A round begins when a body arrival is there and nothing in the body moves.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pointsman.engine.actions import PlanEdge, Repeat
+from pointsman.engine.decide import cancellation as cancelling
+from pointsman.engine.decide.context import Arrive, Desk, key_of, node_of, scope_key
+from pointsman.engine.decide.entry import Entry
+from pointsman.engine.decide.outputs import accept, listed_items
+from pointsman.engine.events.steps import (
+    LoopEntered,
+    LoopLeft,
+    LoopRound,
+    LoopRoundFailed,
+)
+from pointsman.engine.failures import Failure
+from pointsman.engine.plan import PlanNode
+from pointsman.engine.state import LoopState, ScopeState
+from pointsman.engine.steps import Step, Thread
+from pointsman.engine.writes import Write
+from pointsman.expressions.paths import Path
+from pointsman.values import Json
+
+BODY: Final = "body"
+EXIT: Final = "exit"
+
+
+def body_moves(desk: Desk, scope: ScopeState, does: Repeat) -> bool:
+    """Something in the body is running, parked, or on its way."""
+    if any(node in does.body for node in scope.live) or any(node in does.body for node in scope.parked):
+        return True
+    if not desk.in_flight(scope.key):
+        return False
+    return any(scope_key(move) == scope.key and node_of(move) in does.body for move in desk.queue)
+
+
+def is_back(does: Repeat, edge: str) -> bool:
+    """Whether an arrival ends a round: over an edge from the body, or sent back by the engine itself."""
+    return edge in does.back or not edge
+
+
+def side(node: PlanNode, scope: ScopeState, waiting: list[tuple[str, Thread]]) -> list[tuple[str, Thread]]:
+    """Of the arrivals parked at a loop node, those that may start it together: the body's first."""
+    does = node.does
+    assert isinstance(does, Repeat)
+    if node.id in scope.loops:
+        back = [key for key in waiting if is_back(does, key[0])]
+        if back:
+            return back
+    return [key for key in waiting if not is_back(does, key[0])] or waiting
+
+
+def ends_round(node: PlanNode, scope: ScopeState, edge: PlanEdge | None) -> bool:
+    """Whether an arrival over this edge ends a round here."""
+    does = node.does
+    return isinstance(does, Repeat) and node.id in scope.loops and is_back(does, "" if edge is None else edge.id)
+
+
+def starts_now(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive) -> bool:
+    """Whether an arrival may start the loop node at once."""
+    does = node.does
+    assert isinstance(does, Repeat)
+    if ends_round(node, scope, move.edge):
+        return not body_moves(desk, scope, does) and not any(
+            is_back(does, key[0]) for key in scope.parked.get(node.id, ())
+        )
+    return desk.alone(scope)
+
+
+def comes_back(node: PlanNode, scope: ScopeState) -> bool:
+    """Whether what is parked at a loop node next ends a round."""
+    does = node.does
+    assert isinstance(does, Repeat)
+    return node.id in scope.loops and any(is_back(does, key[0]) for key in scope.parked[node.id])
+
+
+def waits_for(does: Repeat, scope: ScopeState, parked: list[str]) -> set[str] | None:
+    """A round waits for the body alone."""
+    return None if any(at in does.body for at in scope.live) else {n for n in parked if n in does.body}
+
+
+def next_round(entry: Entry, does: Repeat) -> None:
+    """Control reached the loop node: another round, or out."""
+    desk, scope, node = entry.desk, entry.scope, entry.node
+    loop = scope.loops.get(node.id)
+    if loop is not None and not _came_back(entry, does):
+        desk.emit(LoopLeft(node=node.id, scope=scope.key))  # its body ended without coming back
+        loop = None
+    items = loop.items if loop is not None else _items(entry, does)
+    done = loop.round if loop is not None else 0
+    goes_on = _goes_on(entry, does, items, loop)
+    writes = _writes(entry, does, loop)
+    accept(desk, scope, node, entry.move.thread, writes)
+    label = BODY if goes_on else EXIT
+    entry.passed(label, said={"branch": label, "round": done + goes_on}, writes=writes)
+    if goes_on:
+        if loop is None:
+            desk.emit(LoopEntered(node=node.id, scope=scope.key, items=items, item_name=does.item_name))
+        desk.emit(LoopRound(node=node.id, scope=scope.key, round=done + 1, after=entry.step))
+    elif loop is not None:
+        desk.emit(LoopLeft(node=node.id, scope=scope.key))
+
+
+def _came_back(entry: Entry, does: Repeat) -> bool:
+    if entry.merged:
+        return is_back(does, entry.merged[0].edge)
+    return is_back(does, "" if entry.move.edge is None else entry.move.edge.id)
+
+
+def _writes(entry: Entry, does: Repeat, loop: LoopState | None) -> tuple[Write, ...]:
+    """What the loop keeps of its rounds: empty lists and a count of 0 at first, then what each round brought."""
+    if does.collect is None and does.count_into is None and does.failures_into is None:
+        return ()
+    env = entry.environment()
+    kept: list[tuple[Path | None, Json, bool, Json]] = [
+        (does.collect, [], loop is not None and loop.failure is None, entry.left.value),
+        (does.failures_into, [], loop is not None and loop.failure is not None, _failed_round(loop)),
+        (does.count_into, 0, loop is not None, 1),
+    ]
+    writes: list[Write] = []
+    for path, empty, adds, value in kept:
+        if path is None:
+            continue
+        if loop is None:
+            writes.append(Write(path.resolve(env), "last", empty))
+        elif adds:
+            writes.append(Write(path.resolve(env), "add" if empty == 0 else "append", value))
+    return tuple(writes)
+
+
+def _failed_round(loop: LoopState | None) -> Json:
+    if loop is None or loop.failure is None:
+        return None
+    item = loop.items[loop.round - 1] if loop.items is not None else None
+    return {"round": loop.round, "item": item, "code": loop.failure.code, "message": loop.failure.message}
+
+
+def skipping(desk: Desk, step: Step) -> PlanNode | None:
+    """The innermost open loop around a step that goes on without rounds that fail."""
+    scope = desk.state.scopes[step.scope]
+    for name in desk.node(step).loops:
+        loop = desk.plan.nodes[name]
+        if isinstance(loop.does, Repeat) and loop.does.skips_failures and name in scope.loops:
+            return loop
+    return None
+
+
+def skip_round(desk: Desk, step: Step, failure: Failure) -> bool:
+    """A step failed inside a loop that goes on all the same: the round is over. False if there is no such loop."""
+    loop = skipping(desk, step)
+    if loop is None:
+        return False
+    assert isinstance(loop.does, Repeat)
+    scope, body = desk.state.scopes[step.scope], loop.does.body
+    cancelling.cancel_steps(desk, scope.key, within=body)
+    desk.drop(scope.key, body)
+    for inner in [one for one in scope.loops if one in body]:
+        desk.emit(LoopLeft(node=inner, scope=scope.key))
+    dropped = tuple(sorted(node for node in scope.parked if node in body))
+    desk.emit(LoopRoundFailed(node=loop.id, scope=scope.key, failure=failure, dropped=dropped))
+    desk.go(Arrive(loop.id, scope.key, None, step, desk.left(scope, step).thread))
+    return True
+
+
+def _items(entry: Entry, does: Repeat) -> list[Json] | None:
+    if does.items is None:
+        return None
+    found = entry.desk.value(entry.scope, does.items, entry.environment())
+    return listed_items(found, of=f"the items of loop {entry.node.id!r}", field="over")
+
+
+def _goes_on(entry: Entry, does: Repeat, items: list[Json] | None, loop: LoopState | None) -> bool:
+    done = loop.round if loop is not None else 0
+    if does.rounds_max is not None and done >= does.rounds_max:
+        return False
+    if items is not None and done >= len(items):
+        return False
+    if does.goes_on is None:
+        return True
+    env = entry.desk.environment(entry.scope, entry.node, entry.left.value)
+    if loop is None:  # before the first round the loop has no previous one
+        item: Json = items[done] if items is not None else None
+        env.names = {**env.names, "loop": {"iteration": 0, "index": 0, "previous": None}}
+        if items is not None:
+            env.names = {**env.names, "item": item, "index": done, "key": key_of(item, done)}
+    return does.goes_on(env)

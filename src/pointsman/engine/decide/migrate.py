@@ -1,0 +1,187 @@
+"""Moving: an execution goes on with another definition, if everything that is under way has a place there.
+
+What is done stays done. What is open, parked, held or failed must find its node, doing the same kind of thing, in the
+same parallels and loops, behind the same edges; each thing that does not is a misfit, and one is enough to refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from pointsman.engine.actions import Ask, Call, Fork, Repeat, Wait, Work
+from pointsman.engine.decide import limits
+from pointsman.engine.decide.context import Desk
+from pointsman.engine.decide.lifecycle import WrongStatus
+from pointsman.engine.events.lifecycle import ExecutionMoved
+from pointsman.engine.plan import Plan, PlanNode
+from pointsman.engine.reports import MoveRequested
+from pointsman.engine.state import ExecutionState, LoopState, Opening, StepState, Waiting
+from pointsman.engine.status import status_of
+from pointsman.engine.steps import Scope, scope_text
+from pointsman.errors import CallerError
+from pointsman.values import END
+
+KINDS: Final[Mapping[type, str]] = {Ask: "human", Wait: "wait", Fork: "parallel", Repeat: "loop"}
+
+
+class MoveRefused(CallerError):
+    """Something that is under way has no place in the other definition."""
+
+    code = "move-refused"
+
+
+class Misfit(Struct, frozen=True):
+    """Something under way that has no place in another definition."""
+
+    code: str
+    where: str
+    """The step, or the node with its branch."""
+    message: str
+
+
+def move(desk: Desk, report: MoveRequested) -> None:
+    """Go on with the plan of the desk. Raises `MoveRefused`, `WrongStatus`."""
+    state = desk.state
+    if not may_move(state):
+        raise WrongStatus(
+            f"an execution that is {status_of(state)} and works cannot be moved",
+            hint="Pause it, or wait until it waits, failed or was interrupted.",
+        )
+    settle_in(desk, report)
+    if state.status == "running":
+        limits.watch(desk)
+        for key in state.scopes:
+            desk.touched[key] = None
+
+
+def settle_in(desk: Desk, report: MoveRequested) -> None:
+    """From here on the plan of the desk counts. Raises `MoveRefused`."""
+    check_fits(desk.plan, desk.state)
+    desk.emit(
+        ExecutionMoved(
+            workflow=desk.plan.workflow,
+            version=desk.plan.version,
+            definition=report.definition,
+            options=report.options,
+            by=report.by,
+        )
+    )
+
+
+def check_fits(plan: Plan, state: ExecutionState) -> None:
+    """Raises `MoveRefused` where something under way has no place in the plan."""
+    found = [*misfits(plan, state)]
+    if found:
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        raise MoveRefused(f"{found[0].where}: {found[0].message}{more}", hint="`move … --check` lists all of it.")
+
+
+def may_move(state: ExecutionState) -> bool:
+    """It stands still, has failed, or only waits for people, timers and events."""
+    return state.status in ("paused", "interrupted", "failed") or (
+        state.status == "running" and not any(at.runs or at.children for at in state.steps.values())
+    )
+
+
+def misfits(plan: Plan, state: ExecutionState, was: Plan | None = None) -> Iterator[Misfit]:
+    """Everything under way that has no place in the plan, in the order of steps. `was`: the plan it runs on."""
+    failed = [one for one in state.failed if isinstance(one, StepState)]
+    for at in sorted((*state.steps.values(), *failed), key=lambda at: at.step):
+        yield from _step(plan, state, at, was)
+    for step in sorted(state.openings):
+        yield from _opening(plan, state.openings[step])
+    for waits in _waiting(state):
+        yield from _arrival(plan, waits)
+    for key, scope in sorted(state.scopes.items()):
+        for node, loop in sorted(scope.loops.items()):
+            yield from _loop(plan, f"{scope_text(key)}{node}", node, loop)
+
+
+def _waiting(state: ExecutionState) -> Iterable[Waiting]:
+    for _, scope in sorted(state.scopes.items()):
+        for node in sorted(scope.parked):
+            yield from scope.parked[node].values()
+    yield from state.held
+    for one in state.failed:
+        if isinstance(one, Waiting):
+            yield one
+
+
+def _gone(where: str) -> Misfit:
+    return Misfit("node-gone", where, "the other definition has no such node")
+
+
+def _step(plan: Plan, state: ExecutionState, at: StepState, was: Plan | None) -> Iterator[Misfit]:
+    where, node = str(at.step), plan.nodes.get(at.step.node)
+    if node is None:
+        yield _gone(where)
+        return
+    if node.scope != _parallels(at.step.scope):
+        yield Misfit("scope-changed", where, f"there it is in {' in '.join(reversed(node.scope)) or 'no parallel'}")
+    if at.step.thread and not node.threaded:
+        yield Misfit("trigger-changed", where, "there only one of its steps can be open at a time")
+    before = kind_of(was.nodes[at.step.node]) if was is not None else _kind_seen(state, at)
+    if before not in (None, kind_of(node)):
+        yield Misfit("kind-changed", where, f"it is a {before} step, there it would be a {kind_of(node)} step")
+
+
+def _parallels(scope: Scope) -> tuple[str, ...]:
+    return tuple(branch.parallel for branch in scope)
+
+
+def kind_of(node: PlanNode) -> str:
+    """What happens at a node, in one word."""
+    match node.does:
+        case Work(spec=spec):
+            return spec.kind
+        case Call(workflow=workflow):
+            return f"workflow {workflow}"
+        case does:
+            return KINDS.get(type(does), type(does).__name__.lower())
+
+
+def _kind_seen(state: ExecutionState, at: StepState) -> str | None:
+    """What an open step shows of its kind; None: nothing."""
+    if at.gate is not None and at.gate.about == "node":
+        return "human"
+    if at.event is not None:
+        return "wait"
+    return "parallel" if at.step in state.openings else None
+
+
+def _opening(plan: Plan, opening: Opening) -> Iterator[Misfit]:
+    node = plan.nodes.get(opening.step.node)
+    if node is None or not isinstance(node.does, Fork):
+        return  # said of its step
+    where = str(opening.step)
+    gone = [edge for edge in opening.starts if edge not in node.does.by_id]
+    if gone:
+        yield Misfit("edge-gone", where, f"a branch began over the edge {gone[0]!r}, which is not there")
+    if opening.joined != (node.does.join is not None):
+        yield Misfit("join-changed", where, "a join closes it in only one of the two definitions")
+
+
+def _arrival(plan: Plan, waits: Waiting) -> Iterator[Misfit]:
+    where = f"{scope_text(waits.scope)}{waits.node}"
+    if waits.node == END:
+        return
+    node = plan.nodes.get(waits.node)
+    if node is None:
+        yield _gone(where)
+    elif waits.edge and waits.edge not in plan.edge_index:
+        yield Misfit("edge-gone", where, f"control waits there behind the edge {waits.edge!r}, which is not there")
+    elif node.scope != _parallels(waits.scope) and node.enter != "join":
+        yield Misfit("scope-changed", where, "control waits there, in other parallels than the other definition's")
+
+
+def _loop(plan: Plan, where: str, node: str, loop: LoopState) -> Iterator[Misfit]:
+    there = plan.nodes.get(node)
+    if there is None:
+        yield _gone(where)
+    elif not isinstance(there.does, Repeat):
+        yield Misfit("kind-changed", where, f"round {loop.round} of a loop is open, there it is no loop")
+    elif (there.does.items is None) != (loop.items is None):
+        yield Misfit("kind-changed", where, "it goes over items in only one of the two definitions")

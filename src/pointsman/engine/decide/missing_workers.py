@@ -1,0 +1,35 @@
+"""Attempts that the process at hand cannot perform: they wait for a worker that can.
+
+    attempt ─▶ WorkerMissing ─▶ WorkerAwaited          nobody works; the execution waits, for however long
+    a worker that has it ─▶ WorkerOffered ─▶ AttemptStarted(worker) ─▶ executed again as the same attempt
+
+The same attempt is performed: what it has paid for is answered from its record. No number of processes that lack
+something makes a step fail; people can cancel the execution.
+"""
+
+from __future__ import annotations
+
+from pointsman.engine.decide.context import Desk
+from pointsman.engine.decide.entry import execute
+from pointsman.engine.events.steps import AttemptStarted
+from pointsman.engine.events.waits import WorkerAwaited
+from pointsman.engine.failures import Failure
+from pointsman.engine.reports import WorkerOffered
+from pointsman.engine.state import StepState
+
+
+def missing(desk: Desk, at: StepState, failure: Failure) -> None:
+    """Leave the attempt to a worker that has what this process lacks."""
+    desk.emit(
+        WorkerAwaited(step=at.step, attempt=at.attempt, needs=failure.needs, message=failure.message, hint=failure.hint)
+    )
+
+
+def offered(desk: Desk, report: WorkerOffered) -> None:
+    """Perform the attempt here. An offer that comes too late, or while the execution stands still, decides nothing."""
+    at = desk.state.steps.get(report.step)
+    if at is None or not at.needs or at.attempt != report.attempt or desk.state.status != "running":
+        return
+    advised = at.advised if at.phase == "recover" else None
+    desk.emit(AttemptStarted(step=at.step, attempt=at.attempt, reason="worker", phase=at.phase, input=advised))
+    execute(desk, at.step)

@@ -1,0 +1,292 @@
+"""What a step writes: its `outputs` evaluated, checked for conflicts and for size, before anything is written."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Iterable
+from typing import Final, TypeAlias, cast
+
+import msgspec
+
+from pointsman.engine.data import Data, dotted
+from pointsman.engine.decide.context import Desk
+from pointsman.engine.failures import Failure
+from pointsman.engine.fold.steps import MESSAGES
+from pointsman.engine.lineage import at_once
+from pointsman.engine.plan import PlanNode
+from pointsman.engine.state import ExecutionState, ScopeState
+from pointsman.engine.steps import Thread
+from pointsman.engine.write_log import REPLACING
+from pointsman.engine.writes import Write
+from pointsman.errors import AuthorError, CallerError, PointsmanError
+from pointsman.expressions.failures import ExpressionError, ExpressionFailed
+from pointsman.expressions.operators import type_name
+from pointsman.values import CONTAINERS, Json, JsonObject
+
+Writes: TypeAlias = tuple[Write, ...]
+
+SIZED: Final = (str, *CONTAINERS)
+"""What may be large."""
+NOT_STORABLE: Final = "Texts must be valid Unicode, and nesting below a few hundred levels."
+FIELDS_SHOWN: Final = 5
+"""How many of the largest fields a size failure names."""
+ROW_SHARE_MAX: Final = 4
+"""How much one decision may gather, in states as large as they may be."""
+
+
+class StepRefused(PointsmanError):
+    """A step's outcome cannot be accepted; carries the failure it becomes."""
+
+    code = "step-refused"
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message, hint=failure.hint)
+        self.failure = failure
+
+
+EXPRESSION_CHARS_MAX: Final = 500
+"""So much of a formula is shown with its failure."""
+
+
+def failure_from(why: PointsmanError) -> Failure:
+    """An error of the author's formulas or of a write, as the failure of the step it happened in."""
+    if isinstance(why, StepRefused):
+        return why.failure
+    if isinstance(why, AuthorError | CallerError) or type(why).code == "write-failed":
+        return Failure(code=type(why).code, message=str(why), hint=why.hint, details=_place_of(why))
+    raise why
+
+
+def _place_of(why: PointsmanError) -> JsonObject | None:
+    """The formula that failed, and the column of the part that did."""
+    if isinstance(why, ExpressionError | ExpressionFailed):
+        return {"expression": why.source[:EXPRESSION_CHARS_MAX], "column": why.offset + 1}
+    return None
+
+
+def written(
+    desk: Desk,
+    scope: ScopeState,
+    node: PlanNode,
+    result: Json,
+    *,
+    shown: Json = None,
+    env_state: JsonObject | None = None,
+) -> tuple[Write, ...]:
+    """Evaluate `outputs` over `result`; `shown` is what `nodes.<id>` will be. The result itself is not stored twice."""
+    if not node.outputs:
+        return ()
+    env = desk.environment(scope, node, result)
+    if env_state is not None:
+        env.state = env_state
+    if shown is not None:
+        env.nodes = ChainMap({node.id: shown}, cast(dict[str, Json], env.nodes))
+    writes: list[Write] = []
+    for output in node.outputs:
+        path = output.path.resolve(env)
+        if output.whole:
+            writes.append(Write(path, output.reduce, whole=True))
+        else:
+            writes.append(Write(path, output.reduce, desk.value(scope, output.value, env)))
+    return tuple(writes)
+
+
+def accept(
+    desk: Desk,
+    scope: ScopeState,
+    node: PlanNode,
+    thread: Thread,
+    writes: Writes,
+    result: Json = None,
+    *,
+    result_bytes: int | None = None,
+) -> None:
+    """Refuse, before anything is written, what would lose another's write, cannot be applied, or grows too large.
+    `result_bytes`: where it was measured before.
+    """
+    size = size_of(result) if result_bytes is None and isinstance(result, SIZED) else result_bytes
+    if writes:
+        check_conflicts(desk, scope, node, thread, writes)
+        check_possible(scope, writes, result)
+        check_size(desk, scope, writes, result, size)
+    if size is not None:
+        _must_fit(size, limit_of(desk))  # It is shown as `nodes.<id>`, whether it is written or not.
+
+
+def check_conflicts(desk: Desk, scope: ScopeState, node: PlanNode, thread: Thread, writes: Writes) -> None:
+    """Refuse a write to what another line of this scope wrote, or read, at the same time: it would be lost, or seen, by
+    speed.
+    """
+    if not scope.trails:
+        return
+    for write in writes:
+        for path, trail in scope.trails.overlapping(write.path):
+            if path == write.path and trail.reducers == {write.reduce} != {"set"}:
+                continue
+            for entry in trail.entries:
+                if at_once((thread, node.id), (entry.thread, entry.node), desk.plan.leads):
+                    raise StepRefused(
+                        Failure(
+                            code="write-conflict",
+                            message=f"{entry.node!r} and {node.id!r} ran at once and both wrote {dotted(write.path)!r}",
+                            hint="Give the path a reducer in `state`, or let the steps write different paths.",
+                        )
+                    )
+        for reader, read in scope.trails.readers_of(write.path):
+            if reader != node.id and at_once((thread, node.id), (read, reader), desk.plan.leads):
+                raise StepRefused(read_race(reader, node.id, dotted(write.path)))
+
+
+def read_race(reader: str, writer: str, path: str) -> Failure:
+    """Two that run at once: what one reads depends on whether the other was faster."""
+    return Failure(
+        code="read-race",
+        message=f"{reader!r} reads {path!r} while {writer!r}, which runs at the same time, writes it",
+        hint="Read it before the ways split, or after they meet.",
+    )
+
+
+def check_possible(scope: ScopeState, writes: Writes, result: Json) -> None:
+    """Refuse writes that cannot be applied one after another."""
+    data = scope.data
+    if len(writes) > 1 and _overlap(writes):
+        data = Data(scope.data.shared())
+    for write in writes:
+        value = result if write.whole else write.value
+        data.check(write, value)
+        if data is not scope.data:
+            data.write(write, value)
+
+
+def _overlap(writes: Writes) -> bool:
+    """Whether one of them may change what another finds."""
+    roots = [write.path[:1] for write in writes]
+    return len(set(roots)) < len(roots)
+
+
+def size_of(value: Json) -> int:
+    """Bytes of the value as JSON; exact for containers, near enough for the rest."""
+    if isinstance(value, str):
+        return len(value) + 2
+    if isinstance(value, CONTAINERS):
+        try:
+            return len(msgspec.json.encode(value))
+        except (RecursionError, ValueError, OverflowError) as why:
+            message = f"the value cannot be stored: {why}"
+            raise StepRefused(Failure(code="unstorable-value", message=message, hint=NOT_STORABLE)) from why
+    return 8
+
+
+def check_size(desk: Desk, scope: ScopeState, writes: Writes, result: Json, size: int | None = None) -> None:
+    """Refuse to grow the data over the limit. Amortised: the whole is measured only when an upper bound passes it.
+    `size`: that of the result, where it is known.
+    """
+    limit = limit_of(desk)
+    if limit is None or not writes:
+        return
+    added = 0
+    for write in writes:
+        added += size_of(write.value) if not write.whole else size_of(result) if size is None else size
+    bound = desk.state.size_bound
+    if bound is None or bound + added > limit:
+        bound = measured(desk.state) - sum(size_of(scope.data.at(w.path)) for w in writes if w.reduce in REPLACING)
+        if bound + added > limit:
+            raise StepRefused(_too_large(scope, writes, result, bound + added, limit))
+    desk.state.size_bound = bound + added
+
+
+def check_messages(desk: Desk, scope: ScopeState, messages: tuple[Json, ...]) -> None:
+    """The same for what is added to the conversation, measured in one piece."""
+    said: list[Json] = [*messages]
+    check_size(desk, scope, (Write(MESSAGES, "append", whole=True),), said)
+
+
+def check_values(desk: Desk, values: Iterable[Json]) -> None:
+    """Refuse what is larger than the state may be, also as one value made of several: joined again and again it would
+    grow without end, although nothing is ever written.
+    """
+    limit = limit_of(desk)
+    if limit is None:
+        return
+    total = 0
+    for value in values:
+        total += size_of(value)
+        _must_fit(total, limit)
+    # What passes in no time is one row: it must not be large without end either.
+    desk.gathered += total
+    _must_fit(desk.gathered, ROW_SHARE_MAX * limit)
+
+
+def _must_fit(size: int, limit: int | None) -> None:
+    if limit is not None and size > limit:
+        raise StepRefused(
+            Failure(
+                code="state-too-large",
+                message=f"the value has more than {limit} bytes, the limit of the state",
+                hint="Let the step bring less, or raise limits.stateSize.",
+            )
+        )
+
+
+def limit_of(desk: Desk) -> int | None:
+    if desk.state.compensation is not None:
+        return None  # what is being undone may cost room
+    limit = desk.plan.limits.state_bytes
+    raised = desk.state.limits.get("stateSize")
+    return limit if limit is None or raised is None else max(limit, int(raised))
+
+
+def measured(state: ExecutionState) -> int:
+    """The exact size of all data, in bytes: the state, and what open branches wrote. O(size)."""
+    total = size_of(state.root.data.root)
+    for scope in state.scopes.values():
+        total += sum(size_of(value) for _, value, _ in scope.writes)
+    for opening in state.openings.values():
+        for branch in opening.settled.values():
+            total += sum(size_of(value) for _, value in branch.writes)
+    return total
+
+
+def _too_large(scope: ScopeState, writes: tuple[Write, ...], result: Json, size: int, limit: int) -> Failure:
+    fields = {name: size_of(value) for name, value in scope.data.root.items()}
+    for write in writes:
+        name = str(write.path[0])
+        before = size_of(scope.data.at(write.path)) if write.reduce in REPLACING else 0
+        fields[name] = max(fields.get(name, 0) - before, 0) + size_of(result if write.whole else write.value)
+    largest = _largest(fields)
+    shown = ", ".join(f"{name} ({bytes_} bytes)" for name, bytes_ in largest.items())
+    return Failure(
+        code="state-too-large",
+        message=f"the state would grow to {size} bytes, over the limit of {limit}; largest fields: {shown}",
+        hint="Write less into the state, or raise limits.stateSize.",
+        details={"largest": largest},
+    )
+
+
+def largest_of(fields: JsonObject) -> JsonObject:
+    """The largest fields of an object, with their sizes."""
+    return _largest({name: size_of(value) for name, value in fields.items()})
+
+
+def _largest(sizes: dict[str, int]) -> JsonObject:
+    return dict(sorted(sizes.items(), key=lambda item: -item[1])[:FIELDS_SHOWN])
+
+
+def listed_items(found: Json, *, of: str, field: str) -> list[Json]:
+    """Return the elements of a list, or the fields of an object.
+
+    Null may be a misspelt path: it is not an empty list. A text or a number is not a list of one element either. Raises
+    `StepRefused`.
+    """
+    if isinstance(found, list):
+        return found
+    if isinstance(found, dict):
+        return [{"key": key, "value": value} for key, value in found.items()]
+    hint = f"Let `{field}` name a list"
+    if found is None:
+        hint += " that is written before; write `… ?? []` after it if it may be missing"
+    else:
+        hint += "; write `[…]` around a single value"
+    raise StepRefused(
+        Failure(code="items-not-a-list", message=f"{of} are {type_name(found)}, not a list", hint=f"{hint}.")
+    )

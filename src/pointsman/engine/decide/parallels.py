@@ -1,0 +1,187 @@
+"""Branching: a parallel opens one scope per branch, its join closes them.
+
+    parallel ──┬─ branch 0 ─ … ─┐ arrived
+               ├─ branch 1 ─ … ─┤ ended / failed / cancelled      ─▶ joining
+               └─ branch 2 ─ … ─┘
+
+Branches begin in order, at most `parallel_max` at a time.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pointsman.engine.actions import Fork, Gather, PlanEdge
+from pointsman.engine.decide import cancellation as cancelling
+from pointsman.engine.decide import joins as joining
+from pointsman.engine.decide.context import Arrive, Desk, key_of
+from pointsman.engine.decide.entry import Entry, set_timer
+from pointsman.engine.decide.outputs import StepRefused, listed_items
+from pointsman.engine.decide.partial_run import is_short_of
+from pointsman.engine.events.steps import BranchSettled, ScopesOpened
+from pointsman.engine.failures import Failure
+from pointsman.engine.state import Opening, ScopeState
+from pointsman.engine.steps import Step
+from pointsman.engine.writes import Arrival
+from pointsman.expressions.environment import Environment
+from pointsman.values import Json
+
+
+def open_branches(desk: Desk, entry: Entry, does: Fork) -> None:
+    """Open one scope per (item × start)."""
+    env = entry.environment()
+    items = _items(entry, does, env)
+    # In a trial branches that lead nowhere do not begin: a branch counts from its first step on.
+    starts = tuple(edge for edge in _starts(does, env) if not is_short_of(desk.plan, edge.target))
+    keys = _keys(entry, does, items, starts)
+    entry.began()
+    desk.emit(
+        ScopesOpened(
+            step=entry.step,
+            starts=tuple(edge.id for edge in starts),
+            items=items,
+            keys=keys,
+            item_name=does.item_name,
+            joined=does.join is not None,
+        )
+    )
+    opening = desk.state.openings[entry.step]
+    _set_join_timer(desk, opening, does)
+    if opening.total == 0:
+        joining.check(desk, opening)
+    else:
+        pump(desk, opening)
+
+
+def _starts(does: Fork, env: Environment) -> tuple[PlanEdge, ...]:
+    """The edges that hold, else the default ones."""
+    holds = tuple(e for e in does.starts if e.kind == "plain" or (e.test is not None and e.test(env)))
+    return holds or tuple(edge for edge in does.starts if edge.kind == "default")
+
+
+def skip(entry: Entry, does: Fork) -> None:
+    """The parallel is passed over: what reached it goes on at its join."""
+    entry.passed(said={"skipped": True}, leaves=False)
+    if does.join is not None:
+        entry.desk.go(Arrive(does.join, entry.scope.key, None, entry.step, entry.move.thread))
+    else:
+        entry.desk.end_token(entry.step)
+
+
+def _items(entry: Entry, does: Fork, env: Environment) -> list[Json] | None:
+    if does.items is None:
+        return None
+    found = entry.desk.value(entry.scope, does.items, env)
+    if not found and does.one_scope and found in (None, [], {}):
+        return None
+    return listed_items(found, of=f"the items of {entry.node.id!r}", field="items")
+
+
+def _keys(entry: Entry, does: Fork, items: list[Json] | None, starts: tuple[PlanEdge, ...]) -> tuple[str, ...]:
+    if items is None:
+        return tuple(edge.target for edge in starts) if does.one_scope else ()
+    keys = [key_of(item, number) for number, item in enumerate(items)]
+    if len(set(keys)) == len(keys):
+        return tuple(keys)
+    if does.duplicate_keys == "fail":
+        twice = next(key for number, key in enumerate(keys) if key in keys[:number])
+        raise StepRefused(
+            Failure(
+                code="duplicate-item-key",
+                message=f"two items of {entry.node.id!r} have the key {twice!r}",
+                hint="Items are told apart by their text, or by `key`, `id` or `name`: make those differ.",
+            )
+        )
+    entry.desk.warn("duplicate-item-key", f"items of {entry.node.id!r} share keys; they were numbered", entry.step)
+    return _numbered(keys)
+
+
+def _numbered(keys: list[str]) -> tuple[str, ...]:
+    """Later ones of several get their number appended."""
+    found: dict[str, None] = {}
+    for number, key in enumerate(keys):
+        own = key if key not in found else f"{key}_{number}"
+        while own in found:
+            own += "_"
+        found[own] = None
+    return tuple(found)
+
+
+def _set_join_timer(desk: Desk, opening: Opening, does: Fork) -> None:
+    gather = desk.plan.nodes[does.join].does if does.join is not None else None
+    if isinstance(gather, Gather) and gather.timeout_s is not None and gather.closes[0] == opening.step.node:
+        set_timer(desk, opening.step, "join", desk.state.at + gather.timeout_s)
+
+
+def pump(desk: Desk, opening: Opening) -> None:
+    """Begin further branches, as many as may run at a time."""
+    does = desk.node(opening.step).does
+    assert isinstance(does, Fork)
+    most = does.parallel_max or desk.plan.limits.parallel
+    raised = desk.state.limits.get("parallel")
+    most = int(raised) if raised is not None and does.parallel_max is None else most
+    while opening.running < most and opening.next < opening.total:
+        branch = opening.next
+        scope = desk.scope(opening.branch_scope(branch))
+        edge = does.by_id[opening.starts[branch % len(opening.starts)]]
+        desk.go(Arrive(edge.target, scope.key, edge, opening.step))
+
+
+def branch_ended(desk: Desk, scope: ScopeState) -> bool:
+    """No token is left in a branch. True if it went on (or was settled)."""
+    opening = scope.opening
+    if opening is None:
+        return False
+    does = desk.node(opening.step).does
+    assert isinstance(does, Fork)
+    fresh = [edge for edge in does.after if (edge.target, ()) not in scope.visits]
+    fresh = [edge for edge in fresh if not is_short_of(desk.plan, edge.target)]
+    if fresh and not opening.detached:
+        for edge in fresh:
+            desk.go(Arrive(edge.target, scope.key, edge, opening.step))
+        return True
+    settle(desk, scope, "ended")
+    return True
+
+
+def settle(
+    desk: Desk,
+    scope: ScopeState,
+    outcome: Literal["arrived", "ended", "failed"],
+    *,
+    after: Step | None = None,
+    merged: tuple[Arrival, ...] = (),
+    failure: Failure | None = None,
+) -> None:
+    """Account for a branch; its join may fire, others may begin."""
+    opening = scope.opening
+    assert opening is not None
+    desk.touched.pop(scope.key, None)
+    desk.emit(
+        BranchSettled(
+            step=opening.step,
+            branch=scope.key[-1].branch,
+            outcome=outcome,
+            after=after,
+            merged=merged,
+            failure=failure,
+        )
+    )
+    if not opening.detached:
+        joining.check(desk, opening)
+    if desk.state.openings.get(opening.step) is opening:
+        pump(desk, opening)
+    desk.touched[opening.scope.key] = None
+
+
+def fail(desk: Desk, scope: ScopeState, failure: Failure) -> None:
+    """A branch failed: its parallel fails with it, or goes on without it."""
+    opening = scope.opening
+    assert opening is not None
+    does = desk.node(opening.step).does
+    assert isinstance(does, Fork)
+    if does.on_branch_error == "fail" and not opening.detached:
+        joining.fail_opening(desk, opening, failure)
+        return
+    cancelling.cancel_steps(desk, scope.key)
+    settle(desk, scope, "failed", failure=failure)

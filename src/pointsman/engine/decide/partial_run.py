@@ -1,0 +1,94 @@
+"""Trying: the rules that a trial adds. See `engine.trial`.
+
+    arrive ─▶ does it lead to where the trial ends? no: control ends ─▶ start ─▶ a breakpoint? pause, once
+                                                                        └─▶ pinned? pass with the value given
+    leave  ─▶ is it where the trial ends? its value is an output, control ends
+
+Stepping is the same for every execution: once resumed so it pauses before the next step that begins.
+"""
+
+from __future__ import annotations
+
+from pointsman.engine.actions import Decide, Repeat
+from pointsman.engine.decide.context import Arrive, Desk, Leave
+from pointsman.engine.decide.entry import Entry
+from pointsman.engine.decide.loops import BODY
+from pointsman.engine.decide.outputs import accept, written
+from pointsman.engine.events.lifecycle import Redirected
+from pointsman.engine.fold.arrivals import NOBODY
+from pointsman.engine.partial_run import Trial, in_full
+from pointsman.engine.plan import Plan, PlanNode
+from pointsman.engine.state import Left
+from pointsman.engine.steps import Step
+from pointsman.values import Json
+
+
+def begin(desk: Desk, trial: Trial) -> None:
+    """Control begins where the trial does."""
+    if trial.alone is None:
+        desk.go(Arrive(desk.plan.entry, (), None, None))
+        return
+    desk.emit(Redirected(node=trial.alone, value=trial.given))
+    desk.go(Arrive(trial.alone, (), None, NOBODY))
+
+
+def goes_on(desk: Desk, trial: Trial, move: Arrive) -> bool:
+    """Whether control enters the node; else it ends here. What takes over after a failure is performed in any case."""
+    if not trial.until or move.node in trial.performed or move.after in (None, NOBODY):
+        return True
+    state = desk.state
+    return state.handed_off or state.compensation is not None
+
+
+def is_short_of(plan: Plan, node: str) -> bool:
+    """The trial ends before this node."""
+    trial = plan.trial
+    return trial is not None and bool(trial.until) and node not in trial.performed
+
+
+def stops_before(desk: Desk, node: PlanNode, step: Step) -> bool:
+    """Whether the execution pauses instead of beginning this step: once before each."""
+    state, trial = desk.state, desk.plan.trial
+    if node.hidden or step in state.stops.passed or state.compensation is not None:
+        return False
+    return state.stops.stepping or (trial is not None and node.id in trial.breakpoints)
+
+
+def ends_here(trial: Trial, node: PlanNode, left: Left, move: Leave) -> bool:
+    """Whether the trial goes no further than this step: it is over, and no round of it or call of it is left."""
+    if node.id not in trial.until or left.pending or move.failed is not None:
+        return False
+    return not (isinstance(node.does, Repeat) and BODY in move.labels)
+
+
+def is_pinned(trial: Trial, entry: Entry) -> bool:
+    """Whether the step is not performed, because what it brings was given."""
+    return entry.node.id in trial.pinned or (bool(trial.steps) and in_full(str(entry.step)) in trial.steps)
+
+
+def pin(entry: Entry, trial: Trial) -> None:
+    """The step passes with the value that was given for it; raises where its outputs cannot be written from that."""
+    desk, node, scope = entry.desk, entry.node, entry.scope
+    name = in_full(str(entry.step))
+    value = trial.steps[name] if name in trial.steps else trial.pinned[node.id]
+    if isinstance(node.does, Decide):
+        label = branch_of(value)
+        entry.passed(label, said={"branch": label}, pinned=True)
+        return
+    writes = written(desk, scope, node, value) if node.outputs else ()
+    accept(desk, scope, node, entry.move.thread, writes, value)
+    entry.passed(*labels_of(value), replaces=not node.transparent, result=value, writes=writes, pinned=True)
+
+
+def branch_of(value: Json) -> str:
+    """By which branch a decision leaves that is pinned to this."""
+    branch = value.get("branch") if isinstance(value, dict) else value
+    return "true" if branch is True else "false" if branch is False else str(branch)
+
+
+def labels_of(value: Json) -> tuple[str, ...]:
+    """By which labels a step with this result leaves: as an agent says it, or a person."""
+    if isinstance(value, str):
+        return (value,)
+    found = (value.get(key) for key in ("next", "action")) if isinstance(value, dict) else ()
+    return tuple(one for one in found if isinstance(one, str))

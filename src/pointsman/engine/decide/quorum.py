@@ -1,0 +1,132 @@
+"""Voting: whether a person may answer an open gate, and whether enough have. Asks, and changes nothing.
+
+    person ─▶ right? ─▶ vote (one each, the latest counts) ─▶ enough for one action? ─▶ the gate closes
+                └─ passed on ─▶ another person has it now
+
+Votes for one action approve one thing: they carry the same data, else the later one is refused.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from pointsman.engine.approvers import Approvers, Vote
+from pointsman.engine.decide.human_task_answers import is_same_answer
+from pointsman.engine.state import Gate
+from pointsman.errors import CallerError
+
+REJECT: Final = "reject"
+
+
+class NotAnApprover(CallerError):
+    """The gate does not take answers from this person."""
+
+    code = "not-an-approver"
+
+
+class NotDelegable(CallerError):
+    """The right to answer this gate cannot be passed on like that."""
+
+    code = "not-delegable"
+
+
+class VotesDiffer(CallerError):
+    """Another approver voted for the same action with other data."""
+
+    code = "votes-differ"
+
+
+def must_approve(gate: Gate, by: str, groups: tuple[str, ...]) -> None:
+    """Raises `NotAnApprover` unless this person may answer. Nobody in particular may answer only what anyone may."""
+    approvers = gate.approvers
+    if approvers is None or (not approvers.named and (by or approvers.quorum == 1)):
+        return
+    if by and has_right(gate, approvers, by, groups):
+        return
+    if by in gate.passed:
+        hint = f"The right was passed on to {gate.passed[by]!r}."
+    else:
+        hint = f"It asks {asked_of(gate, approvers)}."
+    raise NotAnApprover(f"{by!r} may not answer this gate" if by else "this gate must know who answers", hint=hint)
+
+
+def has_right(gate: Gate, approvers: Approvers, by: str, groups: tuple[str, ...]) -> bool:
+    """Whether the person is asked: by name, by group, or for someone who passed the right on."""
+    if by in gate.delegates:
+        return True
+    if by in gate.passed:
+        return False
+    return by in (approvers.users or ()) or any(group in (approvers.groups or ()) for group in groups)
+
+
+def rightful(gate: Gate, groups: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the groups that the gate asks."""
+    asked = (gate.approvers.groups if gate.approvers is not None else None) or ()
+    return tuple(group for group in asked if group in groups)
+
+
+def asked_of(gate: Gate, approvers: Approvers) -> str:
+    """Whom it asks, for people."""
+    users = sorted({*(approvers.users or ()), *gate.delegates} - {*gate.passed} | {*gate.delegates})
+    names = [repr(user) for user in users] + [f"the group {group!r}" for group in approvers.groups or ()]
+    return ", ".join(names) or "a person by name"
+
+
+def needed(approvers: Approvers | None, action: str) -> int:
+    """How many votes for the action close the gate."""
+    if approvers is None:
+        return 1
+    return approvers.reject_quorum if action == REJECT else approvers.quorum
+
+
+def cast(gate: Gate, by: str, vote: Vote) -> Vote:
+    """The vote as it counts. Raises `VotesDiffer`."""
+    for other, voted in gate.votes.items():
+        if other != by and voted.action == vote.action and not is_same_answer(gate, vote.action, voted.data, vote.data):
+            raise VotesDiffer(
+                f"{other!r} voted {vote.action!r} with other data, and both must approve the same",
+                hint="Vote with the same data, or let them change their vote.",
+            )
+    return vote
+
+
+def enough(gate: Gate, action: str) -> bool:
+    """Whether the action has the votes that close the gate."""
+    return sum(vote.action == action for vote in gate.votes.values()) >= needed(gate.approvers, action)
+
+
+def out_of_reach(gate: Gate) -> bool:
+    """Whether no action can get its votes any more unless someone changes theirs; known only of listed people."""
+    left = voters(gate)
+    if left is None:
+        return False
+    votes = Counter(vote.action for vote in gate.votes.values())
+    undecided = len(left - {*gate.votes})
+    actions = [str(option["value"]) for option in gate.options]
+    return all(votes[action] + undecided < needed(gate.approvers, action) for action in actions)
+
+
+def voters(gate: Gate) -> set[str] | None:
+    """Everyone who may vote; None where that is not known: groups have members we do not see."""
+    approvers = gate.approvers
+    if approvers is None or approvers.groups or not approvers.users:
+        return None
+    return ({*approvers.users} - {*gate.passed}) | {*gate.delegates}
+
+
+def must_pass_on(gate: Gate, by: str, to: str) -> None:
+    """Raises `NotDelegable` where the right of `by` may not become that of `to`."""
+    approvers = gate.approvers
+    if approvers is None or not approvers.named:
+        raise NotDelegable("anyone may answer this gate", hint="There is nothing to pass on.")
+    if not approvers.delegable:
+        raise NotDelegable("this gate must be answered by the approvers themselves", hint="See its `approvers`.")
+    if not to or to == by:
+        raise NotDelegable("a right is passed on to another person", hint="Name them.")
+    after = voters(gate)
+    if after is not None and len((after - {by}) | {to}) < approvers.quorum:
+        raise NotDelegable(
+            f"{approvers.quorum} different people must answer, and then {to!r} would have the right twice",
+            hint="Pass it on to somebody who is not asked yet.",
+        )

@@ -1,0 +1,73 @@
+"""The progress guard: agents that go in circles are stopped, whatever their prompts say.
+
+An agent that says the same to the same three times, while no agent of its scope says anything new and the data hold
+nothing new, makes no progress; nor do two or more that hand the same work round and round. In the body of a loop whose
+rounds are bounded repeating is no circle: the loop ends it, and what the author wanted after the last round happens.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Final
+
+import msgspec
+
+from pointsman.engine.actions import Repeat
+from pointsman.engine.decide.context import Desk
+from pointsman.engine.decide.limits import Tripped, allowed
+from pointsman.engine.repetitions import Said
+from pointsman.engine.reports import WorkDone
+from pointsman.engine.state import StepState
+from pointsman.engine.steps import Step
+from pointsman.values import Json, JsonObject
+
+REPEATS_MAX: Final = 3
+
+
+NONE: Final = Said(0, 0)
+"""Of work that is no agent's: nobody compares."""
+
+
+def repeats(desk: Desk, at: StepState, report: WorkDone) -> Said:
+    """Compare with what the agents of its scope have said. O(data), but only where an agent repeats itself."""
+    if _ends_anyway(desk, at.step):
+        return NONE
+    calls: list[Json] = [{"name": call.name, "arguments": call.arguments} for call in report.pending]
+    mark = _hash([at.input, report.result, report.next, calls])
+    guard = desk.state.guard.get(at.step.scope)
+    last = guard.times(at.step.node, mark) if guard is not None else Said(mark, 0)
+    if last.times == 0:
+        return Said(mark, 1)
+    seen = _hash(_things(at.scope.data.root))
+    return Said(mark, last.times + 1 if last.seen in (0, seen) else 1, seen)
+
+
+def _things(data: JsonObject) -> JsonObject:
+    """What is in the data; of lists only what is in them, for the same once more is nothing new."""
+    return {name: _members(found) if isinstance(found, list) else found for name, found in data.items()}
+
+
+def _members(values: list[Json]) -> Json:
+    return [*sorted({_hash(value) for value in values})]
+
+
+def _hash(value: Json) -> int:
+    return int.from_bytes(blake2b(msgspec.json.encode(value), digest_size=7).digest(), "big")
+
+
+def tripped(desk: Desk, step: Step, repeats: Said) -> Tripped | None:
+    """The limit it reached by repeating itself, if it did."""
+    if repeats is NONE or desk.state.handed_off or desk.state.compensation is not None:
+        return None
+    if repeats.times < (allowed(desk, "no-progress", REPEATS_MAX) or REPEATS_MAX):
+        return None
+    said = f"{step.node!r} answered the same to the same {repeats.times} times, and nothing was new meanwhile"
+    return Tripped("no-progress", said, step)
+
+
+def _ends_anyway(desk: Desk, step: Step) -> bool:
+    around = desk.plan.nodes[step.node].loops
+    if not around:
+        return False
+    loops = (desk.plan.nodes[loop].does for loop in around)
+    return any(isinstance(does, Repeat) and (does.rounds_max is not None or does.items is not None) for does in loops)

@@ -1,0 +1,83 @@
+"""Steering: a person takes a hand while an execution runs, where its workflow lets people (`humanInLoop: real_time`).
+
+    Steered ─▶ values are in the data, messages in the conversation: whatever starts from here on sees them
+       └─ goto ─▶ StepCancelled … ─▶ Redirected ─▶ control enters the node, and is nowhere else
+
+Always between steps: what runs has its input, and goes on unless control is taken away from it. Who and why is kept.
+"""
+
+from __future__ import annotations
+
+from pointsman.engine.actions import Gather
+from pointsman.engine.decide import cancellation as cancelling
+from pointsman.engine.decide.context import Arrive, Desk
+from pointsman.engine.decide.data_edits import check_edits
+from pointsman.engine.decide.lifecycle import must
+from pointsman.engine.events.lifecycle import Redirected, Steered
+from pointsman.engine.fold.arrivals import NOBODY
+from pointsman.engine.reports import SteerRequested
+from pointsman.engine.writes import Edit
+from pointsman.errors import CallerError
+from pointsman.values import END, Json
+
+
+class NotSteerable(CallerError):
+    """The workflow does not let people take this hand."""
+
+    code = "not-steerable"
+
+
+def steer(desk: Desk, report: SteerRequested) -> None:
+    """Decide nothing, or all of it. Raises `NotSteerable`, `WrongStatus`, `EditRefused`."""
+    if not desk.plan.steerable:
+        raise NotSteerable(
+            "this workflow is not steered by people", hint="Its `config.humanInLoop` must be `real_time`."
+        )
+    must(desk, not desk.state.ended and desk.state.status != "pending", "steered")
+    if report.goto is not None:
+        _must_lead_to(desk, report.goto)
+    if report.messages and not desk.plan.messages:
+        raise NotSteerable("this workflow has no conversation to say something in", hint="Put values into its data.")
+    check_edits(desk, (*report.edits, *_said(desk, report.messages)))
+    if not (report.edits or report.messages or report.goto):
+        return
+    desk.emit(
+        Steered(edits=report.edits, messages=report.messages, goto=report.goto, reason=report.reason, by=report.by)
+    )
+    if report.goto is not None:
+        _redirect(desk, report.goto)
+
+
+def _said(desk: Desk, messages: tuple[Json, ...]) -> tuple[Edit, ...]:
+    """What the messages do to the data, to be measured."""
+    if not messages:
+        return ()
+    known = desk.state.root.data.root.get("messages")
+    return (Edit(("messages",), [*(known if isinstance(known, list) else ()), *messages]),)
+
+
+def _must_lead_to(desk: Desk, name: str) -> None:
+    if desk.state.compensation is not None:
+        raise NotSteerable("what was done is being undone: nothing else moves", hint="Cancel it to undo no more.")
+    if name == END:
+        return
+    node = desk.plan.nodes.get(name)
+    if node is None or node.hidden:
+        raise NotSteerable(f"there is no node {name!r} to send control to", hint="See the nodes of the workflow.")
+    if node.no_route == "undone":
+        raise NotSteerable(f"{name!r} undoes steps: control goes nowhere from there", hint="Name another node.")
+    around = (*node.scope, *node.loops)
+    if around or (isinstance(node.does, Gather) and node.does.closes):
+        where = f"inside {around[0]!r}" if around else "the end of a parallel"
+        raise NotSteerable(f"{name!r} is {where}: control cannot begin there", hint="Name a node outside of it.")
+
+
+def _redirect(desk: Desk, node: str) -> None:
+    """Control is taken from everywhere and sent there; what had reached the first step it is taken from goes along."""
+    state = desk.state
+    steps = sorted(step for step in state.steps if not step.scope)
+    value = state.steps[steps[0]].left.value if steps else None
+    cancelling.cancel_steps(desk, ())
+    desk.drop_all()
+    desk.emit(Redirected(node=node, value=value))
+    desk.go(Arrive(node, (), None, NOBODY))

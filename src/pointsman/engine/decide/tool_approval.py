@@ -1,0 +1,140 @@
+"""Approving: work that may not begin, and tool calls that may not be made, before a person agreed.
+
+    step begins ─▶ GateOpened(start) ─▶ GateClosed ─▶ AttemptStarted(approved) ─▶ executed
+    attempt gets to calls ─▶ ApprovalAsked ─▶ GateOpened(calls) ─▶ GateClosed, CallsReviewed, AttemptStarted(approved)
+                                                                    ─▶ executed again as the same attempt
+
+Nobody works while a person thinks. The attempt that is performed again is answered from its record as far as it had
+come, and is handed what was decided about each call: made, made with other arguments, or not made, which whoever
+wanted it is told.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pointsman.engine.actions import Call, Work
+from pointsman.engine.commands import StartChild
+from pointsman.engine.decide import client_tools as handed_out
+from pointsman.engine.decide import workflow_tools as calling
+from pointsman.engine.decide.context import Desk
+from pointsman.engine.decide.entry import Entry, execute, fail_open_step, set_timer
+from pointsman.engine.decide.gate_questions import put, said
+from pointsman.engine.decide.human_task_answers import EDIT, REJECT
+from pointsman.engine.digests import digest_of_call
+from pointsman.engine.events.steps import AttemptStarted
+from pointsman.engine.events.waits import CallsReviewed, ChildAsked, GateOpened
+from pointsman.engine.failures import Failure
+from pointsman.engine.reports import ApprovalAsked, GateAnswered
+from pointsman.engine.state import Gate, StepState
+from pointsman.engine.tool_calls import CallVerdict, ProposedCall
+from pointsman.values import Json, JsonObject
+
+APPROVE: Final = "approve"
+
+START_OPTIONS: Final[tuple[JsonObject, ...]] = (
+    {"value": APPROVE, "label": "Approve", "style": "primary"},
+    {"value": REJECT, "label": "Reject", "style": "danger"},
+)
+CALL_OPTIONS: Final[tuple[JsonObject, ...]] = (
+    START_OPTIONS[0],
+    {"value": EDIT, "label": "Edit", "style": "secondary"},
+    START_OPTIONS[1],
+)
+
+
+def ask_to_start(entry: Entry, *, work: JsonObject, messages: int = 0) -> None:
+    """The step is open, with what it will be given, and waits for a person to let it begin."""
+    desk, approval = entry.desk, entry.node.approval
+    env = entry.environment()
+    message = f"May {entry.node.id!r} start?"
+    if approval.message is not None:
+        message = str(desk.value(entry.scope, approval.message, env) or "")
+    entry.began(input=work, messages=messages)
+    put(
+        desk,
+        GateOpened(
+            step=entry.step,
+            gate=f"gate-{entry.step}",
+            message=message,
+            messages=said(desk, entry, approval.messages, message, env),
+            options=START_OPTIONS,
+            shown=work,
+            about="start",
+        ),
+        approval.terms,
+    )
+
+
+def calls_proposed(desk: Desk, at: StepState, report: ApprovalAsked) -> None:
+    """An attempt got to tool calls that need a person. What was decided already is not asked again."""
+    calls = tuple(call for call in report.calls if handed_out.is_open(at, call))
+    if not calls:
+        return
+    if calls[0].wants == "result":
+        put(desk, handed_out.question(at, calls), handed_out.terms_of_calls(calls))
+        return
+    if calls[0].wants == "workflow":
+        calling.begin(desk, at, calls)
+        return
+    approval = desk.node(at.step).approval
+    names = ", ".join(repr(name) for name in dict.fromkeys(call.name for call in calls))
+    put(
+        desk,
+        GateOpened(
+            step=at.step,
+            gate=f"gate-{at.step}:{at.attempt}.{calls[0].number}",
+            message=f"May {at.step.node!r} call {names}?",
+            options=CALL_OPTIONS,
+            shown={str(call.number): {"tool": call.name, "arguments": call.arguments} for call in calls},
+            about="calls",
+            calls=calls,
+        ),
+        approval.terms,
+    )
+
+
+def decided(desk: Desk, at: StepState, gate: Gate, report: GateAnswered, *, by_clock: bool) -> None:
+    """People agreed or did not, or the caller returned what came of calls."""
+    if gate.about == "start":
+        _start(desk, at, report)
+        return
+    if gate.about == "client":
+        verdicts = handed_out.verdicts(at, gate, report, by_clock=by_clock)
+    else:
+        verdicts = tuple(_verdict(call, report) for call in gate.calls)
+    desk.emit(CallsReviewed(step=at.step, verdicts=verdicts))
+    desk.emit(AttemptStarted(step=at.step, attempt=at.attempt, reason="approved", phase=at.phase))
+    execute(desk, at.step)
+
+
+def _verdict(call: ProposedCall, report: GateAnswered) -> CallVerdict:
+    said: Json = report.action != REJECT
+    if report.action == EDIT and isinstance(report.data, dict):
+        said = report.data.get(str(call.number), True)
+    of = digest_of_call(call.name, call.arguments)
+    if isinstance(said, dict):
+        return CallVerdict(number=call.number, approved=True, arguments=said, of=of)
+    return CallVerdict(number=call.number, approved=said is True, reason="" if said else report.comment, of=of)
+
+
+def _start(desk: Desk, at: StepState, report: GateAnswered) -> None:
+    step, does = at.step, desk.node(at.step).does
+    if report.action == REJECT:
+        by = f" by {report.by!r}" if report.by else ""
+        said = f": {report.comment}" if report.comment else ""
+        fail_open_step(desk, step, Failure(code="not-approved", message=f"{step.node!r} was rejected{by}{said}"))
+        return
+    if isinstance(does, Call):
+        desk.emit(AttemptStarted(step=step, attempt=at.attempt, reason="approved"))
+        desk.emit(ChildAsked(step=step, workflow=does.workflow))
+        desk.command(
+            StartChild(step=step, attempt=at.attempt, workflow=does.workflow, input=at.input or {}, wait=does.wait)
+        )
+        return
+    assert isinstance(does, Work)
+    if does.delay_s > 0:
+        set_timer(desk, step, "delay", desk.state.at + does.delay_s)
+        return
+    desk.emit(AttemptStarted(step=step, attempt=at.attempt, reason="approved"))
+    execute(desk, step)

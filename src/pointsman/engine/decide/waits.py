@@ -1,0 +1,163 @@
+"""Waiting: for a length of time, a point in time, or an event from outside. A wait costs nothing while it lasts.
+
+event sent to this execution ─▶ steps wait for it: they take it │ nobody yet: kept, and taken by the first who does
+event for whoever waits      ─▶ steps wait for it: they take it │ nobody: it has passed, and leaves no row
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from pointsman.engine.actions import Wait
+from pointsman.engine.commands import DropTimer
+from pointsman.engine.decide.context import Desk, Leave
+from pointsman.engine.decide.entry import Entry, fail_open_step, set_timer
+from pointsman.engine.decide.input_sizes import event_must_fit
+from pointsman.engine.decide.outputs import StepRefused, accept, failure_from, written
+from pointsman.engine.events.steps import StepSucceeded
+from pointsman.engine.events.waits import EventAwaited, EventTaken, KeptEventUsed
+from pointsman.engine.failures import Failure
+from pointsman.engine.reports import EventReceived
+from pointsman.engine.state import StepState
+from pointsman.errors import CallerError, PointsmanError
+from pointsman.values import Json, JsonObject
+
+KEPT_MAX: Final = 100
+"""Most events that one execution keeps for steps that will wait for them."""
+
+
+class TooManyKept(CallerError):
+    """The execution keeps as many events as it may, and nobody waits for this one yet. Nothing was written."""
+
+    code = "too-many-kept"
+
+
+def begin(entry: Entry, does: Wait) -> None:
+    """Open the wait and set its timer."""
+    desk, scope = entry.desk, entry.scope
+    env = entry.environment()
+    now = desk.state.at
+    if does.event is not None:
+        name = str(desk.value(scope, does.event, env))
+        entry.began()
+        desk.emit(EventAwaited(step=entry.step, name=name))
+        if desk.state.kept and _take_kept(desk, desk.state.steps[entry.step]):
+            return
+        if does.timeout_s is not None:
+            set_timer(desk, entry.step, "event", now + does.timeout_s)
+        return
+    at = now
+    if does.duration is not None:
+        at = now + _seconds(entry, desk.value(scope, does.duration, env))
+    elif does.until is not None:
+        at = _seconds(entry, desk.value(scope, does.until, env))
+    entry.began()
+    set_timer(desk, entry.step, "wait", at)
+
+
+def _seconds(entry: Entry, value: Json) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    raise StepRefused(
+        Failure(
+            code="not-a-time",
+            message=f"{entry.node.id!r} cannot wait for {value!r}",
+            hint="Give a number with a unit (`30s`, `5m`) or a time like 2027-01-31T12:00:00Z.",
+        )
+    )
+
+
+def receive(desk: Desk, report: EventReceived) -> None:
+    """An event came from outside. Raises `TooManyKept` where it would have to be kept and there is no room."""
+    takers = _takers(desk, report.name, report.data)
+    if not takers and not report.keeps:
+        return
+    event_must_fit(desk, report)
+    kept = report.keeps and not takers
+    if kept and len(desk.state.kept) >= KEPT_MAX:
+        raise TooManyKept(
+            f"{len(desk.state.kept)} events wait in {desk.state.id!r} for steps that take them",
+            hint="Send more when it has taken some, or publish events that nobody needs to wait for.",
+        )
+    desk.emit(EventTaken(name=report.name, data=report.data, by=report.by, key=report.key, kept=kept))
+    _give(desk, takers, report.name, report.data)
+
+
+def deliver(desk: Desk, name: str, data: Json) -> None:
+    """A step emitted an event: every step here that waits for its name and accepts it goes on."""
+    _give(desk, _takers(desk, name, data), name, data)
+
+
+class Taker(NamedTuple):
+    """A step that takes an event, or cannot tell whether it does."""
+
+    at: StepState
+    failure: Failure | None = None
+
+
+def _takers(desk: Desk, name: str, data: Json) -> list[Taker]:
+    """Whom an event concerns, by what everybody knew when it came."""
+    if name not in desk.state.awaited:
+        return []
+    waits = [at for at in desk.state.steps.values() if at.event == name]
+    return [taker for at in waits if (taker := _taker(desk, at, data)) is not None]
+
+
+def _taker(desk: Desk, at: StepState, data: Json) -> Taker | None:
+    node = desk.node(at.step)
+    does = node.does
+    if not isinstance(does, Wait) or does.match is None:
+        return Taker(at)
+    try:
+        env = desk.environment(at.scope, node, at.left.value, {"event": data, "data": data})
+        return Taker(at) if does.match(env) else None
+    except PointsmanError as why:
+        return Taker(at, failure_from(why))
+
+
+def _give(desk: Desk, takers: Sequence[Taker], name: str, data: Json) -> None:
+    for at, failure in takers:
+        if failure is not None:
+            fail_open_step(desk, at.step, failure)
+        else:
+            done(desk, at, {"event": name, "data": data}, data)
+
+
+def _take_kept(desk: Desk, at: StepState) -> bool:
+    """Go on with the first event that had come before and fits. False: none does."""
+    for number, event in desk.state.kept.items():
+        if event.name != at.event:
+            continue
+        taker = _taker(desk, at, event.data)
+        if taker is not None:
+            desk.emit(KeptEventUsed(step=at.step, number=number))
+            _give(desk, [taker], event.name, event.data)
+            return True
+    return False
+
+
+def done(desk: Desk, at: StepState, said: JsonObject, data: Json) -> None:
+    """The wait is over."""
+    node = desk.node(at.step)
+    try:
+        writes = written(desk, at.scope, node, data, shown=said)
+        accept(desk, at.scope, node, at.left.thread, writes, data)
+    except PointsmanError as why:
+        fail_open_step(desk, at.step, failure_from(why))
+        return
+    for timer in at.timers:
+        desk.command(DropTimer(timer=timer))
+    desk.emit(StepSucceeded(step=at.step, attempt=at.attempt, result=data, keeps=True, said=said, writes=writes))
+    desk.touched[at.step.scope] = None
+    desk.go(Leave(at.step))
+
+
+def timed_out(desk: Desk, at: StepState) -> None:
+    """The event did not come in time."""
+    does = desk.node(at.step).does
+    if isinstance(does, Wait) and does.goes_on_timeout:
+        done(desk, at, {"timedOut": True}, None)
+        return
+    failure = Failure(code="wait-timeout", message=f"{at.step.node!r} waited too long for {at.event!r}")
+    fail_open_step(desk, at.step, failure)

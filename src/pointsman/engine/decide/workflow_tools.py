@@ -1,0 +1,81 @@
+"""Tool calls that sub-workflows carry out, one each, all at once.
+
+    attempt gets to calls ─▶ ApprovalAsked ─▶ ChildrenAsked ─▶ CallEnded for each ─▶ AttemptStarted(approved)
+                                                                    ─▶ executed again as the same attempt
+
+As with calls that the caller carries out nobody works meanwhile, however long it takes, and the attempt that is
+performed again finds in its command what came of them. A sub-workflow that fails is a failure of the call, which
+whoever wanted it is told; the step goes on.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pointsman.engine.decide.context import Desk
+from pointsman.engine.decide.entry import execute
+from pointsman.engine.decide.input_sizes import size_of_answer
+from pointsman.engine.decide.outstanding import start_for_call
+from pointsman.engine.digests import digest_of_call, is_about
+from pointsman.engine.events.steps import AttemptStarted
+from pointsman.engine.events.waits import CallEnded, ChildrenAsked
+from pointsman.engine.failures import Failure
+from pointsman.engine.reports import ChildEnded, Usage
+from pointsman.engine.state import StepState
+from pointsman.engine.tool_calls import CallVerdict, ProposedCall
+
+TOO_LARGE: Final = "tool-output-too-large"
+
+
+def begin(desk: Desk, at: StepState, calls: tuple[ProposedCall, ...]) -> None:
+    """Start a sub-workflow for each call."""
+    desk.emit(ChildrenAsked(step=at.step, calls=calls))
+    for call in calls:
+        desk.command(start_for_call(at, call))
+
+
+def counted(at: StepState, call: int) -> Usage | None:
+    """What is known already of what a sub-workflow has consumed; `call` 0: of the one that is the work of the node."""
+    if not call:
+        return at.spent
+    return None if at.calling is None else at.calling[call].spent
+
+
+def ended(desk: Desk, at: StepState, report: ChildEnded) -> None:
+    """One has ended; with the last of them the attempt goes on."""
+    assert at.calling is not None
+    verdict = _verdict(at, at.calling[report.call].call, report)
+    desk.emit(CallEnded(step=at.step, verdict=verdict, usage=report.usage))
+    if at.calling:
+        return
+    desk.emit(AttemptStarted(step=at.step, attempt=at.attempt, reason="approved", phase=at.phase))
+    if desk.state.status != "interrupted":  # else it is asked for when the execution goes on
+        execute(desk, at.step)
+
+
+def _verdict(at: StepState, call: ProposedCall, report: ChildEnded) -> CallVerdict:
+    known = None if at.verdicts is None else at.verdicts.get(call.number)
+    of = digest_of_call(call.name, call.arguments)
+    if known is not None and is_about(known, call.name, call.arguments):
+        of = known.of
+    failure = report.failure
+    if failure is None and call.bytes_max is not None and (size := size_of_answer(report.output)) > call.bytes_max:
+        message = f"the workflow {call.workflow!r} answered {size} bytes; {call.bytes_max} is the most"
+        failure = Failure(code=TOO_LARGE, message=message)
+    if failure is not None:
+        return CallVerdict(number=call.number, approved=False, reason=failure.message, of=of, code=failure.code)
+    return CallVerdict(number=call.number, approved=True, returned=True, result=report.output, of=of)
+
+
+def report_of(at: StepState, event: CallEnded) -> ChildEnded:
+    """What the event tells of."""
+    said = event.verdict
+    failure = None if said.approved else Failure(code=said.code, message=said.reason)
+    return ChildEnded(
+        step=at.step,
+        attempt=at.attempt,
+        output=said.result,
+        failure=failure,
+        usage=event.usage,
+        call=said.number,
+    )

@@ -1,0 +1,108 @@
+"""Arrivals: what reaches a step, what waits for others at a node, what is held while the execution stands still.
+
+Both halves of the rules use it: deciding to see what a step will get, folding to take it.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from pointsman.engine.events import steps as events
+from pointsman.engine.fold import scopes
+from pointsman.engine.lineage import ways
+from pointsman.engine.state import ExecutionState, Left, ScopeState, Waiting
+from pointsman.engine.steps import Scope, Step, Thread
+from pointsman.engine.writes import Arrival
+
+NOBODY = Step("", (), 0)
+"""The stand-in for who sends control to the node of last resort."""
+
+
+def held_step(number: int) -> Step:
+    """The stand-in for the step that sent a held arrival."""
+    return Step("", (), number + 1)
+
+
+def came(
+    state: ExecutionState,
+    scope: ScopeState,
+    node: str,
+    after: Step | None,
+    merged: tuple[Arrival, ...],
+    thread: Thread,
+) -> Left:
+    """What reaches a step, and take the parked arrivals it consumes."""
+    if not merged:
+        return on_thread(Left(None) if after is None else left_by(state, scope, after), thread)
+    parked = scope.parked[node]
+    left = Left(None)
+    for arrival in merged:
+        left = parked.pop((arrival.edge, ways(arrival.thread))).left
+    if not parked:
+        del scope.parked[node]
+    scope.tokens -= len(merged)  # the step that consumes them counts from here on
+    return on_thread(left, thread)
+
+
+def on_thread(left: Left, thread: Thread) -> Left:
+    """The same on a line of control; almost always its own."""
+    return left if left.thread == thread else replace(left, thread=thread)
+
+
+def left_by(state: ExecutionState, scope: ScopeState, step: Step) -> Left:
+    """What a step left behind for a step in `scope`; a parallel gives its branches what reached it."""
+    opening = scope.opening
+    return opening.left if opening is not None and opening.step == step else state.left[step]
+
+
+def scope_of(state: ExecutionState, key: Scope) -> ScopeState:
+    """The scope; a branch's is made when its first step comes."""
+    scope = state.scopes.get(key)
+    return scope if scope is not None else scopes.begin(state, key)
+
+
+def parked(scope: ScopeState, node: str, arrival: Arrival) -> Left:
+    """What a parked arrival brought."""
+    return scope.parked[node][arrival.edge, ways(arrival.thread)].left
+
+
+def waiting(scope: ScopeState, node: str, merged: tuple[Arrival, ...]) -> tuple[Waiting, ...]:
+    """What is parked at a node of these arrivals."""
+    return tuple(scope.parked[node][arrival.edge, ways(arrival.thread)] for arrival in merged)
+
+
+def park_again(scope: ScopeState, arrived: tuple[Waiting, ...]) -> None:
+    """What started a step together waits at its node as it did before."""
+    for one in arrived:
+        scope.parked.setdefault(one.node, {})[one.edge, ways(one.left.thread)] = one
+    scope.tokens += len(arrived)
+
+
+def park(state: ExecutionState, event: events.Parked) -> None:
+    """Fold: of two arrivals that came the same way the later one stays, whichever was faster."""
+    scope = scope_of(state, event.scope)
+    at_node = scope.parked.setdefault(event.node, {})
+    key = (event.edge, ways(event.thread))
+    known = at_node.get(key)
+    scope.tokens += known is None
+    if known is None or known.left.thread <= event.thread:
+        left = on_thread(left_by(state, scope, event.after), event.thread)
+        at_node[key] = Waiting(event.node, event.scope, event.edge, left)
+
+
+def hold(state: ExecutionState, event: events.Held) -> None:
+    scope = scope_of(state, event.scope)
+    left = Left(None) if event.after is None else left_by(state, scope, event.after)
+    left = replace(left, thread=event.thread, caller=event.caller or left.caller)
+    state.held.append(Waiting(event.node, event.scope, event.edge, left, event.again))
+    scope.tokens += 1
+
+
+def take_up(state: ExecutionState) -> int:
+    """What was held may arrive now: it is left by stand-in steps, numbered as it was held. How many there were."""
+    count = len(state.held)
+    for number, waiting in enumerate(state.held):
+        state.scopes[waiting.scope].tokens -= 1
+        state.left[held_step(number)] = waiting.left
+    state.held = []
+    return count

@@ -1,0 +1,152 @@
+"""Fold: the state that a list of events means. Needs no plan, no clock, no code of the day the events were decided.
+
+    fold(state, event)   changes the one state it owns, in O(1) whatever its size
+
+`begin_row` comes before the events of a row. Folding the rows of a journal one by one, or in any grouping, gives the
+state that deciding them gave.
+"""
+
+from __future__ import annotations
+
+from pointsman.engine.events import steps as events
+from pointsman.engine.events import waits as wait_events
+from pointsman.engine.events.lifecycle import LifeEvent
+from pointsman.engine.events.steps import CourseEvent, Event
+from pointsman.engine.events.waits import WaitEvent
+from pointsman.engine.fold import arrivals, scopes
+from pointsman.engine.fold import counters as tokens
+from pointsman.engine.fold import human_tasks as gates
+from pointsman.engine.fold import lifecycle as lifetime
+from pointsman.engine.fold import outbox as orders
+from pointsman.engine.fold import steps as settling
+from pointsman.engine.state import ExecutionState, LoopState, Timer
+
+
+def begin_row(state: ExecutionState, seq: int, at: float) -> None:
+    """A new decision begins at `at` (unix seconds)."""
+    state.seq = seq
+    state.at = at
+    state.left = {}
+    if state.fallen:
+        state.fallen = {}
+    if state.asked:
+        state.asked = {}
+
+
+def fold(state: ExecutionState, event: Event) -> None:
+    """Apply one event. The frequent ones come first, and are asked for by identity: a `match` that fails costs more
+    than most of what is folded here.
+    """
+    if type(event) is events.StepSucceeded:
+        settling.succeeded(state, event)
+    elif type(event) is events.StepStarted:
+        settling.started(state, event)
+    elif type(event) is events.StepPassed:
+        settling.passed(state, event)
+    elif type(event) is events.BranchSettled:
+        scopes.settle_branch(state, event)
+    elif type(event) is events.LoopRound:
+        _loop_round(state, event)
+    elif type(event) is events.TokenEnded:
+        settling.token_ended(state, event)
+    elif type(event) is events.Parked:
+        arrivals.park(state, event)
+    elif type(event) is events.Held:
+        arrivals.hold(state, event)
+    else:
+        _fold_course(state, event)
+
+
+def _fold_course(state: ExecutionState, event: CourseEvent | WaitEvent | LifeEvent) -> None:
+    match event:
+        case events.StepFailed():
+            settling.failed(state, event)
+        case events.AttemptStarted():
+            settling.attempt_started(state, event)
+        case events.LeavingFailed():
+            settling.leaving_failed(state, event)
+        case events.StepCancelled():
+            tokens.settle(state, event.step)
+        case events.ScopesOpened():
+            scopes.opened(state, event)
+        case events.ScopesClosed():
+            scopes.close(state, event)
+        case events.LoopEntered():
+            state.scopes[event.scope].loops[event.node] = LoopState(items=event.items, item_name=event.item_name)
+        case events.LoopLeft():
+            del state.scopes[event.scope].loops[event.node]
+        case events.StateRead():
+            for path in event.paths:
+                state.scopes[event.scope].trails.read(path, event.thread, event.node)
+        case events.LoopRoundFailed():
+            _loop_round_failed(state, event)
+        case _:
+            _fold_wait(state, event)
+
+
+def _fold_wait(state: ExecutionState, event: WaitEvent | LifeEvent) -> None:
+    match event:
+        case (
+            wait_events.GateOpened()
+            | wait_events.GateChanged()
+            | wait_events.GateVoted()
+            | wait_events.GateDelegated()
+            | wait_events.GateEscalated()
+            | wait_events.GateClosed()
+            | wait_events.CallsReviewed()
+        ):
+            gates.fold_gate(state, event)
+        case wait_events.CallEnded() | wait_events.WorkerAwaited():
+            settling.left_to_others(state, event)
+        case wait_events.TimerSet():
+            _timer_set(state, event)
+        case wait_events.TimerRang():
+            state.timers.pop(event.timer, None)
+        case wait_events.EventAwaited():
+            orders.await_event(state, event)
+        case wait_events.EventTaken():
+            orders.hear(state, event)
+        case wait_events.KeptEventUsed():
+            del state.kept[event.number]
+        case wait_events.ChildAsked():
+            settling.child_asked(state, event)
+        case wait_events.ChildrenAsked():
+            settling.children_asked(state, event)
+        case wait_events.Emitted() | wait_events.ChildStopAsked() | wait_events.OrdersDelivered():
+            orders.owe(state, event)
+        case wait_events.Warned() | wait_events.LimitHit() | wait_events.SpentBelow():
+            _notice(state, event)
+        case _:
+            lifetime.live(state, event)
+
+
+def _notice(state: ExecutionState, event: wait_events.Warned | wait_events.LimitHit | wait_events.SpentBelow) -> None:
+    match event:
+        case wait_events.Warned(code=code, about=about) if about:
+            state.warned.add(f"{code}:{about}")
+        case wait_events.LimitHit(step=step) if step is not None:
+            state.refused.append(step)
+        case wait_events.SpentBelow():
+            settling.spent_below(state, event)
+        case _:
+            pass
+
+
+def _loop_round(state: ExecutionState, event: events.LoopRound) -> None:
+    loop = state.scopes[event.scope].loops[event.node]
+    loop.round, loop.failure = event.round, None
+    loop.previous = state.left[event.after].value if event.round > 1 else None
+
+
+def _loop_round_failed(state: ExecutionState, event: events.LoopRoundFailed) -> None:
+    scope = state.scopes[event.scope]
+    scope.loops[event.node].failure = event.failure
+    for node in event.dropped:
+        scope.tokens -= len(scope.parked.pop(node))
+
+
+def _timer_set(state: ExecutionState, event: wait_events.TimerSet) -> None:
+    state.timers[event.timer] = Timer(event.at, event.purpose, event.step)
+    if event.step is not None and event.step in state.steps:
+        at = state.steps[event.step]
+        at.timers = (*at.timers, event.timer)

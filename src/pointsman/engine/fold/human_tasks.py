@@ -1,0 +1,102 @@
+"""Gates: folding what happens to the question that an open step puts to people."""
+
+from __future__ import annotations
+
+from typing import TypeAlias, assert_never
+
+from pointsman.engine.approvers import Vote
+from pointsman.engine.digests import digest_of, values_at
+from pointsman.engine.events.waits import (
+    CallsReviewed,
+    GateChanged,
+    GateClosed,
+    GateDelegated,
+    GateEscalated,
+    GateOpened,
+    GateVoted,
+)
+from pointsman.engine.fold import counters as tokens
+from pointsman.engine.state import ExecutionState, Gate, StepState
+
+GateEvent: TypeAlias = GateOpened | GateChanged | GateVoted | GateDelegated | GateEscalated | GateClosed | CallsReviewed
+
+
+def fold_gate(state: ExecutionState, event: GateEvent) -> None:
+    """Apply one event."""
+    state.asked[event.step] = None
+    at = state.steps[event.step]
+    match event:
+        case GateOpened():
+            _opened(state, at, event)
+        case GateChanged():
+            _changed(state, at, event)
+        case GateVoted():
+            gate_of(at).votes[event.by] = Vote(event.action, event.data, event.comment, event.key)
+        case GateDelegated():
+            _delegated(gate_of(at), event)
+        case GateEscalated():
+            gate = gate_of(at)
+            gate.level, gate.approvers, gate.deadline = event.level, event.approvers, event.deadline
+            gate.votes, gate.passed, gate.delegates = {}, {}, {}
+        case GateClosed():
+            tokens.shut(state, at)
+            for timer in at.timers:  # an open gate has no other timers than its own
+                state.timers.pop(timer, None)
+            at.timers = ()
+        case CallsReviewed():
+            at.verdicts = {**(at.verdicts or {}), **{one.number: one for one in event.verdicts}}
+        case _:
+            assert_never(event)
+
+
+def gate_of(at: StepState) -> Gate:
+    """The gate of a step that is known to have one."""
+    assert at.gate is not None
+    return at.gate
+
+
+def _opened(state: ExecutionState, at: StepState, event: GateOpened) -> None:
+    values = values_at(at, event.editable)
+    at.gate = Gate(
+        event.gate,
+        event.message,
+        event.options,
+        event.form,
+        event.shown,
+        event.editable,
+        event.approvers,
+        event.about,
+        event.calls,
+        event.item,
+        event.round,
+        state.at,
+        event.deadline,
+        messages=event.messages,
+        called=event.called,
+        values=values,
+        digest=event.digest or digest_of(event, values),
+        number=len(state.entered),
+    )
+    state.gates.setdefault(at.step.scope, {})[at.step] = None
+    at.unapproved = event.about == "start"
+    if at.runs:  # nobody works on it until it is answered
+        tokens.tick(state, -1)
+        at.runs = False
+
+
+def _changed(state: ExecutionState, at: StepState, event: GateChanged) -> None:
+    gate = gate_of(at)
+    gate.message, gate.messages, gate.called = event.message, event.messages, event.called
+    gate.options, gate.form, gate.shown, gate.editable = event.options, event.form, event.shown, event.editable
+    gate.approvers, gate.digest, gate.opened = event.approvers, event.digest, state.at
+    gate.values, gate.votes, gate.changed = values_at(at, event.editable), {}, True
+    if event.input is not None:
+        at.input = event.input
+
+
+def _delegated(gate: Gate, event: GateDelegated) -> None:
+    gate.votes.pop(event.by, None)
+    gate.delegates.pop(event.by, None)
+    gate.passed.pop(event.to, None)
+    gate.passed[event.by] = event.to
+    gate.delegates[event.to] = event.by

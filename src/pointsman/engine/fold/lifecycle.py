@@ -1,0 +1,199 @@
+"""Lifetime: folding what happens to the execution as a whole."""
+
+from __future__ import annotations
+
+from typing import TypeAlias, assert_never
+
+from pointsman.engine.data import Data
+from pointsman.engine.events import lifecycle as life_events
+from pointsman.engine.events.lifecycle import LifeEvent
+from pointsman.engine.fold import counters as tokens
+from pointsman.engine.fold.arrivals import NOBODY, held_step, park_again, take_up
+from pointsman.engine.fold.scopes import edit
+from pointsman.engine.fold.steps import MESSAGES
+from pointsman.engine.instants import instant_text
+from pointsman.engine.state import Compensation, ExecutionState, Left, ScopeState, StepState
+from pointsman.engine.writes import Write
+from pointsman.values import Json
+
+Steering: TypeAlias = life_events.Steered | life_events.Redirected
+Compensating: TypeAlias = life_events.CompensationBegan | life_events.UndoBegan | life_events.UndoEnded
+
+
+def live(state: ExecutionState, event: LifeEvent) -> None:
+    """Apply one event of the execution's own life."""
+    tokens.tick(state)
+    match event:
+        case life_events.ExecutionStarted():
+            _started(state, event)
+        case life_events.ExecutionAdmitted():
+            state.status = "running"
+        case life_events.LimitsRaised():
+            state.limits.update(event.limits)
+        case life_events.HandedOver():
+            _handed_over(state, event)
+        case life_events.ExecutionPaused():
+            state.status, state.paused_by = "paused", event.by
+            state.stops.stop(event.before)
+        case life_events.ExecutionResumed():
+            if state.status == "interrupted":
+                state.interruption, state.handed_at, state.handoff = None, None, None
+            state.status, state.refused = "running", []
+            state.stops.stepping = event.stepping
+            take_up(state)
+        case life_events.ExecutionInterrupted():
+            state.status, state.interruption = "interrupted", event.limit
+        case life_events.ExecutionCompleted():
+            state.status, state.output, state.closes_session = "completed", event.output, event.closes_session
+            _all_gates(state)
+        case life_events.ExecutionFailed():
+            state.status, state.failure = "failed", event.failure
+            state.failed = [state.fallen[step] for step in event.steps]
+            _all_gates(state)
+        case life_events.ExecutionCancelled():
+            state.status = "cancelled"
+            _all_gates(state)
+        case _:
+            _live_again(state, event)
+
+
+def _live_again(
+    state: ExecutionState,
+    event: life_events.ExecutionRetried | life_events.Forked | life_events.ExecutionMoved | Compensating | Steering,
+) -> None:
+    match event:
+        case life_events.ExecutionRetried():
+            _retried(state, event)
+        case life_events.Forked():
+            _forked(state, event)
+        case life_events.ExecutionMoved():
+            state.workflow, state.version = event.workflow, event.version
+            state.definition, state.options = event.definition, event.options
+        case life_events.Steered():
+            _steered(state, event)
+        case life_events.Redirected():
+            state.left[NOBODY] = Left(event.value)
+            _forget_tokens(state)
+        case _:
+            _compensating(state, event)
+
+
+def _steered(state: ExecutionState, event: life_events.Steered) -> None:
+    for one in event.edits:
+        edit(state, one)
+    for message in event.messages:
+        state.root.data.write(Write(MESSAGES, "append", message), message)
+    state.messages += len(event.messages)
+
+
+def _compensating(state: ExecutionState, event: Compensating) -> None:
+    match event:
+        case life_events.CompensationBegan():
+            state.status, state.interruption, state.handoff = "running", None, None
+            state.compensation = Compensation(event.failure, event.step, event.reason, event.by)
+            _forget_tokens(state)
+        case life_events.UndoBegan():
+            assert state.compensation is not None
+            state.compensation.current = undo = state.undo.pop()
+            state.left[NOBODY] = Left(undo.result)
+        case life_events.UndoEnded():
+            assert state.compensation is not None
+            state.compensation.current = None
+            if event.failure is None:
+                state.compensation.undone.append(event.step)
+            else:
+                state.compensation.failed.append((event.step, event.failure))
+        case _:
+            assert_never(event)
+
+
+def _all_gates(state: ExecutionState) -> None:
+    """Nobody can answer any more, or again."""
+    for at in state.steps.values():
+        if at.gate is not None:
+            state.asked[at.step] = None
+
+
+def _started(state: ExecutionState, event: life_events.ExecutionStarted) -> None:
+    state.status = "pending" if event.queued else "running"
+    state.workflow, state.version = event.workflow, event.version
+    state.input, state.config, state.seed = event.input, event.config, event.seed
+    state.session, state.parent, state.attempt = event.session, event.parent, event.attempt
+    state.definition, state.options = event.definition, event.options
+    state.started_at = state.at
+    data = {**event.state, **event.input}
+    if event.messages is not None:
+        data["messages"] = list(event.messages)
+        state.messages = len(event.messages)
+    names: dict[str, Json] = {
+        "input": event.input,
+        "session": event.session,
+        "execution": {
+            "id": state.id,
+            "workflow": event.workflow,
+            "version": event.version,
+            "attempt": event.attempt,
+            "startedAt": instant_text(state.at),
+            **({"by": event.options["by"]} if "by" in event.options else {}),
+        },
+    }
+    state.scopes = {(): ScopeState((), None, None, Data(data), names, {})}
+
+
+def _handed_over(state: ExecutionState, event: life_events.HandedOver) -> None:
+    """Nothing of what was on its way is left, unless people are asked first; the data stay."""
+    state.left[NOBODY] = Left(event.value)
+    if event.gate is not None:
+        state.handoff = event.gate
+        return
+    if state.handoff is not None:
+        state.status, state.interruption, state.handoff, state.refused = "running", None, None, []
+    state.handed_at = state.taken
+    _forget_tokens(state)
+
+
+def _forget_tokens(state: ExecutionState) -> None:
+    root = state.root
+    root.parked, root.live, root.loops, root.tokens = {}, {}, {}, 0
+    root.trails.clear()
+    state.scopes = {(): root}
+    state.openings, state.held = {}, []
+
+
+def _retried(state: ExecutionState, event: life_events.ExecutionRetried) -> None:
+    """Failed steps are open again, or left by stand-ins numbered after those of what was held."""
+    state.status, state.failure = "running", None
+    held = take_up(state)
+    for position, failed in enumerate(state.failed):
+        if isinstance(failed, StepState) and position not in event.reenter:
+            failed.failures = failed.reasks = failed.advices = 0
+            tokens.add(state, failed)
+        elif isinstance(failed, StepState) and position in event.parks:
+            park_again(failed.scope, failed.arrived)
+        else:
+            state.left[held_step(held + position)] = failed.left
+    state.failed = []
+    _all_gates(state)
+
+
+def _forked(state: ExecutionState, event: life_events.Forked) -> None:
+    """It has its own name, session and beginning from here on, no parent, and no orders: others hear of its origin."""
+    state.undelivered = {}
+    if event.undoes == "own":
+        state.undo = []
+    state.origin, state.parent, state.session = event.origin, None, event.session
+    state.started_at = state.at
+    if event.input is not None:
+        state.input = event.input
+    known = state.root.names["execution"]
+    assert isinstance(known, dict)
+    own: dict[str, Json] = {
+        "input": state.input,
+        "session": event.session,
+        "execution": {**known, "id": state.id},
+    }
+    for scope in state.scopes.values():
+        scope.names |= own
+    for one in event.edits:
+        edit(state, one)
+    _all_gates(state)

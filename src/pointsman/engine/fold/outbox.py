@@ -1,0 +1,69 @@
+"""Orders: folding what others are to be told (an emitted event, a child to cancel), and what was heard from others.
+
+    Emitted, ChildStopAsked ─▶ undelivered ─▶ told, perhaps twice ─▶ Delivered ─▶ OrdersDelivered
+
+Telling is not part of the row that decides it, so a crash can come between. An order is owed until the journal says
+that it was delivered; whoever is told twice knows the order by its name. Both hold for an execution that has ended.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pointsman.engine.commands import Publish, StopChild
+from pointsman.engine.events.waits import (
+    ChildStopAsked,
+    Emitted,
+    EventAwaited,
+    EventTaken,
+    OrdersDelivered,
+)
+from pointsman.engine.state import ExecutionState
+from pointsman.engine.steps import Step
+from pointsman.engine.writes import KeptEvent
+
+HEARD_MAX: Final = 1000
+"""Keys of events that are remembered: who repeats a delivery does so soon."""
+
+
+def owe(state: ExecutionState, event: Emitted | ChildStopAsked | OrdersDelivered) -> None:
+    """Fold: what is owed, or not any more."""
+    match event:
+        case Emitted(told=False):
+            name = emitted(event.step)
+            state.undelivered[name] = Publish(order=name, name=event.name, data=event.data)
+        case ChildStopAsked():
+            name = stopped(event.step, event.attempt, event.call)
+            state.undelivered[name] = StopChild(order=name, step=event.step, attempt=event.attempt, call=event.call)
+        case OrdersDelivered():
+            for order in event.orders:
+                state.undelivered.pop(order, None)
+        case _:
+            pass  # told by the process that emitted it, or never: older journals do not know
+
+
+def await_event(state: ExecutionState, event: EventAwaited) -> None:
+    """Fold: a step waits for an event."""
+    state.steps[event.step].event = event.name
+    state.awaited[event.name] = state.awaited.get(event.name, 0) + 1
+
+
+def hear(state: ExecutionState, event: EventTaken) -> None:
+    """Fold: remember the key of a delivery (the oldest makes room), and the event where nobody waited for it."""
+    if event.key:
+        state.heard[event.key] = None
+        if len(state.heard) > HEARD_MAX:
+            del state.heard[next(iter(state.heard))]
+    if event.kept:
+        state.kept_last += 1
+        state.kept[state.kept_last] = KeptEvent(event.name, event.data)
+
+
+def emitted(step: Step) -> str:
+    """The name of the order to tell others what a step emitted."""
+    return f"emit:{step}"
+
+
+def stopped(step: Step, attempt: int, call: int = 0) -> str:
+    """The name of the order to cancel a child."""
+    return f"stop:{step}:{attempt}.{call}" if call else f"stop:{step}:{attempt}"

@@ -1,0 +1,182 @@
+"""Scopes: what a branch of a parallel sees, keeps for itself, and gives back.
+
+    around   ─ data as it was at the opening ──┬──▶ branch 0: base + its own writes ──┐
+                                               ├──▶ branch 1: base + its own writes ──┤ writes, in branch order
+                                               └──▶ …                                 ▼
+    around   ◀───────────────────────────────────────────────── ScopesClosed ── data + all of them
+
+Branches share the base tree; opening 10 000 of them copies nothing.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from pointsman.engine.data import Data
+from pointsman.engine.events import steps as events
+from pointsman.engine.failures import Failure
+from pointsman.engine.fold.counters import settle
+from pointsman.engine.lineage import ways
+from pointsman.engine.state import BranchState, ExecutionState, Opening, ScopeState
+from pointsman.engine.steps import Scope, Step, Thread
+from pointsman.engine.write_log import REPLACING
+from pointsman.engine.writes import Edit, Write
+from pointsman.values import Json
+
+
+def item_of(opening: Opening, branch: int) -> tuple[Json, str | None, int]:
+    """The item, its key, and its number, of a branch."""
+    number = branch // len(opening.starts)
+    if opening.items is None:
+        key = opening.keys[branch] if branch < len(opening.keys) else None
+        return None, key, branch
+    return opening.items[number], opening.keys[number], number
+
+
+def opened(state: ExecutionState, event: events.ScopesOpened) -> None:
+    """Fold: a parallel has branches now. Their scopes are made when control comes to them."""
+    at = state.steps[event.step]
+    scope = at.scope
+    nodes: dict[str, Json] = {**scope.base_nodes, **scope.nodes}
+    state.openings[event.step] = Opening(
+        event.step,
+        scope,
+        event.starts,
+        event.items,
+        event.keys,
+        event.item_name,
+        at.left,
+        scope.data.shared(),
+        nodes,
+        event.joined,
+        len(event.starts) * (1 if event.items is None else len(event.items)),
+    )
+
+
+def begin(state: ExecutionState, key: Scope) -> ScopeState:
+    """Make the scope of a branch when its first step comes."""
+    last = key[-1]
+    opening = state.openings[Step(last.parallel, key[:-1], last.visit, last.thread)]
+    item, item_key, number = item_of(opening, last.branch)
+    names = dict(opening.scope.names)
+    if opening.items is not None or item_key is not None:
+        names |= {"item": item if opening.items is not None else item_key, "index": number, "key": item_key}
+        if opening.item_name is not None:
+            names[opening.item_name] = item
+    inherited = opening.scope.item_key if item_key is None else item_key
+    scope = ScopeState(key, opening.scope, opening, Data(opening.base), names, opening.base_nodes, inherited)
+    state.scopes[key] = scope
+    opening.next = max(opening.next, last.branch + 1)
+    opening.running += 1
+    return scope
+
+
+def write(scope: ScopeState, node: str, thread: Thread, writes: tuple[Write, ...], result: Json) -> None:
+    """Apply what a step writes to its scope, and keep it for the data around a branch."""
+    for one in writes:
+        _apply(scope, node, thread, one, result if one.whole else one.value)
+
+
+def _apply(scope: ScopeState, node: str, thread: Thread, one: Write, value: Json) -> None:
+    if thread or scope.trails:
+        scope.trails.write(scope.data, one, value, thread, node)
+    else:
+        scope.data.write(one, value)
+    if scope.opening is not None:
+        _remember(scope, one, value, thread)
+
+
+def _remember(scope: ScopeState, write: Write, value: Json, thread: Thread) -> None:
+    """Keep a write for the data around. A `set` of the same path replaces the one before it when nothing is between."""
+    if write.reduce in REPLACING and scope.writes:
+        last, _, before = scope.writes[-1]
+        if last.path == write.path and before == thread:
+            scope.writes.pop()
+    scope.writes.append((Write(write.path, write.reduce), value, thread))
+
+
+def write_of(edit: Edit) -> Write:
+    """What an edit comes to: it conflicts with nobody."""
+    return Write(edit.path, "last", edit.value)
+
+
+def edit(state: ExecutionState, one: Edit) -> None:
+    """Fold: a person replaces what is there, whoever wrote it. In a branch it counts after what it covers."""
+    scope = state.scopes[one.scope]
+    scope.trails.forget(one.path)
+    scope.data.write(write_of(one), one.value)
+    if scope.opening is not None:
+        threads = [thread for write, _, thread in scope.writes if _overlap(write.path, one.path)]
+        scope.writes.append((Write(one.path, "last"), one.value, max(threads, default=())))
+
+
+def _overlap(one: tuple[str | int, ...], other: tuple[str | int, ...]) -> bool:
+    """Whether one path is at, above or below the other."""
+    width = min(len(one), len(other))
+    return one[:width] == other[:width]
+
+
+def settle_branch(state: ExecutionState, event: events.BranchSettled) -> None:
+    """Fold: a branch is accounted for. Its scope is gone; what it wrote waits for the join."""
+    opening = state.openings[event.step]
+    key = opening.branch_scope(event.branch)
+    scope = state.scopes.pop(key, None)
+    if scope is None:  # it went straight to its join
+        scope = begin(state, key)
+        del state.scopes[key]
+    if state.held:
+        state.held = [one for one in state.held if one.scope[: len(key)] != key]
+    opening.running -= 1
+    if opening.detached:
+        if opening.running == 0 and opening.next == opening.total:
+            del state.openings[event.step]
+        return
+    gives = event.outcome in ("arrived", "ended")
+    opening.settled[event.branch] = BranchState(
+        event.outcome,
+        _brought(state, scope, event),
+        [(write, value) for write, value, _ in _in_order(scope)] if gives and scope.writes else (),
+        scope.nodes if gives else {},
+        event.failure,
+    )
+    opening.arrived += event.outcome == "arrived"
+
+
+def _in_order(scope: ScopeState) -> list[tuple[Write, Json, Thread]]:
+    return sorted(scope.writes, key=lambda one: one[2]) if scope.trails else scope.writes
+
+
+def _brought(state: ExecutionState, scope: ScopeState, event: events.BranchSettled) -> Json:
+    if event.after is not None:
+        opening = state.openings[event.step]
+        return opening.left.value if event.after == event.step else state.left[event.after].value
+    if event.merged:
+        last = event.merged[-1]
+        (at_join,) = scope.parked.values()  # nothing else of the branch is left
+        return at_join[last.edge, ways(last.thread)].left.value
+    return failure_of(event.failure) if event.failure is not None else None
+
+
+def failure_of(failure: Failure) -> Json:
+    """A failure as a join shows it."""
+    return {"error": {"code": failure.code, "message": failure.message, "retryable": failure.retryable}}
+
+
+def close(state: ExecutionState, event: events.ScopesClosed) -> None:
+    """Fold: the writes of the named branches join the data around; the parallel's step is over."""
+    opening = state.openings[event.step]
+    around = opening.scope
+    at = settle(state, event.step)
+    for branch in event.branches:
+        settled = opening.settled[branch]
+        for one, value in settled.writes:
+            _apply(around, event.step.node, at.left.thread, one, value)
+        around.nodes.update(settled.nodes)
+    value = event.result
+    if event.brought is not None:
+        value = [opening.settled[branch].value for branch in event.brought]
+    opening.settled = {}
+    state.left[event.step] = replace(at.left, value=value)
+    if not event.forgotten:
+        opening.detached = True
+        state.openings[event.step] = opening

@@ -1,0 +1,272 @@
+"""Settling: folding what happens to a step, from its start to its end."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from pointsman.engine import repetitions as guards
+from pointsman.engine.events import steps as events
+from pointsman.engine.events import waits as wait_events
+from pointsman.engine.fold import counters as tokens
+from pointsman.engine.fold.arrivals import came, scope_of, waiting
+from pointsman.engine.fold.scopes import write
+from pointsman.engine.lineage import ways
+from pointsman.engine.repetitions import Said
+from pointsman.engine.reports import Usage
+from pointsman.engine.state import (
+    Calling,
+    Ended,
+    ExecutionState,
+    Left,
+    ScopeState,
+    StepState,
+    Undo,
+    UsageTotal,
+    Waiting,
+)
+from pointsman.engine.steps import Step, Thread
+from pointsman.engine.writes import Write
+from pointsman.values import Json, JsonObject
+
+MESSAGES = ("messages",)
+SAME_ATTEMPT = frozenset({"approved", "worker"})
+"""Why an attempt is performed again as the one that it was."""
+
+
+def started(state: ExecutionState, event: events.StepStarted) -> None:
+    step = event.step
+    scope = scope_of(state, step.scope)
+    together = waiting(scope, step.node, event.merged) if event.merged else ()
+    left = came(state, scope, step.node, event.after, event.merged, event.thread)
+    if event.caller is not None:
+        left = replace(left, caller=event.caller)
+    state.taken += 1
+    state.entered.add(step.node)
+    scope.visits[step.node, step.thread] = step.visit
+    tokens.add(state, StepState(step, scope, left, event.input, event.messages, runs=event.runs, arrived=together))
+
+
+def say(messages: tuple[Json, ...]) -> tuple[Write, ...]:
+    """The writes that add to the conversation."""
+    return tuple(Write(MESSAGES, "append", message) for message in messages)
+
+
+def show(result: Json, said: JsonObject | None) -> Json:
+    """What `nodes.<id>` is: the result, and beside it what the engine says (`text`, `branch`, `action`, `round`)."""
+    if not said:
+        return result
+    if isinstance(result, dict):
+        return {**said, **result}
+    return said if result is None else {**said, "result": result} if "branch" in said or "action" in said else result
+
+
+def _show(scope: ScopeState, step: Step, thread: Thread, value: Json) -> None:
+    """Of visits that may run at once the latest is shown, not the one that was slower."""
+    if thread:
+        if (thread, step.visit) < scope.shown.get(step.node, ((), 0)):
+            return
+        scope.shown[step.node] = (thread, step.visit)
+    scope.nodes[step.node] = value
+
+
+def passed(state: ExecutionState, event: events.StepPassed) -> None:
+    step = event.step
+    scope = scope_of(state, step.scope)
+    left = came(state, scope, step.node, event.after, event.merged, event.thread)
+    state.taken += 1
+    state.entered.add(step.node)
+    scope.visits[step.node, step.thread] = step.visit
+    if event.replaces:
+        left = replace(left, value=event.result, pending=())
+    result = left.value if event.takes else event.result
+    if event.writes:
+        write(scope, step.node, event.thread, event.writes, result)
+    if event.replaces or event.takes or event.said:
+        _show(scope, step, event.thread, show(result, event.said))
+    state.left[step] = left
+
+
+def succeeded(state: ExecutionState, event: events.StepSucceeded) -> None:
+    step = event.step
+    at = state.steps[step]
+    scope = at.scope
+    _show(scope, step, at.left.thread, show(event.result, event.said))
+    if event.writes:
+        write(scope, step.node, at.left.thread, event.writes, event.result)
+    if event.messages:
+        write(scope, step.node, at.left.thread, say(event.messages), None)
+        if not step.scope:
+            state.messages += len(event.messages)
+    if event.usage is not None:
+        spend(state, event.usage if at.spent is None else beyond(event.usage, at.spent))
+        at.spent = None
+    if event.undone_by is not None:
+        state.undo.append(Undo(step, event.undone_by, at.input, event.result, scope.names, scope.item_key))
+    if event.repeats:
+        guards.hear(state.guard, step, Said(event.mark, event.repeats, event.seen))
+    value = at.left.value if event.keeps else event.result
+    caller = step.node if event.pending else at.left.caller
+    state.left[step] = Left(value, at.left.thread, caller, event.pending)
+    tokens.settle(state, step)
+
+
+def spend(state: ExecutionState, usage: Usage) -> None:
+    """Add what a piece of work consumed."""
+    total, cost = state.usage, usage.cost_usd
+    unpriced = usage.model_calls - usage.free_calls if cost is None else 0
+    state.usage = UsageTotal(
+        input_tokens=total.input_tokens + usage.input_tokens,
+        output_tokens=total.output_tokens + usage.output_tokens,
+        model_calls=total.model_calls + usage.model_calls,
+        tool_calls=total.tool_calls + usage.tool_calls,
+        cost_usd=total.cost_usd if cost is None else (total.cost_usd or 0.0) + cost,
+        unpriced_calls=total.unpriced_calls + unpriced,
+        cache_read_tokens=total.cache_read_tokens + usage.cache_read_tokens,
+        cache_write_tokens=total.cache_write_tokens + usage.cache_write_tokens,
+        free_calls=total.free_calls + usage.free_calls,
+        scripted=total.scripted or usage.scripted,
+    )
+
+
+def spent_below(state: ExecutionState, event: wait_events.SpentBelow) -> None:
+    """Fold: a child that still runs has consumed more."""
+    at = state.steps[event.step]
+    if event.call:
+        assert at.calling is not None
+        calling = at.calling[event.call]
+        spend(state, beyond(event.usage, calling.spent))
+        calling.spent = event.usage
+    else:
+        spend(state, beyond(event.usage, at.spent))
+        at.spent = event.usage
+
+
+def beyond(usage: Usage, counted: Usage | None) -> Usage:
+    """What a usage is more than what was counted of it."""
+    if counted is None:
+        return usage
+    known = counted.cost_usd or 0.0
+    return Usage(
+        input_tokens=usage.input_tokens - counted.input_tokens,
+        output_tokens=usage.output_tokens - counted.output_tokens,
+        model_calls=usage.model_calls - counted.model_calls,
+        tool_calls=usage.tool_calls - counted.tool_calls,
+        cost_usd=None if usage.cost_usd is None else usage.cost_usd - known,
+        cache_read_tokens=usage.cache_read_tokens - counted.cache_read_tokens,
+        cache_write_tokens=usage.cache_write_tokens - counted.cache_write_tokens,
+        free_calls=usage.free_calls - counted.free_calls,
+        scripted=usage.scripted,
+    )
+
+
+def failed(state: ExecutionState, event: events.StepFailed) -> None:
+    at = state.steps[event.step]
+    at.failures += 1
+    at.failure = event.failure
+    if event.usage is not None:
+        spend(state, event.usage if at.spent is None else beyond(event.usage, at.spent))
+        at.spent = None
+    if at.runs:
+        tokens.tick(state, -1)
+        at.runs = False
+    at.child, at.calling = False, None
+    if event.final:
+        value: Json = failure_value(event)
+        _show(at.scope, event.step, at.left.thread, value)
+        state.left[event.step] = replace(at.left, value=value)
+        state.fallen[event.step] = at
+        tokens.settle(state, event.step)
+
+
+def failure_value(event: events.StepFailed) -> JsonObject:
+    """A failure as data, for error edges and joins."""
+    failure = event.failure
+    return {
+        "error": {
+            "code": failure.code,
+            "message": failure.message,
+            "retryable": failure.retryable,
+            "node": event.step.node,
+            "step": str(event.step),
+            "attempt": event.attempt,
+            "details": failure.details,
+        }
+    }
+
+
+def attempt_started(state: ExecutionState, event: events.AttemptStarted) -> None:
+    at = state.steps[event.step]
+    at.attempt, at.phase, at.unapproved = event.attempt, event.phase, False
+    if event.reason not in SAME_ATTEMPT:
+        at.verdicts = None
+    at.calling = None
+    if at.needs:
+        at.needs = ""
+        del state.lacking[event.step]
+    if event.phase == "work":
+        at.input = event.input if event.input is not None else at.input
+        at.advised = None
+    else:
+        at.advised = event.input
+    at.reasks += event.reason == "reask"
+    at.advices += event.reason == "advice"
+    if not at.runs:
+        tokens.tick(state, 1)
+        at.runs = True
+
+
+def child_asked(state: ExecutionState, event: wait_events.ChildAsked) -> None:
+    at = state.steps[event.step]
+    at.child = True
+    if at.runs:  # nobody here works on it
+        tokens.tick(state, -1)
+        at.runs = False
+
+
+def left_to_others(state: ExecutionState, event: wait_events.CallEnded | wait_events.WorkerAwaited) -> None:
+    """Fold what concerns an attempt that others go on with: a sub-workflow, or a worker."""
+    if isinstance(event, wait_events.CallEnded):
+        call_ended(state, event)
+    else:
+        worker_awaited(state, event)
+
+
+def worker_awaited(state: ExecutionState, event: wait_events.WorkerAwaited) -> None:
+    at = state.steps[event.step]
+    at.needs = event.needs
+    state.lacking[event.step] = None
+    tokens.tick(state, -1)  # nobody works on it
+    at.runs = False
+
+
+def children_asked(state: ExecutionState, event: wait_events.ChildrenAsked) -> None:
+    at = state.steps[event.step]
+    at.calling = {call.number: Calling(call) for call in event.calls}
+    if at.runs:  # nobody here works on it
+        tokens.tick(state, -1)
+        at.runs = False
+
+
+def call_ended(state: ExecutionState, event: wait_events.CallEnded) -> None:
+    at = state.steps[event.step]
+    assert at.calling is not None
+    calling = at.calling.pop(event.verdict.number)
+    at.verdicts = {**(at.verdicts or {}), event.verdict.number: event.verdict}
+    if event.usage is not None:
+        spend(state, beyond(event.usage, calling.spent))
+
+
+def leaving_failed(state: ExecutionState, event: events.LeavingFailed) -> None:
+    step = event.step
+    state.fallen[step] = Waiting(step.node, step.scope, "", state.left[step])
+
+
+def token_ended(state: ExecutionState, event: events.TokenEnded) -> None:
+    step = event.after
+    place = (step.node, step.scope, ways(step.thread))
+    into = state.outputs if event.reason == "end" else state.answers
+    if event.reason != "end" and not event.answers:
+        return
+    known, left = into.get(place), state.left[step]
+    if known is None or (known.thread, known.visit) <= (left.thread, step.visit):
+        into[place] = Ended(left.thread, step.visit, event.output if event.reason == "end" else left.value)

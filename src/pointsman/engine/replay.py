@@ -1,0 +1,208 @@
+"""Replaying: a journal decided again, without asking the world anything.
+
+    row ─▶ the report that caused it ─▶ decide on the state before ─▶ the same events?
+
+Of rows that do not hold all of their report nothing can be asked; they are folded as they are, and named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
+from typing import Final, Protocol, TypeAlias, cast
+
+import msgspec
+from msgspec import Struct
+
+from pointsman.engine.causes import report_of
+from pointsman.engine.decide.dispatch import decide
+from pointsman.engine.decide.migrate import Misfit, misfits
+from pointsman.engine.events.lifecycle import ExecutionMoved, ExecutionStarted, Forked
+from pointsman.engine.events.steps import Event, StepPassed, StepStarted
+from pointsman.engine.fold.dispatch import begin_row, fold
+from pointsman.engine.plan import Plan
+from pointsman.engine.reports import Report
+from pointsman.engine.state import ExecutionState
+from pointsman.engine.steps import NoSuchStep, Step
+from pointsman.errors import CallerError, PointsmanError
+from pointsman.values import Json
+
+Plans: TypeAlias = Callable[[str], Plan]
+"""Finds the plan of a definition by its digest."""
+
+BEGUN: Final = (StepStarted, StepPassed)
+
+
+class Recorded(Protocol):
+    """A row to be decided again."""
+
+    @property
+    def seq(self) -> int: ...
+    @property
+    def at(self) -> float: ...
+    @property
+    def events(self) -> tuple[Event, ...]: ...
+
+
+class Difference(Struct, frozen=True, kw_only=True):
+    """A place where deciding again gives something else than what is recorded."""
+
+    row: int
+    event: int
+    """Its position in the row, from 0."""
+    kind: str
+    """The kind of event, or why nothing could be decided."""
+    field: str
+    """Where in the event, or what has no place in the other definition; empty: all of it."""
+    recorded: Json
+    now: Json
+
+
+class NoWayBack(CallerError):
+    """A step cannot be run again: it did not begin in this journal, or what led to it is not all there."""
+
+    code = "no-way-back"
+
+
+class Replay(Struct):
+    """What came of deciding a journal again."""
+
+    state: ExecutionState
+    rows: int = 0
+    differences: list[Difference] = []
+    untold: list[int] = []
+    """Rows that hold less than the report that caused them; they are taken as they are."""
+
+
+def replay(
+    plans: Plans, execution: str, rows: Sequence[Recorded], *, other: bool = False, differences_max: int = 100
+) -> Replay:
+    """Decide every row again. `other`: not with the plans they were decided with; then the first row at which what is
+    under way has no place is the last one looked at.
+    """
+    found = Replay(ExecutionState(execution))
+    owners = _owners(execution, rows)
+    for number, row in enumerate(rows):
+        found.state.id = owners[number]
+        found.rows = row.seq
+        plan = plans(_definition(found.state, row))
+        unfit = [_unfit(row, one) for one in misfits(plan, found.state)] if other else []
+        if unfit:
+            found.differences += unfit
+            break
+        report = report_of(found.state, row.events)
+        if report is None:
+            found.untold.append(row.seq)
+            _fold(found.state, row)
+            continue
+        differences = [*_differences(plan, found.state, row, report, _short_of(rows, number))]
+        if differences:
+            found.differences += differences
+            found.state = _folded(rows[: number + 1], owners)
+        if len(found.differences) >= differences_max:
+            break
+    return found
+
+
+def _definition(state: ExecutionState, row: Recorded) -> str:
+    """What a row was decided with: one that moves the execution, with where it moves to."""
+    chosen = [event.definition for event in row.events if isinstance(event, ExecutionStarted | ExecutionMoved)]
+    return chosen[0] if chosen else state.definition
+
+
+def _owners(execution: str, rows: Sequence[Recorded]) -> list[str]:
+    """Whose row each one was when it was decided: a fork begins with those of its origin."""
+    owners: list[str] = []
+    owner = execution
+    for row in reversed(rows):
+        owners.append(owner)
+        if isinstance(row.events[0], Forked):
+            owner = row.events[0].origin
+    return owners[::-1]
+
+
+def _short_of(rows: Sequence[Recorded], number: int) -> Step | None:
+    """The step that a row was decided short of, for a fork that runs it again."""
+    follows = rows[number + 1].events[0] if number + 1 < len(rows) else None
+    return follows.before if isinstance(follows, Forked) else None
+
+
+def _fold(state: ExecutionState, row: Recorded) -> None:
+    begin_row(state, row.seq, row.at)
+    for event in row.events:
+        fold(state, event)
+
+
+def _folded(rows: Sequence[Recorded], owners: Sequence[str]) -> ExecutionState:
+    state = ExecutionState("")
+    for owner, row in zip(owners, rows, strict=False):
+        state.id = owner
+        _fold(state, row)
+    return state
+
+
+def _unfit(row: Recorded, one: Misfit) -> Difference:
+    return Difference(row=row.seq, event=0, kind=one.code, field=one.where, recorded=None, now=one.message)
+
+
+def _differences(
+    plan: Plan, state: ExecutionState, row: Recorded, report: Report, before: Step | None
+) -> Iterator[Difference]:
+    try:
+        decided = decide(plan, state, report, row.at, before=before).events
+    except PointsmanError as why:
+        kind = type(row.events[0]).__name__
+        yield Difference(row=row.seq, event=0, kind=kind, field="", recorded="decided", now=f"[{why.code}] {why}")
+        return
+    if decided == row.events:
+        return
+    for number, (was, now) in enumerate(zip_longest(row.events, decided)):
+        kind = type(now if was is None else was).__name__
+        for field, recorded, found in unequal(_plain(was), _plain(now)):
+            yield Difference(row=row.seq, event=number, kind=kind, field=field, recorded=recorded, now=found)
+
+
+def _plain(event: Event | None) -> Json:
+    return cast(Json, msgspec.to_builtins(event))
+
+
+def unequal(one: Json, other: Json, place: str = "") -> Iterator[tuple[str, Json, Json]]:
+    """Where two values differ, as deep inside as can be told: the place, and both."""
+    if isinstance(one, dict) and isinstance(other, dict) and one.get("kind") == other.get("kind"):
+        for name in sorted({*one, *other}):
+            yield from unequal(one.get(name), other.get(name), f"{place}.{name}".lstrip("."))
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for number, (left, right) in enumerate(zip(one, other, strict=True)):
+            yield from unequal(left, right, f"{place}[{number}]")
+    elif one != other:
+        yield place, one, other
+
+
+def row_of(rows: Sequence[Recorded], name: str) -> tuple[int, Step]:
+    """The position of the row in which a step began, and the step: by its text, or by its node; of several the
+    last one. Raises `NoSuchStep`.
+    """
+    steps = [
+        (number, event.step) for number, row in enumerate(rows) for event in row.events if isinstance(event, BEGUN)
+    ]
+    found = [one for one in steps if str(one[1]) == name] or [one for one in steps if one[1].node == name]
+    if not found:
+        known = ", ".join(dict.fromkeys(str(step) for _, step in steps[-20:]))
+        raise NoSuchStep(f"no step {name!r} has begun", hint=f"The latest: {known}.")
+    return found[-1]
+
+
+def short_of(plan: Plan, state: ExecutionState, row: Recorded, step: Step) -> tuple[Event, ...]:
+    """What a row comes to when it is decided once more and the step may not begin: it is paused there instead.
+
+    `state` is that before the row, and is folded along. Raises `NoWayBack`.
+    """
+    report = report_of(state, row.events)
+    if report is not None:
+        decided = decide(plan, state, report, row.at, before=step)
+        if state.status == "paused" and step not in state.steps:
+            return decided.events
+    raise NoWayBack(
+        f"{str(step)!r} cannot be run again: row {row.seq} no longer leads to it",
+        hint=f"Fork at an earlier row: `pointsman fork {state.id} --at {row.seq - 1}`.",
+    )

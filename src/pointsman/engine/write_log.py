@@ -1,0 +1,135 @@
+"""Trails: who wrote what, while several lines of control share one scope.
+
+    x   base [] ── (1, A) append "a" ── (1, B) append "b"      B first, A later: the list is still [a, b]
+
+Writes to one path are applied in the order of their threads, not in the order they come. A scope in which control never
+splits has no trails.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from pointsman.engine.data import Data
+from pointsman.engine.steps import Thread
+from pointsman.engine.writes import Reducer, Write
+from pointsman.values import Json, Path
+
+REPLACING: Final = ("set", "last")
+
+
+class Entry(Struct, eq=False):
+    """What one node wrote on one thread, in order."""
+
+    thread: Thread
+    node: str
+    writes: list[tuple[Reducer, Json]]
+    reduce: Reducer
+    """How it wrote last."""
+
+
+class Trail(Struct, eq=False):
+    """Everything written to one path since control split."""
+
+    base: Json
+    threads: list[Thread] = []
+    entries: list[Entry] = []
+    reducers: set[Reducer] = set()
+
+    def add(self, thread: Thread, node: str, reduce: Reducer, value: Json) -> bool:
+        """Remember a write. True if it comes last: then it may simply be applied."""
+        at = bisect_right(self.threads, thread)
+        last = at == len(self.threads)
+        if reduce in REPLACING and last:
+            self._forget_values(node)
+            at = len(self.threads)
+        if at and self.threads[at - 1] == thread and self.entries[at - 1].node == node:
+            self.entries[at - 1].writes.append((reduce, value))
+            self.entries[at - 1].reduce = reduce
+            self.reducers.add(reduce)
+            return last
+        self.threads.insert(at, thread)
+        self.entries.insert(at, Entry(thread, node, [(reduce, value)], reduce))
+        self.reducers.add(reduce)
+        return last
+
+    def _forget_values(self, replacing: str) -> None:
+        """What was there is replaced: of each writer only its latest place is still of interest, to find conflicts."""
+        latest = {entry.node: entry for entry in self.entries}
+        latest.pop(replacing, None)
+        self.entries = [entry for entry in self.entries if latest.get(entry.node) is entry]
+        self.threads = [entry.thread for entry in self.entries]
+        for entry in self.entries:
+            entry.writes = []
+        self.reducers = {entry.reduce for entry in self.entries}
+
+    def value(self) -> Json:
+        """What the path holds when all writes are applied in order."""
+        draft = Data({"value": self.base})
+        for entry in self.entries:
+            for reduce, value in entry.writes:
+                draft.write(Write(("value",), reduce), value)
+        return draft.root["value"]
+
+
+class Trails(Struct, eq=False):
+    """The trails of one scope, by path."""
+
+    by_path: dict[Path, Trail] = {}
+    below: dict[Path, set[Path]] = {}
+    """Paths with a trail, by each path above them."""
+    readers: dict[Path, dict[str, Thread]] = {}
+    """Which nodes read a path while others may write it, and on which thread last."""
+
+    def __bool__(self) -> bool:
+        return bool(self.by_path or self.readers)
+
+    def clear(self) -> None:
+        self.by_path.clear()
+        self.below.clear()
+        self.readers.clear()
+
+    def read(self, path: Path, thread: Thread, node: str) -> None:
+        """Remember who read what."""
+        known = self.readers.setdefault(path, {})
+        known[node] = max(thread, known.get(node, ()))
+
+    def readers_of(self, path: Path) -> Iterator[tuple[str, Thread]]:
+        """Who read at a path, above it, or below it."""
+        for known, nodes in self.readers.items():
+            if all(one == other for one, other in zip(known, path, strict=False)):
+                yield from nodes.items()
+
+    def forget(self, path: Path) -> None:
+        """Who wrote at, above or below a path no longer counts."""
+        for known, _ in [*self.overlapping(path)]:
+            del self.by_path[known]
+            for width in range(1, len(known)):
+                self.below[known[:width]].discard(known)
+
+    def write(self, data: Data, write: Write, value: Json, thread: Thread, node: str) -> None:
+        """Apply a write where it belongs among those of other threads."""
+        path = write.path
+        trail = self.by_path.get(path)
+        if trail is None:
+            data.shared()  # a list at the path is kept here: later writes must not change it
+            trail = self.by_path[path] = Trail(data.at(path))
+            for width in range(1, len(path)):
+                self.below.setdefault(path[:width], set()).add(path)
+        if trail.add(thread, node, write.reduce, value):
+            data.write(write, value)
+        else:
+            data.write(Write(path), trail.value())
+
+    def overlapping(self, path: Path) -> Iterator[tuple[Path, Trail]]:
+        """The trails at a path, above it, and below it."""
+        for width in range(1, len(path) + 1):
+            trail = self.by_path.get(path[:width])
+            if trail is not None:
+                yield path[:width], trail
+        for below in sorted(self.below.get(path, ()), key=repr):
+            yield below, self.by_path[below]

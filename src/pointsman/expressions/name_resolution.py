@@ -1,0 +1,233 @@
+"""Resolves the names of paths, compiles them, and notes what is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pointsman.expressions import path_access as places
+from pointsman.expressions.environment import MISSING, Frame, Missing
+from pointsman.expressions.failures import ExpressionError, MissingValue, SecretNotAllowed, Spot
+from pointsman.expressions.names import ITEM_SEGMENT, Names
+from pointsman.expressions.operators import whole
+from pointsman.expressions.path_access import Code, Key, Probe, Step
+from pointsman.expressions.syntax_tree import (
+    Dollar,
+    Each,
+    Get,
+    Literal,
+    Name,
+    PathTree,
+    Tree,
+    literal_key,
+    rooted,
+    unwound,
+)
+from pointsman.values import Json
+
+
+class Read(NamedTuple):
+    """A path that an expression reads, for data-flow checks and completion."""
+
+    root: str
+    """`state`, `nodes`, `input`, `result`, `config`, `item` … or an `as` name."""
+    path: tuple[str | int | None, ...]
+    """Keys below the root; None where the key is computed, or every element is meant."""
+    offset: int
+    length: int
+    guarded: bool
+    """Read under `??`, `exists`, `default` or `empty`: may be missing."""
+
+
+@dataclass(slots=True)
+class Place:
+    """A path with its names resolved."""
+
+    container: str
+    """What the first fixed key is looked up in, for the quick way; "" when there is none."""
+    keys: tuple[Key, ...]
+    """All keys, when all are fixed."""
+    base: Probe
+    steps: tuple[Step, ...]
+    each: bool
+
+
+class PathReader:
+    """The paths of one expression. `code` compiles what is computed inside them."""
+
+    def __init__(self, source: str, names: Names, code: Callable[[Tree], Code]) -> None:
+        self.source = source
+        self.names = names
+        self.code = code
+        self.reads: list[Read] = []
+        self.variables: dict[str, int] = {}
+        """Lambda variables around this place, and the slot of each."""
+        self.slots = 0
+        self.inside: list[int] = []
+        """Slots of elements whose fields are visible as bare names here, innermost last (`each` in templates)."""
+
+    def spot(self, tree: Tree) -> Spot:
+        return Spot(self.source, tree.at, tree.end)
+
+    def path(self, tree: PathTree, *, guarded: bool) -> Code:
+        place = self.place(tree, guarded=guarded)
+        probe = self.probe_of(place)
+        spot = self.spot(tree)
+
+        def absent(frame: Frame) -> Json:
+            value = probe(frame)
+            if value is not MISSING:
+                return value
+            if frame.env.strict and not guarded:
+                text = self.source[spot.at : spot.end]
+                raise MissingValue(f"{text!r} leads to no value", spot=spot, hint="Say what else to use: `a ?? b`.")
+            return None
+
+        if not place.container:
+            return absent
+        return given(places.fixed_path(place.container, place.keys, absent))
+
+    def probe_of(self, place: Place) -> Probe:
+        """What tells a missing path from null."""
+        base, steps = place.base, place.steps
+        if not steps:
+            return base
+        return lambda frame: places.follow(frame, base(frame), steps)
+
+    def place(self, tree: PathTree, *, guarded: bool) -> Place:
+        """Resolve the names of a path, and note it as read unless it starts at a variable or a computed value."""
+        start, parts = rooted(tree)
+        if isinstance(start, Name) and start is unwound(tree)[0] and start.name in self.variables:
+            slot = self.variables[start.name]
+            return self.walk(lambda frame: frame.slots[slot], parts)
+        if not isinstance(start, Name | Dollar):
+            return self.walk(self.code(start), parts)
+        root = "state" if isinstance(start, Dollar) else self.names.root(start.name)
+        if root == "secret":
+            raise SecretNotAllowed(
+                "secrets are not data: an expression cannot read them",
+                spot=self.spot(start),
+                hint="Write `secret.NAME` in a parameter or header; it is filled in when the request leaves.",
+            )
+        name = start.name if isinstance(start, Name) else ""
+        own = start is unwound(tree)[0]
+        if root == "state" and name == "state" and self.is_data(parts):
+            self.note(root, name, parts[1:], tree, guarded=guarded)
+            return self.walk(places.data_base, parts[1:])
+        self.note(root, name, parts, tree, guarded=guarded or (own and bool(self.inside)))
+        place = self.data(root, name, parts)
+        return self.nearer(name, place, parts) if own and name and self.inside else place
+
+    def is_data(self, parts: list[Get | Each]) -> bool:
+        """Whether a path below `state` begins with `data.`, and no field of the workflow is called so.
+
+        Older documents keep the data there: `state.data.x` is `state.x`.
+        """
+        return len(parts) > 1 and literal_key(parts[0]) == "data" and "data" not in self.names.declared
+
+    def nearer(self, name: str, place: Place, parts: list[Get | Each]) -> Place:
+        """The same path, but first as a field of the elements around it."""
+        steps = self.steps(parts, [self.fixed_key(part) for part in parts])
+        slots, farther = tuple(reversed(self.inside)), self.probe_of(place)
+
+        def probe(frame: Frame) -> Json | Missing:
+            for slot in slots:
+                element = frame.slots[slot]
+                if isinstance(element, dict) and name in element:
+                    return places.follow(frame, element[name], steps)
+            return farther(frame)
+
+        return Place("", (), probe, (), each=place.each)
+
+    def data(self, root: str, name: str, parts: list[Get | Each]) -> Place:
+        """A path from a root that is data."""
+        head = self.fixed_key(parts[0]) if parts else None
+        if root == "":
+            return self.walk(places.bare_base(name), parts, container="state", keys=(name,))
+        if root == "state":
+            if head == "next":
+                return self.walk(places.next_base, parts[1:])
+            return self.walk(places.state_base, parts, container="state")
+        if root not in ("nodes", "config"):
+            return self.walk(places.named_base(root), parts, container="names", keys=(root,))
+        if isinstance(head, str):
+            return self.walk(places.entry_base(root, head), parts[1:], container=root, keys=(head,))
+        if parts and isinstance(first := parts[0], Get):
+            base = places.computed_entry_base(root, self.code(first.key), self.spot(first.key))
+            return self.walk(base, parts[1:])
+        return self.walk(places.whole_base(root), parts)
+
+    def walk(self, base: Probe, parts: list[Get | Each], *, container: str = "", keys: tuple[Key, ...] = ()) -> Place:
+        """The steps of the rest of a path. The quick way stays open while every key is fixed."""
+        fixed = [self.fixed_key(part) for part in parts]
+        known = tuple(key for key in fixed if key is not None)
+        quick = container if len(known) == len(fixed) and keys + known else ""
+        steps = self.steps(parts, fixed)
+        return Place(quick, keys + known, base, steps, each=any(isinstance(p, Each) for p in parts))
+
+    def steps(self, parts: list[Get | Each], fixed: list[Key | None]) -> tuple[Step, ...]:
+        steps: list[Step] = []
+        for number, (part, key) in enumerate(zip(parts, fixed, strict=True)):
+            if isinstance(part, Each):
+                rest = self.steps(parts[number + 1 :], fixed[number + 1 :])
+                flatten = any(isinstance(later, Each) for later in parts[number + 1 :])
+                steps.append(places.each_step(rest, self.spot(part), flatten=flatten))
+                break
+            if part.dotted and literal_key(part) == ITEM_SEGMENT:
+                steps.append(places.item_step)
+            elif part.dotted and key == "length":
+                steps.append(places.length_step)
+            elif key is not None:
+                steps.append(places.key_step(key))
+            else:
+                steps.append(places.computed_step(self.code(part.key), self.spot(part.key)))
+        return tuple(steps)
+
+    def fixed_key(self, part: Get | Each) -> Key | None:
+        """A key that is known now; None for computed keys, `*` and the item."""
+        if isinstance(part, Each) or not isinstance(part.key, Literal):
+            return None
+        if part.dotted and part.key.value == ITEM_SEGMENT:
+            return None
+        value = part.key.value
+        if isinstance(value, str):
+            return value
+        if whole(value):
+            return int(value)
+        raise ExpressionError("an index is a whole number or a text", spot=self.spot(part.key))
+
+    def note(self, root: str, name: str, parts: list[Get | Each], tree: Tree, *, guarded: bool) -> None:
+        path: list[str | int | None] = [] if root else [name]
+        for part in parts:
+            key = self.fixed_key(part)
+            if part is parts[-1] and isinstance(part, Get) and part.dotted and key == "length":
+                break
+            path.append(key)
+        self.reads.append(Read(root or "state", tuple(path), tree.at, tree.end - tree.at, guarded))
+
+    def is_label(self, tree: Tree) -> bool:
+        """`nodes.<id>.branch` and `result.branch`: what a decision chose."""
+        start, parts = rooted(tree)
+        if not isinstance(start, Name) or start.name in self.variables:
+            return False
+        root, keys = self.names.root(start.name), [literal_key(part) for part in parts]
+        return (root == "result" and keys == ["branch"]) or (root == "nodes" and keys[1:] == ["branch"])
+
+    def bind(self, variable: str) -> tuple[int, int | None]:
+        """A slot of its own for every lambda: two that are open at once never share one."""
+        outer = self.variables.get(variable)
+        slot = self.slots
+        self.slots += 1
+        self.variables[variable] = slot
+        return slot, outer
+
+    def unbind(self, variable: str, outer: int | None) -> None:
+        del self.variables[variable]
+        if outer is not None:
+            self.variables[variable] = outer
+
+
+def given(probe: Probe) -> Code:
+    """A probe whose slow way never gives MISSING is a code; this only says so to the type checker."""
+    return probe  # pyright: ignore[reportReturnType]  # `absent` maps MISSING to None or raises

@@ -1,0 +1,330 @@
+"""Families: executions and the sub-workflows they wait for, in one process.
+
+    parent asks ─▶ child begins, or is found ─▶ … ─▶ child ends ─▶ parent is told, if it is here
+                                                        └─ it is not: the keeper takes it up, and it finds the child
+
+A child is named after its parent's step and attempt, so who comes back after a crash finds it again. Nothing runs for
+a parent while its child does: both can be let go of. A child that another process writes to is driven there, and read
+again at each of its rows.
+"""
+
+from __future__ import annotations
+
+from base64 import b32encode
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from hashlib import blake2b
+from typing import ClassVar, Final, NamedTuple, Protocol
+
+from msgspec.structs import replace
+
+from pointsman.engine.commands import StartChild
+from pointsman.engine.failures import Failure, failure_by
+from pointsman.engine.plan import Plan
+from pointsman.engine.reports import (
+    CancelRequested,
+    ChildEnded,
+    ChildSpent,
+    PauseRequested,
+    ResumeRequested,
+    Start,
+    Usage,
+)
+from pointsman.engine.state import ExecutionState, StepState
+from pointsman.engine.steps import Step
+from pointsman.errors import CallerError, Outage, PointsmanError
+from pointsman.ports import Clock
+from pointsman.runtime.dependencies import Plans
+from pointsman.runtime.driver import Driver
+from pointsman.runtime.summary import usage_of
+from pointsman.store.api import Store
+from pointsman.store.errors import JournalMoved
+from pointsman.values import ExecutionId, Instant, Json, JsonObject
+
+CHILD_DEPTH_MAX: Final = 16
+"""Sub-workflows inside sub-workflows: deeper is a recursion without end."""
+
+
+class NestedTooDeep(CallerError):
+    """Sub-workflows inside sub-workflows without end. This one was not started."""
+
+    code: ClassVar[str] = "nested-too-deep"
+
+
+def child_id(parent: ExecutionId, step: Step, attempt: int, call: int = 0) -> ExecutionId:
+    """The same step and attempt always have the same child; and so has each tool call of it (`call`)."""
+    named = f"{parent}|{step}|{attempt}|{call}" if call else f"{parent}|{step}|{attempt}"
+    digest = blake2b(named.encode(), digest_size=16).digest()
+    return ExecutionId("exec-" + b32encode(digest).decode().rstrip("=").lower())
+
+
+def children_of(parent: ExecutionId, at: StepState) -> list[ExecutionId]:
+    """The sub-workflows that a step waits for; some may not have begun."""
+    return [child_id(parent, at.step, at.attempt, call) for call in at.children]
+
+
+class Awaiting(NamedTuple):
+    """A parent and what it asked for."""
+
+    parent: ExecutionId
+    command: StartChild
+
+
+class Home(Protocol):
+    """The runtime they live in."""
+
+    @property
+    def drivers(self) -> dict[ExecutionId, Driver]: ...
+    @property
+    def store(self) -> Store: ...
+    @property
+    def plans(self) -> Plans: ...
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def alone(self) -> Callable[[ExecutionId], AbstractAsyncContextManager[None]]:
+        """Nobody else here makes a driver of this execution meanwhile."""
+        ...
+
+    async def start(self, execution: ExecutionId, plan: Plan, report: Start, *, begun_here: bool = True) -> Driver: ...
+
+    async def opened(self, execution: ExecutionId, *, recover: bool) -> Driver: ...
+
+    def over(self, state: ExecutionState) -> None: ...
+
+
+class Families:
+    """Who waits for whom."""
+
+    def __init__(self, runtime: Home) -> None:
+        self._runtime = runtime
+        self._parents: dict[ExecutionId, Awaiting] = {}
+        """Children whose parents wait for them here."""
+
+    async def start(self, parent: ExecutionId, command: StartChild) -> None:
+        """Start or find the child of a step; report its end, if the step waits for it."""
+        name = child_id(parent, command.step, command.attempt, command.call)
+        try:
+            async with self._runtime.alone(name):
+                child = await self._child(name, parent, command)
+        except Outage:
+            raise  # Whoever takes the parent up asks for its child again.
+        except PointsmanError as why:
+            failure = failure_by(why)
+            ended = ChildEnded(step=command.step, attempt=command.attempt, failure=failure, call=command.call)
+            await self._report(parent, ended)
+            return
+        if child is None:
+            return
+        above = self._runtime.drivers.get(parent)
+        if above is not None and above.state.stands_still:
+            await self._hold(child)  # it began as the parent was being stopped
+        elif above is not None and above.state.status == "running":
+            await self._let_go_on(child)
+        if not command.wait:
+            started: JsonObject = {"executionId": child.execution}
+            await self._report(parent, ChildEnded(step=command.step, attempt=command.attempt, output=started))
+            return
+        self._parents[child.execution] = Awaiting(parent, command)
+        self._count(parent, command, child)
+        self._stir(parent)
+        if child.state.ended and not child.committing:
+            self._tell_parent(child.state)
+            self._runtime.over(child.state)
+
+    def _count(self, parent: ExecutionId, command: StartChild, child: Driver) -> None:
+        """Tell the parent what its child spends, where it or anyone above has a budget."""
+        above = self._runtime.drivers.get(parent)
+        if above is None or not above.purse.matters:
+            return
+
+        def hears(usage: Usage) -> None:
+            spent = ChildSpent(step=command.step, attempt=command.attempt, usage=usage, call=command.call)
+            above.spawn(self._report(parent, spent))
+
+        child.purse.hears = hears
+
+    def _stir(self, execution: ExecutionId | None) -> None:
+        """A sub-workflow is here, maybe without a word: whoever waits for those above to stand still looks again."""
+        while execution is not None and (driver := self._runtime.drivers.get(execution)) is not None:
+            driver.stir()
+            execution = None if driver.state.parent is None else ExecutionId(driver.state.parent)
+
+    async def _child(self, name: ExecutionId, parent: ExecutionId, command: StartChild) -> Driver | None:
+        """None: the step was stopped before its child began."""
+        if name in self._runtime.drivers or await self._runtime.store.journal.last(name) > 0:
+            return await self._runtime.opened(name, recover=True)
+        above = self._runtime.drivers.get(parent)
+        at = None if above is None else above.state.steps.get(command.step)
+        if above is None or at is None or command.call not in at.children or at.attempt != command.attempt:
+            return None
+        depth = above.state.options.get("depth")
+        deeper = (depth if isinstance(depth, int) else 0) + 1
+        if deeper > CHILD_DEPTH_MAX:
+            raise NestedTooDeep(
+                f"sub-workflows are nested more than {CHILD_DEPTH_MAX} deep", hint="Let the recursion end earlier."
+            )
+        plan, begin = await self._runtime.plans.child(command.workflow, above.state, command.step.node)
+        report = Start(
+            input=command.input,
+            config=begin.config,
+            parent=parent,
+            session=above.state.session,
+            definition=begin.definition,
+            options={**begin.options, "depth": deeper},
+            seed=above.state.seed,
+        )
+        return await self._runtime.start(name, plan, report, begun_here=above.begun_here)
+
+    async def hold(self, name: ExecutionId) -> None:
+        """A limit stopped its parent: it stands still with it. What runs there may finish."""
+        child = await self._begun(name)
+        if child is not None:
+            await self._hold(child)
+
+    async def _hold(self, child: Driver) -> None:
+        if child.state.status == "running":
+            await child.deliver(PauseRequested(by=_as_parent(child)))
+        for below in await self._below(child):
+            await self._hold(below)
+
+    async def _begun(self, name: ExecutionId) -> Driver | None:
+        async with self._runtime.alone(name):
+            if name in self._runtime.drivers or await self._runtime.store.journal.last(name) > 0:
+                return await self._runtime.opened(name, recover=False)
+        return None
+
+    async def _below(self, driver: Driver) -> list[Driver]:
+        """The sub-workflows it waits for, as far as they have begun."""
+        names = [name for at in driver.state.steps.values() for name in children_of(driver.execution, at)]
+        found = [await self._begun(name) for name in names]
+        return [child for child in found if child is not None]
+
+    async def _let_go_on(self, child: Driver) -> None:
+        """Its parent goes on, and only for the parent's sake it stood still."""
+        if stands_still_for_parent(child):
+            await child.deliver(ResumeRequested(by=_as_parent(child)))
+            for below in await self._below(child):
+                await self._let_go_on(below)
+
+    async def stop(self, parent: ExecutionId, name: ExecutionId) -> None:
+        async with self._runtime.alone(name):
+            if name not in self._runtime.drivers and await self._runtime.store.journal.last(name) == 0:
+                return
+            driver = await self._runtime.opened(name, recover=False)
+        if not driver.state.ended:
+            await driver.deliver(CancelRequested(reason=f"its parent {parent} stopped"))
+
+    def forget(self, child: ExecutionId) -> None:
+        """It is let go of, with its parent."""
+        self._parents.pop(child, None)
+
+    async def ended(self, state: ExecutionState) -> None:
+        """A child is over; that is durable."""
+        if state.parent is not None:
+            await self._tell_absent_parent(ExecutionId(state.id), ExecutionId(state.parent))
+            self._tell_parent(state)
+
+    def _tell_parent(self, state: ExecutionState) -> None:
+        awaits = self._parents.pop(ExecutionId(state.id), None)
+        if awaits is not None and (driver := self._runtime.drivers.get(awaits.parent)) is not None:
+            driver.spawn(self._report(awaits.parent, _ended(awaits.command, state)))
+
+    async def _tell_absent_parent(self, child: ExecutionId, parent: ExecutionId) -> None:
+        """A parent that is parked finds its child when the keeper takes it up."""
+        if parent in self._runtime.drivers or child in self._parents:
+            return
+        known = await self._runtime.store.executions.find(parent)
+        if known is not None and known.status == "running":
+            await self._runtime.store.executions.put(replace(known, wakes=Instant(self._runtime.clock.now())))
+
+    def failed(self, execution: ExecutionId, why: BaseException) -> None:
+        """A child is not driven here any more. If another process drives it, it is waited for all the same; else who
+        waits for it is not driven any further either."""
+        awaits = self._parents.get(execution)
+        parent = self._runtime.drivers.get(awaits.parent) if awaits is not None else None
+        if parent is not None and parent.failure is None and isinstance(why, JournalMoved):
+            parent.spawn(self._read_again(execution, parent.execution))
+            return
+        self.forget(execution)
+        if parent is not None and parent.failure is None:
+            parent.fail(why)
+
+    async def _read_again(self, child: ExecutionId, parent: ExecutionId) -> None:
+        """Another process wrote to a child: see how far it is, and tell the parent if it has ended."""
+        async with self._runtime.alone(child):
+            known = self._runtime.drivers.get(child)
+            if known is not None and known.failure is None:
+                return
+            driver = await self._runtime.opened(child, recover=False)
+        self._stir(parent)
+        if driver.state.ended:
+            self._tell_parent(driver.state)
+            self._runtime.over(driver.state)
+
+    def resting(self, horizon: float) -> list[Driver]:
+        """The drivers that only wait, and nobody waits for: with all sub-workflows of theirs, and all above them."""
+        below: dict[ExecutionId, list[Driver]] = {}
+        for child, awaits in self._parents.items():
+            if child in self._runtime.drivers:
+                below.setdefault(awaits.parent, []).append(self._runtime.drivers[child])
+        found: list[Driver] = []
+
+        def rest(driver: Driver) -> list[Driver] | None:
+            family = [driver]
+            for child in below.get(driver.execution, ()):
+                under = rest(child)
+                if under is None:
+                    return None
+                family += under
+            return family if rests(driver, horizon) else None
+
+        for driver in list(self._runtime.drivers.values()):
+            awaits = self._parents.get(driver.execution)
+            if awaits is None or awaits.parent not in self._runtime.drivers:
+                found += rest(driver) or ()
+        return found
+
+    async def _report(self, parent: ExecutionId, report: ChildEnded | ChildSpent) -> None:
+        driver = self._runtime.drivers.get(parent)
+        if driver is not None and driver.failure is None:
+            await driver.deliver(report)
+
+
+def rests(driver: Driver, horizon: float) -> bool:
+    """It only waits: for people, events, sub-workflows, or timers later than `horizon` (unix seconds)."""
+    state = driver.state
+    return (
+        not (driver.tasks or driver.busy or driver.ready or driver.told or driver.committing or driver.is_waited_for)
+        and driver.failure is None
+        and not (state.working or state.undelivered)
+        and all(timer.at > horizon for timer in state.timers.values())
+    )
+
+
+def stands_still_for_parent(child: Driver) -> bool:
+    """Paused because its parent stood still: where the parent goes on, it is about to."""
+    return child.state.status == "paused" and child.state.paused_by == _as_parent(child)
+
+
+def _as_parent(child: Driver) -> str:
+    return f"its parent {child.state.parent}"
+
+
+def _ended(command: StartChild, state: ExecutionState) -> ChildEnded:
+    ended = ChildEnded(step=command.step, attempt=command.attempt, usage=usage_of(state), call=command.call)
+    if state.status == "completed":
+        return replace(ended, output=state.output)
+    failure = state.failure or Failure(code=f"child-{state.status}", message=f"the sub-workflow was {state.status}")
+    return replace(ended, failure=_within(state, failure))
+
+
+def _within(state: ExecutionState, failure: Failure) -> Failure:
+    """The failure of a sub-workflow, with where in it the failure is: `details["within"]`, outermost first."""
+    at = next((one.step for one in state.failed if isinstance(one, StepState)), None)
+    if at is None:
+        return failure
+    details = failure.details or {}
+    deeper = details.get("within")
+    here: Json = {"executionId": state.id, "workflowId": state.workflow, "nodeId": at.node}
+    return replace(failure, details={**details, "within": [here, *(deeper if isinstance(deeper, list) else ())]})

@@ -1,0 +1,75 @@
+"""Draining: what is being performed may end, and nothing further begins. For processes that are about to end.
+
+    draining begins ─▶ performed now: goes on, its result is committed ─┐
+                       asked from now on: held, performed by nobody ────┴─▶ drained ─▶ the runtime is closed
+
+What is held has been asked and not answered: whoever takes the execution up performs it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final, NoReturn
+
+from pointsman.engine.actions import WorkSpec
+from pointsman.engine.commands import Execute
+from pointsman.engine.steps import Step
+from pointsman.ports import Executor, Run
+from pointsman.runtime.local import LocalRuntime
+from pointsman.values import ExecutionId, Json, Seconds
+
+LOOKS_S: Final = 0.02
+Place = tuple[ExecutionId, Step]
+
+
+class Held:
+    """Finds nobody for any command: each waits until its process ends."""
+
+    def __init__(self, runtime: LocalRuntime) -> None:
+        self._runtime = runtime
+        self.places: set[Place] = set()
+
+    def basis(self, command: Execute, spec: WorkSpec) -> Json:
+        """Nothing is performed, and nothing remembered."""
+        return None
+
+    async def has(self, need: str) -> bool:
+        """Nothing more is taken up."""
+        return False
+
+    def executor_for(self, command: Execute) -> Executor:
+        return self
+
+    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> NoReturn:
+        place = run.execution, command.step
+        self.places.add(place)
+        task = asyncio.current_task()
+        if task is not None:
+            self._runtime.deadlines.drop(task)  # It has not begun: its time must not run out.
+        try:
+            await asyncio.Event().wait()
+            raise asyncio.CancelledError
+        finally:
+            self.places.discard(place)
+
+
+async def drain(runtime: LocalRuntime, *, patience: Seconds, hurry: asyncio.Event) -> int:
+    """Wait until nothing is performed any more, for so long at most, or until `hurry`; how much was not waited for."""
+    held = Held(runtime)
+    runtime.executors = held
+    until = runtime.clock.now() + patience
+    while (left := len(performed(runtime) - held.places)) and not hurry.is_set():
+        if runtime.clock.now() >= until:
+            break
+        await runtime.clock.sleep_until(runtime.clock.now() + LOOKS_S)
+    return left
+
+
+def performed(runtime: LocalRuntime) -> set[Place]:
+    """Every attempt that is under way here."""
+    return {
+        (driver.execution, step)
+        for driver in runtime.drivers.values()
+        for step, task in driver.lanes.items()
+        if isinstance(task, asyncio.Task)
+    }

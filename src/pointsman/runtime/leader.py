@@ -1,0 +1,220 @@
+"""The keeper: the one process of a store that goes on with executions although nobody asks it to.
+
+    begin ─▶ take up what ran when its process ended
+    then, once a second or when the next timer rings:
+        let go of what only waits ─▶ it is rows in the store, and an entry in its list
+        take up what is due       ─▶ timers, orders that were not delivered, parents of children that ended elsewhere
+        fire what else is due     ─▶ schedules
+        now and then              ─▶ take up what nobody has gone on with for long
+
+A store that cannot be used for a while (full, its server away) is told of once and tried again; one that is gone for
+good ends it.
+
+One sleeper for all, so a parked execution costs neither memory nor time here. What is driven here keeps its own near
+timers; what is driven by another process (a command line) is left to it, unless that process is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Final, Protocol, TypeAlias
+
+from pointsman.errors import AuthorError, CallerError, Outage, PointsmanError
+from pointsman.runtime.children import rests
+from pointsman.runtime.driver import Driver
+from pointsman.runtime.local import LocalRuntime, UnknownExecution
+from pointsman.store.errors import JournalMoved, StoreClosed
+from pointsman.store.records import ExecutionQuery, Summary
+from pointsman.values import ExecutionId, Instant, Seconds
+
+LOOKS_S: Final = Seconds(1.0)
+"""How often the store is looked at: other processes write to it too."""
+NEAR_S: Final = Seconds(5.0)
+"""A timer this near is waited for where it is."""
+AGAIN_S: Final = Seconds(60.0)
+"""After this long, what could not be taken up is tried again."""
+SWEEPS_S: Final = Seconds(60.0)
+ABANDONED_S: Final = Seconds(900.0)
+"""What runs in no process that we know, and got no row for this long, is taken up."""
+STORE_AGAIN_S: Final = Seconds(5.0)
+AT_ONCE: Final = 8
+"""Executions that are read and taken up side by side."""
+PAGE: Final = 200
+RUNNING: Final = frozenset({"running", "pending"})
+
+TakeUp: TypeAlias = Callable[[ExecutionId], Awaitable[object]]
+"""Opens an execution so that it goes on here."""
+Tell: TypeAlias = Callable[[ExecutionId | None, BaseException], None]
+"""Hears of executions that could not be taken up; None: of the store, which cannot be used for a while (an `Outage`),
+or of a chore that could not be done."""
+
+
+class Chore(Protocol):
+    """Something else that is done when its time comes."""
+
+    async def next_due(self) -> float | None:
+        """When there is something to do (unix seconds)."""
+        ...
+
+    async def fire(self, now: float) -> object:
+        """Do what is due."""
+        ...
+
+
+def ignore(execution: ExecutionId | None, why: BaseException) -> None:
+    """Tell nobody."""
+
+
+class Keeper:
+    """Run it in one process per store, as long as that process lives."""
+
+    def __init__(
+        self, runtime: LocalRuntime, take_up: TakeUp, *, chores: Sequence[Chore] = (), tell: Tell = ignore
+    ) -> None:
+        self._runtime = runtime
+        self._take_up = take_up
+        self._chores = chores
+        self._tell = tell
+        self._put_off: dict[ExecutionId, float] = {}
+        """What could not be taken up, and when to try again."""
+        self._resting: dict[Chore, float] = {}
+        """What could not be done, and when to try again."""
+        self._seen: dict[ExecutionId, tuple[int, float]] = {}
+        """What runs elsewhere: its last row, and since when that is the last one."""
+        self._swept_at = 0.0
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        self._runtime.keeping = True
+        recovered, wrong = False, ""
+        try:
+            while True:
+                try:
+                    if not recovered:
+                        await self.recover()
+                        recovered = True
+                    again, wrong = await self.look(), ""
+                except Outage as why:
+                    if why.code != wrong:
+                        self._tell(None, why)
+                    again, wrong = self._runtime.clock.now() + STORE_AGAIN_S, why.code
+                await self._runtime.clock.sleep_until(again)
+        finally:
+            self._runtime.keeping = False
+
+    async def recover(self) -> None:
+        """Take up everything that ran when its process ended."""
+        self._swept_at = self._runtime.clock.now()
+        before: tuple[float, ExecutionId] | None = None
+        while page := await self._list(ExecutionQuery(statuses=RUNNING, before=before, limit=PAGE)):
+            await self._open(summary.execution for summary in page)
+            before = page[-1].started, page[-1].execution
+            await self.let_go()
+
+    async def look(self) -> float:
+        """Do everything that is due; when to look again."""
+        await self.let_go()
+        now = self._runtime.clock.now()
+        due = await self._list(ExecutionQuery(due=Instant(now), limit=PAGE))
+        await self._open(summary.execution for summary in due)
+        again = now + LOOKS_S
+        for chore in self._chores:
+            at = await self._do(chore, now)
+            again = again if at is None else min(again, max(at, now))
+        if now - self._swept_at >= SWEEPS_S:
+            self._swept_at = now
+            await self._sweep(now)
+        nearest = await self._list(ExecutionQuery(due=Instant(again), limit=1))
+        wakes = nearest[0].wakes if nearest else None
+        return again if wakes is None or wakes <= now else min(again, wakes)
+
+    async def _do(self, chore: Chore, now: float) -> float | None:
+        """What is due of it; when more will be. Where it cannot, it rests for a while: the others go on."""
+        if (rests_until := self._resting.get(chore, 0.0)) > now:
+            return rests_until
+        try:
+            at = await chore.next_due()
+            if at is not None and at <= now:
+                await chore.fire(now)
+                at = await chore.next_due()
+        except StoreClosed:
+            raise
+        except (AuthorError, CallerError) as why:
+            self._tell(None, why)
+            at = self._resting[chore] = now + AGAIN_S
+        return at
+
+    async def let_go(self) -> None:
+        """Forget the drivers of executions that only wait, families together."""
+        runtime = self._runtime
+        horizon = runtime.clock.now() + NEAR_S
+        for driver in [one for one in runtime.drivers.values() if one.failure is not None and not one.is_waited_for]:
+            runtime.drivers.pop(driver.execution, None)
+            if not isinstance(driver.failure, JournalMoved):
+                self._put_off[driver.execution] = runtime.clock.now() + AGAIN_S
+        for driver in runtime.families.resting(horizon):
+            await self._park(driver)
+
+    async def _park(self, driver: Driver) -> None:
+        """Its rows are enough. The list may still say that somebody must look at it at once: somebody did."""
+        said = await self._runtime.store.executions.find(driver.execution)
+        if not rests(driver, self._runtime.clock.now()) or self._runtime.drivers.get(driver.execution) is not driver:
+            return
+        self._runtime.let_go(driver)
+        if driver.state.lacking and driver.state.status == "running":  # Another worker may have what this one lacks.
+            again = self._runtime.clock.now() + AGAIN_S
+            means = driver.parking.offered(again, driver.execution, driver.state)
+        else:
+            means = driver.parking.summary(driver.execution, driver.state)
+        if said is not None and (said.wakes, said.awaits) != (means.wakes, means.awaits):
+            await self._runtime.store.executions.put(means, seq=driver.state.seq)
+
+    async def _open(self, executions: Iterable[ExecutionId]) -> None:
+        """Take up executions. Raises an `Outage` where the store is away; the others are taken up before."""
+        now = self._runtime.clock.now()
+        drives = self._runtime.drives
+        waiting = [one for one in executions if not drives(one) and self._put_off.get(one, 0.0) <= now]
+        limit = asyncio.Semaphore(AT_ONCE)
+        outages: list[Outage] = []
+
+        async def one_of_them(execution: ExecutionId) -> None:
+            async with limit:
+                try:
+                    await self._take_up(execution)
+                    self._put_off.pop(execution, None)
+                except UnknownExecution:
+                    self._put_off.pop(execution, None)  # It was deleted meanwhile.
+                except Outage as why:
+                    outages.append(why)  # Not of this execution: `run` reports the store once and tries all again.
+                except PointsmanError as why:
+                    self._put_off[execution] = now + AGAIN_S
+                    self._tell(execution, why)
+
+        async with asyncio.TaskGroup() as group:
+            for execution in waiting:
+                group.create_task(one_of_them(execution))
+        if outages:
+            raise outages[0]
+
+    async def _sweep(self, now: float) -> None:
+        """Take up what nobody goes on with."""
+        seen, self._seen = self._seen, {}
+        abandoned: list[ExecutionId] = []
+        before: tuple[float, ExecutionId] | None = None
+        while page := await self._list(ExecutionQuery(statuses=RUNNING, before=before, limit=PAGE)):
+            before = page[-1].started, page[-1].execution
+            for summary in page:
+                name = summary.execution
+                if self._runtime.drives(name):
+                    continue
+                last = await self._runtime.journal.last(name)
+                known, since = seen.get(name, (last, now))
+                if known == last and now - since >= ABANDONED_S:
+                    abandoned.append(name)
+                else:
+                    self._seen[name] = last, since if known == last else now
+        await self._open([*abandoned, *(name for name, at in self._put_off.items() if at <= now)])
+
+    async def _list(self, query: ExecutionQuery) -> list[Summary]:
+        return await self._runtime.store.executions.list(query)

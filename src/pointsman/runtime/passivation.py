@@ -1,0 +1,152 @@
+"""Parking: what the store's list of executions says of one, so that it can be only rows and still be found.
+
+status   what people are shown
+wakes    when somebody must go on with it, while nothing works on it: its next timer, or soon, to tell others
+awaits   the names of the events it waits for
+needs    what workers must have for the steps that wait for one
+worker   the process that works on it now
+spent    what budgets count of it
+gates    what it has in the inboxes of people
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import Final
+
+from pointsman.engine.events.steps import Event
+from pointsman.engine.events.waits import EventAwaited, TimerSet
+from pointsman.engine.state import ExecutionState, UsageTotal
+from pointsman.engine.status import status_of
+from pointsman.runtime.summary import needs_of, summary_of
+from pointsman.store.records import Summary
+from pointsman.values import ExecutionId, Instant
+
+TELLING_S: Final = 30.0
+"""Whoever has something to tell others does so at once; after this long it is taken to be gone."""
+
+
+class Parking:
+    """Follows one state. Costs nothing per row while there are no timers and no events."""
+
+    __slots__ = (
+        "_awaits",
+        "_is_listed",
+        "_me",
+        "_needs",
+        "_paid",
+        "_rings",
+        "_status",
+        "_wakes",
+        "_worker",
+        "offered_at",
+        "urgent",
+    )
+
+    def __init__(self, state: ExecutionState, me: str = "") -> None:
+        """The store is taken to say what this state means. `me`: the name of the worker that drives it."""
+        self._me = me
+        self._worker: str | None = None  # another worker may have written the last row
+        self._needs = needs_of(state)
+        self.offered_at: Instant | None = None
+        """When workers are to look again whether they have what its steps wait for; None: at once."""
+        self.urgent = False
+        """Somebody must go on with it at once: whoever writes its rows will not."""
+        self._is_listed = True
+        self._rings = [(timer.at, name) for name, timer in state.timers.items()]
+        heapq.heapify(self._rings)
+        self._status: str = status_of(state) if state.seq else ""
+        self._wakes = self._next_wake(state)
+        self._awaits = tuple(sorted(state.awaited))
+        self._paid: UsageTotal = state.usage
+
+    def unlisted(self) -> None:
+        """No list knows of it yet: the next row says all of it."""
+        self._status, self._is_listed = "", False
+
+    def changed(self, execution: ExecutionId, state: ExecutionState, events: Sequence[Event]) -> Summary | None:
+        """What to say of it from this row on; None: as before."""
+        status = status_of(state)
+        wakes, awaits = self._wakes, self._awaits
+        if state.timers or state.undelivered or self.urgent or wakes is not None:
+            self._note(events)
+            wakes = self._next_wake(state)
+        elif self._rings:
+            self._rings.clear()
+        if state.awaited or awaits:
+            awaits = self._awaited(state, events)
+        needs = self._needs
+        if state.lacking or needs:
+            wakes, needs = self._next_wake(state), needs_of(state)
+        worker = self._me if state.working and status == "running" else ""
+        if (
+            status == self._status
+            and wakes == self._wakes
+            and awaits is self._awaits
+            and (needs, worker) == (self._needs, self._worker)
+            and state.usage is self._paid
+            and not state.asked
+        ):
+            return None
+        self._status, self._wakes, self._awaits, self._paid = status, wakes, awaits, state.usage
+        self._needs, self._worker = needs, worker
+        with_gates = bool(state.asked) or not self._is_listed
+        self._is_listed = True
+        return self.summary(execution, state, with_gates=with_gates)
+
+    def summary(self, execution: ExecutionId, state: ExecutionState, *, with_gates: bool = True) -> Summary:
+        """What the store should say of it."""
+        return summary_of(
+            execution,
+            state,
+            self._status,
+            wakes=self._wakes,
+            awaits=self._awaits,
+            worker=self._me if state.working and self._status == "running" else "",
+            with_gates=with_gates,
+        )
+
+    def offered(self, again: float, execution: ExecutionId, state: ExecutionState) -> Summary:
+        """What the store should say once a worker has looked at it in vain: look again at `again` (unix seconds)."""
+        self.offered_at = Instant(again)
+        self._wakes = self._next_wake(state)
+        return self.summary(execution, state)
+
+    def _note(self, events: Sequence[Event]) -> None:
+        for event in events:
+            if type(event) is TimerSet:
+                heapq.heappush(self._rings, (event.at, event.timer))
+
+    def _next_wake(self, state: ExecutionState) -> Instant | None:
+        if self.urgent and not state.ended:
+            return Instant(state.at)
+        if state.undelivered and not (state.working and state.status == "running"):
+            return Instant(state.at + TELLING_S)
+        if state.status == "interrupted":
+            return self._handoff_wake(state)
+        if state.working or state.ended:
+            return None
+        rings, offer = self._rings, None
+        if state.lacking and state.status == "running":
+            offer = state.at if self.offered_at is None else self.offered_at
+        while rings:
+            at, name = rings[0]
+            timer = state.timers.get(name)
+            if timer is not None and timer.at == at:
+                return Instant(at if offer is None else min(at, offer))
+            heapq.heappop(rings)
+        return None if offer is None else Instant(offer)
+
+    @staticmethod
+    def _handoff_wake(state: ExecutionState) -> Instant | None:
+        """While a limit stops all else, only the gate that asks whether to go on minds the clock."""
+        if state.handoff is None or state.handoff not in state.steps:
+            return None
+        return min((Instant(state.timers[name].at) for name in state.steps[state.handoff].timers), default=None)
+
+    def _awaited(self, state: ExecutionState, events: Sequence[Event]) -> tuple[str, ...]:
+        if len(state.awaited) == len(self._awaits) and not any(type(event) is EventAwaited for event in events):
+            return self._awaits
+        found = tuple(sorted(state.awaited))
+        return self._awaits if found == self._awaits else found
