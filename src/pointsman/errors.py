@@ -1,6 +1,6 @@
 """Every exception, sorted by who must act: the author, the caller, the operator, or us.
 
-A failure of a node is not here: it is data (`engine.events.Failure`). An exception says that a call could not be
+A failure of a node is not here: it is data (`engine.failures`). An exception says that a call could not be
 done at all. `code` is stable and documented in `docs/reference/errors.md`.
 """
 

@@ -14,7 +14,7 @@ from pointsman.auth.callers import LOCAL
 from pointsman.authoring.workbench import Workbench
 from pointsman.executions.broker import Channels
 from pointsman.executions.execution import Execution, TakenOver
-from pointsman.runtime import foreign_writers as neighbours
+from pointsman.runtime import foreign_writers
 from pointsman.server.sse import WIRE
 from pointsman.settings import Settings
 from pointsman.store.errors import StoreLocked
@@ -231,8 +231,8 @@ async def test_who_is_alone_never_takes_its_own_rows_for_those_of_somebody_else(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The store is asked all the time: a row is there before its writer hears that it is."""
-    monkeypatch.setattr(neighbours, "LOOKS_S", 0.0)
-    monkeypatch.setattr(neighbours, "SHARE_MAX", 0)
+    monkeypatch.setattr(foreign_writers, "LOOKS_S", 0.0)
+    monkeypatch.setattr(foreign_writers, "SHARE_MAX", 0)
     rounds: list[Json] = [
         {"id": "rounds", "type": "loop", "config": {"maxIterations": 100}},
         {"id": "count", "type": "tool", "config": {"tool": "count"}},

@@ -11,25 +11,27 @@ from msgspec.structs import replace
 from pointsman.engine.actions import GatheredResult
 from pointsman.engine.commands import Command, Publish, SetTimer, StopChild
 from pointsman.engine.data import Data
-from pointsman.engine.decide import cancellation as cancelling
-from pointsman.engine.decide import compensation as compensating
-from pointsman.engine.decide import dispatch as decide
-from pointsman.engine.decide import enter_node as entering
-from pointsman.engine.decide import exit_step as leaving
-from pointsman.engine.decide import failure_handling as failing
-from pointsman.engine.decide import joins as joining
-from pointsman.engine.decide import limits, outputs
-from pointsman.engine.decide import loops as looping
-from pointsman.engine.decide import outbox as telling
-from pointsman.engine.decide import parallels as branching
-from pointsman.engine.decide import waits as waiting
+from pointsman.engine.decide import (
+    cancellation,
+    compensation,
+    dispatch,
+    enter_node,
+    exit_step,
+    failure_handling,
+    joins,
+    limits,
+    loops,
+    outbox,
+    outputs,
+    parallels,
+    waits,
+)
 from pointsman.engine.decide.context import Desk
 from pointsman.engine.decide.outstanding import outstanding
 from pointsman.engine.decide.waits import Taker
 from pointsman.engine.events.steps import BranchSettled, ScopesClosed
 from pointsman.engine.failures import Failure
-from pointsman.engine.fold import counters as tokens
-from pointsman.engine.fold import scopes
+from pointsman.engine.fold import counters, scopes
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import EventReceived, WorkDone, WorkFailed
 from pointsman.engine.state import ExecutionState, Opening, ScopeState, StepState
@@ -97,9 +99,9 @@ def sees_only_the_state(desk: Desk, scope: ScopeState) -> bool:
     return scope.tokens == 0
 
 
-real_proceed = compensating.proceed
-real_receive = waiting.receive
-real_results = joining.results
+real_proceed = compensation.proceed
+real_receive = waits.receive
+real_results = joins.results
 real_add = Trail.add
 real_close = scopes.close
 real_settle_branch = scopes.settle_branch
@@ -150,7 +152,7 @@ def first_done_first(desk: Desk) -> None:
     real_proceed(desk)
 
 
-def says_nothing(compensation: object, failure: Failure, left_undone: object) -> Failure:
+def says_nothing(undoing: object, failure: Failure, left_undone: object) -> Failure:
     return failure
 
 
@@ -167,22 +169,22 @@ def takes_whatever_was_kept(desk: Desk, at: StepState, data: Json) -> Taker:
 
 
 BUGS: dict[str, Bug] = {
-    "an event that comes again is another event": Bug(telling, "is_news", hears_everything),
+    "an event that comes again is another event": Bug(outbox, "is_news", hears_everything),
     "an event that comes too early is lost": Bug(
-        waiting, "receive", keeps_nothing, test_events.test_an_event_sent_before_its_wait_opens_is_kept_for_it
+        waits, "receive", keeps_nothing, test_events.test_an_event_sent_before_its_wait_opens_is_kept_for_it
     ),
     "a wait takes events that do not match": Bug(
-        waiting,
+        waits,
         "_taker",
         takes_whatever_was_kept,
         test_events.test_a_kept_event_that_does_not_match_stays_for_another_wait,
     ),
-    "what was done is undone in another order": Bug(compensating, "proceed", first_done_first),
-    "nobody says what could not be undone": Bug(compensating, "_told", says_nothing),
+    "what was done is undone in another order": Bug(compensation, "proceed", first_done_first),
+    "nobody says what could not be undone": Bug(compensation, "_told", says_nothing),
     "a node never waits": Bug(Desk, "alone", always),
-    "a node does not wait for what moves": Bug(entering, "_waits_for", no_nodes),
+    "a node does not wait for what moves": Bug(enter_node, "_waits_for", no_nodes),
     "nodes that wait for each other wait for ever": Bug(
-        entering,
+        enter_node,
         "_is_ready",
         waits_for_nobody_at_all,
         test_joining.test_they_start_together_whatever_runs_elsewhere,
@@ -191,15 +193,15 @@ BUGS: dict[str, Bug] = {
         Desk, "alone", sees_only_the_state, test_joining.test_what_passes_in_no_time_is_waited_for_too
     ),
     "a round begins while its body moves": Bug(
-        looping, "body_moves", never, test_loops.test_a_round_is_over_when_nothing_in_the_body_moves
+        loops, "body_moves", never, test_loops.test_a_round_is_over_when_nothing_in_the_body_moves
     ),
-    "a join sees its branches in order of arrival": Bug(joining, "results", in_order_of_arrival),
+    "a join sees its branches in order of arrival": Bug(joins, "results", in_order_of_arrival),
     "writes are applied in order of arrival": Bug(Trail, "add", at_the_end),
-    "lines that split are one line": Bug(leaving, "split", unsplit),
+    "lines that split are one line": Bug(exit_step, "split", unsplit),
     "who hands out data does not say so": Bug(
         Data, "shared", unsaid, test_data.test_a_list_that_was_copied_does_not_grow_with_the_one_it_was_copied_from
     ),
-    "stale attempts are believed": Bug(decide, "_open", any_attempt),
+    "stale attempts are believed": Bug(dispatch, "_open", any_attempt),
     "a crash forgets timers": Bug(simulation, "outstanding", without_timers),
     "branches that are late are forgotten": Bug(
         scopes,
@@ -208,7 +210,7 @@ BUGS: dict[str, Bug] = {
         test_parallel.test_late_arrivals_are_swallowed_and_write_nothing,
     ),
     "siblings of a failed branch run on": Bug(
-        cancelling, "cancel_branches", nothing, test_failures.test_a_branch_that_fails_takes_its_siblings_with_it
+        cancellation, "cancel_branches", nothing, test_failures.test_a_branch_that_fails_takes_its_siblings_with_it
     ),
     "what arrives during a pause is lost": Bug(limits, "hold", nothing),
     "limits are not asked": Bug(
@@ -227,27 +229,27 @@ BUGS: dict[str, Bug] = {
         test_data.test_a_branch_that_fails_or_is_cancelled_gives_nothing,
     ),
     "retries do not wait": Bug(
-        failing,
+        failure_handling,
         "retry_wait",
         no_wait,
         test_failures.test_a_failed_attempt_is_repeated_with_growing_waits_until_tries_run_out,
     ),
     "branches that had to wait never begin": Bug(
-        branching, "pump", nothing, test_parallel.test_at_most_max_parallel_branches_run_at_a_time_in_order
+        parallels, "pump", nothing, test_parallel.test_at_most_max_parallel_branches_run_at_a_time_in_order
     ),
     "time counts while nothing may work": Bug(
-        tokens, "tick", counts_all_time, test_lifetime.test_time_does_not_count_while_it_stands_still
+        counters, "tick", counts_all_time, test_lifetime.test_time_does_not_count_while_it_stands_still
     ),
     "what is cancelled runs on": Bug(
-        cancelling,
+        cancellation,
         "stop",
         nothing,
         test_parallel.test_cancel_rest_stops_what_still_runs_and_refuses_its_late_results,
     ),
     "what others were to be told is lost in a crash": Bug(simulation, "outstanding", without_orders),
-    "others are told for ever": Bug(telling, "delivered", nothing),
+    "others are told for ever": Bug(outbox, "delivered", nothing),
     "a failed round fails the execution": Bug(
-        looping, "skip_round", never, test_loops.test_a_round_that_fails_is_over_and_the_next_one_begins
+        loops, "skip_round", never, test_loops.test_a_round_that_fails_is_over_and_the_next_one_begins
     ),
 }
 

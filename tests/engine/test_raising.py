@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from pointsman.engine.decide import limit_raises as raising
+from pointsman.engine.decide import limit_raises
 from pointsman.engine.decide.limit_raises import Offer
 from tests.engine.test_limits import CYCLE, agents
 from tests.engine.world import World, limits, started
@@ -17,7 +17,7 @@ def offered(world: World, *, most: float | None = None, later_s: float = 0.0) ->
     assert state.interruption is not None
     caps = {} if most is None else {state.interruption: most}
     plan = msgspec.structs.replace(plan, limits=msgspec.structs.replace(plan.limits, caps=caps))
-    return raising.offer(plan, state, state.interruption, state.at + later_s)
+    return limit_raises.offer(plan, state, state.interruption, state.at + later_s)
 
 
 def stopped_after_three_steps() -> World:

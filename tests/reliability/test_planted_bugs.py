@@ -8,10 +8,9 @@ from typing import Final
 import pytest
 
 from pointsman.engine.commands import Command, OpenGate, StartChild
-from pointsman.engine.decide import dispatch as decide
-from pointsman.engine.decide import enter_node as entering
+from pointsman.engine.decide import dispatch, enter_node
 from pointsman.engine.decide.outstanding import outstanding
-from pointsman.engine.fold import lifecycle as lifetime
+from pointsman.engine.fold import lifecycle
 from pointsman.engine.plan import Plan
 from pointsman.engine.state import ExecutionState
 from pointsman.testing import simulation as worlds
@@ -43,9 +42,9 @@ def counts_by_two(state: ExecutionState, seq: int, at: float) -> None:
 BUGS: Final[dict[str, tuple[object, str, object]]] = {
     "a crash forgets gates": (worlds, "outstanding", without(OpenGate)),
     "a crash forgets sub-workflows": (worlds, "outstanding", without(StartChild)),
-    "what was held is forgotten": (lifetime, "take_up", takes_up_nothing),
-    "nodes that wait for each other wait for ever": (entering, "_is_ready", waits_for_nobody_at_all),
-    "rows are numbered by two": (decide, "begin_row", counts_by_two),
+    "what was held is forgotten": (lifecycle, "take_up", takes_up_nothing),
+    "nodes that wait for each other wait for ever": (enter_node, "_is_ready", waits_for_nobody_at_all),
+    "rows are numbered by two": (dispatch, "begin_row", counts_by_two),
 }
 
 

@@ -18,10 +18,10 @@ from msgspec.structs import replace
 from pointsman import redaction
 from pointsman.auth import redaction as redacting
 from pointsman.engine.commands import Command
-from pointsman.engine.decide import dispatch as decide
+from pointsman.engine.decide import dispatch as decide_dispatch
 from pointsman.engine.decide.context import Desk
 from pointsman.engine.events.steps import Event
-from pointsman.engine.fold import dispatch as fold
+from pointsman.engine.fold import dispatch as fold_dispatch
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import WorkDone
 from pointsman.engine.state import ExecutionState, StepState
@@ -130,7 +130,7 @@ def test_the_simulation_sees_a_crash_that_forgets_what_was_outstanding(monkeypat
 
 
 def test_the_simulation_sees_a_step_that_is_believed_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decide, "_open", any_attempt)
+    monkeypatch.setattr(decide_dispatch, "_open", any_attempt)
     assert not simulation.examine(4, 1).holds
 
 
@@ -267,7 +267,7 @@ async def test_crashes_of_the_server_show_rows_that_are_only_acknowledged(monkey
 
 
 def test_a_history_that_does_not_fold_any_more_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fold, "_fold_course", nothing_folded)
+    monkeypatch.setattr(fold_dispatch, "_fold_course", nothing_folded)
     assert not old_journals.examine(1, 1).holds
 
 

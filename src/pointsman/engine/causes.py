@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, cast
 
-from pointsman.engine.decide import workflow_tools as calling
+from pointsman.engine.decide import workflow_tools
 from pointsman.engine.decide.failure_handling import NO_ROUTE, reason_in
 from pointsman.engine.events.lifecycle import (
     CompensationBegan,
@@ -191,7 +191,7 @@ def _told(state: ExecutionState, first: Event, events: Sequence[Event]) -> Repor
             lacking = Failure(code=needs.partition(":")[0], message=message, hint=hint, needs=needs)
             return WorkerMissing(step=step, attempt=attempt, failure=lacking)
         case CallEnded(step=step):
-            return calling.report_of(state.steps[step], first)
+            return workflow_tools.report_of(state.steps[step], first)
         case OrdersDelivered(orders=orders):
             return Delivered(orders=orders)
         case _:

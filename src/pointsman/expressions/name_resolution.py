@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pointsman.expressions import path_access as places
+from pointsman.expressions import path_access
 from pointsman.expressions.environment import MISSING, Frame, Missing
 from pointsman.expressions.failures import ExpressionError, MissingValue, SecretNotAllowed, Spot
 from pointsman.expressions.names import ITEM_SEGMENT, Names
@@ -86,14 +86,14 @@ class PathReader:
 
         if not place.container:
             return absent
-        return given(places.fixed_path(place.container, place.keys, absent))
+        return given(path_access.fixed_path(place.container, place.keys, absent))
 
     def probe_of(self, place: Place) -> Probe:
         """What tells a missing path from null."""
         base, steps = place.base, place.steps
         if not steps:
             return base
-        return lambda frame: places.follow(frame, base(frame), steps)
+        return lambda frame: path_access.follow(frame, base(frame), steps)
 
     def place(self, tree: PathTree, *, guarded: bool) -> Place:
         """Resolve the names of a path, and note it as read unless it starts at a variable or a computed value."""
@@ -114,7 +114,7 @@ class PathReader:
         own = start is unwound(tree)[0]
         if root == "state" and name == "state" and self.is_data(parts):
             self.note(root, name, parts[1:], tree, guarded=guarded)
-            return self.walk(places.data_base, parts[1:])
+            return self.walk(path_access.data_base, parts[1:])
         self.note(root, name, parts, tree, guarded=guarded or (own and bool(self.inside)))
         place = self.data(root, name, parts)
         return self.nearer(name, place, parts) if own and name and self.inside else place
@@ -135,7 +135,7 @@ class PathReader:
             for slot in slots:
                 element = frame.slots[slot]
                 if isinstance(element, dict) and name in element:
-                    return places.follow(frame, element[name], steps)
+                    return path_access.follow(frame, element[name], steps)
             return farther(frame)
 
         return Place("", (), probe, (), each=place.each)
@@ -144,19 +144,19 @@ class PathReader:
         """A path from a root that is data."""
         head = self.fixed_key(parts[0]) if parts else None
         if root == "":
-            return self.walk(places.bare_base(name), parts, container="state", keys=(name,))
+            return self.walk(path_access.bare_base(name), parts, container="state", keys=(name,))
         if root == "state":
             if head == "next":
-                return self.walk(places.next_base, parts[1:])
-            return self.walk(places.state_base, parts, container="state")
+                return self.walk(path_access.next_base, parts[1:])
+            return self.walk(path_access.state_base, parts, container="state")
         if root not in ("nodes", "config"):
-            return self.walk(places.named_base(root), parts, container="names", keys=(root,))
+            return self.walk(path_access.named_base(root), parts, container="names", keys=(root,))
         if isinstance(head, str):
-            return self.walk(places.entry_base(root, head), parts[1:], container=root, keys=(head,))
+            return self.walk(path_access.entry_base(root, head), parts[1:], container=root, keys=(head,))
         if parts and isinstance(first := parts[0], Get):
-            base = places.computed_entry_base(root, self.code(first.key), self.spot(first.key))
+            base = path_access.computed_entry_base(root, self.code(first.key), self.spot(first.key))
             return self.walk(base, parts[1:])
-        return self.walk(places.whole_base(root), parts)
+        return self.walk(path_access.whole_base(root), parts)
 
     def walk(self, base: Probe, parts: list[Get | Each], *, container: str = "", keys: tuple[Key, ...] = ()) -> Place:
         """The steps of the rest of a path. The quick way stays open while every key is fixed."""
@@ -172,16 +172,16 @@ class PathReader:
             if isinstance(part, Each):
                 rest = self.steps(parts[number + 1 :], fixed[number + 1 :])
                 flatten = any(isinstance(later, Each) for later in parts[number + 1 :])
-                steps.append(places.each_step(rest, self.spot(part), flatten=flatten))
+                steps.append(path_access.each_step(rest, self.spot(part), flatten=flatten))
                 break
             if part.dotted and literal_key(part) == ITEM_SEGMENT:
-                steps.append(places.item_step)
+                steps.append(path_access.item_step)
             elif part.dotted and key == "length":
-                steps.append(places.length_step)
+                steps.append(path_access.length_step)
             elif key is not None:
-                steps.append(places.key_step(key))
+                steps.append(path_access.key_step(key))
             else:
-                steps.append(places.computed_step(self.code(part.key), self.spot(part.key)))
+                steps.append(path_access.computed_step(self.code(part.key), self.spot(part.key)))
         return tuple(steps)
 
     def fixed_key(self, part: Get | Each) -> Key | None:

@@ -41,8 +41,7 @@ from pointsman.definition.work import (
 )
 from pointsman.definition.workflow import Workflow
 from pointsman.engine.actions import Ask, Does, Emit, Fork, Gather, Pass, PlanEdge, Repeat, Value, WorkSpec
-from pointsman.engine.compile import composed_work as composed
-from pointsman.engine.compile import control, work
+from pointsman.engine.compile import composed_work, control, work
 from pointsman.engine.compile.concurrent_visits import passes_separately, separate
 from pointsman.engine.compile.edges import Question, judge_of, question_of, timeout_label
 from pointsman.engine.compile.formulas import Formulas
@@ -114,7 +113,7 @@ class NodeCompiler:
             catches=catches,
             labels=_labels(ways),
             fallback=_fallback(ways) if leave == "label" else None,
-            outputs=composed.outputs_of(node, formulas),
+            outputs=composed_work.outputs_of(node, formulas),
             scope=tuple(self.graph.ids[one] for one in scope),
             threaded=position in self.separate.threaded,
             apart=position in self.separate.apart,
@@ -196,12 +195,12 @@ class NodeCompiler:
                 resolve = work.decision_input(config, formulas)
                 return work.work_of(node, spec, resolve, self.workflow.config, times=self.times, decides=True)
             case PlannerConfig():
-                resolve = composed.planner_input(config, self.agents, formulas, given)
+                resolve = composed_work.planner_input(config, self.agents, formulas, given)
             case VerifierConfig():
-                resolve = composed.verifier_input(node.id, config, formulas, given)
+                resolve = composed_work.verifier_input(node.id, config, formulas, given)
                 return work.work_of(node, spec, resolve, self.workflow.config, times=self.times, decides=True)
             case StructuredRecordConfig():
-                resolve = composed.record_input(config, formulas, given)
+                resolve = composed_work.record_input(config, formulas, given)
             case HttpConfig():
                 spec = replace(spec, secrets=work.secrets_of_request(spec.config, formulas))
                 resolve = work.other_input(spec.config, formulas, given)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pointsman.engine.commands import DropTimer, Stop
-from pointsman.engine.decide import outbox as telling
+from pointsman.engine.decide import outbox
 from pointsman.engine.decide.context import Desk
 from pointsman.engine.events.steps import BranchSettled, StepCancelled
 from pointsman.engine.state import Opening, StepState
@@ -33,7 +33,7 @@ def stop(desk: Desk, at: StepState, *, children: bool = True) -> None:
     if at.runs:
         desk.command(Stop(step=at.step))
     if children:
-        telling.stop_children(desk, at)
+        outbox.stop_children(desk, at)
     for timer in at.timers:
         desk.command(DropTimer(timer=timer))
 

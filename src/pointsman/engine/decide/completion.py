@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pointsman.engine.decide import cancellation as cancelling
-from pointsman.engine.decide import compensation as compensating
+from pointsman.engine.decide import cancellation, compensation
 from pointsman.engine.decide.context import Arrive, Desk, Fall
 from pointsman.engine.decide.outputs import failure_from
 from pointsman.engine.events.lifecycle import (
@@ -28,7 +27,7 @@ def complete(desk: Desk, *, closes_session: bool = False) -> None:
     """It is done, whatever still runs."""
     if desk.state.ended:
         return
-    cancelling.cancel_steps(desk, ())
+    cancellation.cancel_steps(desk, ())
     desk.drop_all()
     try:
         output = output_of(desk)
@@ -45,7 +44,7 @@ def fail(desk: Desk, failure: Failure, step: Step | None = None) -> None:
     if state.ended:
         return
     if plan.on_error is not None and not state.handed_off and step is not None and step.node != plan.on_error:
-        cancelling.cancel_steps(desk, ())
+        cancellation.cancel_steps(desk, ())
         desk.drop_all()
         desk.emit(Warned(code="handled-by-workflow", message=failure.message, step=step))
         hand_over(desk, plan.on_error, failure_of(failure))
@@ -61,7 +60,7 @@ def conclude(desk: Desk) -> None:
     step = None if first.step == NOBODY else first.step
     if not state.undo:
         for at in state.steps.values():
-            cancelling.stop(desk, at)
+            cancellation.stop(desk, at)
     _failed(desk, first.failure, step, steps)
 
 
@@ -75,7 +74,7 @@ def _failed(desk: Desk, failure: Failure, step: Step | None = None, steps: tuple
 
 def _compensate(desk: Desk, began: CompensationBegan) -> None:
     """Nothing else moves from here on."""
-    cancelling.cancel_steps(desk, ())
+    cancellation.cancel_steps(desk, ())
     desk.drop_all()
     desk.fatal.clear()
     desk.touched.clear()
@@ -85,7 +84,7 @@ def _compensate(desk: Desk, began: CompensationBegan) -> None:
 def come_to_an_end(desk: Desk) -> None:
     """No token is left."""
     if desk.state.compensation is not None:
-        compensating.proceed(desk)
+        compensation.proceed(desk)
     else:
         complete(desk)
 
@@ -104,10 +103,10 @@ def cancel(desk: Desk, *, reason: str, by: str = "", now: bool = False) -> None:
     if state.undo and not state.compensating and not now and desk.plan.on_cancel == "compensate":
         _compensate(desk, CompensationBegan(reason=reason, by=by))
         return
-    cancelling.cancel_steps(desk, ())
+    cancellation.cancel_steps(desk, ())
     desk.drop_all()
     if state.compensating:
-        compensating.abandon(desk)
+        compensation.abandon(desk)
     else:
         desk.emit(ExecutionCancelled(reason=reason, by=by))
 

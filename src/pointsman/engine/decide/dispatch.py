@@ -14,23 +14,27 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from pointsman.engine.actions import Work
-from pointsman.engine.decide import budgets, limits, steering
-from pointsman.engine.decide import completion as ending
-from pointsman.engine.decide import enter_node as entering
-from pointsman.engine.decide import exit_step as leaving
-from pointsman.engine.decide import failure_handling as failing
-from pointsman.engine.decide import fork as forking
-from pointsman.engine.decide import gate_questions as questions
-from pointsman.engine.decide import human_tasks as asking
-from pointsman.engine.decide import joins as joining
-from pointsman.engine.decide import lifecycle as requests
-from pointsman.engine.decide import migrate as moving
-from pointsman.engine.decide import missing_workers as workers
-from pointsman.engine.decide import outbox as telling
-from pointsman.engine.decide import stall_detection as guarding
-from pointsman.engine.decide import tool_approval as approving
-from pointsman.engine.decide import waits as waiting
-from pointsman.engine.decide import workflow_tools as calling
+from pointsman.engine.decide import (
+    budgets,
+    completion,
+    enter_node,
+    exit_step,
+    failure_handling,
+    fork,
+    gate_questions,
+    human_tasks,
+    joins,
+    lifecycle,
+    limits,
+    migrate,
+    missing_workers,
+    outbox,
+    stall_detection,
+    steering,
+    tool_approval,
+    waits,
+    workflow_tools,
+)
 from pointsman.engine.decide.context import Arrive, Decision, Desk, Leave
 from pointsman.engine.decide.entry import execute
 from pointsman.engine.decide.outputs import accept, check_messages, written
@@ -105,24 +109,24 @@ def _run(desk: Desk) -> None:
         while queue and state.status not in ENDED:
             move = desk.next()
             if type(move) is Arrive:
-                entering.arrive(desk, move)
+                enter_node.arrive(desk, move)
             elif type(move) is Leave:
-                leaving.leave(desk, move)
+                exit_step.leave(desk, move)
             else:
-                failing.fall(desk, move)
+                failure_handling.fall(desk, move)
         if state.status in ENDED:
             return
-        if entering.release(desk) or queue:
+        if enter_node.release(desk) or queue:
             continue
         if state.gates and len(desk.events) > looked_at:
             looked_at, since = len(desk.events), looked_at
-            questions.ask_again(desk, since)
+            gate_questions.ask_again(desk, since)
             if queue or desk.touched:
                 continue
         if desk.fatal:
-            ending.conclude(desk)
+            completion.conclude(desk)
         elif not state.steps and not state.held and state.root.tokens == 0 and state.status == "running":
-            ending.come_to_an_end(desk)
+            completion.come_to_an_end(desk)
         else:
             return
 
@@ -134,46 +138,46 @@ def _take(desk: Desk, report: Report) -> None:  # noqa: C901 - one flat list of 
         case WorkFailed():
             _work_failed(desk, report)
         case Start():
-            requests.start(desk, report)
+            lifecycle.start(desk, report)
         case PlaceFreed():
-            requests.admit(desk)
+            lifecycle.admit(desk)
         case GateAnswered():
-            asking.answered(desk, report)
+            human_tasks.answered(desk, report)
         case DelegationRequested():
-            asking.delegated(desk, report)
+            human_tasks.delegated(desk, report)
         case ApprovalAsked() | WorkerMissing():
             _left_to_others(desk, report)
         case WorkerOffered():
-            workers.offered(desk, report)
+            missing_workers.offered(desk, report)
         case TimerFired():
             _timer_fired(desk, report)
         case EventReceived():
-            if telling.is_news(desk.state, report):
-                waiting.receive(desk, report)
+            if outbox.is_news(desk.state, report):
+                waits.receive(desk, report)
         case Delivered():
-            telling.delivered(desk, report)
+            outbox.delivered(desk, report)
         case ChildEnded():
             _child_ended(desk, report)
         case ChildSpent():
             _child_spent(desk, report)
         case CancelRequested():
             if desk.state.status != "cancelled":
-                requests.must(desk, not desk.state.ended, "cancelled")
-                ending.cancel(desk, reason=report.reason, by=report.by, now=report.now)
+                lifecycle.must(desk, not desk.state.ended, "cancelled")
+                completion.cancel(desk, reason=report.reason, by=report.by, now=report.now)
         case PauseRequested():
             if desk.state.status != "paused":
-                requests.must(desk, desk.state.status == "running", "paused")
+                lifecycle.must(desk, desk.state.status == "running", "paused")
                 desk.emit(ExecutionPaused(by=report.by))
         case ResumeRequested():
-            requests.resume(desk, report)
+            lifecycle.resume(desk, report)
         case RetryRequested():
-            requests.retry(desk, report)
+            lifecycle.retry(desk, report)
         case SteerRequested():
             steering.steer(desk, report)
         case ForkRequested():
-            forking.fork(desk, report)
+            fork.fork(desk, report)
         case MoveRequested():
-            moving.move(desk, report)
+            migrate.move(desk, report)
         case _:
             assert_never(report)
 
@@ -184,9 +188,9 @@ def _left_to_others(desk: Desk, report: ApprovalAsked | WorkerMissing) -> None:
     if at is None:
         return
     if isinstance(report, ApprovalAsked):
-        approving.calls_proposed(desk, at, report)
+        tool_approval.calls_proposed(desk, at, report)
     else:
-        workers.missing(desk, at, report.failure)
+        missing_workers.missing(desk, at, report.failure)
 
 
 def _open(desk: Desk, report: WorkDone | WorkFailed | ApprovalAsked | WorkerMissing) -> StepState | None:
@@ -213,9 +217,9 @@ def _work_failed(desk: Desk, report: WorkFailed) -> None:
         budgets.wait_for_more(desk, at, report.failure)
         return
     if at.phase == "recover":
-        failing.attempt_failed(desk, at, at.failure or report.failure, report.usage)
+        failure_handling.attempt_failed(desk, at, at.failure or report.failure, report.usage)
     else:
-        failing.attempt_failed(desk, at, report.failure, report.usage)
+        failure_handling.attempt_failed(desk, at, report.failure, report.usage)
 
 
 def _work_done(desk: Desk, report: WorkDone) -> None:
@@ -229,17 +233,17 @@ def _work_done(desk: Desk, report: WorkDone) -> None:
     for text in report.warnings:
         desk.warn("work", text, step)
     if at.phase == "recover":
-        failing.advised(desk, at, report)
+        failure_handling.advised(desk, at, report)
         return
     labels = (*report.labels, report.next) if report.next is not None else report.labels
     asks = node.leave == "label" and not does.decides  # a verdict is not taken back for want of an edge
-    if asks and not report.pending and not leaving.legal(node, labels):
-        failing.reask(desk, at, leaving.no_route(node, labels), report.usage)
+    if asks and not report.pending and not exit_step.legal(node, labels):
+        failure_handling.reask(desk, at, exit_step.no_route(node, labels), report.usage)
         return
-    repeats = guarding.NONE
+    repeats = stall_detection.NONE
     if does.spec.kind == "agent":
-        repeats = guarding.repeats(desk, at, report)
-        stuck = guarding.tripped(desk, step, repeats)
+        repeats = stall_detection.repeats(desk, at, report)
+        stuck = stall_detection.tripped(desk, step, repeats)
         if stuck is not None:
             limits.trip(desk, stuck)
             return
@@ -257,7 +261,7 @@ def _succeeded(desk: Desk, node: PlanNode, at: StepState, report: WorkDone, repe
         if desk.plan.messages and report.messages:
             check_messages(desk, at.scope, report.messages)
     except PointsmanError as why:
-        failing.refused(desk, at, why, report.usage)
+        failure_handling.refused(desk, at, why, report.usage)
         return False
     event = StepSucceeded(  # Of more than 15 arguments by name Python makes a dictionary first: a microsecond.
         step=report.step,
@@ -274,7 +278,7 @@ def _succeeded(desk: Desk, node: PlanNode, at: StepState, report: WorkDone, repe
         cached=report.cached,
         undone_by=node.compensate,
     )
-    if repeats is not guarding.NONE:
+    if repeats is not stall_detection.NONE:
         event = replace(event, mark=repeats.mark, repeats=repeats.times, seen=repeats.seen)
     if report.printed:
         event = replace(event, printed=report.printed)
@@ -295,7 +299,7 @@ def _said(report: WorkDone, *, decides: bool) -> JsonObject | None:
 
 def _child_spent(desk: Desk, report: ChildSpent) -> None:
     at = _parent(desk, report)
-    if at is not None and calling.counted(at, report.call) != report.usage:
+    if at is not None and workflow_tools.counted(at, report.call) != report.usage:
         tripped = budgets.spent_below(desk, at, report)
         if tripped is not None:
             limits.trip(desk, tripped)
@@ -306,17 +310,17 @@ def _child_ended(desk: Desk, report: ChildEnded) -> None:
     if at is None:
         return
     if report.call:
-        calling.ended(desk, at, report)
+        workflow_tools.ended(desk, at, report)
         return
     if report.failure is not None:
-        failing.attempt_failed(desk, at, report.failure, report.usage)
+        failure_handling.attempt_failed(desk, at, report.failure, report.usage)
         return
     node = desk.node(report.step)
     try:
         writes = written(desk, at.scope, node, report.output)
         accept(desk, at.scope, node, at.left.thread, writes, report.output)
     except PointsmanError as why:
-        failing.refused(desk, at, why, report.usage)
+        failure_handling.refused(desk, at, why, report.usage)
         return
     desk.emit(
         StepSucceeded(
@@ -348,13 +352,13 @@ def _timer_fired(desk: Desk, report: TimerFired) -> None:
         case "retry" | "delay":
             _next_attempt(desk, at, timer.purpose)
         case "wait":
-            waiting.done(desk, at, {"waited": True}, None)
+            waits.done(desk, at, {"waited": True}, None)
         case "gate":
-            asking.timed_out(desk, at)
+            human_tasks.timed_out(desk, at)
         case "event":
-            waiting.timed_out(desk, at)
+            waits.timed_out(desk, at)
         case _:
-            joining.timed_out(desk, state.openings[at.step])
+            joins.timed_out(desk, state.openings[at.step])
 
 
 def _next_attempt(desk: Desk, at: StepState, purpose: str) -> None:
@@ -362,4 +366,4 @@ def _next_attempt(desk: Desk, at: StepState, purpose: str) -> None:
         desk.emit(AttemptStarted(step=at.step, attempt=at.attempt, reason="delay"))
         execute(desk, at.step)
     else:
-        requests.attempt_again(desk, at)
+        lifecycle.attempt_again(desk, at)

@@ -17,11 +17,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from pointsman.engine.actions import Gather, Repeat
-from pointsman.engine.decide import limits
-from pointsman.engine.decide import loops as looping
-from pointsman.engine.decide import parallels as branching
-from pointsman.engine.decide import partial_run as trying
-from pointsman.engine.decide import start_node as starting
+from pointsman.engine.decide import limits, loops, parallels, partial_run, start_node
 from pointsman.engine.decide.context import Arrive, Desk, in_order
 from pointsman.engine.decide.join_values import closes, was_fired
 from pointsman.engine.events.lifecycle import ExecutionPaused
@@ -43,7 +39,7 @@ def arrive(desk: Desk, move: Arrive) -> None:
     if scope is None:
         return  # the branch was settled while this was on its way
     trial = desk.plan.trial
-    if trial is not None and not trying.goes_on(desk, trial, move):
+    if trial is not None and not partial_run.goes_on(desk, trial, move):
         desk.touched[scope.key] = None
         return
     if (desk.state.status in STANDS_STILL or desk.fatal) and not _asks_on(desk, scope, move):
@@ -51,20 +47,20 @@ def arrive(desk: Desk, move: Arrive) -> None:
             limits.hold(desk, move)
         return
     if move.node == END:
-        starting.finish(desk, move)
+        start_node.finish(desk, move)
         return
     node = desk.plan.nodes[move.node]
     if node.enter in AT_ONCE:
-        starting.start(desk, node, scope, move)
+        start_node.start(desk, node, scope, move)
     elif isinstance(node.does, Gather) and closes(node, scope):
         if desk.alone(scope) and move.after is not None:
-            branching.settle(desk, scope, "arrived", after=move.after)
+            parallels.settle(desk, scope, "arrived", after=move.after)
         else:
             park(desk, scope, move)
     elif _starts_now(desk, node, scope, move):
-        thread = _thread(desk.plan, node, [move.thread], ends=looping.ends_round(node, scope, move.edge))
+        thread = _thread(desk.plan, node, [move.thread], ends=loops.ends_round(node, scope, move.edge))
         move = move if thread == move.thread else replace(move, thread=thread)
-        starting.start(desk, node, scope, move, move.merged)
+        start_node.start(desk, node, scope, move, move.merged)
     else:
         park(desk, scope, move)
 
@@ -79,7 +75,7 @@ def _starts_now(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive) -> 
     if move.again or move.after is None or was_fired(node, scope, move):
         return True
     if isinstance(node.does, Repeat):
-        return looping.starts_now(desk, node, scope, move)
+        return loops.starts_now(desk, node, scope, move)
     return desk.alone(scope)
 
 
@@ -110,7 +106,7 @@ def release(desk: Desk) -> bool:
         if scope is not None and desk.state.status not in STANDS_STILL:
             if scope.parked and release_scope(desk, scope):
                 return True
-            if key and scope.tokens == 0 and branching.branch_ended(desk, scope):
+            if key and scope.tokens == 0 and parallels.branch_ended(desk, scope):
                 return True
         desk.touched.pop(key, None)
     return False
@@ -148,7 +144,7 @@ def _stops(desk: Desk, scope: ScopeState, starts: list[ParkedStart]) -> bool:
         return False
     for node, _, thread in starts:
         step = desk.visit(scope, node, thread)
-        if not (isinstance(node.does, Gather) and closes(node, scope)) and trying.stops_before(desk, node, step):
+        if not (isinstance(node.does, Gather) and closes(node, scope)) and partial_run.stops_before(desk, node, step):
             desk.emit(ExecutionPaused(before=step))
             return True
     return False
@@ -169,8 +165,8 @@ def _forbidden(desk: Desk, scope: ScopeState, ready: list[str]) -> limits.Trippe
 
 def _waits_for(desk: Desk, scope: ScopeState, node: PlanNode, parked: list[str]) -> set[str] | None:
     """The other parked nodes from which it can be reached; None when something that moves can reach it."""
-    if isinstance(node.does, Repeat) and looping.comes_back(node, scope):
-        return looping.waits_for(node.does, scope, parked)
+    if isinstance(node.does, Repeat) and loops.comes_back(node, scope):
+        return loops.waits_for(node.does, scope, parked)
     if closes(node, scope):  # a branch is over when all of it is: what it still wrote later would be lost
         return None if scope.live else {other for other in parked if other != node.id}
     before = desk.plan.reaches(node.id)
@@ -205,9 +201,9 @@ def _all_before(node: str, waits: dict[str, set[str] | None]) -> set[str] | None
 def _parked_start(desk: Desk, scope: ScopeState, node: PlanNode, mates: set[str] | None) -> ParkedStart:
     """`mates`: nodes that start together with it because they only wait for each other."""
     waiting = [(one.edge, one.left.thread) for one in scope.parked[node.id].values()]
-    keys = looping.side(node, scope, waiting) if isinstance(node.does, Repeat) else waiting
+    keys = loops.side(node, scope, waiting) if isinstance(node.does, Repeat) else waiting
     merged = in_order(keys, desk.plan.edge_index)
-    ends = isinstance(node.does, Repeat) and looping.comes_back(node, scope)
+    ends = isinstance(node.does, Repeat) and loops.comes_back(node, scope)
     thread = _thread(desk.plan, node, [arrival.thread for arrival in merged], ends=ends)
     if mates:
         first = min((node.id, *mates), key=lambda n: desk.plan.nodes[n].index)
@@ -218,6 +214,6 @@ def _parked_start(desk: Desk, scope: ScopeState, node: PlanNode, mates: set[str]
 def _start_parked(desk: Desk, scope: ScopeState, start: ParkedStart) -> None:
     node, merged, thread = start
     if isinstance(node.does, Gather) and closes(node, scope):
-        branching.settle(desk, scope, "arrived", merged=merged)
+        parallels.settle(desk, scope, "arrived", merged=merged)
     else:
-        starting.start(desk, node, scope, Arrive(node.id, scope.key, None, None, thread), merged)
+        start_node.start(desk, node, scope, Arrive(node.id, scope.key, None, None, thread), merged)

@@ -10,11 +10,7 @@
 from __future__ import annotations
 
 from pointsman.engine.actions import PlanEdge, Repeat
-from pointsman.engine.decide import compensation as compensating
-from pointsman.engine.decide import completion as ending
-from pointsman.engine.decide import limit_escalation as handing
-from pointsman.engine.decide import loops as looping
-from pointsman.engine.decide import partial_run as trying
+from pointsman.engine.decide import compensation, completion, limit_escalation, loops, partial_run
 from pointsman.engine.decide.context import Arrive, Desk, Fall, Leave
 from pointsman.engine.decide.entry import catching
 from pointsman.engine.decide.outputs import failure_from
@@ -37,10 +33,10 @@ def leave(desk: Desk, move: Leave) -> None:
     if step.scope not in desk.state.scopes:
         return  # the branch was settled while this was on its way
     desk.touched[step.scope] = None
-    if desk.state.handoff == step and not handing.over(desk, move):
+    if desk.state.handoff == step and not limit_escalation.over(desk, move):
         return
     trial = desk.plan.trial
-    if trial is not None and trying.ends_here(trial, node, left, move):
+    if trial is not None and partial_run.ends_here(trial, node, left, move):
         desk.end_token(step, reason="end", output=left.value)
         return
     if move.failed is not None:
@@ -93,7 +89,7 @@ def _taken(desk: Desk, node: PlanNode, step: Step, left: Left, labels: tuple[str
         return by_label(desk, node, step, left, labels)
     edges = node.out
     if isinstance(node.does, Repeat):
-        edges = node.does.body_edges if looping.BODY in labels else node.does.exit_edges
+        edges = node.does.body_edges if loops.BODY in labels else node.does.exit_edges
     return takeable(desk, node, step, left, labels, edges)
 
 
@@ -191,18 +187,18 @@ def no_route(node: PlanNode, labels: tuple[str, ...]) -> Failure:
 def _nowhere(desk: Desk, node: PlanNode, step: Step, left: Left, labels: tuple[str, ...]) -> None:
     """No edge was taken: the branch ends, or by type."""
     if node.no_route == "undone":
-        compensating.left(desk, labels)
+        compensation.left(desk, labels)
         return
     if END in labels and node.no_route in ("turn", "end"):
         desk.end_token(step)
-        ending.complete(desk, closes_session=desk.plan.conversational)
+        completion.complete(desk, closes_session=desk.plan.conversational)
         return
     if node.no_route == "caller" and left.caller is not None and left.caller in desk.plan.nodes:
         desk.go(Arrive(left.caller, step.scope, None, step, left.thread))
         return
     if node.no_route == "cancel" and "reject" in labels:
         desk.end_token(step)
-        ending.cancel(desk, reason=f"rejected at {node.id!r}")
+        completion.cancel(desk, reason=f"rejected at {node.id!r}")
         return
     if node.no_route == "fail" or (node.no_route == "cancel" and node.out):
         leaving_failed(desk, node, step, no_route(node, labels))
@@ -216,7 +212,7 @@ def _end_here(desk: Desk, node: PlanNode, step: Step, left: Left) -> None:
         loop = desk.plan.nodes[loop_id]
         if isinstance(loop.does, Repeat) and loop.does.ends_with_body:
             scope = desk.state.scopes[step.scope]
-            if loop_id not in scope.loops or looping.body_moves(desk, scope, loop.does):
+            if loop_id not in scope.loops or loops.body_moves(desk, scope, loop.does):
                 break
             desk.emit(LoopLeft(node=loop_id, scope=scope.key))
             exits = takeable(desk, loop, step, left, (), loop.does.exit_edges)

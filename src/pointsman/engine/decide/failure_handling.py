@@ -11,10 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from pointsman.engine.actions import Call, Fork, Retry, Work
-from pointsman.engine.decide import compensation as compensating
-from pointsman.engine.decide import completion as ending
-from pointsman.engine.decide import loops as looping
-from pointsman.engine.decide import parallels as branching
+from pointsman.engine.decide import compensation, completion, loops, parallels
 from pointsman.engine.decide.context import Arrive, Desk, Fall, Leave
 from pointsman.engine.decide.entry import catching, execute, fail_open_step, set_timer
 from pointsman.engine.decide.outputs import accept, failure_from, written
@@ -180,17 +177,17 @@ def fall(desk: Desk, move: Fall) -> None:
     if scope is None:
         return
     if desk.state.compensation is not None:
-        compensating.ended(desk, move.failure)
+        compensation.ended(desk, move.failure)
         return
     if desk.state.handoff == move.step and desk.state.status == "interrupted":
         desk.warn("handoff-failed", f"nobody decided whether it may go on: {move.failure.message}", move.step)
         return
-    if looping.skip_round(desk, move.step, move.failure):
+    if loops.skip_round(desk, move.step, move.failure):
         return
     if scope.opening is None or _is_fatal(desk, move.step):
-        ending.fail(desk, move.failure, move.step)
+        completion.fail(desk, move.failure, move.step)
     else:
-        branching.fail(desk, scope, move.failure)
+        parallels.fail(desk, scope, move.failure)
 
 
 def _is_fatal(desk: Desk, step: Step) -> bool:
@@ -203,7 +200,7 @@ def _is_fatal(desk: Desk, step: Step) -> bool:
         if node.does.on_branch_error != "fail" or node.catches or scope.opening.detached:
             return False
         scope = scope.opening.scope
-        if looping.skipping(desk, fork) is not None:
+        if loops.skipping(desk, fork) is not None:
             return False
     return True
 

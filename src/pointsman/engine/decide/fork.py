@@ -11,9 +11,7 @@ To run a step again, the report of the row in which it began is decided once mor
 
 from __future__ import annotations
 
-from pointsman.engine.decide import lifecycle as requests
-from pointsman.engine.decide import limits
-from pointsman.engine.decide import migrate as moving
+from pointsman.engine.decide import lifecycle, limits, migrate
 from pointsman.engine.decide.context import Desk
 from pointsman.engine.decide.data_edits import check_edits
 from pointsman.engine.decide.lifecycle import WrongStatus
@@ -35,7 +33,7 @@ def fork(desk: Desk, report: ForkRequested) -> None:
     edits = (*(Edit((name,), value) for name, value in given.items()), *report.edits)
     check_edits(desk, edits)
     if report.onto is not None:
-        moving.check_fits(desk.plan, state)
+        migrate.check_fits(desk.plan, state)
     stands, failed = state.stands_still, state.status == "failed"
     desk.emit(
         Forked(
@@ -50,16 +48,16 @@ def fork(desk: Desk, report: ForkRequested) -> None:
         )
     )
     if report.onto is not None:
-        moving.settle_in(desk, report.onto)
+        migrate.settle_in(desk, report.onto)
     if failed:
-        requests.retry(desk, RetryRequested(limits=report.limits, by=report.by))
+        lifecycle.retry(desk, RetryRequested(limits=report.limits, by=report.by))
         return
     if state.status != "interrupted":  # else they are asked for on resumption
         desk.commands += outstanding(desk.plan, state)
     if stands:
-        requests.resume(desk, ResumeRequested(limits=report.limits, by=report.by))
+        lifecycle.resume(desk, ResumeRequested(limits=report.limits, by=report.by))
         return
-    requests.raise_limits(desk, report.limits)
+    lifecycle.raise_limits(desk, report.limits)
     limits.watch(desk)
     for key in state.scopes:
         desk.touched[key] = None

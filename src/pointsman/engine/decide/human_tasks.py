@@ -15,9 +15,7 @@ from msgspec.structs import replace
 from pointsman.engine.actions import Ask
 from pointsman.engine.approvers import Vote
 from pointsman.engine.commands import DropTimer, OpenGate
-from pointsman.engine.decide import client_tools as handed_out
-from pointsman.engine.decide import limit_escalation as handing
-from pointsman.engine.decide import tool_approval as approving
+from pointsman.engine.decide import client_tools, limit_escalation, tool_approval
 from pointsman.engine.decide.context import Desk, Leave
 from pointsman.engine.decide.data_edits import EditRefused, check_edits
 from pointsman.engine.decide.entry import Entry, fail_open_step
@@ -115,7 +113,7 @@ def answered(desk: Desk, report: GateAnswered) -> None:
     _check_writes(desk, at, edits_of(gate, report.action, report.data))
     must_approve(gate, report.by, report.groups)
     report = replace(report, groups=rightful(gate, report.groups))
-    handing.must_be_allowed(desk, at, report.action)
+    limit_escalation.must_be_allowed(desk, at, report.action)
     approvers = gate.approvers
     if approvers is None or (approvers.quorum == 1 and needed(approvers, report.action) == 1):
         close(desk, at, report)
@@ -190,7 +188,7 @@ def close(desk: Desk, at: StepState, report: GateAnswered, *, by_clock: bool = F
     gate = gate_of(at)
     if gate.about != "node":
         _shut(desk, at, report, (), by_clock=by_clock)
-        approving.decided(desk, at, gate, report, by_clock=by_clock)
+        tool_approval.decided(desk, at, gate, report, by_clock=by_clock)
         return
     node = desk.node(at.step)
     scope = at.scope
@@ -262,7 +260,7 @@ def timed_out(desk: Desk, at: StepState) -> None:
     """Nobody answered in time, or not enough: others are asked, or what was agreed for this case happens."""
     gate, terms = gate_of(at), terms_of(desk, at)
     if gate.about == "client":
-        close(desk, at, handed_out.timed_out(at), by_clock=True)
+        close(desk, at, client_tools.timed_out(at), by_clock=True)
         return
     if gate.level < len(terms.levels):
         level = terms.levels[gate.level]

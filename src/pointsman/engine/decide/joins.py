@@ -14,7 +14,7 @@ from itertools import islice
 
 from pointsman.engine.actions import Fork, Gather, GatheredResult
 from pointsman.engine.data import Data, dotted
-from pointsman.engine.decide import cancellation as cancelling
+from pointsman.engine.decide import cancellation
 from pointsman.engine.decide.context import Arrive, Desk, Fall, Leave
 from pointsman.engine.decide.entry import catching
 from pointsman.engine.decide.outputs import StepRefused, check_conflicts, check_values, failure_from
@@ -129,7 +129,7 @@ def fire(desk: Desk, opening: Opening, join: PlanNode, *, ends: bool = False) ->
         _close(desk, opening, join, (), None)
         return
     if does.cancel_rest:
-        cancelling.cancel_branches(desk, opening)
+        cancellation.cancel_branches(desk, opening)
     try:
         _check_branches(desk, opening)
         check_values(desk, (settled.value for settled in opening.settled.values()))
@@ -264,7 +264,7 @@ def _close_unjoined(desk: Desk, opening: Opening) -> None:
 
 def fail_opening(desk: Desk, opening: Opening, failure: Failure) -> None:
     """The parallel itself fails: its branches are stopped, its error edges or the scopes around decide."""
-    cancelling.cancel_branches(desk, opening)
+    cancellation.cancel_branches(desk, opening)
     step = opening.step
     at = desk.state.steps[step]
     desk.emit(StepFailed(step=step, attempt=at.attempt, failure=failure))
@@ -288,5 +288,5 @@ def timed_out(desk: Desk, opening: Opening) -> None:
         fail_opening(desk, opening, failure)
         return
     desk.warn("join-timeout", f"{join.id!r} goes on without all its branches", opening.step)
-    cancelling.cancel_branches(desk, opening)
+    cancellation.cancel_branches(desk, opening)
     fire(desk, opening, join, ends=True)

@@ -6,10 +6,7 @@ from collections.abc import Mapping
 
 from pointsman.engine.actions import Call, Work
 from pointsman.engine.commands import OpenGate, SetTimer
-from pointsman.engine.decide import cancellation as cancelling
-from pointsman.engine.decide import limit_raises as raising
-from pointsman.engine.decide import limits
-from pointsman.engine.decide import partial_run as trying
+from pointsman.engine.decide import cancellation, limit_raises, limits, partial_run
 from pointsman.engine.decide.context import Arrive, Desk
 from pointsman.engine.decide.entry import execute
 from pointsman.engine.decide.input_sizes import input_must_fit
@@ -84,7 +81,7 @@ def admit(desk: Desk) -> None:
 def _begin(desk: Desk) -> None:
     limits.watch(desk)
     if desk.plan.trial is not None:
-        trying.begin(desk, desk.plan.trial)
+        partial_run.begin(desk, desk.plan.trial)
     else:
         desk.go(Arrive(desk.plan.entry, (), None, None))
 
@@ -98,7 +95,7 @@ def resume(desk: Desk, report: ResumeRequested) -> None:
 
 def raise_limits(desk: Desk, wanted: Mapping[str, float]) -> None:
     """Raises `UnknownLimit`, `LimitCapped`, `LimitUsed`; then nothing was emitted."""
-    raising.may_raise(desk.plan, desk.state, wanted)
+    limit_raises.may_raise(desk.plan, desk.state, wanted)
     if wanted:
         desk.emit(LimitsRaised(limits=dict(wanted)))
 
@@ -110,7 +107,7 @@ def go_on(desk: Desk, by: str, *, stepping: bool = False) -> None:
     interrupted, gate = state.status == "interrupted", state.handoff
     desk.emit(ExecutionResumed(by=by, stepping=stepping))
     if interrupted and gate is not None and gate in state.steps:
-        cancelling.stop(desk, state.steps[gate])
+        cancellation.stop(desk, state.steps[gate])
         desk.emit(StepCancelled(step=gate))
     if interrupted:  # what ran was stopped, and no timer was heard
         desk.commands += outstanding(desk.plan, state)

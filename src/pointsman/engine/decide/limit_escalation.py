@@ -12,10 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pointsman.engine.actions import Ask
-from pointsman.engine.decide import cancellation as cancelling
-from pointsman.engine.decide import lifecycle as requests
-from pointsman.engine.decide import limit_raises as raising
-from pointsman.engine.decide import limits
+from pointsman.engine.decide import cancellation, lifecycle, limit_raises, limits
 from pointsman.engine.decide.context import Desk, Leave
 from pointsman.engine.decide.stall_detection import REPEATS_MAX
 from pointsman.engine.events.lifecycle import HandedOver, LimitsRaised
@@ -26,7 +23,7 @@ def must_be_allowed(desk: Desk, at: StepState, action: str) -> None:
     """Raises `LimitCapped` where the operator does not allow what the action would give."""
     more = _more(desk, action) if desk.state.handoff == at.step and desk.state.asks_on else None
     if more is not None:
-        raising.may_raise(desk.plan, desk.state, _raised(desk, more))
+        limit_raises.may_raise(desk.plan, desk.state, _raised(desk, more))
 
 
 def over(desk: Desk, move: Leave) -> bool:
@@ -36,7 +33,7 @@ def over(desk: Desk, move: Leave) -> bool:
     more = _more(desk, move.labels[0]) if move.labels else None
     if more is None:
         told = desk.state.left[move.step].value
-        cancelling.cancel_steps(desk, ())
+        cancellation.cancel_steps(desk, ())
         desk.drop_all()
         desk.emit(HandedOver(node=move.step.node, value=told))
         return True
@@ -44,7 +41,7 @@ def over(desk: Desk, move: Leave) -> bool:
     if raised:
         desk.emit(LimitsRaised(limits=raised))
     desk.end_token(move.step, reason="swallowed")
-    requests.go_on(desk, by="")
+    lifecycle.go_on(desk, by="")
     return False
 
 
@@ -57,7 +54,7 @@ def _more(desk: Desk, action: str) -> Mapping[str, float] | None:
 def _raised(desk: Desk, more: Mapping[str, float]) -> dict[str, float]:
     """The limits in force with so much more, counted from what is used where that is beyond them already."""
     state, plan = desk.state, desk.plan
-    used = raising.used(state)
+    used = limit_raises.used(state)
     raised: dict[str, float] = {}
     for name, amount in more.items():
         planned = limits.allowed(desk, name, limits.planned(plan, name))

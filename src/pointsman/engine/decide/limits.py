@@ -6,8 +6,7 @@ from typing import Final, NamedTuple
 
 from pointsman.engine.actions import Ask
 from pointsman.engine.commands import HoldChild, SetTimer
-from pointsman.engine.decide import cancellation as cancelling
-from pointsman.engine.decide import completion as ending
+from pointsman.engine.decide import cancellation, completion
 from pointsman.engine.decide.context import Arrive, Desk
 from pointsman.engine.events.lifecycle import ExecutionInterrupted, ExecutionPaused, HandedOver
 from pointsman.engine.events.steps import Held
@@ -120,12 +119,12 @@ def trip(desk: Desk, tripped: Tripped) -> None:
     asked = handler is not None and _asks(desk.plan.nodes[handler])
     if handler is not None and not asked:
         desk.emit(LimitHit(limit=tripped.limit, message=tripped.message, step=tripped.step))
-        cancelling.cancel_steps(desk, ())
+        cancellation.cancel_steps(desk, ())
         desk.drop_all()
-        ending.hand_over(desk, handler, tripped.message)
+        completion.hand_over(desk, handler, tripped.message)
         return
     for at in desk.state.steps.values():
-        cancelling.stop(desk, at, children=False)
+        cancellation.stop(desk, at, children=False)
     desk.commands += held_below(desk.state)
     desk.emit(ExecutionInterrupted(limit=tripped.limit, message=tripped.message))
     if handler is not None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Final
 
 from pointsman.engine.actions import PlanEdge, Repeat
-from pointsman.engine.decide import cancellation as cancelling
+from pointsman.engine.decide import cancellation
 from pointsman.engine.decide.context import Arrive, Desk, key_of, node_of, scope_key
 from pointsman.engine.decide.entry import Entry
 from pointsman.engine.decide.outputs import accept, listed_items
@@ -163,7 +163,7 @@ def skip_round(desk: Desk, step: Step, failure: Failure) -> bool:
         return False
     assert isinstance(loop.does, Repeat)
     scope, body = desk.state.scopes[step.scope], loop.does.body
-    cancelling.cancel_steps(desk, scope.key, within=body)
+    cancellation.cancel_steps(desk, scope.key, within=body)
     desk.drop(scope.key, body)
     for inner in [one for one in scope.loops if one in body]:
         desk.emit(LoopLeft(node=inner, scope=scope.key))

@@ -12,8 +12,7 @@ from __future__ import annotations
 from typing import Literal
 
 from pointsman.engine.actions import Fork, Gather, PlanEdge
-from pointsman.engine.decide import cancellation as cancelling
-from pointsman.engine.decide import joins as joining
+from pointsman.engine.decide import cancellation, joins
 from pointsman.engine.decide.context import Arrive, Desk, key_of
 from pointsman.engine.decide.entry import Entry, set_timer
 from pointsman.engine.decide.outputs import StepRefused, listed_items
@@ -48,7 +47,7 @@ def open_branches(desk: Desk, entry: Entry, does: Fork) -> None:
     opening = desk.state.openings[entry.step]
     _set_join_timer(desk, opening, does)
     if opening.total == 0:
-        joining.check(desk, opening)
+        joins.check(desk, opening)
     else:
         pump(desk, opening)
 
@@ -168,7 +167,7 @@ def settle(
         )
     )
     if not opening.detached:
-        joining.check(desk, opening)
+        joins.check(desk, opening)
     if desk.state.openings.get(opening.step) is opening:
         pump(desk, opening)
     desk.touched[opening.scope.key] = None
@@ -181,7 +180,7 @@ def fail(desk: Desk, scope: ScopeState, failure: Failure) -> None:
     does = desk.node(opening.step).does
     assert isinstance(does, Fork)
     if does.on_branch_error == "fail" and not opening.detached:
-        joining.fail_opening(desk, opening, failure)
+        joins.fail_opening(desk, opening, failure)
         return
-    cancelling.cancel_steps(desk, scope.key)
+    cancellation.cancel_steps(desk, scope.key)
     settle(desk, scope, "failed", failure=failure)

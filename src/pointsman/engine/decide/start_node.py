@@ -28,17 +28,20 @@ from pointsman.engine.actions import (
 )
 from pointsman.engine.commands import StartChild
 from pointsman.engine.data import Data
-from pointsman.engine.decide import budgets, limits
-from pointsman.engine.decide import completion as ending
-from pointsman.engine.decide import human_tasks as asking
-from pointsman.engine.decide import join_values as gathering
-from pointsman.engine.decide import loops as looping
-from pointsman.engine.decide import outbox as telling
-from pointsman.engine.decide import parallels as branching
-from pointsman.engine.decide import partial_run as trying
-from pointsman.engine.decide import race_detection as racing
-from pointsman.engine.decide import tool_approval as approving
-from pointsman.engine.decide import waits as waiting
+from pointsman.engine.decide import (
+    budgets,
+    completion,
+    human_tasks,
+    join_values,
+    limits,
+    loops,
+    outbox,
+    parallels,
+    partial_run,
+    race_detection,
+    tool_approval,
+    waits,
+)
 from pointsman.engine.decide.context import Arrive, Desk
 from pointsman.engine.decide.entry import Entry, execute, set_timer
 from pointsman.engine.decide.outputs import accept, check_values, failure_from, written
@@ -72,10 +75,10 @@ def start(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive, merged: t
     entry = Entry(desk, node, scope, move, merged)
     try:
         if node.races:
-            racing.read(entry)
+            race_detection.read(entry)
         trial = desk.plan.trial
-        if trial is not None and trying.is_pinned(trial, entry):
-            trying.pin(entry, trial)
+        if trial is not None and partial_run.is_pinned(trial, entry):
+            partial_run.pin(entry, trial)
         elif node.skip is not None and node.skip(entry.environment()):
             _skip(entry)
         else:
@@ -87,7 +90,7 @@ def start(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive, merged: t
 def _stops(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive, merged: tuple[Arrival, ...]) -> bool:
     """A breakpoint, or one step on: it pauses, and the step begins when it goes on."""
     step = desk.visit(scope, node, move.thread)
-    if not trying.stops_before(desk, node, step):
+    if not partial_run.stops_before(desk, node, step):
         return False
     if not merged:
         limits.hold(desk, replace(move, again=True))
@@ -98,7 +101,7 @@ def _stops(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive, merged: 
 def _skip(entry: Entry) -> None:
     does = entry.node.does
     if isinstance(does, Fork):
-        branching.skip(entry, does)
+        parallels.skip(entry, does)
     else:
         entry.passed(said={"skipped": True})
 
@@ -112,15 +115,15 @@ def _start(entry: Entry) -> None:
             label = _label(entry.desk.value(entry.scope, does.branch, entry.environment()))
             entry.passed(label, said={"branch": label})
         case Fork():
-            branching.open_branches(entry.desk, entry, does)
+            parallels.open_branches(entry.desk, entry, does)
         case Gather():
-            gathering.gather(entry, does)
+            join_values.gather(entry, does)
         case Repeat():
-            looping.next_round(entry, does)
+            loops.next_round(entry, does)
         case Ask():
-            asking.open_gate(entry, does)
+            human_tasks.open_gate(entry, does)
         case Wait():
-            waiting.begin(entry, does)
+            waits.begin(entry, does)
         case Call():
             _call(entry, does)
         case Pass():
@@ -160,7 +163,7 @@ def _work(entry: Entry, does: Work) -> None:
             entry.passed()
             return
     if entry.node.approval.before:
-        approving.ask_to_start(entry, work=work, messages=_messages(scope) if does.listens else 0)
+        tool_approval.ask_to_start(entry, work=work, messages=_messages(scope) if does.listens else 0)
         return
     if does.delay_s > 0:
         entry.began(input=work, messages=_messages(scope) if does.listens else 0)
@@ -209,18 +212,18 @@ def _finish(entry: Entry, does: Finish) -> None:
     desk.end_token(entry.step, reason="end", output=output)
     if does.status == "failed":
         failure = Failure(code="ended-as-failed", message=f"the end {entry.node.id!r} was reached")
-        ending.fail(desk, failure, entry.step)
+        completion.fail(desk, failure, entry.step)
     elif does.status == "cancelled":
-        ending.cancel(desk, reason=f"the end {entry.node.id!r} was reached")
+        completion.cancel(desk, reason=f"the end {entry.node.id!r} was reached")
     elif does.terminate:
-        ending.complete(desk)
+        completion.complete(desk)
 
 
 def finish(desk: Desk, move: Arrive) -> None:
     """The reserved target END: the whole execution is completed."""
     if move.after in desk.state.left:  # else a branch of a parallel leads straight to the end
         desk.end_token(move.after)
-    ending.complete(desk, closes_session=desk.plan.conversational)
+    completion.complete(desk, closes_session=desk.plan.conversational)
 
 
 def _change(entry: Entry, does: Change) -> None:
@@ -255,15 +258,15 @@ def _emit(entry: Entry, does: Emit) -> None:
     name = str(desk.value(entry.scope, does.event, env))
     data = None if does.data is None else desk.value(entry.scope, does.data, env)
     entry.passed(said={"event": name})
-    telling.publish(desk, entry.step, name, data)
-    waiting.deliver(desk, name, data)
+    outbox.publish(desk, entry.step, name, data)
+    waits.deliver(desk, name, data)
 
 
 def _call(entry: Entry, does: Call) -> None:
     desk = entry.desk
     given = desk.object(entry.scope, does.input, entry.environment())
     if entry.node.approval.before:
-        approving.ask_to_start(entry, work=given)
+        tool_approval.ask_to_start(entry, work=given)
         return
     entry.began(input=given)
     desk.emit(ChildAsked(step=entry.step, workflow=does.workflow))

@@ -9,7 +9,7 @@ Always between steps: what runs has its input, and goes on unless control is tak
 from __future__ import annotations
 
 from pointsman.engine.actions import Gather
-from pointsman.engine.decide import cancellation as cancelling
+from pointsman.engine.decide import cancellation
 from pointsman.engine.decide.context import Arrive, Desk
 from pointsman.engine.decide.data_edits import check_edits
 from pointsman.engine.decide.lifecycle import must
@@ -77,7 +77,7 @@ def _redirect(desk: Desk, node: str) -> None:
     state = desk.state
     steps = sorted(step for step in state.steps if not step.scope)
     value = state.steps[steps[0]].left.value if steps else None
-    cancelling.cancel_steps(desk, ())
+    cancellation.cancel_steps(desk, ())
     desk.drop_all()
     desk.emit(Redirected(node=node, value=value))
     desk.go(Arrive(node, (), None, NOBODY))

@@ -15,8 +15,7 @@ from typing import Final
 
 from pointsman.engine.actions import Call, Work
 from pointsman.engine.commands import StartChild
-from pointsman.engine.decide import client_tools as handed_out
-from pointsman.engine.decide import workflow_tools as calling
+from pointsman.engine.decide import client_tools, workflow_tools
 from pointsman.engine.decide.context import Desk
 from pointsman.engine.decide.entry import Entry, execute, fail_open_step, set_timer
 from pointsman.engine.decide.gate_questions import put, said
@@ -68,14 +67,14 @@ def ask_to_start(entry: Entry, *, work: JsonObject, messages: int = 0) -> None:
 
 def calls_proposed(desk: Desk, at: StepState, report: ApprovalAsked) -> None:
     """An attempt got to tool calls that need a person. What was decided already is not asked again."""
-    calls = tuple(call for call in report.calls if handed_out.is_open(at, call))
+    calls = tuple(call for call in report.calls if client_tools.is_open(at, call))
     if not calls:
         return
     if calls[0].wants == "result":
-        put(desk, handed_out.question(at, calls), handed_out.terms_of_calls(calls))
+        put(desk, client_tools.question(at, calls), client_tools.terms_of_calls(calls))
         return
     if calls[0].wants == "workflow":
-        calling.begin(desk, at, calls)
+        workflow_tools.begin(desk, at, calls)
         return
     approval = desk.node(at.step).approval
     names = ", ".join(repr(name) for name in dict.fromkeys(call.name for call in calls))
@@ -100,7 +99,7 @@ def decided(desk: Desk, at: StepState, gate: Gate, report: GateAnswered, *, by_c
         _start(desk, at, report)
         return
     if gate.about == "client":
-        verdicts = handed_out.verdicts(at, gate, report, by_clock=by_clock)
+        verdicts = client_tools.verdicts(at, gate, report, by_clock=by_clock)
     else:
         verdicts = tuple(_verdict(call, report) for call in gate.calls)
     desk.emit(CallsReviewed(step=at.step, verdicts=verdicts))

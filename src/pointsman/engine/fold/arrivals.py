@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from pointsman.engine.events import steps as events
+from pointsman.engine.events import steps as step_events
 from pointsman.engine.fold import scopes
 from pointsman.engine.lineage import ways
 from pointsman.engine.state import ExecutionState, Left, ScopeState, Waiting
@@ -78,7 +78,7 @@ def park_again(scope: ScopeState, arrived: tuple[Waiting, ...]) -> None:
     scope.tokens += len(arrived)
 
 
-def park(state: ExecutionState, event: events.Parked) -> None:
+def park(state: ExecutionState, event: step_events.Parked) -> None:
     """Fold: of two arrivals that came the same way the later one stays, whichever was faster."""
     scope = scope_of(state, event.scope)
     at_node = scope.parked.setdefault(event.node, {})
@@ -90,7 +90,7 @@ def park(state: ExecutionState, event: events.Parked) -> None:
         at_node[key] = Waiting(event.node, event.scope, event.edge, left)
 
 
-def hold(state: ExecutionState, event: events.Held) -> None:
+def hold(state: ExecutionState, event: step_events.Held) -> None:
     scope = scope_of(state, event.scope)
     left = Left(None) if event.after is None else left_by(state, scope, event.after)
     left = replace(left, thread=event.thread, caller=event.caller or left.caller)

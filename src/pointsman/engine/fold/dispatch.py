@@ -8,17 +8,12 @@ state that deciding them gave.
 
 from __future__ import annotations
 
-from pointsman.engine.events import steps as events
+from pointsman.engine.events import steps as step_events
 from pointsman.engine.events import waits as wait_events
 from pointsman.engine.events.lifecycle import LifeEvent
 from pointsman.engine.events.steps import CourseEvent, Event
 from pointsman.engine.events.waits import WaitEvent
-from pointsman.engine.fold import arrivals, scopes
-from pointsman.engine.fold import counters as tokens
-from pointsman.engine.fold import human_tasks as gates
-from pointsman.engine.fold import lifecycle as lifetime
-from pointsman.engine.fold import outbox as orders
-from pointsman.engine.fold import steps as settling
+from pointsman.engine.fold import arrivals, counters, human_tasks, lifecycle, outbox, scopes, steps
 from pointsman.engine.state import ExecutionState, LoopState, Timer
 
 
@@ -37,21 +32,21 @@ def fold(state: ExecutionState, event: Event) -> None:
     """Apply one event. The frequent ones come first, and are asked for by identity: a `match` that fails costs more
     than most of what is folded here.
     """
-    if type(event) is events.StepSucceeded:
-        settling.succeeded(state, event)
-    elif type(event) is events.StepStarted:
-        settling.started(state, event)
-    elif type(event) is events.StepPassed:
-        settling.passed(state, event)
-    elif type(event) is events.BranchSettled:
+    if type(event) is step_events.StepSucceeded:
+        steps.succeeded(state, event)
+    elif type(event) is step_events.StepStarted:
+        steps.started(state, event)
+    elif type(event) is step_events.StepPassed:
+        steps.passed(state, event)
+    elif type(event) is step_events.BranchSettled:
         scopes.settle_branch(state, event)
-    elif type(event) is events.LoopRound:
+    elif type(event) is step_events.LoopRound:
         _loop_round(state, event)
-    elif type(event) is events.TokenEnded:
-        settling.token_ended(state, event)
-    elif type(event) is events.Parked:
+    elif type(event) is step_events.TokenEnded:
+        steps.token_ended(state, event)
+    elif type(event) is step_events.Parked:
         arrivals.park(state, event)
-    elif type(event) is events.Held:
+    elif type(event) is step_events.Held:
         arrivals.hold(state, event)
     else:
         _fold_course(state, event)
@@ -59,26 +54,26 @@ def fold(state: ExecutionState, event: Event) -> None:
 
 def _fold_course(state: ExecutionState, event: CourseEvent | WaitEvent | LifeEvent) -> None:
     match event:
-        case events.StepFailed():
-            settling.failed(state, event)
-        case events.AttemptStarted():
-            settling.attempt_started(state, event)
-        case events.LeavingFailed():
-            settling.leaving_failed(state, event)
-        case events.StepCancelled():
-            tokens.settle(state, event.step)
-        case events.ScopesOpened():
+        case step_events.StepFailed():
+            steps.failed(state, event)
+        case step_events.AttemptStarted():
+            steps.attempt_started(state, event)
+        case step_events.LeavingFailed():
+            steps.leaving_failed(state, event)
+        case step_events.StepCancelled():
+            counters.settle(state, event.step)
+        case step_events.ScopesOpened():
             scopes.opened(state, event)
-        case events.ScopesClosed():
+        case step_events.ScopesClosed():
             scopes.close(state, event)
-        case events.LoopEntered():
+        case step_events.LoopEntered():
             state.scopes[event.scope].loops[event.node] = LoopState(items=event.items, item_name=event.item_name)
-        case events.LoopLeft():
+        case step_events.LoopLeft():
             del state.scopes[event.scope].loops[event.node]
-        case events.StateRead():
+        case step_events.StateRead():
             for path in event.paths:
                 state.scopes[event.scope].trails.read(path, event.thread, event.node)
-        case events.LoopRoundFailed():
+        case step_events.LoopRoundFailed():
             _loop_round_failed(state, event)
         case _:
             _fold_wait(state, event)
@@ -95,29 +90,29 @@ def _fold_wait(state: ExecutionState, event: WaitEvent | LifeEvent) -> None:
             | wait_events.GateClosed()
             | wait_events.CallsReviewed()
         ):
-            gates.fold_gate(state, event)
+            human_tasks.fold_gate(state, event)
         case wait_events.CallEnded() | wait_events.WorkerAwaited():
-            settling.left_to_others(state, event)
+            steps.left_to_others(state, event)
         case wait_events.TimerSet():
             _timer_set(state, event)
         case wait_events.TimerRang():
             state.timers.pop(event.timer, None)
         case wait_events.EventAwaited():
-            orders.await_event(state, event)
+            outbox.await_event(state, event)
         case wait_events.EventTaken():
-            orders.hear(state, event)
+            outbox.hear(state, event)
         case wait_events.KeptEventUsed():
             del state.kept[event.number]
         case wait_events.ChildAsked():
-            settling.child_asked(state, event)
+            steps.child_asked(state, event)
         case wait_events.ChildrenAsked():
-            settling.children_asked(state, event)
+            steps.children_asked(state, event)
         case wait_events.Emitted() | wait_events.ChildStopAsked() | wait_events.OrdersDelivered():
-            orders.owe(state, event)
+            outbox.owe(state, event)
         case wait_events.Warned() | wait_events.LimitHit() | wait_events.SpentBelow():
             _notice(state, event)
         case _:
-            lifetime.live(state, event)
+            lifecycle.live(state, event)
 
 
 def _notice(state: ExecutionState, event: wait_events.Warned | wait_events.LimitHit | wait_events.SpentBelow) -> None:
@@ -127,18 +122,18 @@ def _notice(state: ExecutionState, event: wait_events.Warned | wait_events.Limit
         case wait_events.LimitHit(step=step) if step is not None:
             state.refused.append(step)
         case wait_events.SpentBelow():
-            settling.spent_below(state, event)
+            steps.spent_below(state, event)
         case _:
             pass
 
 
-def _loop_round(state: ExecutionState, event: events.LoopRound) -> None:
+def _loop_round(state: ExecutionState, event: step_events.LoopRound) -> None:
     loop = state.scopes[event.scope].loops[event.node]
     loop.round, loop.failure = event.round, None
     loop.previous = state.left[event.after].value if event.round > 1 else None
 
 
-def _loop_round_failed(state: ExecutionState, event: events.LoopRoundFailed) -> None:
+def _loop_round_failed(state: ExecutionState, event: step_events.LoopRoundFailed) -> None:
     scope = state.scopes[event.scope]
     scope.loops[event.node].failure = event.failure
     for node in event.dropped:

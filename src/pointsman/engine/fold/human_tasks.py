@@ -15,7 +15,7 @@ from pointsman.engine.events.waits import (
     GateOpened,
     GateVoted,
 )
-from pointsman.engine.fold import counters as tokens
+from pointsman.engine.fold import counters
 from pointsman.engine.state import ExecutionState, Gate, StepState
 
 GateEvent: TypeAlias = GateOpened | GateChanged | GateVoted | GateDelegated | GateEscalated | GateClosed | CallsReviewed
@@ -39,7 +39,7 @@ def fold_gate(state: ExecutionState, event: GateEvent) -> None:
             gate.level, gate.approvers, gate.deadline = event.level, event.approvers, event.deadline
             gate.votes, gate.passed, gate.delegates = {}, {}, {}
         case GateClosed():
-            tokens.shut(state, at)
+            counters.shut(state, at)
             for timer in at.timers:  # an open gate has no other timers than its own
                 state.timers.pop(timer, None)
             at.timers = ()
@@ -80,7 +80,7 @@ def _opened(state: ExecutionState, at: StepState, event: GateOpened) -> None:
     state.gates.setdefault(at.step.scope, {})[at.step] = None
     at.unapproved = event.about == "start"
     if at.runs:  # nobody works on it until it is answered
-        tokens.tick(state, -1)
+        counters.tick(state, -1)
         at.runs = False
 
 

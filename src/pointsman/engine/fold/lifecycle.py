@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TypeAlias, assert_never
 
 from pointsman.engine.data import Data
-from pointsman.engine.events import lifecycle as life_events
+from pointsman.engine.events import lifecycle
 from pointsman.engine.events.lifecycle import LifeEvent
-from pointsman.engine.fold import counters as tokens
+from pointsman.engine.fold import counters
 from pointsman.engine.fold.arrivals import NOBODY, held_step, park_again, take_up
 from pointsman.engine.fold.scopes import edit
 from pointsman.engine.fold.steps import MESSAGES
@@ -16,41 +16,41 @@ from pointsman.engine.state import Compensation, ExecutionState, Left, ScopeStat
 from pointsman.engine.writes import Write
 from pointsman.values import Json
 
-Steering: TypeAlias = life_events.Steered | life_events.Redirected
-Compensating: TypeAlias = life_events.CompensationBegan | life_events.UndoBegan | life_events.UndoEnded
+Steering: TypeAlias = lifecycle.Steered | lifecycle.Redirected
+Compensating: TypeAlias = lifecycle.CompensationBegan | lifecycle.UndoBegan | lifecycle.UndoEnded
 
 
 def live(state: ExecutionState, event: LifeEvent) -> None:
-    """Apply one event of the execution's own life."""
-    tokens.tick(state)
+    """Apply one event of the execution's own lifecycle."""
+    counters.tick(state)
     match event:
-        case life_events.ExecutionStarted():
+        case lifecycle.ExecutionStarted():
             _started(state, event)
-        case life_events.ExecutionAdmitted():
+        case lifecycle.ExecutionAdmitted():
             state.status = "running"
-        case life_events.LimitsRaised():
+        case lifecycle.LimitsRaised():
             state.limits.update(event.limits)
-        case life_events.HandedOver():
+        case lifecycle.HandedOver():
             _handed_over(state, event)
-        case life_events.ExecutionPaused():
+        case lifecycle.ExecutionPaused():
             state.status, state.paused_by = "paused", event.by
             state.stops.stop(event.before)
-        case life_events.ExecutionResumed():
+        case lifecycle.ExecutionResumed():
             if state.status == "interrupted":
                 state.interruption, state.handed_at, state.handoff = None, None, None
             state.status, state.refused = "running", []
             state.stops.stepping = event.stepping
             take_up(state)
-        case life_events.ExecutionInterrupted():
+        case lifecycle.ExecutionInterrupted():
             state.status, state.interruption = "interrupted", event.limit
-        case life_events.ExecutionCompleted():
+        case lifecycle.ExecutionCompleted():
             state.status, state.output, state.closes_session = "completed", event.output, event.closes_session
             _all_gates(state)
-        case life_events.ExecutionFailed():
+        case lifecycle.ExecutionFailed():
             state.status, state.failure = "failed", event.failure
             state.failed = [state.fallen[step] for step in event.steps]
             _all_gates(state)
-        case life_events.ExecutionCancelled():
+        case lifecycle.ExecutionCancelled():
             state.status = "cancelled"
             _all_gates(state)
         case _:
@@ -59,26 +59,26 @@ def live(state: ExecutionState, event: LifeEvent) -> None:
 
 def _live_again(
     state: ExecutionState,
-    event: life_events.ExecutionRetried | life_events.Forked | life_events.ExecutionMoved | Compensating | Steering,
+    event: lifecycle.ExecutionRetried | lifecycle.Forked | lifecycle.ExecutionMoved | Compensating | Steering,
 ) -> None:
     match event:
-        case life_events.ExecutionRetried():
+        case lifecycle.ExecutionRetried():
             _retried(state, event)
-        case life_events.Forked():
+        case lifecycle.Forked():
             _forked(state, event)
-        case life_events.ExecutionMoved():
+        case lifecycle.ExecutionMoved():
             state.workflow, state.version = event.workflow, event.version
             state.definition, state.options = event.definition, event.options
-        case life_events.Steered():
+        case lifecycle.Steered():
             _steered(state, event)
-        case life_events.Redirected():
+        case lifecycle.Redirected():
             state.left[NOBODY] = Left(event.value)
             _forget_tokens(state)
         case _:
             _compensating(state, event)
 
 
-def _steered(state: ExecutionState, event: life_events.Steered) -> None:
+def _steered(state: ExecutionState, event: lifecycle.Steered) -> None:
     for one in event.edits:
         edit(state, one)
     for message in event.messages:
@@ -88,15 +88,15 @@ def _steered(state: ExecutionState, event: life_events.Steered) -> None:
 
 def _compensating(state: ExecutionState, event: Compensating) -> None:
     match event:
-        case life_events.CompensationBegan():
+        case lifecycle.CompensationBegan():
             state.status, state.interruption, state.handoff = "running", None, None
             state.compensation = Compensation(event.failure, event.step, event.reason, event.by)
             _forget_tokens(state)
-        case life_events.UndoBegan():
+        case lifecycle.UndoBegan():
             assert state.compensation is not None
             state.compensation.current = undo = state.undo.pop()
             state.left[NOBODY] = Left(undo.result)
-        case life_events.UndoEnded():
+        case lifecycle.UndoEnded():
             assert state.compensation is not None
             state.compensation.current = None
             if event.failure is None:
@@ -114,7 +114,7 @@ def _all_gates(state: ExecutionState) -> None:
             state.asked[at.step] = None
 
 
-def _started(state: ExecutionState, event: life_events.ExecutionStarted) -> None:
+def _started(state: ExecutionState, event: lifecycle.ExecutionStarted) -> None:
     state.status = "pending" if event.queued else "running"
     state.workflow, state.version = event.workflow, event.version
     state.input, state.config, state.seed = event.input, event.config, event.seed
@@ -140,7 +140,7 @@ def _started(state: ExecutionState, event: life_events.ExecutionStarted) -> None
     state.scopes = {(): ScopeState((), None, None, Data(data), names, {})}
 
 
-def _handed_over(state: ExecutionState, event: life_events.HandedOver) -> None:
+def _handed_over(state: ExecutionState, event: lifecycle.HandedOver) -> None:
     """Nothing of what was on its way is left, unless people are asked first; the data stay."""
     state.left[NOBODY] = Left(event.value)
     if event.gate is not None:
@@ -160,14 +160,14 @@ def _forget_tokens(state: ExecutionState) -> None:
     state.openings, state.held = {}, []
 
 
-def _retried(state: ExecutionState, event: life_events.ExecutionRetried) -> None:
+def _retried(state: ExecutionState, event: lifecycle.ExecutionRetried) -> None:
     """Failed steps are open again, or left by stand-ins numbered after those of what was held."""
     state.status, state.failure = "running", None
     held = take_up(state)
     for position, failed in enumerate(state.failed):
         if isinstance(failed, StepState) and position not in event.reenter:
             failed.failures = failed.reasks = failed.advices = 0
-            tokens.add(state, failed)
+            counters.add(state, failed)
         elif isinstance(failed, StepState) and position in event.parks:
             park_again(failed.scope, failed.arrived)
         else:
@@ -176,7 +176,7 @@ def _retried(state: ExecutionState, event: life_events.ExecutionRetried) -> None
     _all_gates(state)
 
 
-def _forked(state: ExecutionState, event: life_events.Forked) -> None:
+def _forked(state: ExecutionState, event: lifecycle.Forked) -> None:
     """It has its own name, session and beginning from here on, no parent, and no orders: others hear of its origin."""
     state.undelivered = {}
     if event.undoes == "own":

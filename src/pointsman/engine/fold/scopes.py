@@ -13,7 +13,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from pointsman.engine.data import Data
-from pointsman.engine.events import steps as events
+from pointsman.engine.events import steps as step_events
 from pointsman.engine.failures import Failure
 from pointsman.engine.fold.counters import settle
 from pointsman.engine.lineage import ways
@@ -33,7 +33,7 @@ def item_of(opening: Opening, branch: int) -> tuple[Json, str | None, int]:
     return opening.items[number], opening.keys[number], number
 
 
-def opened(state: ExecutionState, event: events.ScopesOpened) -> None:
+def opened(state: ExecutionState, event: step_events.ScopesOpened) -> None:
     """Fold: a parallel has branches now. Their scopes are made when control comes to them."""
     at = state.steps[event.step]
     scope = at.scope
@@ -116,7 +116,7 @@ def _overlap(one: tuple[str | int, ...], other: tuple[str | int, ...]) -> bool:
     return one[:width] == other[:width]
 
 
-def settle_branch(state: ExecutionState, event: events.BranchSettled) -> None:
+def settle_branch(state: ExecutionState, event: step_events.BranchSettled) -> None:
     """Fold: a branch is accounted for. Its scope is gone; what it wrote waits for the join."""
     opening = state.openings[event.step]
     key = opening.branch_scope(event.branch)
@@ -146,7 +146,7 @@ def _in_order(scope: ScopeState) -> list[tuple[Write, Json, Thread]]:
     return sorted(scope.writes, key=lambda one: one[2]) if scope.trails else scope.writes
 
 
-def _brought(state: ExecutionState, scope: ScopeState, event: events.BranchSettled) -> Json:
+def _brought(state: ExecutionState, scope: ScopeState, event: step_events.BranchSettled) -> Json:
     if event.after is not None:
         opening = state.openings[event.step]
         return opening.left.value if event.after == event.step else state.left[event.after].value
@@ -162,7 +162,7 @@ def failure_of(failure: Failure) -> Json:
     return {"error": {"code": failure.code, "message": failure.message, "retryable": failure.retryable}}
 
 
-def close(state: ExecutionState, event: events.ScopesClosed) -> None:
+def close(state: ExecutionState, event: step_events.ScopesClosed) -> None:
     """Fold: the writes of the named branches join the data around; the parallel's step is over."""
     opening = state.openings[event.step]
     around = opening.scope

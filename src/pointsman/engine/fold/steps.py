@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from pointsman.engine import repetitions as guards
-from pointsman.engine.events import steps as events
+from pointsman.engine import repetitions
+from pointsman.engine.events import steps as step_events
 from pointsman.engine.events import waits as wait_events
-from pointsman.engine.fold import counters as tokens
+from pointsman.engine.fold import counters
 from pointsman.engine.fold.arrivals import came, scope_of, waiting
 from pointsman.engine.fold.scopes import write
 from pointsman.engine.lineage import ways
@@ -33,7 +33,7 @@ SAME_ATTEMPT = frozenset({"approved", "worker"})
 """Why an attempt is performed again as the one that it was."""
 
 
-def started(state: ExecutionState, event: events.StepStarted) -> None:
+def started(state: ExecutionState, event: step_events.StepStarted) -> None:
     step = event.step
     scope = scope_of(state, step.scope)
     together = waiting(scope, step.node, event.merged) if event.merged else ()
@@ -43,7 +43,7 @@ def started(state: ExecutionState, event: events.StepStarted) -> None:
     state.taken += 1
     state.entered.add(step.node)
     scope.visits[step.node, step.thread] = step.visit
-    tokens.add(state, StepState(step, scope, left, event.input, event.messages, runs=event.runs, arrived=together))
+    counters.add(state, StepState(step, scope, left, event.input, event.messages, runs=event.runs, arrived=together))
 
 
 def say(messages: tuple[Json, ...]) -> tuple[Write, ...]:
@@ -69,7 +69,7 @@ def _show(scope: ScopeState, step: Step, thread: Thread, value: Json) -> None:
     scope.nodes[step.node] = value
 
 
-def passed(state: ExecutionState, event: events.StepPassed) -> None:
+def passed(state: ExecutionState, event: step_events.StepPassed) -> None:
     step = event.step
     scope = scope_of(state, step.scope)
     left = came(state, scope, step.node, event.after, event.merged, event.thread)
@@ -86,7 +86,7 @@ def passed(state: ExecutionState, event: events.StepPassed) -> None:
     state.left[step] = left
 
 
-def succeeded(state: ExecutionState, event: events.StepSucceeded) -> None:
+def succeeded(state: ExecutionState, event: step_events.StepSucceeded) -> None:
     step = event.step
     at = state.steps[step]
     scope = at.scope
@@ -103,11 +103,11 @@ def succeeded(state: ExecutionState, event: events.StepSucceeded) -> None:
     if event.undone_by is not None:
         state.undo.append(Undo(step, event.undone_by, at.input, event.result, scope.names, scope.item_key))
     if event.repeats:
-        guards.hear(state.guard, step, Said(event.mark, event.repeats, event.seen))
+        repetitions.hear(state.guard, step, Said(event.mark, event.repeats, event.seen))
     value = at.left.value if event.keeps else event.result
     caller = step.node if event.pending else at.left.caller
     state.left[step] = Left(value, at.left.thread, caller, event.pending)
-    tokens.settle(state, step)
+    counters.settle(state, step)
 
 
 def spend(state: ExecutionState, usage: Usage) -> None:
@@ -159,7 +159,7 @@ def beyond(usage: Usage, counted: Usage | None) -> Usage:
     )
 
 
-def failed(state: ExecutionState, event: events.StepFailed) -> None:
+def failed(state: ExecutionState, event: step_events.StepFailed) -> None:
     at = state.steps[event.step]
     at.failures += 1
     at.failure = event.failure
@@ -167,7 +167,7 @@ def failed(state: ExecutionState, event: events.StepFailed) -> None:
         spend(state, event.usage if at.spent is None else beyond(event.usage, at.spent))
         at.spent = None
     if at.runs:
-        tokens.tick(state, -1)
+        counters.tick(state, -1)
         at.runs = False
     at.child, at.calling = False, None
     if event.final:
@@ -175,10 +175,10 @@ def failed(state: ExecutionState, event: events.StepFailed) -> None:
         _show(at.scope, event.step, at.left.thread, value)
         state.left[event.step] = replace(at.left, value=value)
         state.fallen[event.step] = at
-        tokens.settle(state, event.step)
+        counters.settle(state, event.step)
 
 
-def failure_value(event: events.StepFailed) -> JsonObject:
+def failure_value(event: step_events.StepFailed) -> JsonObject:
     """A failure as data, for error edges and joins."""
     failure = event.failure
     return {
@@ -194,7 +194,7 @@ def failure_value(event: events.StepFailed) -> JsonObject:
     }
 
 
-def attempt_started(state: ExecutionState, event: events.AttemptStarted) -> None:
+def attempt_started(state: ExecutionState, event: step_events.AttemptStarted) -> None:
     at = state.steps[event.step]
     at.attempt, at.phase, at.unapproved = event.attempt, event.phase, False
     if event.reason not in SAME_ATTEMPT:
@@ -211,7 +211,7 @@ def attempt_started(state: ExecutionState, event: events.AttemptStarted) -> None
     at.reasks += event.reason == "reask"
     at.advices += event.reason == "advice"
     if not at.runs:
-        tokens.tick(state, 1)
+        counters.tick(state, 1)
         at.runs = True
 
 
@@ -219,7 +219,7 @@ def child_asked(state: ExecutionState, event: wait_events.ChildAsked) -> None:
     at = state.steps[event.step]
     at.child = True
     if at.runs:  # nobody here works on it
-        tokens.tick(state, -1)
+        counters.tick(state, -1)
         at.runs = False
 
 
@@ -235,7 +235,7 @@ def worker_awaited(state: ExecutionState, event: wait_events.WorkerAwaited) -> N
     at = state.steps[event.step]
     at.needs = event.needs
     state.lacking[event.step] = None
-    tokens.tick(state, -1)  # nobody works on it
+    counters.tick(state, -1)  # nobody works on it
     at.runs = False
 
 
@@ -243,7 +243,7 @@ def children_asked(state: ExecutionState, event: wait_events.ChildrenAsked) -> N
     at = state.steps[event.step]
     at.calling = {call.number: Calling(call) for call in event.calls}
     if at.runs:  # nobody here works on it
-        tokens.tick(state, -1)
+        counters.tick(state, -1)
         at.runs = False
 
 
@@ -256,12 +256,12 @@ def call_ended(state: ExecutionState, event: wait_events.CallEnded) -> None:
         spend(state, beyond(event.usage, calling.spent))
 
 
-def leaving_failed(state: ExecutionState, event: events.LeavingFailed) -> None:
+def leaving_failed(state: ExecutionState, event: step_events.LeavingFailed) -> None:
     step = event.step
     state.fallen[step] = Waiting(step.node, step.scope, "", state.left[step])
 
 
-def token_ended(state: ExecutionState, event: events.TokenEnded) -> None:
+def token_ended(state: ExecutionState, event: step_events.TokenEnded) -> None:
     step = event.after
     place = (step.node, step.scope, ways(step.thread))
     into = state.outputs if event.reason == "end" else state.answers
