@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from pointsman.dialects.checked import checked
+from pointsman.dialects.checking import checked
 from pointsman.dialects.shapes import DIALECTS
 from pointsman.values import JsonObject
 from pointsman.workflows.conversion import TARGETS, converted, yaml_text

@@ -26,7 +26,7 @@ from bench.bare import bare_commits
 from bench.shapes import Shape, read_shapes
 from bench.spent import Spent
 from pointsman.cli import YOUNG_OBJECTS_MAX
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.model.workflow import Workflow
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import Start

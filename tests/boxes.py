@@ -7,8 +7,8 @@ from typing import Final, Literal, NoReturn
 
 import pytest
 
-from pointsman.tools.sandbox import boxes
-from pointsman.tools.sandbox.boxes import Box, NoBox, SandboxMissing, find_box
+from pointsman.tools.sandbox import selection as boxes
+from pointsman.tools.sandbox.selection import Box, NoBox, SandboxMissing, find_box
 from pointsman.tools.sandbox.syscalls import Machine
 
 BoxName = Literal["bubblewrap", "landlock"]

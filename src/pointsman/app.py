@@ -42,7 +42,7 @@ from pointsman.runtime.local import Hears, LocalRuntime, folded
 from pointsman.settings import Settings, load_settings, make_data_directory
 from pointsman.store.api import Store, open_store
 from pointsman.store.records import ExecutionQuery, SavedWorkflow, Summary, WorkflowEntry
-from pointsman.tools.canned import canned_tools
+from pointsman.tools.scripted import canned_tools
 from pointsman.tools.tool import Tool
 from pointsman.values import ExecutionId, Json, JsonObject, WorkflowId
 from pointsman.workflows.checking import Checked

@@ -31,8 +31,8 @@ from pointsman.workflows.workflow_tools import WorkflowTools
 
 if TYPE_CHECKING:
     from pointsman.chat.semantic_search import KeptMeaning
-    from pointsman.tools.outgoing.calls import Outgoing
-    from pointsman.tools.outgoing.door import Rules
+    from pointsman.tools.egress.http_calls import Outgoing
+    from pointsman.tools.egress.transport import Rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def http_executor(settings: Settings, secrets: Secrets) -> Executor:
 
 def outgoing_of(settings: Settings) -> Outgoing:
     """The way out for calls whose address is data, as the operator allows."""
-    from pointsman.tools.outgoing.calls import Outgoing  # As above.
+    from pointsman.tools.egress.http_calls import Outgoing  # As above.
 
     http = settings.http
     return Outgoing(rules_of(settings), timeout_s=http.timeout.seconds, body_bytes_max=http.body_bytes_max)
@@ -73,7 +73,7 @@ def outgoing_of(settings: Settings) -> Outgoing:
 
 def rules_of(settings: Settings) -> Rules:
     """Where calls may go whose address is data."""
-    from pointsman.tools.outgoing.door import WEB_PORTS, Rules  # As above.
+    from pointsman.tools.egress.transport import WEB_PORTS, Rules  # As above.
 
     http = settings.http
     return Rules(networks=http.networks, ports=WEB_PORTS | {*http.ports}, plain=http.plain)
@@ -99,7 +99,7 @@ def _http(settings: Settings, secrets: Secrets, isolation: Isolation | None) -> 
 async def _fetched(settings: Settings, url: str, isolation: Isolation | None) -> Fetched:
     if isolation is not None:
         isolation.refuse_file(url)
-    from pointsman.tools.outgoing.calls import Call  # As above.
+    from pointsman.tools.egress.http_calls import Call  # As above.
 
     answer = await outgoing_of(settings).send(Call(method="GET", url=url))
     return Fetched(answer.status, answer.headers.get("content-type", ""), answer.body)

@@ -20,7 +20,7 @@ from pointsman.store.errors import StoreDamaged, StoreNewer
 from pointsman.store.records import ExecutionQuery, InboxQuery
 from pointsman.store.sqlite.schema import MIGRATIONS
 from pointsman.store.transfer import Part, StoreNotEmpty, StoreUncopyable, Value, copying_of
-from pointsman.tools.files.jail import Jail
+from pointsman.tools.files.directory import Jail
 from pointsman.values import ExecutionId
 from tests import postgres
 from tests.cli import flows

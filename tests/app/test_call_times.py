@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from pointsman import Pointsman, Workflow, tool
-from pointsman.definition.policies import Limits
-from pointsman.definition.quantities import Duration
+from pointsman.definition.model.policies import Limits
+from pointsman.definition.model.quantities import Duration
 from pointsman.engine.actions import Work
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.failures import Failure
-from pointsman.executors.ledger import CallTimes
+from pointsman.executors.effect_ledger import CallTimes
 from pointsman.settings import Settings
 from pointsman.testing.clock import run_virtually
 from pointsman.values import Json, JsonObject, Seconds

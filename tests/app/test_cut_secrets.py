@@ -13,16 +13,16 @@ import pytest
 from pointsman import Pointsman, Workflow, tool
 from pointsman.engine.reports import ToolCall
 from pointsman.models import exchange
+from pointsman.models.raw_responses import Sent
 from pointsman.models.redaction import key_redaction
-from pointsman.models.sent import Sent
 from pointsman.redaction import MASK, head, hiding, redaction_of, tail, unfinished
 from pointsman.settings import Settings
 from pointsman.settings.sections import HttpSettings
 from pointsman.tool_output import CHARS_MAX, apart_from_tools
+from pointsman.tools.http.responses import EXCERPT
 from pointsman.tools.mcp.stderr import CHARS_MAX as STDERR_CHARS_MAX
 from pointsman.tools.mcp.stderr import Stderr
 from pointsman.tools.tool import Tool
-from pointsman.tools.web.answers import EXCERPT
 from pointsman.values import Json, JsonObject
 from tests.tools.outgoing.peer import answer, peering
 

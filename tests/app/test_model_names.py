@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from pointsman.definition.model.workflow import Workflow
 from pointsman.definition.problems import Problem
-from pointsman.definition.workflow import Workflow
 from pointsman.settings import Settings
 from pointsman.values import Json
 from pointsman.workflows.model_names import model_name_problems

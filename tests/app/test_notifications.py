@@ -16,7 +16,7 @@ from pointsman.engine.decide.human_tasks import GateMoved
 from pointsman.operations.health import findings
 from pointsman.settings import Settings
 from pointsman.settings.sections import NotificationSettings
-from pointsman.tools.outgoing.failures import AddressRefused, NotReached
+from pointsman.tools.egress.failures import AddressRefused, NotReached
 from pointsman.triggers.notifications.notifier import ATTEMPTS_MAX, Notifier
 from pointsman.triggers.notifications.outbox import NoSuchNotice
 from pointsman.triggers.notifications.outgoing import post

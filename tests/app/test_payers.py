@@ -18,9 +18,9 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.engine.failures import Failure
-from pointsman.models.calling import Caller, Ear
+from pointsman.models.call import Caller, Ear
 from pointsman.models.failures import ModelFailed
-from pointsman.models.pool import KeyPool, KeyState, Pacing
+from pointsman.models.key_pool import KeyPool, KeyState, Pacing
 from pointsman.models.providers import Providers
 from pointsman.models.transcript import user_message
 from pointsman.operations.key_leases import KeptTurns

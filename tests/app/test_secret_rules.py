@@ -14,7 +14,7 @@ from pointsman.ports import SecretRule
 from pointsman.session import save_as
 from pointsman.settings import Settings, SettingsInvalid, load_settings
 from pointsman.settings.sections import HttpSettings
-from pointsman.tools.outgoing.secret_hosts import host_allowed, read_host
+from pointsman.tools.egress.secret_hosts import host_allowed, read_host
 from pointsman.values import Json, JsonObject
 from tests.tools.outgoing.peer import Peer, answer, peering
 

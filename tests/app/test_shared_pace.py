@@ -18,12 +18,12 @@ import pytest
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import Usage
 from pointsman.errors import Outage
-from pointsman.models.pool import KeyPool, KeysExhausted, Pacing
+from pointsman.models.key_budgets import DayLimit, Spent
+from pointsman.models.key_leases import Turn
+from pointsman.models.key_pool import KeyPool, KeysExhausted, Pacing
 from pointsman.models.provider import Provider
-from pointsman.models.spending import DayLimit, Spent
 from pointsman.models.transcript import user_message
 from pointsman.models.transport import PydanticModels
-from pointsman.models.turns import Turn
 from pointsman.operations.key_leases import AHEAD_S, KIND, KeptTurns
 from pointsman.ports import ModelRequest
 from pointsman.store.api import Store, open_store

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pointsman import Pointsman, Workflow, tool
-from pointsman.models.samples import sample
+from pointsman.models.schema_samples import sample
 from pointsman.models.script import Script
 from pointsman.settings import Settings
 from pointsman.store.records import ExecutionQuery

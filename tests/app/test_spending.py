@@ -11,7 +11,7 @@ import pytest
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.engine.reports import Usage
-from pointsman.models.spending import Spent
+from pointsman.models.key_budgets import Spent
 from pointsman.operations.spending import KeptSpending
 from pointsman.settings import Settings
 from pointsman.store.api import open_store

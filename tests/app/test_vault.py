@@ -18,7 +18,7 @@ from pointsman.operations.backup import back_up, restore
 from pointsman.operations.health import findings
 from pointsman.ports import SecretRule
 from pointsman.settings import Settings
-from pointsman.settings.showing import Loaded, shown
+from pointsman.settings.display import Loaded, shown
 from pointsman.tools.tool import Tool
 from pointsman.values import Instant, Json
 

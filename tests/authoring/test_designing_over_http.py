@@ -10,7 +10,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from pointsman.app import Pointsman
-from pointsman.authoring.designing import design
+from pointsman.authoring.design import design
 from pointsman.models.failures import ModelFailed
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject

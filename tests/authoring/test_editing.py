@@ -11,7 +11,7 @@ import pytest
 from pointsman.app import Pointsman, Workflow
 from pointsman.auth.callers import LOCAL, Caller, NotAllowed
 from pointsman.auth.policy import IdTaken
-from pointsman.authoring.editing import Edited, edit
+from pointsman.authoring.edits import Edited, edit
 from pointsman.authoring.operations import OperationRefused, read_operations
 from pointsman.authoring.workbench import Workbench
 from pointsman.settings import Settings

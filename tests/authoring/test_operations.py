@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pointsman.authoring.applying import apply_operations
-from pointsman.authoring.comparing import operations_between, same
+from pointsman.authoring.apply import apply_operations
+from pointsman.authoring.comparison import operations_between, same
 from pointsman.authoring.operations import (
     OPERATIONS_MAX,
     AddNode,
@@ -23,8 +23,8 @@ from pointsman.authoring.operations import (
     read_operations,
     written_operations,
 )
-from pointsman.definition.graph import analyse
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.graph.analysis import analyse
+from pointsman.definition.model.workflow import Workflow
 from pointsman.testing.graphs import random_workflow
 from pointsman.tools.schemas import Checker
 from pointsman.values import JsonObject

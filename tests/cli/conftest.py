@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from pointsman.cli.guard import run_guarded
-from pointsman.models.kinds import KEYS_OF_PROVIDERS
+from pointsman.cli.error_boundary import run_guarded
+from pointsman.models.provider_kinds import KEYS_OF_PROVIDERS
 from tests import postgres
 
 

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 
-from pointsman.cli.guard import run_guarded
+from pointsman.cli.error_boundary import run_guarded
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from pointsman import __version__
 from pointsman.cli import documents
-from pointsman.cli.guard import hearing_interrupts
+from pointsman.cli.error_boundary import hearing_interrupts
 from tests.cli import flows
 from tests.cli.conftest import Prompt
 from tests.cli.flows import written

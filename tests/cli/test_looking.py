@@ -9,8 +9,8 @@ from typing import get_args
 import pytest
 from rich.console import Console
 
-from pointsman.cli.bars import bar_lines
 from pointsman.cli.progress import Board
+from pointsman.cli.timeline_bars import bar_lines
 from pointsman.engine.state import Status
 from pointsman.executions.dialect_words import DIALECTS, Dialect, status_in
 from pointsman.values import Json, JsonObject

@@ -139,7 +139,9 @@ def test_output_survives_a_terminal_without_unicode(prompt: Prompt) -> None:
 
 
 def test_help_loads_next_to_nothing() -> None:
-    code = "import sys; from pointsman.cli.guard import run_guarded; run_guarded(['--help']); print(*sys.modules)"
+    code = (
+        "import sys; from pointsman.cli.error_boundary import run_guarded; run_guarded(['--help']); print(*sys.modules)"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONPATH": str(SOURCES)},

@@ -12,7 +12,7 @@ import pytest
 
 from pointsman.cli.entry import COMMANDS, root
 from pointsman.cli.examples import EXAMPLES
-from pointsman.models.kinds import KEYS_OF_PROVIDERS
+from pointsman.models.provider_kinds import KEYS_OF_PROVIDERS
 from pointsman.settings import Settings
 from pointsman.testing.files import Case, Expect
 from tests.cli.reference import PAGE, page

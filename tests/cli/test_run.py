@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from pointsman.tools.canned import CannedTool, canned_tools
+from pointsman.tools.scripted import CannedTool, canned_tools
 from pointsman.values import JsonObject
 from tests.cli import flows
 from tests.cli.conftest import Prompt

@@ -12,8 +12,8 @@ import pytest
 
 from pointsman import Client, PointsmanError
 from pointsman.client.calls import AddressInvalid, Calls
+from pointsman.client.errors import ServerUnreachable
 from pointsman.client.executions import Begin, RemoteExecution
-from pointsman.client.refusals import ServerUnreachable
 from pointsman.client.streams import Told
 from pointsman.engine.decide.human_tasks import GateClosedAlready
 from pointsman.executions.execution import ExecutionFailed

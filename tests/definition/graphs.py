@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
-from pointsman.definition.graph import Graph, analyse
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.graph.analysis import Graph, analyse
+from pointsman.definition.model.workflow import Workflow
 from pointsman.values import Json, JsonObject
 
 TYPE_OF_PREFIX = {

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pointsman.definition.documents import BYTES_MAX, YAML_BYTES_MAX, Document, read_document
 from pointsman.definition.problems import Problem
+from pointsman.definition.reading.documents import BYTES_MAX, YAML_BYTES_MAX, Document, read_document
 from pointsman.values import Json, JsonObject
 from tests.definition.documents import FULL
 from tests.definition.test_workflow import JUNK

@@ -7,11 +7,11 @@ from itertools import product
 import pytest
 from hypothesis import given, settings
 
-from pointsman.definition.control import JoinConfig
-from pointsman.definition.graph import Graph, analyse, ancestors
-from pointsman.definition.links import DANGLING
-from pointsman.definition.scopes import SCOPE_DEPTH_MAX
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.graph.analysis import Graph, analyse, ancestors
+from pointsman.definition.graph.links import DANGLING
+from pointsman.definition.graph.scopes import SCOPE_DEPTH_MAX
+from pointsman.definition.model.control import JoinConfig
+from pointsman.definition.model.workflow import Workflow
 from tests.definition.graphs import codes, drawings, graph, named, scopes, structures
 
 

@@ -8,10 +8,10 @@ from typing import Final
 
 import pytest
 
-from pointsman.definition.cron import cron_fault
-from pointsman.definition.documents import read_document
-from pointsman.definition.quantities import read_duration, read_size
-from pointsman.dialects.checked import check_document
+from pointsman.definition.model.cron import cron_fault
+from pointsman.definition.model.quantities import read_duration, read_size
+from pointsman.definition.reading.documents import read_document
+from pointsman.dialects.checking import check_document
 from pointsman.engine.instants import seconds_of
 from pointsman.values import Json, JsonObject
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pointsman.definition.schema import native_schema
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.model.schema import native_schema
+from pointsman.definition.model.workflow import Workflow
 from pointsman.values import Json, JsonObject
 from tests.definition.documents import FULL, SMALL
 from tests.definition.test_workflow import JUNK, PLACES, replaced

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pointsman.definition.walks import NOWHERE, components, cycles, dominator_tree, reach
+from pointsman.definition.graph.walks import NOWHERE, components, cycles, dominator_tree, reach
 
 Graph = list[list[int]]
 

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pointsman.definition.model.quantities import Duration, Size, read_duration, read_size, write_duration, write_size
+from pointsman.definition.model.text import Text, read_text
 from pointsman.definition.problems import (
     JsonPatchOp,
     Problems,
@@ -19,8 +21,6 @@ from pointsman.definition.problems import (
     sort_problems,
     warning,
 )
-from pointsman.definition.quantities import Duration, Size, read_duration, read_size, write_duration, write_size
-from pointsman.definition.text import Text, read_text
 from pointsman.values import Bytes, Seconds
 
 

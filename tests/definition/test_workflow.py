@@ -9,12 +9,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pointsman.definition.control import JoinConfig, LoopConfig, ParallelConfig
-from pointsman.definition.edges import Equals, When
-from pointsman.definition.nodes import CONFIG_OF, Node
+from pointsman.definition.model.control import JoinConfig, LoopConfig, ParallelConfig
+from pointsman.definition.model.edges import Equals, When
+from pointsman.definition.model.nodes import CONFIG_OF, Node
+from pointsman.definition.model.work import UnboundConfig
+from pointsman.definition.model.workflow import Workflow
 from pointsman.definition.problems import Problem, pointer_to
-from pointsman.definition.work import UnboundConfig
-from pointsman.definition.workflow import Workflow
 from pointsman.values import Json, JsonObject
 from tests.definition.documents import FULL, SMALL
 

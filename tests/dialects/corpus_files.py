@@ -7,11 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple, cast
 
+from pointsman.definition.model.workflow import Workflow
 from pointsman.definition.problems import Problem
-from pointsman.definition.workflow import Workflow
-from pointsman.dialects import graph, plan, rows, steps
-from pointsman.dialects.imported import Imported, Written
+from pointsman.dialects.graph import dialect as graph
+from pointsman.dialects.plan import dialect as plan
+from pointsman.dialects.results import Imported, Written
+from pointsman.dialects.rows import dialect as rows
 from pointsman.dialects.shapes import unwrapped
+from pointsman.dialects.steps import dialect as steps
 from pointsman.values import JsonObject
 
 CORPUS: Final = Path(__file__).parent / "corpus"

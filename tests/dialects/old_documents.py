@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pointsman.definition.documents import read_document
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.reading.documents import read_document
 from pointsman.dialects.detect import Read, read_workflow
 from pointsman.values import Json, JsonObject
 

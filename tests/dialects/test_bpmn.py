@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pointsman.definition.workflow import Workflow
-from pointsman.dialects import bpmn
+from pointsman.definition.model.workflow import Workflow
+from pointsman.dialects.export import bpmn
 from pointsman.values import Json, JsonObject
 from tests.dialects.corpus_files import WORKFLOWS, imported, workflow_of
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.definition.documents import read_document
-from pointsman.dialects.checked import Checked, check_document
+from pointsman.definition.reading.documents import read_document
+from pointsman.dialects.checking import Checked, check_document
 from pointsman.values import Json
 
 CORPUS = Path(__file__).parent / "corpus"

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from pointsman.definition.documents import read_document
+from pointsman.definition.reading.documents import read_document
 from pointsman.dialects.detect import Read, read_workflow, write_workflow
 from pointsman.values import Json, JsonObject
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
-from pointsman.definition.documents import read_document
-from pointsman.definition.schema import native_schema
+from pointsman.definition.model.schema import native_schema
+from pointsman.definition.reading.documents import read_document
 from pointsman.dialects.detect import Read, UnknownDialect, read_workflow, read_workflows, write_workflow
-from pointsman.dialects.imported import Imported, Sources
+from pointsman.dialects.results import Imported, Sources
 from pointsman.dialects.shapes import dialects_of, unwrapped
 from pointsman.values import Json, JsonObject
 from tests.definition.documents import FULL, SMALL

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from pointsman.app import Pointsman
-from pointsman.definition.agents import AgentConfig
+from pointsman.definition.model.agents import AgentConfig
 from pointsman.executions.execution import Execution
 from pointsman.models.script_reader import read_script
 from pointsman.settings import Settings

@@ -9,14 +9,14 @@ import pytest
 
 from pointsman.app import Pointsman
 from pointsman.app import Workflow as Workflow_
-from pointsman.definition.agents import AgentConfig
-from pointsman.definition.documents import read_document
+from pointsman.definition.model.agents import AgentConfig
+from pointsman.definition.model.workflow import Workflow
 from pointsman.definition.problems import Problem
-from pointsman.definition.workflow import Workflow
-from pointsman.dialects import graph
+from pointsman.definition.reading.documents import read_document
 from pointsman.dialects.detect import read_workflows
-from pointsman.dialects.graph_words import template_expression, with_results
-from pointsman.dialects.imported import Imported
+from pointsman.dialects.graph import dialect as graph
+from pointsman.dialects.graph.keywords import template_expression, with_results
+from pointsman.dialects.results import Imported
 from pointsman.errors import PointsmanError
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from pointsman.definition.documents import read_document
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.reading.documents import read_document
 from pointsman.dialects.detect import read_workflow, write_workflow
 from pointsman.dialects.shapes import unwrapped
 from pointsman.values import Json, JsonObject

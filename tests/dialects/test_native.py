@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pointsman.definition.check import check
+from pointsman.definition.checks import check
 from pointsman.expressions.formula import compile_expression
 from pointsman.values import Json, JsonObject
 from tests.dialects.old_documents import codes, load, node, node_of, old, workflow_of

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from pointsman.definition.documents import read_document
-from pointsman.definition.edges import OnLabel, When
+from pointsman.definition.model.edges import OnLabel, When
 from pointsman.definition.problems import Problem
-from pointsman.dialects import native
+from pointsman.definition.reading.documents import read_document
 from pointsman.dialects.detect import Read, read_workflow
+from pointsman.dialects.native import dialect as native
 from pointsman.expressions.formula import compile_expression
 from pointsman.values import Json, JsonObject
 from tests.definition.documents import FULL

@@ -6,8 +6,8 @@ from typing import cast
 
 import pytest
 
-from pointsman.dialects import plan
-from pointsman.dialects.imported import Imported
+from pointsman.dialects.plan import dialect as plan
+from pointsman.dialects.results import Imported
 from pointsman.values import Json, JsonObject
 from tests.dialects.corpus_files import changed, document, imported, workflow_of
 

@@ -6,12 +6,12 @@ from typing import cast
 
 import pytest
 
-from pointsman.definition.documents import read_document
+from pointsman.definition.model.workflow import Workflow
 from pointsman.definition.problems import Problem
-from pointsman.definition.workflow import Workflow
-from pointsman.dialects import rows
+from pointsman.definition.reading.documents import read_document
 from pointsman.dialects.detect import read_workflow
-from pointsman.dialects.imported import Imported
+from pointsman.dialects.results import Imported
+from pointsman.dialects.rows import dialect as rows
 from pointsman.values import Json, JsonObject
 from tests.dialects.corpus_files import CORPUS, changed, codes, document, imported, workflow_of
 

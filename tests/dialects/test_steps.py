@@ -7,8 +7,8 @@ from typing import cast
 import pytest
 
 from pointsman.definition.problems import Problem
-from pointsman.dialects import steps
-from pointsman.dialects.imported import Imported
+from pointsman.dialects.results import Imported
+from pointsman.dialects.steps import dialect as steps
 from pointsman.values import Json, JsonObject
 from tests.dialects.corpus_files import changed, codes, document, imported, workflow_of
 

@@ -13,8 +13,8 @@ from typing import Final, cast
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.definition.documents import read_document
-from pointsman.definition.workflow import Workflow as Definition
+from pointsman.definition.model.workflow import Workflow as Definition
+from pointsman.definition.reading.documents import read_document
 from pointsman.dialects.detect import read_workflow, write_workflow
 from pointsman.settings import Settings
 from pointsman.testing.cases import run_case

@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from pointsman.definition.check.subject import Known, ToolFacts
-from pointsman.definition.documents import read_document
-from pointsman.dialects.checked import check_document
+from pointsman.definition.checks.subject import Known, ToolFacts
+from pointsman.definition.reading.documents import read_document
+from pointsman.dialects.checking import check_document
 from tests.definition.check.problem_codes import codes_in_source
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "problems.md"

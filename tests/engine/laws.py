@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from pointsman.definition.graph import analyse
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.graph.analysis import analyse
+from pointsman.definition.model.workflow import Workflow
 from pointsman.engine.actions import Work
 from pointsman.engine.commands import Execute
 from pointsman.engine.compile import compile_workflow

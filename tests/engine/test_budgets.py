@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.definition.policies import Limits
-from pointsman.definition.quantities import Duration
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.model.policies import Limits
+from pointsman.definition.model.quantities import Duration
+from pointsman.definition.model.workflow import Workflow
 from pointsman.engine.actions import Work
 from pointsman.engine.commands import HoldChild
 from pointsman.engine.compile import compile_workflow

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.definition.policies import Limits
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.model.policies import Limits
+from pointsman.definition.model.workflow import Workflow
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.decide.limit_raises import LimitCapped

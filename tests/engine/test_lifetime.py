@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.model.workflow import Workflow
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.decide.lifecycle import WrongStatus

@@ -14,8 +14,8 @@ from pointsman.models.transport import PydanticModels
 from pointsman.ports import EffectKind, Hear, ModelReply, ModelRequest, Models, Quota, Run
 from pointsman.store.memory.store import MemoryStore
 from pointsman.testing.clock import VirtualClock
-from pointsman.tools.canned import canned_tools
 from pointsman.tools.registry import ToolRegistry
+from pointsman.tools.scripted import canned_tools
 from pointsman.tools.tool import Tool
 from pointsman.values import ExecutionId, Json, JsonObject
 

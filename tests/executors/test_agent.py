@@ -9,8 +9,8 @@ import pytest
 
 from pointsman.engine.reports import ApprovalAsked, WorkFailed
 from pointsman.ports import ModelRequest
+from pointsman.tools.disabled import OffTool
 from pointsman.tools.functions import tool
-from pointsman.tools.off import OffTool
 from pointsman.values import Json, JsonObject
 from tests.executors.stage import Stage, StagedRun, agent, calls_of, execute
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
 from pointsman.executors.agent_settings import AgentMemory
+from pointsman.executors.effect_ledger import Ledger, World
 from pointsman.executors.history import History
-from pointsman.executors.ledger import Ledger, World
 from pointsman.models.failures import ModelFailed
 from pointsman.models.transcript import call_to_json, calls_of, role_of, tool_message
 from pointsman.ports import Hear, ModelReply, ModelRequest

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.executors.answers import Expected, Wrong
-from pointsman.executors.leniency import taken
+from pointsman.executors.lenient_parsing import taken
+from pointsman.executors.model_answers import Expected, Wrong
 from pointsman.values import Json, JsonObject
 
 SCORE: JsonObject = {"type": "number", "minimum": 0, "maximum": 100, "x-lenient": True}

@@ -10,7 +10,7 @@ from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.reports import WorkDone
 from pointsman.executors import registry as registry_module
-from pointsman.executors.ledger import World
+from pointsman.executors.effect_ledger import World
 from pointsman.executors.memory import MemoryExecutor
 from pointsman.executors.registry import ExecutorNotLoaded, Executors, KindUnknown
 from pointsman.ports import Quota, Run

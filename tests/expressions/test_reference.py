@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.expressions import bounds, failures
+from pointsman.expressions import failures
+from pointsman.expressions import limits as bounds
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.formula import compile_expression
 from pointsman.expressions.functions import FUNCTIONS, SPECIAL

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
-from pointsman.definition.nodes import CONFIG_OF, TYPE_ALIASES
-from pointsman.definition.schema import native_schema
+from pointsman.definition.model.nodes import CONFIG_OF, TYPE_ALIASES
+from pointsman.definition.model.schema import native_schema
 from pointsman.server.application import openapi_document
 from pointsman.values import JsonObject
 from pointsman.workflows.builtin.documents import IDS, shipped

@@ -10,11 +10,11 @@ from typing import Any, Final
 import jsonschema_rs
 import pytest
 
-from pointsman.definition.workflow import RESERVED_IDS
+from pointsman.definition.model.workflow import RESERVED_IDS
 from pointsman.server.application import openapi_document
-from pointsman.server.document import METHODS
+from pointsman.server.openapi_document import METHODS
 from pointsman.server.problems import MEDIA_TYPE, STATUS_OF, status_of
-from pointsman.server.samples import SAMPLES, sample_of
+from pointsman.server.schemas.error_examples import SAMPLES, sample_of
 from pointsman.server.sse import MEDIA_TYPE as STREAM
 from tests.house.test_errors import error_classes
 

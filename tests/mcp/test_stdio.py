@@ -16,7 +16,7 @@ import pytest
 from mcp import Client, MCPError
 from pointsman import Pointsman
 from pointsman.auth.audit import Audit
-from pointsman.definition.schema import SCHEMA_ID
+from pointsman.definition.model.schema import SCHEMA_ID
 from tests.mcp.conftest import CALC, MODES, SOURCES, Mode, at_prompt, call, names, refused
 from tests.patience import PATIENCE_S
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from msgspec import Struct, convert
 
-from pointsman.definition.documents import read_document
+from pointsman.definition.reading.documents import read_document
 from pointsman.values import Json, JsonObject
 
 FOLDER: Final = Path(__file__).parent / "cassettes"

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from pointsman.models.failures import ModelFailed
-from pointsman.models.pool import PATIENCE_S, Pacing
+from pointsman.models.key_pool import PATIENCE_S, Pacing
 from pointsman.models.provider import Provider
 from pointsman.models.script_reader import read_script
 from pointsman.models.transcript import user_message

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from pointsman.engine.failures import Failure
-from pointsman.models.pool import PATIENCE_S, REFUSED_S, KeyPool, KeysExhausted, Pacing
+from pointsman.models.key_pool import PATIENCE_S, REFUSED_S, KeyPool, KeysExhausted, Pacing
 from pointsman.testing.clock import run_virtually
 
 LIMITED = Failure(code="model-rate-limited", message="slow down", retryable=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from pointsman.engine.reports import Usage
-from pointsman.models.calling import Caller, Ear
+from pointsman.models.call import Caller, Ear
 from pointsman.models.failures import ModelFailed
+from pointsman.models.key_budgets import DayLimit, Days, Spent
 from pointsman.models.provider import Provider, ProviderSettings
 from pointsman.models.providers import Providers
-from pointsman.models.spending import DayLimit, Days, Spent
 from pointsman.models.transcript import user_message
 from pointsman.ports import ModelReply, ModelRequest
 from pointsman.testing.clock import run_virtually

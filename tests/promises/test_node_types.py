@@ -6,8 +6,8 @@ from typing import Final
 
 import pytest
 
-from pointsman.definition.nodes import CONFIG_OF
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.model.nodes import CONFIG_OF
+from pointsman.definition.model.workflow import Workflow
 from pointsman.engine.actions import Work
 from pointsman.engine.compile import compile_workflow
 from pointsman.settings import Settings

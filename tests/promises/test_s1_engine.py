@@ -76,7 +76,7 @@ edges: [{source: split, target: grow}, {source: grow, target: look}, {source: lo
 def test_the_rules_run_without_store_models_tools_or_faces() -> None:
     program = """
 import json, sys
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.model.workflow import Workflow
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.reports import Start, WorkDone

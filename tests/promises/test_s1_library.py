@@ -9,7 +9,7 @@ import jsonschema_rs
 import pytest
 
 from pointsman.app import Disabled, Pointsman, Workflow
-from pointsman.definition.schema import native_schema
+from pointsman.definition.model.schema import native_schema
 from pointsman.executions.driving import Answer, drive
 from pointsman.testing.clock import run_virtually
 from pointsman.values import Json, JsonObject

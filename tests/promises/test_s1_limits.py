@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from pointsman.definition.policies import DEFAULTS
+from pointsman.definition.model.policies import DEFAULTS
 from pointsman.engine.actions import Work
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.steps import Step

@@ -12,7 +12,7 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import WorkDone, WorkFailed
 from pointsman.executors import registry
-from pointsman.executors.ledger import World
+from pointsman.executors.effect_ledger import World
 from pointsman.ports import Run
 from pointsman.testing.clock import run_virtually
 from pointsman.values import Json, JsonObject

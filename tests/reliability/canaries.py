@@ -21,8 +21,8 @@ from pointsman import Pointsman, Workflow
 from pointsman.errors import PointsmanError
 from pointsman.operations.exporting import export
 from pointsman.settings import Loaded, ProviderSettings, Settings
+from pointsman.settings.display import shown
 from pointsman.settings.sections import NotificationSettings
-from pointsman.settings.showing import shown
 from pointsman.values import JsonObject
 from tests.reliability.findings import Finding
 

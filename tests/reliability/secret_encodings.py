@@ -29,7 +29,7 @@ from pointsman.operations.backup import back_up
 from pointsman.operations.otel import telling
 from pointsman.runtime.feed import Delta
 from pointsman.settings import Settings
-from pointsman.settings.observing import TelemetrySettings
+from pointsman.settings.observability import TelemetrySettings
 from pointsman.settings.sections import HttpSettings
 from pointsman.tool_output import apart_from_tools
 from pointsman.values import Json, JsonObject

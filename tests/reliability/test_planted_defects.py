@@ -28,7 +28,7 @@ from pointsman.engine.state import ExecutionState, StepState
 from pointsman.engine.steps import Step
 from pointsman.executions.execution import Execution
 from pointsman.models import transport
-from pointsman.models.pool import KeyPool
+from pointsman.models.key_pool import KeyPool
 from pointsman.ports import Row
 from pointsman.runtime.commits import Commits
 from pointsman.runtime.driver import Driver

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from pointsman import Pointsman, Workflow, tool
-from pointsman.cli.outcomes import story
+from pointsman.cli.results import story
 from pointsman.engine.decide.human_task_answers import ActionNotOffered
 from pointsman.engine.decide.human_tasks import GateClosedAlready
 from pointsman.engine.forms import AnswerInvalid

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import pairwise
 
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.model.workflow import Workflow
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.compile import compile_workflow

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pointsman.server.application import openapi_document
-from pointsman.server.document import METHODS
+from pointsman.server.openapi_document import METHODS
 
 LONG: Final = "x" * 10_000
 JSON: Final = "application/json"

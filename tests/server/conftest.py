@@ -18,7 +18,7 @@ from pointsman.auth.callers import Role
 from pointsman.models.script import Script
 from pointsman.server.application import make_application, make_desk
 from pointsman.server.bodies import BODY_BYTES_MAX
-from pointsman.server.desk import Desk
+from pointsman.server.context import Desk
 from pointsman.server.serving import Server, configured, listening
 from pointsman.settings import Settings
 from tests.patience import PATIENCE_S

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from pointsman.server.desk import COOKIE
+from pointsman.server.context import COOKIE
 from tests.server.conftest import Served
 from tests.server.flows import CHAIN
 

@@ -12,9 +12,9 @@ from pointsman.app import Workflow
 from pointsman.authoring.agents import VerbTool
 from pointsman.authoring.tools import VERBS
 from pointsman.server.application import ROUTERS
-from pointsman.server.desk import CHANGING_NOTHING, EXPORTING
-from pointsman.server.gate import READING
-from pointsman.server.rights import described, least_of
+from pointsman.server.context import CHANGING_NOTHING, EXPORTING
+from pointsman.server.middleware.security import READING
+from pointsman.server.required_roles import described, least_of
 from pointsman.tools.tool import ToolContext
 from tests.mcp.test_http import over_http
 from tests.server.conftest import serving

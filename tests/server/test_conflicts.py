@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 from cryptography.fernet import Fernet
 
-from pointsman.definition.agents import AgentConfig
+from pointsman.definition.model.agents import AgentConfig
 from pointsman.settings import Settings
 from pointsman.triggers.signatures import key_of, sign
 from tests.server.announced import OPERATIONS

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pointsman.authoring.designing import Round
-from pointsman.authoring.earlier import Earlier, told
+from pointsman.authoring.conversation_history import Earlier, told
+from pointsman.authoring.design import Round
 from pointsman.authoring.workbench import Workbench
 from pointsman.values import JsonObject
 from pointsman.workflows.scripts import parse_script

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from pointsman.definition.workflow import RESERVED_IDS
-from pointsman.server.addresses import methods_at
+from pointsman.definition.model.workflow import RESERVED_IDS
+from pointsman.server.allowed_methods import methods_at
 from pointsman.server.application import api
 from tests.server import announced
 from tests.server.conftest import Served

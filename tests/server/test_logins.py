@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pointsman.auth.logins import EACH_MAX, Logins
-from pointsman.server.desk import COOKIE
+from pointsman.server.context import COOKIE
 from pointsman.values import Instant
 from tests.app.stand import HandClock
 from tests.server.conftest import Served, serving

@@ -8,8 +8,8 @@ from hashlib import sha256
 from html.parser import HTMLParser
 from typing import Any
 
-from pointsman.server.document import operations_of
-from pointsman.server.handbook import page_of
+from pointsman.server.api_reference import page_of
+from pointsman.server.openapi_document import operations_of
 from tests.server.conftest import Served
 
 

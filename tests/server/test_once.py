@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from pointsman import Client
-from pointsman.authoring.designing import Round
+from pointsman.authoring.design import Round
 from pointsman.authoring.workbench import Workbench
 from pointsman.executions.idempotency import KEPT_S, Once, name_of
 from pointsman.values import JsonObject

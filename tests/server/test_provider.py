@@ -18,7 +18,7 @@ from joserfc import jwk, jwt
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from pointsman.server.desk import COOKIE
+from pointsman.server.context import COOKIE
 from pointsman.server.routes.provider import BACK, VISIT
 from pointsman.settings import Settings
 from pointsman.settings.access import AccessSettings, OidcSettings

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from pointsman.auth.callers import Role
-from pointsman.definition.agents import AgentConfig
+from pointsman.definition.model.agents import AgentConfig
 from pointsman.settings import Settings
-from pointsman.tools.files.described import FileSettings
-from pointsman.tools.mcp.described import McpServerDescription
+from pointsman.tools.files.config import FileSettings
+from pointsman.tools.mcp.config import McpServerDescription
 from pointsman.values import ExecutionId
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN, LETTER, TALK, secret_of

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.definition.workflow import RESERVED_IDS
+from pointsman.definition.model.workflow import RESERVED_IDS
 from tests.server.conftest import Served
 from tests.server.flows import CHAIN
 

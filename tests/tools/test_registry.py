@@ -17,10 +17,10 @@ from pointsman.engine.reports import ToolCall
 from pointsman.store.errors import StoreUnreachable
 from pointsman.tools import registry as registry_module
 from pointsman.tools.calculator import calculator
-from pointsman.tools.canned import canned_tools
 from pointsman.tools.failures import ToolFailed, ToolMisdefined, ToolNameTaken, ToolNotLoaded
 from pointsman.tools.functions import tool
 from pointsman.tools.registry import ToolRegistry
+from pointsman.tools.scripted import canned_tools
 from pointsman.tools.tool import Tool, ToolContext
 from pointsman.values import Json, JsonObject
 

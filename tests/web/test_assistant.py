@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Page, expect
 
-from pointsman.authoring.designing import Round
+from pointsman.authoring.design import Round
 from pointsman.authoring.workbench import Workbench
 from pointsman.values import JsonObject
 from pointsman.workflows.scripts import parse_script

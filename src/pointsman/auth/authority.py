@@ -26,8 +26,8 @@ from pointsman.auth.keys import ApiKey
 from pointsman.auth.people import KIND as PERSON
 from pointsman.auth.people import Person
 from pointsman.auth.policy import sees_agent, sees_workflow
-from pointsman.definition.agents import AgentConfig
-from pointsman.definition.control import ToolExecutorConfig
+from pointsman.definition.model.agents import AgentConfig
+from pointsman.definition.model.control import ToolExecutorConfig
 from pointsman.engine.state import ExecutionState
 from pointsman.store.errors import EntryMoved
 from pointsman.store.records import SavedWorkflow

@@ -28,7 +28,7 @@ from pointsman.settings import Settings
 from pointsman.settings.access import OidcSettings
 
 if TYPE_CHECKING:
-    from pointsman.tools.outgoing.calls import Outgoing
+    from pointsman.tools.egress.http_calls import Outgoing
 
 VISIT_S: Final = 600
 """For so long somebody may stay at the provider."""
@@ -154,7 +154,7 @@ class Provider:
 
     async def _token(self, visit: Visit, code: str, back: str) -> str:
         """The provider gives it once, to whoever has the verifier."""
-        from pointsman.tools.outgoing.calls import Call  # It loads an HTTP client.
+        from pointsman.tools.egress.http_calls import Call  # It loads an HTTP client.
 
         sent = {
             "grant_type": "authorization_code",

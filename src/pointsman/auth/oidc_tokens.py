@@ -26,7 +26,7 @@ from pointsman.values import Instant
 if TYPE_CHECKING:
     from joserfc.jwk import Key
 
-    from pointsman.tools.outgoing.calls import Outgoing
+    from pointsman.tools.egress.http_calls import Outgoing
 
 TOKEN_CHARS_MAX: Final = 16_384
 NAME_CHARS_MAX: Final = 200
@@ -174,7 +174,7 @@ class Tokens:
             raise IssuerUnreachable(f"{place} cannot be read: {why.strerror}", hint="See access.oidc.jwks.") from None
 
     async def _fetch(self, url: str) -> bytes:
-        from pointsman.tools.outgoing.calls import Call  # It loads an HTTP client.
+        from pointsman.tools.egress.http_calls import Call  # It loads an HTTP client.
 
         try:
             answer = await self._outgoing.send(Call(method="GET", url=url, headers={"accept": "application/json"}))

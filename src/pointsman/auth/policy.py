@@ -23,7 +23,7 @@ from msgspec import structs
 
 from pointsman.auth.callers import Caller, NotAllowed
 from pointsman.auth.sharing import sharing_of
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.model.workflow import Workflow
 from pointsman.errors import AuthorError, CallerError
 from pointsman.executions.inbox import InboxQuery, outermost
 from pointsman.executions.inputs import check_session, is_conversational

@@ -25,7 +25,7 @@ from pointsman.settings.vault import VaultSettings
 from pointsman.store.api import Entries
 from pointsman.store.errors import EntryMoved
 from pointsman.store.records import Entry
-from pointsman.tools.outgoing.secret_hosts import read_host
+from pointsman.tools.egress.secret_hosts import read_host
 from pointsman.values import Instant, JsonObject
 
 if TYPE_CHECKING:

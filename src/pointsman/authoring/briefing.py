@@ -12,8 +12,8 @@ from pointsman.auth.callers import Caller
 from pointsman.auth.policy import sees_tool
 from pointsman.authoring.guide import GUIDE
 from pointsman.authoring.operations import AnyOperation
-from pointsman.definition.nodes import CONFIG_OF
-from pointsman.definition.schema import native_schema
+from pointsman.definition.model.nodes import CONFIG_OF
+from pointsman.definition.model.schema import native_schema
 from pointsman.values import Json, JsonObject
 
 TOOLS_MAX: Final = 100

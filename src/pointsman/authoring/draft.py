@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from pointsman.authoring.operations import OperationRefused
-from pointsman.definition.links import fresh_name
+from pointsman.definition.graph.links import fresh_name
+from pointsman.definition.model.workflow import Workflow
 from pointsman.definition.problems import did_you_mean, pointer_parts
-from pointsman.definition.workflow import Workflow
 from pointsman.values import END, Json, JsonObject
 
 AT_END: Final = "-"

@@ -15,7 +15,7 @@ from typing import Final
 
 from pointsman.authoring.draft import Draft
 from pointsman.authoring.operations import OperationRefused
-from pointsman.definition.sites import Site, sites_of
+from pointsman.definition.text_locations import Site, sites_of
 from pointsman.expressions.failures import ExpressionError
 from pointsman.expressions.lexer import Token, read_tokens
 from pointsman.expressions.names import ROOTS

@@ -14,8 +14,8 @@ from typing import Final, cast
 import msgspec
 
 from pointsman.app import Workflow
-from pointsman.authoring.comparing import same
-from pointsman.definition.documents import Document, read_document
+from pointsman.authoring.comparison import same
+from pointsman.definition.reading.documents import Document, read_document
 from pointsman.values import Json, JsonObject
 
 INDENT: Final = 2

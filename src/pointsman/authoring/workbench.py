@@ -14,8 +14,8 @@ from pointsman.app import Execution, Pointsman, Workflow
 from pointsman.auth.callers import Caller, Role
 from pointsman.auth.policy import must_see, must_see_workflow, visible
 from pointsman.auth.redaction import redactor_for
-from pointsman.authoring.comparing import operations_between
-from pointsman.authoring.editing import Edited, edit, native_of
+from pointsman.authoring.comparison import operations_between
+from pointsman.authoring.edits import Edited, edit, native_of
 from pointsman.authoring.operations import AnyOperation, written_operations
 from pointsman.definition.problems import problems_to_json
 from pointsman.errors import AuthorError, CallerError
@@ -28,8 +28,8 @@ from pointsman.workflows.revisions import RevisionMoved, diff_revisions, list_wo
 from pointsman.workflows.sources import invalid
 
 if TYPE_CHECKING:
-    from pointsman.authoring.designing import Round
-    from pointsman.authoring.earlier import Earlier
+    from pointsman.authoring.conversation_history import Earlier
+    from pointsman.authoring.design import Round
 
 Hear = Callable[[JsonObject], None]
 """Hears what happens meanwhile."""
@@ -156,7 +156,7 @@ class Workbench:
 
         `earlier`: what was said before in the same conversation. Raises `NoDesigner`, `ModelFailed`.
         """
-        from pointsman.authoring.designing import design  # It loads the models.
+        from pointsman.authoring.design import design  # It loads the models.
 
         self.must("editor", "design workflows")
         designed = await design(self.app, words, caller=self.caller, name=name, earlier=earlier, hear=hear)
@@ -189,7 +189,7 @@ class Workbench:
         `on`: changes that are made first and not part of what is told; `text`, `earlier`: as for `edit` and `design`.
         Raises `DesignFailed` where no operations came of it.
         """
-        from pointsman.authoring.designing import edit_by_words  # As above.
+        from pointsman.authoring.design import edit_by_words  # As above.
 
         self.must("editor", "change workflows")
         await self.see(workflow)

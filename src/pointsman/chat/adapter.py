@@ -40,7 +40,7 @@ from pointsman.chat.formatting import (
     spoken_in,
     text_of,
 )
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.model.workflow import Workflow
 from pointsman.engine.decide.client_tools import RETURN
 from pointsman.engine.decide.human_tasks import GateMoved
 from pointsman.engine.digests import SHORT_CHARS

@@ -10,7 +10,7 @@ from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from pointsman.definition.reading import standard
+from pointsman.definition.reading.results import standard
 from pointsman.engine.decide.human_task_answers import EDIT
 from pointsman.errors import CallerError
 from pointsman.executions.families import OpenGate

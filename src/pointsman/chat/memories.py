@@ -18,7 +18,7 @@ from pointsman import ports
 from pointsman.errors import CallerError, OperatorError
 from pointsman.executions.pages import PlaceInvalid
 from pointsman.executors.failures import WorkRefused
-from pointsman.executors.owners import SCOPES, check_name, key_in, names_of, prefix_of
+from pointsman.executors.memory_owners import SCOPES, check_name, key_in, names_of, prefix_of
 from pointsman.ports import Change, MemoryOperation, Writer
 from pointsman.store.records import Holding, Recalled, Remembered
 from pointsman.values import Json, JsonObject

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 from pointsman.auth.policy import sees_entry
-from pointsman.definition.agents import AgentConfig
-from pointsman.definition.text import write_text
+from pointsman.definition.model.agents import AgentConfig
+from pointsman.definition.model.text import write_text
 from pointsman.errors import AuthorError
 from pointsman.executions.inputs import InputInvalid, is_conversational, text_field
 from pointsman.paging import Page, page_by
@@ -21,7 +21,7 @@ from pointsman.workflows.revisions import list_workflows
 if TYPE_CHECKING:
     from pointsman.app import Pointsman
     from pointsman.auth.callers import Caller
-    from pointsman.definition.workflow import Workflow
+    from pointsman.definition.model.workflow import Workflow
 
 
 KNOWN_MAX: Final = 10_000

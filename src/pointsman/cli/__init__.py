@@ -21,7 +21,7 @@ def main() -> None:
 
     gc.set_threshold(YOUNG_OBJECTS_MAX)
     try:
-        from pointsman.cli.guard import run_guarded
+        from pointsman.cli.error_boundary import run_guarded
     except KeyboardInterrupt:
         sys.exit(130)
     _keep_output_apart()

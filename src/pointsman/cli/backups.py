@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pointsman.cli.opening import go, installation
+from pointsman.cli.app_opening import go, installation
 from pointsman.cli.options import ExistingName, json_option, store_option
 from pointsman.cli.printing import print_json, say, shown
-from pointsman.settings.showing import store_shown
+from pointsman.settings.display import store_shown
 
 if TYPE_CHECKING:
     from pointsman.operations.backup import Backup

@@ -7,13 +7,13 @@ from typing import Final
 
 import click
 
+from pointsman.cli.app_opening import go, installation
 from pointsman.cli.completion import complete_workflow
-from pointsman.cli.looking import STATUSES
-from pointsman.cli.opening import go, installation
+from pointsman.cli.inspection import STATUSES
 from pointsman.cli.options import json_option, store_option
-from pointsman.cli.outcomes import COLOURS
 from pointsman.cli.printing import print_json, shown
-from pointsman.cli.stopping import stoppable
+from pointsman.cli.results import COLOURS
+from pointsman.cli.signals import stoppable
 from pointsman.executions.bulk import Told, Verb, Which, each, fitting, told_view
 from pointsman.values import ExecutionId, Json
 

@@ -17,10 +17,10 @@ from typing import ClassVar, Final, Literal, TypeAlias, cast
 import click
 
 from pointsman.app import Execution, Pointsman, Workflow
+from pointsman.cli.app_opening import installation, known, named
 from pointsman.cli.completion import complete_file_or_workflow
-from pointsman.cli.guard import face, tell
-from pointsman.cli.lines import is_terminal, read_line
-from pointsman.cli.opening import installation, known, named
+from pointsman.cli.error_boundary import face, tell
+from pointsman.cli.live_output import spoken
 from pointsman.cli.options import (
     by_option,
     lenient_option,
@@ -31,10 +31,10 @@ from pointsman.cli.options import (
     store_option,
     var_option,
 )
-from pointsman.cli.outcomes import code_of, looked_at, output_text, say_scripted, story
 from pointsman.cli.printing import harmless, say, shown
-from pointsman.cli.voice import spoken
-from pointsman.definition.workflow import Workflow as Definition
+from pointsman.cli.prompt_input import is_terminal, read_line
+from pointsman.cli.results import code_of, looked_at, output_text, say_scripted, story
+from pointsman.definition.model.workflow import Workflow as Definition
 from pointsman.errors import CallerError, EngineBug, PointsmanError
 from pointsman.executions.driving import drive
 from pointsman.executions.families import OpenGate

@@ -56,7 +56,7 @@ Find = Callable[[str | None, click.Context], Awaitable[list[tuple[str, str]]]]
 
 
 def _found(find: Find, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    from pointsman.cli.opening import go
+    from pointsman.cli.app_opening import go
 
     async def search() -> list[tuple[str, str]]:
         return await find(cast("str | None", ctx.params.get("store")), ctx)
@@ -69,14 +69,14 @@ def _found(find: Find, ctx: click.Context, incomplete: str) -> list[CompletionIt
 
 
 async def _workflows(store: str | None, ctx: click.Context) -> list[tuple[str, str]]:
-    from pointsman.cli.opening import installation
+    from pointsman.cli.app_opening import installation
 
     async with installation(store) as app:
         return [(entry.id, entry.name) for entry in await app.library.workflows.list()]
 
 
 async def _executions(store: str | None, ctx: click.Context) -> list[tuple[str, str]]:
-    from pointsman.cli.opening import installation
+    from pointsman.cli.app_opening import installation
     from pointsman.executions.lists import list_executions
 
     async with installation(store) as app:
@@ -85,7 +85,7 @@ async def _executions(store: str | None, ctx: click.Context) -> list[tuple[str, 
 
 
 async def _gates(store: str | None, ctx: click.Context) -> list[tuple[str, str]]:
-    from pointsman.cli.opening import installation
+    from pointsman.cli.app_opening import installation
 
     async with installation(store) as app:
         view = await app.view(str(ctx.params.get("execution")))

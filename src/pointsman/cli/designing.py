@@ -10,14 +10,14 @@ import click
 from pointsman.auth.callers import LOCAL, Caller
 from pointsman.authoring.operations import read_operations
 from pointsman.authoring.workbench import Workbench
+from pointsman.cli.app_opening import go, installation
 from pointsman.cli.completion import complete_workflow
-from pointsman.cli.opening import go, installation
 from pointsman.cli.options import json_option, model_option, os_user, script_option, store_option, value_of
 from pointsman.cli.printing import print_json, say, shown
 from pointsman.values import Json, JsonObject
 
 if TYPE_CHECKING:
-    from pointsman.authoring.designing import Round
+    from pointsman.authoring.design import Round
 
 DONE, ERRORS = 0, 1
 

@@ -11,8 +11,8 @@ import click
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.auth.callers import LOCAL
+from pointsman.cli.app_opening import NothingNamed, go, installation, known, named, speak_of
 from pointsman.cli.completion import complete_file_or_workflow
-from pointsman.cli.opening import NothingNamed, go, installation, known, named, speak_of
 from pointsman.cli.options import (
     Decorated,
     dialect_option,
@@ -183,7 +183,7 @@ def schema(*, openapi: bool, operations: bool) -> int:
 
         print_json(openapi_document())
         return CLEAN
-    from pointsman.definition.schema import native_schema
+    from pointsman.definition.model.schema import native_schema
 
     print_json(native_schema())
     return CLEAN

@@ -8,16 +8,16 @@ from typing import cast
 import click
 
 from pointsman.app import Pointsman
-from pointsman.cli.opening import go, installation, loaded
+from pointsman.cli.app_opening import go, installation, loaded
+from pointsman.cli.key_usage import paying_lines
 from pointsman.cli.options import json_option, model_option, script_option, store_option
-from pointsman.cli.paying import paying_lines
 from pointsman.cli.printing import harmless, print_json, shown
 from pointsman.executions.lists import list_tools, server_views
 from pointsman.operations.health import Finding, box_in_use, damage, findings, mend
 from pointsman.operations.key_usage import payers
 from pointsman.operations.model_catalogue import list_models, ping_models
-from pointsman.settings.showing import shown as settings_view
-from pointsman.settings.showing import store_shown
+from pointsman.settings.display import shown as settings_view
+from pointsman.settings.display import store_shown
 from pointsman.values import Json, JsonObject
 
 

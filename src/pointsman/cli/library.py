@@ -8,11 +8,11 @@ from typing import cast
 import click
 
 from pointsman.app import Pointsman, Workflow
+from pointsman.cli.app_opening import document, go, installation
+from pointsman.cli.audit_entries import at_the_prompt
 from pointsman.cli.completion import complete_workflow
-from pointsman.cli.deeds import at_the_prompt
 from pointsman.cli.designing import design, edit, rollback
-from pointsman.cli.looking import when
-from pointsman.cli.opening import document, go, installation
+from pointsman.cli.inspection import when
 from pointsman.cli.options import dialect_option, json_option, script_option, store_option, var_option
 from pointsman.cli.printing import print_deleted, print_json, shown
 from pointsman.cli.sharing import share_

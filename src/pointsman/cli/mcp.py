@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from pointsman.cli.opening import go, installation
+from pointsman.cli.app_opening import go, installation
 from pointsman.cli.options import model_option, os_user, script_option, store_option
 
 

@@ -10,10 +10,10 @@ from typing import Final, TypeAlias, TypeVar
 
 import click
 
-from pointsman.cli.guard import Face
-from pointsman.definition.documents import BYTES_MAX, read_document
+from pointsman.cli.error_boundary import Face
+from pointsman.definition.model.quantities import read_duration
 from pointsman.definition.problems import did_you_mean
-from pointsman.definition.quantities import read_duration
+from pointsman.definition.reading.documents import BYTES_MAX, read_document
 from pointsman.executions.driving import Answer
 from pointsman.values import Json, JsonObject
 

@@ -7,12 +7,12 @@ from typing import Unpack, cast
 import click
 
 from pointsman.app import Execution, Pointsman
+from pointsman.cli.app_opening import go, installation
 from pointsman.cli.completion import complete_execution, complete_gate, complete_workflow
-from pointsman.cli.opening import go, installation
 from pointsman.cli.options import Pair, json_option, lenient_value, not_empty, os_user, store_option, who_options
-from pointsman.cli.outcomes import print_outcome
 from pointsman.cli.printing import print_json, shown
-from pointsman.cli.running import Driving, driving_options, take_up
+from pointsman.cli.results import print_outcome
+from pointsman.cli.run import Driving, driving_options, take_up
 from pointsman.executions.inbox import inbox as inbox_of
 from pointsman.values import Json, JsonObject
 

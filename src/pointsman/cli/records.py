@@ -7,7 +7,7 @@ from typing import cast
 import click
 
 from pointsman.chat.records import SESSIONS, records_of
-from pointsman.cli.opening import go, installation
+from pointsman.cli.app_opening import go, installation
 from pointsman.cli.options import json_option, store_option
 from pointsman.cli.printing import print_json, shown
 from pointsman.values import Json, JsonObject

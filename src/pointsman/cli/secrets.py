@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from pointsman.auth.secrets import SecretRule
-from pointsman.cli.looking import when
-from pointsman.cli.opening import go, installation, loaded
+from pointsman.cli.app_opening import go, installation, loaded
+from pointsman.cli.inspection import when
 from pointsman.cli.options import json_option, not_empty, os_user, store_option
 from pointsman.cli.printing import print_json, say, shown
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from pointsman.auth.sharing import AUDIENCES, Audience, Sharing, share, sharing_of, sharing_view
+from pointsman.cli.app_opening import go, installation
+from pointsman.cli.audit_entries import at_the_prompt
 from pointsman.cli.completion import complete_workflow
-from pointsman.cli.deeds import at_the_prompt
-from pointsman.cli.opening import go, installation
 from pointsman.cli.options import json_option, not_empty, store_option
 from pointsman.cli.printing import print_json, shown
 

@@ -10,8 +10,8 @@ from typing import BinaryIO, ClassVar, cast
 
 import click
 
+from pointsman.cli.app_opening import go, installation
 from pointsman.cli.completion import complete_execution
-from pointsman.cli.opening import go, installation
 from pointsman.cli.options import json_option, store_option
 from pointsman.cli.printing import print_deleted, print_json, shown
 from pointsman.errors import OperatorError

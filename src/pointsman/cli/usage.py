@@ -6,9 +6,9 @@ from typing import Final, cast
 
 import click
 
-from pointsman.cli.opening import go, installation
+from pointsman.cli.app_opening import go, installation
+from pointsman.cli.key_usage import paying_lines, written_amount
 from pointsman.cli.options import json_option, store_option
-from pointsman.cli.paying import paying_lines, written_amount
 from pointsman.cli.printing import print_json, shown
 from pointsman.executions.usage_rollup import DIMENSIONS, Dimension, History
 from pointsman.operations.budgets import budgets

@@ -19,7 +19,7 @@ from urllib.parse import quote
 import httpx2
 import msgspec
 
-from pointsman.client.refusals import ServerUnreachable, refusal_in
+from pointsman.client.errors import ServerUnreachable, refusal_in
 from pointsman.errors import CallerError
 from pointsman.values import Json
 

@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias, cast
 from uuid import uuid4
 
 from pointsman.client.calls import Calls, segment
-from pointsman.client.refusals import refused
+from pointsman.client.errors import refused
 from pointsman.client.streams import Told, told
 from pointsman.errors import PointsmanError
 from pointsman.values import Json, JsonObject

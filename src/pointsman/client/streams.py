@@ -17,7 +17,7 @@ import httpx2
 import msgspec
 
 from pointsman.client.calls import AWAY, CONNECT_S, Calls, Query, unreachable
-from pointsman.client.refusals import refusal_in
+from pointsman.client.errors import refusal_in
 from pointsman.values import JsonObject
 
 SILENT_S: Final = 50.0

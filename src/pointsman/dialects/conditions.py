@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from pointsman.definition.edges import (
+from pointsman.definition.model.edges import (
     Always,
     AnyCondition,
     Contains,
@@ -13,7 +13,7 @@ from pointsman.definition.edges import (
     OnLabel,
     When,
 )
-from pointsman.dialects.foreign import member
+from pointsman.dialects.foreign_fields import member
 from pointsman.dialects.losses import as_json
 
 

@@ -11,11 +11,11 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Final, Protocol, TypeAlias, cast
 
-from pointsman.definition.documents import SKETCH_HINT, Document
+from pointsman.definition.model.workflow import Workflow
 from pointsman.definition.problems import Problem, did_you_mean, error, pointer_to, sort_problems
-from pointsman.definition.workflow import Workflow
-from pointsman.dialects.converted import validated
-from pointsman.dialects.imported import Imported, Reader, Sources, Writer, Written
+from pointsman.definition.reading.documents import SKETCH_HINT, Document
+from pointsman.dialects.results import Imported, Reader, Sources, Writer, Written
+from pointsman.dialects.scalar_conversion import validated
 from pointsman.dialects.shapes import DIALECTS, ENVELOPES, TABLES, Candidate, dialects_of, unwrapped
 from pointsman.errors import CallerError
 from pointsman.values import Json, JsonObject

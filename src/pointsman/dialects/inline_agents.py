@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from pointsman.definition.agents import AgentConfig
-from pointsman.definition.shape import read_as
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.model.agents import AgentConfig
+from pointsman.definition.model.base import read_as
+from pointsman.definition.model.workflow import Workflow
 from pointsman.dialects.losses import document_of
 from pointsman.values import JsonObject
 

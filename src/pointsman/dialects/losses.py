@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, cast
 
-from pointsman.definition.edges import Edge
-from pointsman.definition.nodes import Node
+from pointsman.definition.model.base import EXTENSION_PREFIX, Shape, written
+from pointsman.definition.model.edges import Edge
+from pointsman.definition.model.nodes import Node
+from pointsman.definition.model.workflow import Workflow
 from pointsman.definition.problems import Problem, pointer_to, warning
-from pointsman.definition.shape import EXTENSION_PREFIX, Shape, written
-from pointsman.definition.workflow import Workflow
 from pointsman.values import Json, JsonObject
 
 NEVER_LOST: Final = frozenset(("pointsman", "dialect", "id", "nodes", "edges"))

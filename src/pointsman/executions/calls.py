@@ -13,7 +13,7 @@ from pointsman.auth.redaction import Redactor, redactor_for
 from pointsman.engine.reports import ToolCall
 from pointsman.executions.public_events import observability_of
 from pointsman.executions.views import usage_view
-from pointsman.executors.ledger import Outcome, fingerprint
+from pointsman.executors.effect_ledger import Outcome, fingerprint
 from pointsman.ports import ModelReply
 from pointsman.values import ExecutionId, Json, JsonObject
 

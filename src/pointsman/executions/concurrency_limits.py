@@ -18,8 +18,8 @@ from typing import ClassVar, Final, NamedTuple, TypeAlias
 import msgspec
 
 from pointsman.background import retried
-from pointsman.definition.policies import Concurrency
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.model.policies import Concurrency
+from pointsman.definition.model.workflow import Workflow
 from pointsman.engine.reports import CancelRequested, PlaceFreed
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.errors import CallerError

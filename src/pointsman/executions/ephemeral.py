@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 
 from pointsman.auth.authority import AppRights, acting_for
 from pointsman.auth.step_rights import GuardedExecutors
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.model.workflow import Workflow
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.executions.concurrency_limits import Places
 from pointsman.executions.execution import Execution

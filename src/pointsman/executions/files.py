@@ -49,7 +49,7 @@ async def artifact(app: Pointsman, execution: str, path: str) -> bytes:
 
 def _read(settings: Settings, execution: str, path: str) -> bytes:
     if settings.files is not None:
-        from pointsman.tools.files.jail import Jail  # Most installations keep none.
+        from pointsman.tools.files.directory import Jail  # Most installations keep none.
 
         try:
             return Jail(settings.files, execution).read(path)

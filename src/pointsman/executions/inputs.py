@@ -6,9 +6,9 @@ from typing import ClassVar, Final
 
 import msgspec
 
-from pointsman.definition.control import StartConfig
 from pointsman.definition.json_schema import JsonSchema, SchemaWrong
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.model.control import StartConfig
+from pointsman.definition.model.workflow import Workflow
 from pointsman.errors import CallerError
 from pointsman.values import Json, JsonObject
 

@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
-from pointsman.definition.sites import sites_of
-from pointsman.definition.work import HttpConfig
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.model.work import HttpConfig
+from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.text_locations import sites_of
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure, failure_by

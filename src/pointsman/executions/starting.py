@@ -9,7 +9,7 @@ from typing import ClassVar, TypeAlias
 
 from msgspec.structs import replace
 
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.model.workflow import Workflow
 from pointsman.engine.partial_run import OPTION
 from pointsman.engine.reports import Start
 from pointsman.engine.scripted import OPTION as SCRIPTED

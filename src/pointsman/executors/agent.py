@@ -11,8 +11,8 @@ from pointsman.executors.agent_settings import agent_settings
 from pointsman.executors.approvals import CallsNeedApproval
 from pointsman.executors.attachments import Sources
 from pointsman.executors.decision import DecisionExecutor
+from pointsman.executors.effect_ledger import Ledger, World
 from pointsman.executors.failures import failure_of, work_failed
-from pointsman.executors.ledger import Ledger, World
 from pointsman.ports import Run
 
 

@@ -17,12 +17,9 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall, WorkDone
 from pointsman.executors.agent_settings import AgentSettings, model_of
-from pointsman.executors.answers import EMPTY, REASKS_MAX, Expected, Wrong
 from pointsman.executors.attachments import NO_FILES, Sources, with_files
-from pointsman.executors.failures import WorkRefused
-from pointsman.executors.guardrails import Guardrails
-from pointsman.executors.history import History
-from pointsman.executors.injected import (
+from pointsman.executors.effect_ledger import TOO_LONG, Ledger, Outcome
+from pointsman.executors.engine_tools import (
     Injected,
     Intercepted,
     final_value,
@@ -31,8 +28,11 @@ from pointsman.executors.injected import (
     next_in_text,
     next_of,
 )
-from pointsman.executors.ledger import TOO_LONG, Ledger, Outcome
-from pointsman.executors.prompting import conversation_of, messages_of, system_of
+from pointsman.executors.failures import WorkRefused
+from pointsman.executors.guardrails import Guardrails
+from pointsman.executors.history import History
+from pointsman.executors.model_answers import EMPTY, REASKS_MAX, Expected, Wrong
+from pointsman.executors.prompts import conversation_of, messages_of, system_of
 from pointsman.executors.tool_rounds import CIRCLING, ToolRounds, allowed_tools
 from pointsman.models.failures import ModelFailed
 from pointsman.models.repair import Read

@@ -12,9 +12,9 @@ from pointsman.executors.failures import failure_of, work_failed
 from pointsman.ports import Run
 from pointsman.redaction import tail
 from pointsman.tool_output import CHARS_MAX
-from pointsman.tools.sandbox.boxes import SandboxMissing
 from pointsman.tools.sandbox.interpreter import CodeFailed, Interpreter
 from pointsman.tools.sandbox.results import ResultUnusable
+from pointsman.tools.sandbox.selection import SandboxMissing
 
 
 class CodeExecutor:

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from pointsman.executors.agent_settings import AgentMemory
-from pointsman.executors.ledger import Ledger, fingerprint
+from pointsman.executors.effect_ledger import Ledger, fingerprint
 from pointsman.models.transcript import SUMMARY, as_text, calls_of, content_of, role_of, text_of, user_message
 from pointsman.ports import ModelReply, ModelRequest
 from pointsman.redaction import masked

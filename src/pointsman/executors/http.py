@@ -13,9 +13,9 @@ from pointsman.executors.failures import failure_of, work_failed
 from pointsman.executors.secrets import Masks, Revealed, revealed
 from pointsman.ports import Run, Secrets
 from pointsman.redaction import hiding
-from pointsman.tools.outgoing.calls import Call, Outgoing
-from pointsman.tools.web.answers import ResponseType, failure_of_call, failure_of_status, result_of
-from pointsman.tools.web.requests import request_of
+from pointsman.tools.egress.http_calls import Call, Outgoing
+from pointsman.tools.http.requests import request_of
+from pointsman.tools.http.responses import ResponseType, failure_of_call, failure_of_status, result_of
 from pointsman.values import Json
 
 

@@ -11,10 +11,10 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.reports import WorkDone, WorkFailed
 from pointsman.errors import EngineBug, PointsmanError
 from pointsman.executors.agent_settings import agent_settings, model_of
+from pointsman.executors.effect_ledger import Ledger, World
 from pointsman.executors.failures import failure_of, work_failed
-from pointsman.executors.ledger import Ledger, World
-from pointsman.executors.prompting import with_value
-from pointsman.executors.structured import ask_for_json
+from pointsman.executors.prompts import with_value
+from pointsman.executors.structured_output import ask_for_json
 from pointsman.models.transcript import user_message
 from pointsman.ports import ModelRequest, Run
 from pointsman.values import Json, JsonObject

@@ -12,9 +12,9 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import Usage, WorkDone, WorkFailed
 from pointsman.errors import PointsmanError
+from pointsman.executors.effect_ledger import fingerprint
 from pointsman.executors.failures import failure_of, work_failed
-from pointsman.executors.ledger import fingerprint
-from pointsman.executors.owners import Owner, check_name, key_in, names_of, owner_of, prefix_of
+from pointsman.executors.memory_owners import Owner, check_name, key_in, names_of, owner_of, prefix_of
 from pointsman.models.transcript import as_text, text_of
 from pointsman.ports import Change, ChangingMemory, Clock, Found, Meaning, MemoryOperation, Once, Quota, Run, Writer
 from pointsman.values import Json

@@ -8,9 +8,9 @@ from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.reports import WorkDone, WorkFailed
 from pointsman.errors import PointsmanError
+from pointsman.executors.effect_ledger import Ledger, World
 from pointsman.executors.failures import failure_of, work_failed
-from pointsman.executors.ledger import Ledger, World
-from pointsman.executors.structured import ask_for_json
+from pointsman.executors.structured_output import ask_for_json
 from pointsman.models.transcript import as_text, text_of, user_message
 from pointsman.ports import ModelRequest, Run
 from pointsman.values import Json, JsonObject

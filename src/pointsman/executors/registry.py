@@ -16,11 +16,11 @@ from pointsman.executors.agent import AgentExecutor
 from pointsman.executors.attachments import Fetch, Keep
 from pointsman.executors.code import CodeExecutor
 from pointsman.executors.decision import DecisionExecutor
+from pointsman.executors.effect_ledger import NO_SECRETS, World
 from pointsman.executors.judge import JudgeExecutor
-from pointsman.executors.ledger import NO_SECRETS, World
 from pointsman.executors.planner import PlannerExecutor
+from pointsman.executors.record_extraction import RecordExecutor
 from pointsman.executors.recovery import RecoveryExecutor
-from pointsman.executors.structured_record import RecordExecutor
 from pointsman.executors.tool import ToolExecutor
 from pointsman.executors.tool_executor import PendingCallsExecutor
 from pointsman.executors.verifier import VerifierExecutor

@@ -22,7 +22,7 @@ from pointsman.executors.failures import WorkRefused
 from pointsman.expressions.parameters import SecretText
 from pointsman.ports import Hear, Secrets
 from pointsman.redaction import CHARS_MIN, Redaction, Stream, redaction_of
-from pointsman.tools.outgoing.secret_hosts import Guard, refused
+from pointsman.tools.egress.secret_hosts import Guard, refused
 from pointsman.tools.tracebacks import retold
 from pointsman.values import Json, JsonObject
 

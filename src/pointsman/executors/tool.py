@@ -8,8 +8,8 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ApprovalAsked, ToolCall, WorkDone, WorkFailed
 from pointsman.errors import EngineBug
 from pointsman.executors.approvals import CallsNeedApproval
+from pointsman.executors.effect_ledger import Ledger, World
 from pointsman.executors.failures import WorkRefused, work_failed
-from pointsman.executors.ledger import Ledger, World
 from pointsman.ports import Run
 
 

@@ -6,8 +6,8 @@ from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.reports import ApprovalAsked, ToolCall, WorkDone, WorkFailed
 from pointsman.executors.approvals import CallsNeedApproval
+from pointsman.executors.effect_ledger import Ledger, Outcome, World
 from pointsman.executors.failures import WorkRefused, work_failed
-from pointsman.executors.ledger import Ledger, Outcome, World
 from pointsman.models.transcript import read_call, text_of, tool_message
 from pointsman.ports import Run
 from pointsman.values import Json, JsonObject

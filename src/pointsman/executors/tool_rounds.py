@@ -9,8 +9,8 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
 from pointsman.executors.agent_settings import AgentSettings
+from pointsman.executors.effect_ledger import Ledger, Outcome, fingerprint
 from pointsman.executors.failures import WorkRefused
-from pointsman.executors.ledger import Ledger, Outcome, fingerprint
 from pointsman.executors.memory_tools import DEFAULT, offered
 from pointsman.ports import Run, Tools, ToolSpec
 from pointsman.tools.tool import RESERVED, need_of

@@ -21,8 +21,8 @@ from pointsman.errors import PointsmanError
 from pointsman.executors.agent_loop import AgentLoop
 from pointsman.executors.agent_settings import AgentSettings, agent_settings
 from pointsman.executors.approvals import CallsNeedApproval
+from pointsman.executors.effect_ledger import Ledger, World
 from pointsman.executors.failures import failure_of, work_failed
-from pointsman.executors.ledger import Ledger, World
 from pointsman.models.transcript import as_text, text_of
 from pointsman.ports import Run
 from pointsman.values import Json, JsonObject

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from pointsman.expressions.bounds import VISITS_MAX
 from pointsman.expressions.failures import Spot, TooManyVisits
+from pointsman.expressions.limits import VISITS_MAX
 from pointsman.values import Json
 
 

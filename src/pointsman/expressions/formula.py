@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cached_property, lru_cache
 
-from pointsman.expressions.bounds import COMPILED_MAX, RESULT_CHARS_MAX, RESULT_NODES_MAX
 from pointsman.expressions.canonical import canonical_text
 from pointsman.expressions.compiler import Compiler
 from pointsman.expressions.environment import Environment, Frame
 from pointsman.expressions.failures import DataTooDeep, ResultTooLarge, Spot
+from pointsman.expressions.limits import COMPILED_MAX, RESULT_CHARS_MAX, RESULT_NODES_MAX
 from pointsman.expressions.name_resolution import Read
 from pointsman.expressions.names import NATIVE, Names
 from pointsman.expressions.operators import parts

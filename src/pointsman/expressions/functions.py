@@ -8,9 +8,9 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from pointsman.expressions.bounds import TEXT_CHARS_MAX
 from pointsman.expressions.environment import Frame
 from pointsman.expressions.failures import MixedTypes, Spot, TextTooLong
+from pointsman.expressions.limits import TEXT_CHARS_MAX
 from pointsman.expressions.operators import (
     bounded_text,
     calculated,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from pointsman.expressions.bounds import COMPILED_MAX, JSONPATH_VISITS_MAX, SOURCE_CHARS_MAX
 from pointsman.expressions.failures import BadJsonPath, DataTooDeep, ExpressionTooLong, Spot, TooManyVisits
+from pointsman.expressions.limits import COMPILED_MAX, JSONPATH_VISITS_MAX, SOURCE_CHARS_MAX
 from pointsman.values import Json
 
 if TYPE_CHECKING:

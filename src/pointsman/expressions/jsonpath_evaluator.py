@@ -32,9 +32,9 @@ from jsonpath_rfc9535.selectors import (
     WildcardSelector,
 )
 
-from pointsman.expressions.bounds import COMPILED_MAX, JSONPATH_SEGMENTS_MAX
 from pointsman.expressions.environment import MISSING, Missing
 from pointsman.expressions.failures import BadPattern, Spot
+from pointsman.expressions.limits import COMPILED_MAX, JSONPATH_SEGMENTS_MAX
 from pointsman.expressions.operators import is_number
 from pointsman.expressions.patterns import Pattern, compile_pattern
 from pointsman.values import Json

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final, Literal, NamedTuple
 
-from pointsman.expressions.bounds import SOURCE_CHARS_MAX, TOKENS_MAX
 from pointsman.expressions.failures import ExpressionError, ExpressionTooLong, Spot, TooManyTokens
+from pointsman.expressions.limits import SOURCE_CHARS_MAX, TOKENS_MAX
 
 Kind = Literal["number", "text", "name", "sign", "end"]
 

@@ -10,9 +10,9 @@ import math
 from collections.abc import Callable
 from typing import Final, TypeGuard
 
-from pointsman.expressions.bounds import INTEGER_BITS_MAX, TEXT_CHARS_MAX
 from pointsman.expressions.environment import Frame
 from pointsman.expressions.failures import DividedByZero, MixedTypes, NumberOutOfRange, Spot, TextTooLong
+from pointsman.expressions.limits import INTEGER_BITS_MAX, TEXT_CHARS_MAX
 from pointsman.values import Json
 
 CHARS_PER_VISIT_BITS: Final = 12

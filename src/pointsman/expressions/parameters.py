@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from pointsman.expressions.bounds import DEPTH_MAX
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.failures import (
     ExpressionError,
@@ -20,6 +19,7 @@ from pointsman.expressions.failures import (
     SecretNotAllowed,
     Spot,
 )
+from pointsman.expressions.limits import DEPTH_MAX
 from pointsman.expressions.name_resolution import Read
 from pointsman.expressions.names import NATIVE, Names
 from pointsman.expressions.paths import scan_path

@@ -19,9 +19,9 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from pointsman.expressions.bounds import DEPTH_MAX, INTEGER_BITS_MAX
 from pointsman.expressions.failures import ExpressionError, ExpressionTooDeep, NumberTooLarge, Spot
 from pointsman.expressions.lexer import Token, read_tokens
+from pointsman.expressions.limits import DEPTH_MAX, INTEGER_BITS_MAX
 from pointsman.expressions.operators import is_number
 from pointsman.expressions.syntax_tree import (
     ADD,

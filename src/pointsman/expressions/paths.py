@@ -11,10 +11,10 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from pointsman.expressions.bounds import COMPILED_MAX, SOURCE_CHARS_MAX
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.failures import BadPath, ExpressionTooLong, NoItem, Spot
 from pointsman.expressions.lexer import unquote
+from pointsman.expressions.limits import COMPILED_MAX, SOURCE_CHARS_MAX
 from pointsman.expressions.names import ITEM_SEGMENT, NATIVE, Names
 from pointsman.expressions.syntax_tree import Dollar, Get, Literal, Name, Tree
 

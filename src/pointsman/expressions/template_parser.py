@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias, cast
 from typing import Literal as OneOf
 
-from pointsman.expressions.bounds import DEPTH_MAX, SOURCE_CHARS_MAX, TEMPLATE_CHARS_MAX
 from pointsman.expressions.failures import BadTemplate, ExpressionError, ExpressionTooLong, Spot
 from pointsman.expressions.functions import ALIASES, FUNCTIONS, SPECIAL
+from pointsman.expressions.limits import DEPTH_MAX, SOURCE_CHARS_MAX, TEMPLATE_CHARS_MAX
 from pointsman.expressions.names import ROOTS
 from pointsman.expressions.parser import OPERATORS, parse_expression, parse_pipes
 from pointsman.expressions.paths import Scanned, scan_path

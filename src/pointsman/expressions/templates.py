@@ -11,11 +11,11 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
-from pointsman.expressions.bounds import TEXT_CHARS_MAX
 from pointsman.expressions.compiler import Compiler
 from pointsman.expressions.environment import MISSING, Environment, Frame
 from pointsman.expressions.failures import DataTooDeep, MissingValue, MixedTypes, Spot, TextTooLong
 from pointsman.expressions.functions import ALIASES, shown
+from pointsman.expressions.limits import TEXT_CHARS_MAX
 from pointsman.expressions.name_resolution import Read
 from pointsman.expressions.names import NATIVE, Names
 from pointsman.expressions.operators import type_name

@@ -14,7 +14,16 @@ from pointsman.expressions.formula import Expression
 from pointsman.expressions.functions import ALIASES
 from pointsman.expressions.label_equality import equals
 from pointsman.expressions.names import ITEM_SEGMENT, Names
-from pointsman.expressions.shapes import ALL_TYPES, ANYTHING, Schemas, Shape, UnknownKey, fixed_index, of_type, of_value
+from pointsman.expressions.schema_types import (
+    ALL_TYPES,
+    ANYTHING,
+    Schemas,
+    Shape,
+    UnknownKey,
+    fixed_index,
+    of_type,
+    of_value,
+)
 from pointsman.expressions.syntax_tree import (
     ADD,
     COALESCE,

@@ -11,7 +11,7 @@ from mcp import MCPError
 from pointsman.authoring.guide import GUIDE
 from pointsman.authoring.operations import operations_schema
 from pointsman.authoring.workbench import Workbench
-from pointsman.definition.schema import native_schema
+from pointsman.definition.model.schema import native_schema
 from pointsman.errors import PointsmanError
 
 SCHEME: Final = "pointsman://"

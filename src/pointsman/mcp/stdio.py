@@ -6,8 +6,8 @@ from mcp.server.stdio import stdio_server
 
 from pointsman import Pointsman
 from pointsman.auth.callers import LOCAL, Caller
-from pointsman.mcp.deeds import Deeds
-from pointsman.mcp.face import Face
+from pointsman.mcp.audit import Deeds
+from pointsman.mcp.server import Face
 
 
 async def serve_stdio(app: Pointsman, *, name: str = "") -> None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
 
 from pointsman.models.failures import ModelUnusable
-from pointsman.models.kinds import COMPATIBLE, COMPATIBLE_RESPONSES, KINDS
 from pointsman.models.provider import Provider
+from pointsman.models.provider_kinds import COMPATIBLE, COMPATIBLE_RESPONSES, KINDS
 
 if TYPE_CHECKING:
     import httpx2
@@ -119,7 +119,7 @@ def infer(provider: str, model: str) -> Model:
 def _http(provider: Provider) -> httpx2.AsyncClient:
     import httpx2
 
-    from pointsman.models.sent import note
+    from pointsman.models.raw_responses import note
 
     # The proxy and certificate variables of the environment count for the network only.
     return httpx2.AsyncClient(

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import Usage
 from pointsman.models.failures import ModelFailed, ModelUnusable
-from pointsman.models.pool import REFUSED_S
+from pointsman.models.key_budgets import Days
+from pointsman.models.key_pool import REFUSED_S
 from pointsman.models.prices import Prices, cost_usd
 from pointsman.models.providers import Line, Providers
-from pointsman.models.spending import Days
 
 if TYPE_CHECKING:
     from pydantic_ai.embeddings import EmbeddingModel, EmbeddingResult, EmbeddingSettings

@@ -44,7 +44,7 @@ from pydantic_ai.settings import ModelSettings
 
 from pointsman.engine.failures import Failure, connection_problem
 from pointsman.models.failures import ModelFailed
-from pointsman.models.sent import Sent, listening
+from pointsman.models.raw_responses import Sent, listening
 from pointsman.models.wire import REFUSED_HINT, to_messages, to_parameters, to_reply, to_settings
 from pointsman.ports import Hear, ModelReply, ModelRequest, Thought
 from pointsman.redaction import head

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from pointsman.definition.model.quantities import Duration
 from pointsman.definition.problems import did_you_mean
-from pointsman.definition.quantities import Duration
 from pointsman.models.failures import ModelUnusable
-from pointsman.models.kinds import COMPATIBLE, KINDS
-from pointsman.models.pool import Pacing
-from pointsman.models.spending import DayLimit
+from pointsman.models.key_budgets import DayLimit
+from pointsman.models.key_pool import Pacing
+from pointsman.models.provider_kinds import COMPATIBLE, KINDS
 from pointsman.values import Seconds
 
 if TYPE_CHECKING:

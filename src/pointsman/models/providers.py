@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from pointsman.definition.problems import did_you_mean
 from pointsman.models.failures import ModelUnusable
-from pointsman.models.kinds import KINDS
-from pointsman.models.pool import KeyPool
+from pointsman.models.key_budgets import DayLimit
+from pointsman.models.key_leases import Turns
+from pointsman.models.key_pool import KeyPool
 from pointsman.models.provider import Provider
-from pointsman.models.spending import DayLimit
-from pointsman.models.turns import Turns
+from pointsman.models.provider_kinds import KINDS
 from pointsman.ports import Clock
 
 if TYPE_CHECKING:

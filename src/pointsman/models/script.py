@@ -97,4 +97,4 @@ class Script(Struct, frozen=True, kw_only=True):
 
     rules: tuple[Rule, ...] = ()
     tools: dict[str, JsonObject] = field(default_factory=dict[str, JsonObject])
-    """Tool name -> its `description`, `parameters`, `results` (see `pointsman.tools.canned`)."""
+    """Tool name -> its `description`, `parameters`, `results` (see `pointsman.tools.scripted`)."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final, cast
 
-from pointsman.definition.documents import read_document
 from pointsman.definition.json_schema import JsonSchema
+from pointsman.definition.model.quantities import read_duration
 from pointsman.definition.problems import Problem, did_you_mean, error, pointer_to, sort_problems
-from pointsman.definition.quantities import read_duration
+from pointsman.definition.reading.documents import read_document
 from pointsman.engine.reports import Usage
 from pointsman.errors import AuthorError
 from pointsman.expressions.failures import BadPattern, Spot

@@ -14,7 +14,7 @@ from zlib import crc32
 from msgspec import Struct
 
 from pointsman.engine.reports import ToolCall, Usage
-from pointsman.models.samples import sample
+from pointsman.models.schema_samples import sample
 from pointsman.models.script import Answer, Hints, Rule, Script, ScriptedCall
 from pointsman.models.transcript import as_text, content_of, text_of
 from pointsman.redaction import head

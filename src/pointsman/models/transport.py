@@ -19,18 +19,18 @@ from msgspec.structs import replace
 
 from pointsman.engine.failures import Failure, failure_by
 from pointsman.errors import Outage, PointsmanError
-from pointsman.models.calling import Caller, Ear, bounded
+from pointsman.models.call import Caller, Ear, bounded
 from pointsman.models.embedding import Embedded, Embedders
 from pointsman.models.failures import ModelFailed, ModelUnnamed, ModelUnusable
-from pointsman.models.pool import KeyPool
+from pointsman.models.key_budgets import Days, Spending
+from pointsman.models.key_leases import Turns
+from pointsman.models.key_pool import KeyPool
 from pointsman.models.prices import Prices
 from pointsman.models.provider import Provider
 from pointsman.models.providers import Providers
 from pointsman.models.redaction import key_redaction, redacted
 from pointsman.models.script import Script
 from pointsman.models.scripted import HINTS_HEADER, ScriptedModel, Sleep
-from pointsman.models.spending import Days, Spending
-from pointsman.models.turns import Turns
 from pointsman.ports import Clock, Hear, ModelReply, ModelRequest
 from pointsman.redaction import Redaction, head, hiding
 from pointsman.values import Json, JsonObject

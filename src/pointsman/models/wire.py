@@ -32,8 +32,8 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall, Usage
 from pointsman.models.failures import ModelFailed
 from pointsman.models.prices import cost_usd
+from pointsman.models.reasoning_effort import thinking_settings
 from pointsman.models.repair import read_json
-from pointsman.models.thinking import thinking_settings
 from pointsman.models.transcript import as_text, calls_of, content_of, role_of, text_of
 from pointsman.ports import ModelReply, ToolSpec
 from pointsman.ports import ModelRequest as Request

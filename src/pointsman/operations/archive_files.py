@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from pointsman.operations.archive import DAMAGED, FileLine, ImportRefused, file_content, file_line
 from pointsman.settings import Settings
 from pointsman.tools.failures import ToolFailed
-from pointsman.tools.files.jail import Jail, names_in
+from pointsman.tools.files.directory import Jail, names_in
 from pointsman.values import ExecutionId
 
 if TYPE_CHECKING:

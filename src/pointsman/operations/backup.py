@@ -26,10 +26,10 @@ from pointsman.operations.backup_file import (
 )
 from pointsman.operations.health import damage
 from pointsman.settings import Settings
-from pointsman.settings.showing import store_shown
+from pointsman.settings.display import store_shown
 from pointsman.store.transfer import COPIED, Part, copying_of
 from pointsman.tools.failures import ToolFailed
-from pointsman.tools.files.jail import Jail
+from pointsman.tools.files.directory import Jail
 from pointsman.values import ExecutionId, JsonObject
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from pointsman.auth.keys import Keys
 from pointsman.operations.findings import Finding
 from pointsman.settings import FILE, Settings, config_directory
 from pointsman.store.sqlite.connection import path_of
-from pointsman.tools.files.jail import UNFINISHED
+from pointsman.tools.files.directory import UNFINISHED
 from pointsman.values import ExecutionId
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from pointsman.settings import Settings
 from pointsman.store.errors import StoreKept
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.store.sqlite.connection import path_of
-from pointsman.tools.sandbox.boxes import Box, SandboxMissing, find_box
+from pointsman.tools.sandbox.selection import Box, SandboxMissing, find_box
 from pointsman.tools.sandbox.workers import interpreter
 from pointsman.values import ExecutionId
 

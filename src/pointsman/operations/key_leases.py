@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from pointsman.models.turns import Turn
+from pointsman.models.key_leases import Turn
 from pointsman.ports import Clock
 from pointsman.store.api import Store
 from pointsman.store.errors import EntryMoved

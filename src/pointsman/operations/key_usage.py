@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pointsman.models.failures import ModelUnusable
-from pointsman.models.kinds import KINDS
-from pointsman.models.pool import KeyPool, KeyState
+from pointsman.models.key_budgets import DayLimit, Days, Spent
+from pointsman.models.key_pool import KeyPool, KeyState
 from pointsman.models.provider import FROM_ENVIRONMENT, HANDLE, Provider, ProviderSettings
-from pointsman.models.spending import DayLimit, Days, Spent
+from pointsman.models.provider_kinds import KINDS
 from pointsman.operations.key_leases import KeptTurns
 from pointsman.operations.spending import KeptSpending
 from pointsman.values import Json, JsonObject

@@ -33,7 +33,7 @@ from pointsman.values import ExecutionId, Json, JsonObject
 if TYPE_CHECKING:
     from pointsman.app import Pointsman
     from pointsman.engine.state import ExecutionState
-    from pointsman.settings.observing import LogSettings
+    from pointsman.settings.observability import LogSettings
 
 LOGGER: Final = logging.getLogger("pointsman")
 LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}

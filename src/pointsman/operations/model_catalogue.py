@@ -8,10 +8,10 @@ from typing import Final
 
 from pointsman.app import Pointsman
 from pointsman.models.failures import ModelFailed, ModelUnusable
-from pointsman.models.kinds import KINDS
-from pointsman.models.pool import KeyPool
+from pointsman.models.key_pool import KeyPool
 from pointsman.models.prices import LIST, PER, cost_usd, list_day, list_version
 from pointsman.models.provider import FROM_ENVIRONMENT, HANDLE, Provider, ProviderSettings
+from pointsman.models.provider_kinds import KINDS
 from pointsman.models.transcript import user_message
 from pointsman.models.transport import PydanticModels, is_scripted
 from pointsman.ports import ModelReply, ModelRequest

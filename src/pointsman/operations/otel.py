@@ -12,7 +12,7 @@ from pointsman.call_observers import ModelCalled, ToolCalled
 from pointsman.errors import OperatorError
 from pointsman.operations.spans import Span, Value
 from pointsman.operations.tracing import Export, TracedExecutors, Tracing
-from pointsman.settings.observing import TelemetrySettings
+from pointsman.settings.observability import TelemetrySettings
 from pointsman.values import JsonObject
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from pointsman.engine.reports import Usage
-from pointsman.models.spending import Spent
+from pointsman.models.key_budgets import Spent
 from pointsman.store.api import Store
 from pointsman.store.errors import EntryMoved
 from pointsman.store.records import Entry

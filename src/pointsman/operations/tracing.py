@@ -27,7 +27,7 @@ from pointsman.operations.spans import Span, Trace, Value, origin_of, span_id, t
 from pointsman.ports import Executor, Row, Run
 from pointsman.runtime.dependencies import ExecutorsFor
 from pointsman.runtime.feed import Committed, Delta
-from pointsman.tools.outgoing.context import TRACEPARENT
+from pointsman.tools.egress.context import TRACEPARENT
 from pointsman.values import ExecutionId, Json, JsonObject
 
 if TYPE_CHECKING:

@@ -25,17 +25,16 @@ from pointsman.executions.broker import Channels
 from pointsman.operations.measuring import Measuring
 from pointsman.operations.readiness import Life
 from pointsman.server import pages, problems
-from pointsman.server.addresses import answered_by_address
+from pointsman.server.allowed_methods import answered_by_address
 from pointsman.server.bodies import BODY_BYTES_MAX
-from pointsman.server.desk import Attended, Desk, note_refusal
-from pointsman.server.document import document_of, operation_id
-from pointsman.server.gate import OWN_NAMES, Gate, turned_away
-from pointsman.server.mcp_door import McpDoor
-from pointsman.server.misread import misread
+from pointsman.server.context import Attended, Desk, note_refusal
+from pointsman.server.json_responses import JsonReply
+from pointsman.server.mcp_transport import McpDoor
+from pointsman.server.middleware.audit import Recorded
+from pointsman.server.middleware.requests import Heard, Requests, counted
+from pointsman.server.middleware.security import OWN_NAMES, Gate, turned_away
+from pointsman.server.openapi_document import document_of, operation_id
 from pointsman.server.operation import Operation, order_by_path
-from pointsman.server.recorded import Recorded
-from pointsman.server.replies import JsonReply
-from pointsman.server.requests import Heard, Requests, counted
 from pointsman.server.routes import (
     access,
     agents,
@@ -48,14 +47,10 @@ from pointsman.server.routes import (
     executions,
     files,
     formulas,
-    insight,
     installation,
-    lives,
     logins,
-    manual,
     memory,
     notifications,
-    observing,
     openai,
     operations,
     people,
@@ -69,11 +64,16 @@ from pointsman.server.routes import (
     streams,
     tools,
     triggers,
-    trying,
     workflows,
 )
-from pointsman.server.routes.their_words import InTheirWords
+from pointsman.server.routes import api_reference as manual
+from pointsman.server.routes import history as lives
+from pointsman.server.routes import metrics as observing
+from pointsman.server.routes import partial_runs as trying
+from pointsman.server.routes import relations as insight
+from pointsman.server.routes.openai_errors import InTheirWords
 from pointsman.server.sse import WIRE
+from pointsman.server.validation_errors import misread
 from pointsman.values import JsonObject
 
 JOBS: Final = ("pointsman.app", "pointsman.authoring.workbench")

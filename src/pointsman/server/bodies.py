@@ -22,7 +22,7 @@ from starlette.types import Message, Receive, Scope
 
 from pointsman.auth.rate_limiter import TooManyRequests
 from pointsman.json_meter import LESS, JsonMeter
-from pointsman.server.gate import READING, Refused
+from pointsman.server.middleware.security import READING, Refused
 from pointsman.server.problems import is_json
 from pointsman.values import Json, JsonObject
 

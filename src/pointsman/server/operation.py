@@ -16,8 +16,8 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from pointsman.server.bodies import JsonRequest, body_of, bytes_for
-from pointsman.server.desk import BEARER, LOGIN, caller_of, desk_of
-from pointsman.server.rights import asks_for_key, demands_of
+from pointsman.server.context import BEARER, LOGIN, caller_of, desk_of
+from pointsman.server.required_roles import asks_for_key, demands_of
 
 PARAMETER: Final = re.compile(r"\{[^}]*\}")
 

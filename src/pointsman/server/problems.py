@@ -15,7 +15,7 @@ from pointsman.definition.problems import Problem
 from pointsman.errors import AuthorError, CallerError, EngineBug, OperatorError, PointsmanError
 from pointsman.executions.partial_runs import TrialUnfit
 from pointsman.server.hints import over_http
-from pointsman.server.replies import JsonReply
+from pointsman.server.json_responses import JsonReply
 from pointsman.values import Json, JsonObject
 
 MEDIA_TYPE: Final = "application/problem+json"

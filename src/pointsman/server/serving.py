@@ -29,8 +29,8 @@ from pointsman.operations.readiness import Life
 from pointsman.operations.worker_role import Tell, drain, first_of, keeping
 from pointsman.server.application import make_application, make_desk
 from pointsman.server.connections import IDLE_S, Connection, ConnectionTable, bound, connections_for
-from pointsman.server.requests import logged
-from pointsman.server.telling import tell, watched
+from pointsman.server.middleware.requests import logged
+from pointsman.server.sd_notify import tell, watched
 from pointsman.settings.server import ServerSettings
 
 STOPS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)

@@ -16,33 +16,33 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, Protocol,
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError
 
-from pointsman.definition.agents import AgentConfig
-from pointsman.definition.policies import Limits
+from pointsman.definition.model.agents import AgentConfig
+from pointsman.definition.model.policies import Limits
 from pointsman.definition.problems import did_you_mean
 from pointsman.errors import OperatorError
-from pointsman.models.kinds import configured_by
 from pointsman.models.prices import Prices
 from pointsman.models.provider import ProviderSettings
+from pointsman.models.provider_kinds import configured_by
 from pointsman.ports import SecretRule
 from pointsman.settings.access import AccessSettings
 from pointsman.settings.documents import DocumentSettings
-from pointsman.settings.observing import LogSettings, MetricsSettings, ObservabilitySettings, TelemetrySettings
+from pointsman.settings.observability import LogSettings, MetricsSettings, ObservabilitySettings, TelemetrySettings
 from pointsman.settings.sections import HttpSettings, MemorySettings, NotificationSettings, PriceSettings, Retention
 from pointsman.settings.server import ServerSettings
 from pointsman.settings.vault import SecretSettings, VaultSettings
-from pointsman.tools.client import ClientToolDescription
-from pointsman.tools.commands.described import NAME as COMMAND_NAME
-from pointsman.tools.commands.described import CommandDescription
-from pointsman.tools.files.described import FileSettings
-from pointsman.tools.mail.described import MailSettings
-from pointsman.tools.mcp.described import NAME as MCP_NAME
-from pointsman.tools.mcp.described import McpServerDescription
-from pointsman.tools.pages.described import PageSettings
-from pointsman.tools.sandbox.described import SandboxSettings
-from pointsman.tools.search.described import SearchSettings
-from pointsman.tools.sql.described import NAME as SQL_NAME
-from pointsman.tools.sql.described import DatabaseDescription
-from pointsman.tools.web.described import NAME, HttpToolDescription
+from pointsman.tools.client_tools import ClientToolDescription
+from pointsman.tools.commands.config import NAME as COMMAND_NAME
+from pointsman.tools.commands.config import CommandDescription
+from pointsman.tools.files.config import FileSettings
+from pointsman.tools.http.config import NAME, HttpToolDescription
+from pointsman.tools.mail.config import MailSettings
+from pointsman.tools.mcp.config import NAME as MCP_NAME
+from pointsman.tools.mcp.config import McpServerDescription
+from pointsman.tools.pages.config import PageSettings
+from pointsman.tools.sandbox.config import SandboxSettings
+from pointsman.tools.search.config import SearchSettings
+from pointsman.tools.sql.config import NAME as SQL_NAME
+from pointsman.tools.sql.config import DatabaseDescription
 
 FILE: Final = "pointsman.toml"
 PREFIX: Final = "POINTSMAN_"

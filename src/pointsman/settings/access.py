@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pointsman.definition.quantities import Duration
+from pointsman.definition.model.quantities import Duration
 from pointsman.values import Seconds
 
 RoleName: TypeAlias = Literal["viewer", "operator", "editor", "admin"]

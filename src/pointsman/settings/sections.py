@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from pointsman.definition.quantities import Duration
+from pointsman.definition.model.quantities import Duration
 from pointsman.models.prices import Price
 from pointsman.ports import Quota
 from pointsman.values import Seconds

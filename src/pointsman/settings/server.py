@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pointsman.definition.quantities import Duration
+from pointsman.definition.model.quantities import Duration
 from pointsman.values import Seconds
 
 NAME: Final = r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$"

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from pointsman.ports import SecretRule
-from pointsman.tools.outgoing.secret_hosts import read_host
+from pointsman.tools.egress.secret_hosts import read_host
 
 
 def _host(text: str) -> str:

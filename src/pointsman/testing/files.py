@@ -18,9 +18,9 @@ from typing import Annotated, ClassVar, Final
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from pointsman.definition.documents import BYTES_MAX, read_document
+from pointsman.definition.model.quantities import read_duration
 from pointsman.definition.problems import Problem, error, pointer_to, sort_problems
-from pointsman.definition.quantities import read_duration
+from pointsman.definition.reading.documents import BYTES_MAX, read_document
 from pointsman.errors import AuthorError
 from pointsman.values import Json, JsonObject
 

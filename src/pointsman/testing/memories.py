@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from pointsman.ports import Change, MemoryOperation, Once, Quota
 from pointsman.store.errors import MemoryFull, MemoryNotAList
 from pointsman.testing.journals import Rule, opened, refused
-from pointsman.testing.recalling import RECALLING_RULES
+from pointsman.testing.memory_history import RECALLING_RULES
 from pointsman.values import ExecutionId, Json
 
 

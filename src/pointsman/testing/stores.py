@@ -12,10 +12,10 @@ from pointsman.store.errors import EntryMoved, RevisionMoved, SessionClosed, Ses
 from pointsman.store.records import ANYONE, ExecutionQuery, GateEntry, InboxQuery, Summary, WorkflowDraft
 from pointsman.testing.followers import FOLLOWER_RULES
 from pointsman.testing.journals import Rule, opened, refused, row_of
-from pointsman.testing.keepers import KEEPER_RULES
+from pointsman.testing.leaders import KEEPER_RULES
 from pointsman.testing.memories import MEMORY_RULES
 from pointsman.testing.removals import REMOVAL_RULES
-from pointsman.testing.spenders import SPENDING_RULES
+from pointsman.testing.spending import SPENDING_RULES
 from pointsman.testing.vectors import VECTOR_RULES
 from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
 

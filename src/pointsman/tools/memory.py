@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from pointsman.definition.agents import MEMORY_TOOLS
+from pointsman.definition.model.agents import MEMORY_TOOLS
 from pointsman.engine.failures import Failure
 from pointsman.ports import ToolSpec
 from pointsman.tools.failures import ToolFailed

@@ -16,9 +16,9 @@ from zoneinfo import ZoneInfo, available_timezones
 from cronsim import CronSim, CronSimError
 from msgspec import Struct
 
-from pointsman.definition.cron import EXAMPLE, cron_fault, five_fields
+from pointsman.definition.model.cron import EXAMPLE, cron_fault, five_fields
+from pointsman.definition.model.quantities import read_duration
 from pointsman.definition.problems import did_you_mean
-from pointsman.definition.quantities import read_duration
 from pointsman.engine.instants import instant_text, seconds_of
 from pointsman.errors import CallerError
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import msgspec
 from msgspec.structs import replace
 
-from pointsman.definition.workflow import Trigger, Workflow
+from pointsman.definition.model.workflow import Trigger, Workflow
 from pointsman.errors import AuthorError, CallerError
 from pointsman.settings import HANDLE
 from pointsman.triggers.calendar import timing_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.model.workflow import Workflow
 from pointsman.triggers.events import Events
 from pointsman.triggers.firing import Scheduler
 from pointsman.triggers.saved import (

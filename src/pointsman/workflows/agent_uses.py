@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from pointsman.definition.sites import sites_of
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.text_locations import sites_of
 from pointsman.errors import AuthorError
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.library import UnknownWorkflow

@@ -18,11 +18,11 @@ import msgspec
 from msgspec import Struct
 
 from pointsman.auth.callers import LOCAL, Caller
-from pointsman.definition.agents import AgentConfig
+from pointsman.definition.model.agents import AgentConfig
+from pointsman.definition.model.base import read_as
+from pointsman.definition.model.workflow import Workflow as Definition
 from pointsman.definition.problems import Problem
-from pointsman.definition.shape import read_as
-from pointsman.definition.sites import sites_of
-from pointsman.definition.workflow import Workflow as Definition
+from pointsman.definition.text_locations import sites_of
 from pointsman.errors import CallerError
 from pointsman.searching import says
 from pointsman.store.api import Entries

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from pointsman.settings import Settings
 from pointsman.tools.calculator import calculator
+from pointsman.tools.disabled import OffTool
 from pointsman.tools.memory import memory_tools
-from pointsman.tools.off import OffTool
 from pointsman.tools.tool import Tool
 
 if TYPE_CHECKING:
-    from pointsman.tools.outgoing.addresses import Address
-    from pointsman.tools.outgoing.calls import Outgoing
-    from pointsman.tools.pages.described import PageSettings
-    from pointsman.tools.search.described import SearchSettings
+    from pointsman.tools.egress.addresses import Address
+    from pointsman.tools.egress.http_calls import Outgoing
+    from pointsman.tools.pages.config import PageSettings
+    from pointsman.tools.search.config import SearchSettings
 
 
 def builtin_tools(settings: Settings) -> Iterator[Tool]:
@@ -44,9 +44,9 @@ def _search(settings: Settings) -> Tool:
     from pointsman.tools.search.tool import WebSearchTool
 
     def outgoing(search: SearchSettings) -> Outgoing:
-        from pointsman.tools.outgoing.addresses import EVERYWHERE  # It loads an HTTP client.
-        from pointsman.tools.outgoing.calls import Outgoing
-        from pointsman.tools.outgoing.door import Rules
+        from pointsman.tools.egress.addresses import EVERYWHERE  # It loads an HTTP client.
+        from pointsman.tools.egress.http_calls import Outgoing
+        from pointsman.tools.egress.transport import Rules
 
         # Its address is the operator's own word.
         rules = Rules(networks=EVERYWHERE, ports=None, plain=settings.http.plain)
@@ -62,9 +62,9 @@ def _pages(settings: Settings) -> Tool:
     from pointsman.tools.pages.tool import FetchPageTool
 
     def outgoing(pages: PageSettings) -> Outgoing:
-        from pointsman.tools.outgoing.calls import Outgoing
-        from pointsman.tools.outgoing.door import resolve
-        from pointsman.tools.outgoing.failures import AddressRefused
+        from pointsman.tools.egress.failures import AddressRefused
+        from pointsman.tools.egress.http_calls import Outgoing
+        from pointsman.tools.egress.transport import resolve
         from pointsman.wiring import rules_of  # As above.
 
         async def allowed(host: str, port: int) -> list[Address]:

@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pointsman.definition.agents import AgentConfig
-from pointsman.definition.check.subject import Known, ToolFacts
+from pointsman.definition.checks.subject import Known, ToolFacts
+from pointsman.definition.model.agents import AgentConfig
+from pointsman.definition.model.work import UnboundConfig
+from pointsman.definition.model.workflow import Workflow as Definition
 from pointsman.definition.problems import Problem, did_you_mean, error, pointer_to, warning
-from pointsman.definition.work import UnboundConfig
-from pointsman.definition.workflow import Workflow as Definition
-from pointsman.dialects.checked import found_in, told
+from pointsman.dialects.checking import found_in, told
 from pointsman.models.prices import Prices
 from pointsman.models.transport import is_scripted
 from pointsman.settings import Settings

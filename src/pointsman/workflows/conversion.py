@@ -32,11 +32,11 @@ def converted(source: Workflow, target: str, *, as_yaml: bool = False) -> Conver
     """Write a workflow as one of `TARGETS`. Raises `WorkflowInvalid` where it cannot be read."""
     workflow = source.definition
     if target == "mermaid":
-        from pointsman.dialects.mermaid import draw
+        from pointsman.dialects.export.mermaid import draw
 
         return Converted(draw(workflow))
     if target == "bpmn":
-        from pointsman.dialects.bpmn import write
+        from pointsman.dialects.export.bpmn import write
 
         drawn = write(workflow)
         return Converted(drawn.text, tuple(source.read.placed(loss) for loss in drawn.losses))

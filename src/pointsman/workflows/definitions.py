@@ -10,10 +10,10 @@ import msgspec
 
 from pointsman.auth.callers import Caller
 from pointsman.auth.policy import sees_agent, sees_tool, sees_workflow
-from pointsman.definition.agents import AgentConfig
+from pointsman.definition.model.agents import AgentConfig
 from pointsman.errors import CallerError
-from pointsman.models.kinds import KINDS
-from pointsman.models.names import is_provider
+from pointsman.models.model_names import is_provider
+from pointsman.models.provider_kinds import KINDS
 from pointsman.models.transport import KnownModels, PydanticModels, is_scripted
 from pointsman.store.api import Store
 from pointsman.store.records import SavedWorkflow, WorkflowEntry

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from pointsman.definition.wording import FIELDS_FIRST, SINGLE_BRACES
+from pointsman.definition.naming_rules import FIELDS_FIRST, SINGLE_BRACES
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.failures import ExpressionError, ExpressionFailed
 from pointsman.expressions.formula import Expression, compile_expression
@@ -21,7 +21,7 @@ from pointsman.expressions.jsonpath import compile_jsonpath
 from pointsman.expressions.name_resolution import Read
 from pointsman.expressions.names import ROOTS, Names
 from pointsman.expressions.paths import compile_path
-from pointsman.expressions.shapes import ALL_TYPES, Schemas
+from pointsman.expressions.schema_types import ALL_TYPES, Schemas
 from pointsman.expressions.templates import Template, compile_template
 from pointsman.expressions.types import TypeChecker, check_types
 from pointsman.values import Json, JsonObject

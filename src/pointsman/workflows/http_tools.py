@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, cast
 import msgspec
 from pydantic import TypeAdapter, ValidationError
 
-from pointsman.definition.reading import Unreadable
-from pointsman.definition.yaml_reading import read_yaml
+from pointsman.definition.reading.results import Unreadable
+from pointsman.definition.reading.yaml_reader import read_yaml
 from pointsman.settings import HttpTools, Settings, SettingsInvalid
-from pointsman.tools.web.openapi import BYTES_MAX, Imported, OpenApiUnreadable, read_openapi
-from pointsman.tools.web.tool import HttpTool
+from pointsman.tools.http.openapi import BYTES_MAX, Imported, OpenApiUnreadable, read_openapi
+from pointsman.tools.http.tool import HttpTool
 from pointsman.values import Json
 from pointsman.wiring import outgoing_of
 
 if TYPE_CHECKING:
-    from pointsman.tools.outgoing.calls import Outgoing
+    from pointsman.tools.egress.http_calls import Outgoing
 
 
 def http_tools(settings: Settings) -> list[HttpTool]:
@@ -67,7 +67,7 @@ async def import_openapi(settings: Settings, source: str, *, server: str = "", p
 
 
 async def _fetched(settings: Settings, address: str) -> bytes:
-    from pointsman.tools.outgoing.calls import Call  # It loads an HTTP client.
+    from pointsman.tools.egress.http_calls import Call  # It loads an HTTP client.
 
     answer = await outgoing_of(settings).send(Call(method="GET", url=address))
     if answer.status != 200:

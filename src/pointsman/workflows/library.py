@@ -12,9 +12,9 @@ from typing import ClassVar, Final, NamedTuple, Protocol, cast
 import msgspec
 
 from pointsman.auth.callers import LOCAL, Caller, together
-from pointsman.definition.agents import AgentConfig
-from pointsman.definition.work import PlannerConfig, ToolConfig, VerifierConfig, WorkflowCallConfig
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.model.agents import AgentConfig
+from pointsman.definition.model.work import PlannerConfig, ToolConfig, VerifierConfig, WorkflowCallConfig
+from pointsman.definition.model.workflow import Workflow
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.compile.partial_run import tried
 from pointsman.engine.partial_run import OPTION as TRIAL

@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Final
 
-from pointsman.definition.check.repairs import meant, nearest, question
+from pointsman.definition.checks.repairs import meant, nearest, question
+from pointsman.definition.model.workflow import Workflow
 from pointsman.definition.problems import Problem, error, warning
-from pointsman.definition.sites import sites_of
-from pointsman.definition.workflow import Workflow
-from pointsman.models.kinds import KINDS
-from pointsman.models.names import LISTED, OTHERS, full_name, is_listed, is_provider, listed_models
+from pointsman.definition.text_locations import sites_of
+from pointsman.models.model_names import LISTED, OTHERS, full_name, is_listed, is_provider, listed_models
+from pointsman.models.provider_kinds import KINDS
 from pointsman.models.transport import is_scripted
 
 SUGGESTED_MAX: Final = 20

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pointsman.errors import OperatorError
+from pointsman.models.key_budgets import Spending
+from pointsman.models.key_leases import Turns
 from pointsman.models.provider import Provider, ProviderSettings
 from pointsman.models.script import Script
-from pointsman.models.spending import Spending
 from pointsman.models.transport import PydanticModels
-from pointsman.models.turns import Turns
 from pointsman.settings import Settings
 
 

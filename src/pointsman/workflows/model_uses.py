@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from pointsman.definition.agents import AgentConfig
-from pointsman.definition.control import (
+from pointsman.definition.model.agents import AgentConfig
+from pointsman.definition.model.control import (
     DecisionConfig,
     EmitConfig,
     EndConfig,
@@ -24,17 +24,17 @@ from pointsman.definition.control import (
     StartConfig,
     WaitConfig,
 )
-from pointsman.definition.edges import AskModel
-from pointsman.definition.nodes import Node
-from pointsman.definition.problems import Problem, pointer_to, warning
-from pointsman.definition.work import (
+from pointsman.definition.model.edges import AskModel
+from pointsman.definition.model.nodes import Node
+from pointsman.definition.model.work import (
     PlannerConfig,
     ProgressConfig,
     TemplateRenderConfig,
     TransformConfig,
     VerifierConfig,
 )
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.problems import Problem, pointer_to, warning
 from pointsman.engine.compile.work import on_failure_of, resolved_agent
 from pointsman.engine.partial_run import Trial
 from pointsman.engine.plan import Plan

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from pointsman.definition.model.work import WorkflowCallConfig
+from pointsman.definition.model.workflow import Workflow
 from pointsman.definition.problems import Problem, limited, sort_problems
-from pointsman.definition.sites import Kind, sites_of
-from pointsman.definition.work import WorkflowCallConfig
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.text_locations import Kind, sites_of
 from pointsman.dialects.detect import Read
 from pointsman.values import Json
 from pointsman.workflows.model_uses import model_uses

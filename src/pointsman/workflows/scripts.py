@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import msgspec
 from msgspec import structs
 
-from pointsman.definition.documents import BYTES_MAX
+from pointsman.definition.reading.documents import BYTES_MAX
 from pointsman.engine.scripted import SCRIPT
 from pointsman.errors import CallerError, OperatorError
 from pointsman.models.script import Script

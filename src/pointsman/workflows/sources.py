@@ -10,9 +10,9 @@ from typing import ClassVar, Final
 
 import msgspec
 
-from pointsman.definition.documents import BYTES_MAX, Document, read_document
+from pointsman.definition.model.workflow import Workflow as Definition
 from pointsman.definition.problems import Problem
-from pointsman.definition.workflow import Workflow as Definition
+from pointsman.definition.reading.documents import BYTES_MAX, Document, read_document
 from pointsman.dialects.detect import Read, read_workflow
 from pointsman.errors import AuthorError, CallerError
 from pointsman.store.records import WorkflowDraft

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pointsman.auth.redaction import known_redaction
 from pointsman.settings import Settings
-from pointsman.tools.client import ClientTool
+from pointsman.tools.client_tools import ClientTool
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.tool import Tool
 from pointsman.workflows.builtin.documents import TOOLS
@@ -16,8 +16,8 @@ from pointsman.workflows.builtin.tools import ShippedTool
 from pointsman.workflows.builtin_tools import builtin_tools
 
 if TYPE_CHECKING:
-    from pointsman.tools.mcp.described import McpServerDescription
-    from pointsman.tools.outgoing.door import Door
+    from pointsman.tools.egress.transport import Door
+    from pointsman.tools.mcp.config import McpServerDescription
 
 
 def registry_for(settings: Settings, tools: Iterable[Tool]) -> ToolRegistry:
@@ -52,7 +52,7 @@ def registry_for(settings: Settings, tools: Iterable[Tool]) -> ToolRegistry:
 
 def _door(settings: Settings, server: McpServerDescription) -> Door:
     """The address of a server is the operator's own: it may be inside, and on any port."""
-    from pointsman.tools.outgoing.addresses import EVERYWHERE  # It loads an HTTP client.
-    from pointsman.tools.outgoing.door import Door, Rules
+    from pointsman.tools.egress.addresses import EVERYWHERE  # It loads an HTTP client.
+    from pointsman.tools.egress.transport import Door, Rules
 
     return Door(Rules(networks=EVERYWHERE, ports=None, plain=settings.http.plain))

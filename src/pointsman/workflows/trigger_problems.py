@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pointsman.definition.cron import cron_fault
+from pointsman.definition.model.cron import cron_fault
+from pointsman.definition.model.workflow import Workflow
 from pointsman.definition.problems import Problem, error, pointer_to
-from pointsman.definition.workflow import Workflow
 from pointsman.triggers.calendar import CronInvalid, ZoneUnknown, check_cron, zone_of
 
 

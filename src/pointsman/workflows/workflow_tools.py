@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.model.workflow import Workflow
 from pointsman.engine.failures import Failure
 from pointsman.ports import ToolSpec
 from pointsman.store.api import Workflows

@@ -10,7 +10,7 @@ from pointsman.auth.redaction import MASK, Redactor, redactor_for
 from pointsman.executions.driving import Answer, drive
 from pointsman.executions.public_events import live_told, observability_of
 from pointsman.settings import Settings
-from pointsman.settings.observing import LEVELS, Level
+from pointsman.settings.observability import LEVELS, Level
 from pointsman.testing.clock import run_virtually
 from pointsman.values import JsonObject
 from tests.promises.staged import installation, written

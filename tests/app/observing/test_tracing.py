@@ -21,7 +21,7 @@ from pointsman.executions.driving import Answer, drive
 from pointsman.operations.otel import telemetry_of, telling
 from pointsman.operations.spans import origin_in, traceparent
 from pointsman.settings import Settings
-from pointsman.settings.observing import TelemetrySettings
+from pointsman.settings.observability import TelemetrySettings
 from pointsman.values import JsonObject
 from tests.promises.staged import installation, written
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from pointsman.definition.check import check
-from pointsman.definition.check.subject import NOTHING_ASKED, Known
+from pointsman.definition.checks import check
+from pointsman.definition.checks.subject import NOTHING_ASKED, Known
+from pointsman.definition.model.workflow import Workflow
 from pointsman.definition.problems import Problem
-from pointsman.definition.workflow import Workflow
 from pointsman.values import Json, JsonObject
 from tests.definition.graphs import document
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from pointsman.definition.check.subject import Known, ToolFacts
+from pointsman.definition.checks.subject import Known, ToolFacts
 from pointsman.definition.problems import Problem
 from pointsman.values import Json, JsonObject
 from tests.definition.check.problems_in import Configs, codes, drawn, found, the

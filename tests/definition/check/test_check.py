@@ -9,8 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pointsman.definition import bodies, concurrency
-from pointsman.definition.check import check
+from pointsman.definition.checks import check
+from pointsman.definition.graph import concurrency
+from pointsman.definition.graph import loop_bodies as bodies
 from pointsman.definition.problems import pointer_parts
 from pointsman.values import Json, JsonObject
 from tests.definition.check.problems_in import Configs, codes, drawn, the, workflow_of

@@ -10,9 +10,9 @@ from typing import Final
 
 import pytest
 
-from pointsman.definition.documents import read_document
 from pointsman.definition.problems import PROBLEMS_MAX
-from pointsman.dialects.checked import check_document
+from pointsman.definition.reading.documents import read_document
+from pointsman.dialects.checking import check_document
 from pointsman.values import Json, JsonObject
 
 GROWTH_MAX: Final = 6.0

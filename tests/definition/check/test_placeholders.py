@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from pointsman.definition.check import check
+from pointsman.definition.checks import check
+from pointsman.definition.model.workflow import Workflow
 from pointsman.definition.problems import Problem
-from pointsman.definition.workflow import Workflow
 from pointsman.values import Json, JsonObject
 
 

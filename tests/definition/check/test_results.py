@@ -7,10 +7,10 @@ from typing import Final
 
 import pytest
 
-from pointsman.definition.check import check
-from pointsman.definition.check.subject import Known, ToolFacts
+from pointsman.definition.checks import check
+from pointsman.definition.checks.subject import Known, ToolFacts
+from pointsman.definition.model.workflow import Workflow
 from pointsman.definition.problems import Problem
-from pointsman.definition.workflow import Workflow
 from pointsman.values import Json, JsonObject
 
 SCHEMA: Final[JsonObject] = {

@@ -13,7 +13,7 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
 from pointsman.settings import Settings
 from pointsman.tools.commands.arguments import filled, standard_input
-from pointsman.tools.commands.described import CommandDescription
+from pointsman.tools.commands.config import CommandDescription
 from pointsman.tools.failures import ToolFailed
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.tooling import registry_for

@@ -14,8 +14,8 @@ from pointsman.app import Pointsman, Workflow
 from pointsman.engine.failures import Failure
 from pointsman.settings import Settings
 from pointsman.tools.failures import ToolFailed
-from pointsman.tools.files.described import FileSettings
-from pointsman.tools.files.jail import Jail
+from pointsman.tools.files.config import FileSettings
+from pointsman.tools.files.directory import Jail
 from pointsman.values import Json, JsonObject
 
 ODD = [

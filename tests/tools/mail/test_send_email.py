@@ -13,7 +13,7 @@ from pointsman.app import Pointsman, Workflow
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
 from pointsman.settings import Loaded, Settings
-from pointsman.settings.showing import shown
+from pointsman.settings.display import shown
 from pointsman.tools.failures import ToolFailed
 from pointsman.values import Json, JsonObject
 from tests.tools.mail.server import PASSWORD, MailServer, mail_server

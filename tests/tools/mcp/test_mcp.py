@@ -20,17 +20,17 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
 from pointsman.ports import SecretRule
 from pointsman.settings import Settings, SettingsInvalid, load_settings
+from pointsman.tools.egress.secret_hosts import SecretRefused
 from pointsman.tools.failures import ToolFailed
-from pointsman.tools.mcp.described import McpServerDescription
+from pointsman.tools.mcp.config import McpServerDescription
 from pointsman.tools.mcp.server import McpServer
-from pointsman.tools.outgoing.secret_hosts import SecretRefused
 from pointsman.tools.registry import ToolRegistry
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.tooling import registry_for
 from tests.tools.mcp.peer import server as peer
 
 if TYPE_CHECKING:
-    from pointsman.tools.outgoing.door import Door
+    from pointsman.tools.egress.transport import Door
 
 PEER = str(Path(__file__).with_name("peer.py"))
 LISTED = ["add", "die", "fail", "flood", "hang", "who.am/i"]

@@ -8,9 +8,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from pointsman.tools.outgoing.addresses import Address
-from pointsman.tools.outgoing.calls import Outgoing
-from pointsman.tools.outgoing.door import Rules
+from pointsman.tools.egress.addresses import Address
+from pointsman.tools.egress.http_calls import Outgoing
+from pointsman.tools.egress.transport import Rules
 
 LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"),)
 

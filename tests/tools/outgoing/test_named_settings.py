@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.tools.outgoing.addresses import EVERYWHERE
-from pointsman.tools.outgoing.calls import Call, Outgoing
-from pointsman.tools.outgoing.door import Rules
-from pointsman.tools.outgoing.failures import AddressRefused, NotReached
+from pointsman.tools.egress.addresses import EVERYWHERE
+from pointsman.tools.egress.failures import AddressRefused, NotReached
+from pointsman.tools.egress.http_calls import Call, Outgoing
+from pointsman.tools.egress.transport import Rules
 
 
 @pytest.mark.parametrize(

@@ -8,16 +8,16 @@ import ipaddress
 
 import pytest
 
-from pointsman.tools.outgoing.addresses import is_outside
-from pointsman.tools.outgoing.calls import Call, Outgoing
-from pointsman.tools.outgoing.door import Rules
-from pointsman.tools.outgoing.failures import (
+from pointsman.tools.egress.addresses import is_outside
+from pointsman.tools.egress.failures import (
     AddressRefused,
     AnswerTooLarge,
     AnswerUnreadable,
     NotReached,
     RedirectRefused,
 )
+from pointsman.tools.egress.http_calls import Call, Outgoing
+from pointsman.tools.egress.transport import Rules
 from tests.tools.outgoing.peer import LOOPBACK, Names, answer, inward, peering
 
 INSIDE = (

@@ -13,7 +13,7 @@ from pointsman.engine.reports import ToolCall
 from pointsman.settings import Settings
 from pointsman.settings.sections import HttpSettings
 from pointsman.tools.failures import ToolFailed
-from pointsman.tools.pages import reading
+from pointsman.tools.pages import text as reading
 from pointsman.values import Json, JsonObject
 from tests.tools.outgoing.peer import Peer, answer, peering
 

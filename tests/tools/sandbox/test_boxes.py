@@ -16,9 +16,9 @@ from typing import Final
 import pytest
 
 from pointsman.tools.sandbox import landlock, syscalls
-from pointsman.tools.sandbox.bounds import FILES_MAX, Bounds, Job
-from pointsman.tools.sandbox.boxes import SandboxMissing, box_for, find_box
-from pointsman.tools.sandbox.running import Ended, OutputTooLarge, TookTooLong, bounded
+from pointsman.tools.sandbox.limits import FILES_MAX, Bounds, Job
+from pointsman.tools.sandbox.process import Ended, OutputTooLarge, TookTooLong, bounded
+from pointsman.tools.sandbox.selection import SandboxMissing, box_for, find_box
 from pointsman.values import Bytes, Seconds
 from tests.boxes import BOXES, BoxName, box_or_skip, take_boxes_away
 from tests.tools.sandbox import probes
@@ -295,9 +295,9 @@ async def test_a_box_ends_with_whoever_started_it(box: BoxName, tmp_path: Path) 
     started = tmp_path / "starts.py"
     started.write_text(
         "import asyncio, sys\n"
-        "from pointsman.tools.sandbox.boxes import find_box\n"
-        "from pointsman.tools.sandbox.bounds import Bounds, Job\n"
-        "from pointsman.tools.sandbox.running import bounded\n"
+        "from pointsman.tools.sandbox.selection import find_box\n"
+        "from pointsman.tools.sandbox.limits import Bounds, Job\n"
+        "from pointsman.tools.sandbox.process import bounded\n"
         "job = Job(program='/bin/sleep', arguments=('619',), bounds=Bounds(seconds=600))\n"
         "asyncio.run(bounded(find_box(sys.argv[1]), job))\n"
     )

@@ -11,7 +11,7 @@ from pointsman.app import Pointsman
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
 from pointsman.settings import Loaded, Settings
-from pointsman.settings.showing import shown
+from pointsman.settings.display import shown
 from pointsman.tools.failures import ToolFailed
 from pointsman.values import Json, JsonObject
 from tests.tools.outgoing.peer import Peer, answer, peering

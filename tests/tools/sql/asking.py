@@ -10,7 +10,7 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.registry import ToolRegistry
-from pointsman.tools.sql.described import DatabaseDescription
+from pointsman.tools.sql.config import DatabaseDescription
 from pointsman.tools.sql.tool import SqlTool
 from pointsman.values import Json, JsonObject
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from pointsman.tools.http.config import HttpToolDescription
+from pointsman.tools.http.openapi import OpenApiUnreadable, read_openapi
 from pointsman.tools.schemas import Checker
-from pointsman.tools.web.described import HttpToolDescription
-from pointsman.tools.web.openapi import OpenApiUnreadable, read_openapi
 from pointsman.values import Json, JsonObject
 
 PETS: JsonObject = {

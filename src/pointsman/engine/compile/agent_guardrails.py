@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from pointsman.definition.agents import AgentConfig, Guardrail
+from pointsman.definition.model.agents import AgentConfig, Guardrail
 from pointsman.engine.actions import Value
 from pointsman.engine.compile.composed_work import seen_by
 from pointsman.engine.compile.formulas import Formulas

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from pointsman.definition.control import JoinConfig
+from pointsman.definition.model.control import JoinConfig
 from pointsman.engine.actions import GatheredResult, Value
 from pointsman.engine.compile.formulas import Formulas
 from pointsman.expressions.environment import Environment

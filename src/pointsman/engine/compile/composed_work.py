@@ -7,9 +7,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from pointsman.definition.agents import AgentConfig
-from pointsman.definition.nodes import Node
-from pointsman.definition.work import PlannerConfig, StructuredRecordConfig, VerifierConfig
+from pointsman.definition.model.agents import AgentConfig
+from pointsman.definition.model.nodes import Node
+from pointsman.definition.model.work import PlannerConfig, StructuredRecordConfig, VerifierConfig
 from pointsman.engine.actions import Value
 from pointsman.engine.compile.formulas import Formulas
 from pointsman.engine.plan import Output

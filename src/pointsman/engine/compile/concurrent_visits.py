@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pointsman.definition.control import LoopConfig, ParallelConfig
-from pointsman.definition.graph import Graph
-from pointsman.definition.links import routing_of
-from pointsman.definition.nodes import Node
-from pointsman.definition.walks import cycles
+from pointsman.definition.graph.analysis import Graph
+from pointsman.definition.graph.links import routing_of
+from pointsman.definition.graph.walks import cycles
+from pointsman.definition.model.control import LoopConfig, ParallelConfig
+from pointsman.definition.model.nodes import Node
 
 
 @dataclass(frozen=True, slots=True)

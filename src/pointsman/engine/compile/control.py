@@ -6,8 +6,9 @@ from typing import Final, Literal
 
 from msgspec.structs import replace
 
-from pointsman.definition import people as documents
-from pointsman.definition.control import (
+from pointsman.definition.graph.analysis import Graph
+from pointsman.definition.model import people as documents
+from pointsman.definition.model.control import (
     DecisionConfig,
     EmitConfig,
     EndConfig,
@@ -20,11 +21,10 @@ from pointsman.definition.control import (
     WaitConfig,
     WaitRule,
 )
-from pointsman.definition.graph import Graph
-from pointsman.definition.nodes import Node
-from pointsman.definition.policies import Config
-from pointsman.definition.quantities import Duration
-from pointsman.definition.work import WorkflowCallConfig
+from pointsman.definition.model.nodes import Node
+from pointsman.definition.model.policies import Config
+from pointsman.definition.model.quantities import Duration
+from pointsman.definition.model.work import WorkflowCallConfig
 from pointsman.engine.actions import (
     NO_RETRY,
     UNASKED,

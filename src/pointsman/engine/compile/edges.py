@@ -7,10 +7,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from pointsman.definition.edges import AskModel, Contains, Edge, Equals, Exists, OnError, When
-from pointsman.definition.graph import Graph
-from pointsman.definition.links import DANGLING, TO_END, EdgeRef, label_of, routing_of
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.graph.analysis import Graph
+from pointsman.definition.graph.links import DANGLING, TO_END, EdgeRef, label_of, routing_of
+from pointsman.definition.model.edges import AskModel, Contains, Edge, Equals, Exists, OnError, When
+from pointsman.definition.model.workflow import Workflow
 from pointsman.engine.actions import PlanEdge, Test, Value
 from pointsman.engine.compile.formulas import Formulas
 from pointsman.expressions.environment import Environment

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from pointsman.definition.text import Text
-from pointsman.definition.wording import names_at_large, spelling_of
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.model.text import Text
+from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.naming_rules import names_at_large, spelling_of
 from pointsman.engine.actions import Fixed, Test, Value
 from pointsman.engine.plan import Output
 from pointsman.engine.writes import Reducer

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from pointsman.definition.policies import DEFAULTS, Budget, Config, More
-from pointsman.definition.policies import Limits as Said
-from pointsman.definition.quantities import Duration, Size
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.model.policies import DEFAULTS, Budget, Config, More
+from pointsman.definition.model.policies import Limits as Said
+from pointsman.definition.model.quantities import Duration, Size
+from pointsman.definition.model.workflow import Workflow
 from pointsman.engine.plan_limits import Limits
 
 DEFAULT_OF: Final[Mapping[str, float | None]] = {

@@ -6,8 +6,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from pointsman.definition.agents import AgentConfig
-from pointsman.definition.control import (
+from pointsman.definition.graph.analysis import Graph
+from pointsman.definition.graph.links import routing_of
+from pointsman.definition.model.agents import AgentConfig
+from pointsman.definition.model.control import (
     DecisionConfig,
     EmitConfig,
     EndConfig,
@@ -20,13 +22,10 @@ from pointsman.definition.control import (
     ToolExecutorConfig,
     WaitConfig,
 )
-from pointsman.definition.graph import Graph
-from pointsman.definition.links import routing_of
-from pointsman.definition.nodes import Node
-from pointsman.definition.policies import Limits
-from pointsman.definition.text import write_text
-from pointsman.definition.wording import COMPENSATED, compensations_of
-from pointsman.definition.work import (
+from pointsman.definition.model.nodes import Node
+from pointsman.definition.model.policies import Limits
+from pointsman.definition.model.text import write_text
+from pointsman.definition.model.work import (
     CodeConfig,
     HttpConfig,
     MemoryConfig,
@@ -39,7 +38,8 @@ from pointsman.definition.work import (
     VerifierConfig,
     WorkflowCallConfig,
 )
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.naming_rules import COMPENSATED, compensations_of
 from pointsman.engine.actions import Ask, Does, Emit, Fork, Gather, Pass, PlanEdge, Repeat, Value, WorkSpec
 from pointsman.engine.compile import composed_work, control, work
 from pointsman.engine.compile.concurrent_visits import passes_separately, separate

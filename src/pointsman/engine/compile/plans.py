@@ -7,11 +7,11 @@ from typing import Final, Literal
 
 from msgspec.structs import replace
 
-from pointsman.definition.agents import AgentConfig
-from pointsman.definition.check.conflicts import races_in
-from pointsman.definition.graph import Graph, analyse
-from pointsman.definition.policies import Limits as Said
-from pointsman.definition.workflow import Workflow
+from pointsman.definition.checks.conflicts import races_in
+from pointsman.definition.graph.analysis import Graph, analyse
+from pointsman.definition.model.agents import AgentConfig
+from pointsman.definition.model.policies import Limits as Said
+from pointsman.definition.model.workflow import Workflow
 from pointsman.engine.actions import PlanEdge
 from pointsman.engine.compile.edges import plan_edge
 from pointsman.engine.compile.formulas import Formulas, formulas_of

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pointsman.definition.graph import Graph
-from pointsman.definition.walks import NOWHERE, reach
+from pointsman.definition.graph.analysis import Graph
+from pointsman.definition.graph.walks import NOWHERE, reach
 from pointsman.engine.compile.edges import JUDGE, judge_of
 
 

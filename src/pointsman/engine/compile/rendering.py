@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pointsman.definition.work import TemplateRenderConfig
+from pointsman.definition.model.work import TemplateRenderConfig
 from pointsman.engine.actions import Change
 from pointsman.engine.compile.formulas import Formulas
 from pointsman.expressions.environment import Environment

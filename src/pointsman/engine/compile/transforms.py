@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import assert_never
 
-from pointsman.definition.operations import (
+from pointsman.definition.model.operations import (
     AnyOperation,
     Append,
     ArrayGet,
@@ -19,7 +19,7 @@ from pointsman.definition.operations import (
     ReadMemorySection,
     SetValue,
 )
-from pointsman.definition.work import TransformConfig
+from pointsman.definition.model.work import TransformConfig
 from pointsman.engine.actions import Change
 from pointsman.engine.compile.formulas import Formulas
 from pointsman.engine.decide.outputs import StepRefused

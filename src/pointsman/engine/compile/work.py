@@ -6,13 +6,13 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple, cast
 
-from pointsman.definition.agents import MEMORY_TOOLS, AgentConfig
-from pointsman.definition.control import DecisionConfig
-from pointsman.definition.nodes import Node
-from pointsman.definition.policies import DEFAULTS, Config, Execution, Limits
-from pointsman.definition.shape import written
-from pointsman.definition.text import Text
-from pointsman.definition.work import CodeConfig, MemoryConfig, ToolConfig
+from pointsman.definition.model.agents import MEMORY_TOOLS, AgentConfig
+from pointsman.definition.model.base import written
+from pointsman.definition.model.control import DecisionConfig
+from pointsman.definition.model.nodes import Node
+from pointsman.definition.model.policies import DEFAULTS, Config, Execution, Limits
+from pointsman.definition.model.text import Text
+from pointsman.definition.model.work import CodeConfig, MemoryConfig, ToolConfig
 from pointsman.engine.actions import TIMED_BY_CALL, Fixed, Retry, Value, Work, WorkSpec
 from pointsman.engine.compile.agent_guardrails import guardrails_of
 from pointsman.engine.compile.edges import Question

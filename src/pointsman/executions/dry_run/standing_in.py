@@ -27,9 +27,9 @@ from pointsman.models.transcript import content_of
 from pointsman.ports import Executor, Hear, ModelReply, ModelRequest, Quota, Run, SecretRule, Tools, ToolSpec
 from pointsman.redaction import NOTHING, Redaction
 from pointsman.runtime.local import LocalRuntime
-from pointsman.tools.canned import canned_tools
-from pointsman.tools.outgoing.secret_hosts import ANYWHERE
+from pointsman.tools.egress.secret_hosts import ANYWHERE
 from pointsman.tools.registry import ToolRegistry
+from pointsman.tools.scripted import canned_tools
 from pointsman.tools.unscripted import UnscriptedTools
 from pointsman.values import ExecutionId, Json
 from pointsman.workflows.workflow_tools import PREFIX as WORKFLOW

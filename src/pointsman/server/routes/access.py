@@ -10,12 +10,12 @@ from pydantic import Field
 from pointsman.auth.callers import Caller, Role, caller_view
 from pointsman.auth.keys import NAME_CHARS_MAX, key_view
 from pointsman.paging import page_by
-from pointsman.server.desk import Asking, AtDesk, Must
+from pointsman.server.context import Asking, AtDesk, Must
+from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import answers, refusals
 from pointsman.server.routes.parameters import After, Limit, OfRole, Order, Words
-from pointsman.server.shapes import Answer, Body, sample
+from pointsman.server.routes.response_docs import answers, refusals
+from pointsman.server.schemas.requests import Answer, Body, sample
 from pointsman.values import Instant, JsonObject
 
 router = Operations(tags=["access"])

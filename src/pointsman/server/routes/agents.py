@@ -12,14 +12,14 @@ from pointsman.auth.policy import sees_agent, visible
 from pointsman.authoring.agent_trials import try_agent
 from pointsman.executions.views import scripted_warnings
 from pointsman.paging import page_by, revision_place
-from pointsman.server.desk import Asking, AtDesk
-from pointsman.server.matching import etag_of, held
+from pointsman.server.context import Asking, AtDesk
+from pointsman.server.if_match import etag_of, held
+from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import answers, refusals
 from pointsman.server.routes.parameters import NAMES_MAX, After, Editor, IfMatch, IfNew, Limit, Order, Words
-from pointsman.server.shapes import Answer, Body, JsonValue, sample
-from pointsman.server.shown import Started
+from pointsman.server.routes.response_docs import answers, refusals
+from pointsman.server.schemas.requests import Answer, Body, JsonValue, sample
+from pointsman.server.schemas.responses import Started
 from pointsman.session import agent_for, delete_agent_as, save_agent_as
 from pointsman.values import JsonObject
 from pointsman.workflows.agent_uses import agent_uses

@@ -9,12 +9,12 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from pointsman.auth.callers import Caller
-from pointsman.server.desk import AtDesk, Must
+from pointsman.server.context import AtDesk, Must
+from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import answers, refusals, text_answer
 from pointsman.server.routes.parameters import Limit
-from pointsman.server.shapes import Answer, sample
+from pointsman.server.routes.response_docs import answers, refusals, text_answer
+from pointsman.server.schemas.requests import Answer, sample
 from pointsman.values import JsonObject
 
 router = Operations(tags=["access"])

@@ -12,9 +12,9 @@ from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
 
 from pointsman.auth.callers import Caller
-from pointsman.server.desk import AtDesk, Must
+from pointsman.server.context import AtDesk, Must
 from pointsman.server.operation import Operations
-from pointsman.server.routes.answers import bytes_answer, refusals
+from pointsman.server.routes.response_docs import bytes_answer, refusals
 
 router = Operations(tags=["operations"])
 

@@ -12,15 +12,15 @@ from pydantic import Field, model_validator
 from pointsman.auth.callers import Caller
 from pointsman.auth.policy import sees
 from pointsman.executions.bulk import Told, Which, each, fitting, named, runnable, told_view
-from pointsman.server.desk import AtDesk, Desk
+from pointsman.server.context import AtDesk, Desk
+from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import answers
-from pointsman.server.routes.once import once
+from pointsman.server.routes.idempotency import once
 from pointsman.server.routes.parameters import Key, Operator
-from pointsman.server.samples import EXECUTION_ID
-from pointsman.server.shapes import Answer, Body, given, ruled, sample
-from pointsman.server.shown import Status
+from pointsman.server.routes.response_docs import answers
+from pointsman.server.schemas.error_examples import EXECUTION_ID
+from pointsman.server.schemas.requests import Answer, Body, given, ruled, sample
+from pointsman.server.schemas.responses import Status
 
 router = Operations(prefix="/api/workflows/executions", tags=["executions"])
 

@@ -14,14 +14,14 @@ from pointsman.errors import CallerError
 from pointsman.executions.fork_migrate_replay import ForkOptions
 from pointsman.executions.inbox import inbox
 from pointsman.executions.pages import conversation_of
-from pointsman.server.desk import Asking, AtDesk, Desk
+from pointsman.server.context import Asking, AtDesk, Desk
+from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import Described, answers
 from pointsman.server.routes.executions import seen, started
-from pointsman.server.routes.once import once
+from pointsman.server.routes.idempotency import once
 from pointsman.server.routes.parameters import Eid, Key, Limit, Of, Operator
-from pointsman.server.shapes import (
+from pointsman.server.routes.response_docs import Described, answers
+from pointsman.server.schemas.requests import (
     Answer,
     CancelBody,
     DelegateBody,
@@ -33,7 +33,7 @@ from pointsman.server.shapes import (
     SignalBody,
     SteerBody,
 )
-from pointsman.server.shown import ExecutionAnswer, InboxPage, SignalledAnswer, Started
+from pointsman.server.schemas.responses import ExecutionAnswer, InboxPage, SignalledAnswer, Started
 from pointsman.session import start_as
 
 router = Operations(prefix="/api/workflows/executions/{eid}", tags=["executions"])

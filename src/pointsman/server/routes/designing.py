@@ -9,19 +9,19 @@ from typing import Annotated, Any, Final
 from fastapi import Path, Query, Response
 from pydantic import Field
 
-from pointsman.authoring.earlier import Earlier
+from pointsman.authoring.conversation_history import Earlier
 from pointsman.authoring.operations import operations_schema, read_operations
 from pointsman.authoring.workbench import Workbench
-from pointsman.definition.schema import native_schema
-from pointsman.server.desk import Asking, AtDesk
-from pointsman.server.matching import revision_of
+from pointsman.definition.model.schema import native_schema
+from pointsman.server.context import Asking, AtDesk
+from pointsman.server.if_match import revision_of
+from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import Described, answers
-from pointsman.server.routes.asked import Designing
+from pointsman.server.routes.design_requests import Designing
 from pointsman.server.routes.parameters import Editor, IfMatch
-from pointsman.server.shapes import Answer, Body, JsonValue, sample
-from pointsman.server.shown import SavedAnswer
+from pointsman.server.routes.response_docs import Described, answers
+from pointsman.server.schemas.requests import Answer, Body, JsonValue, sample
+from pointsman.server.schemas.responses import SavedAnswer
 from pointsman.server.sse import MEDIA_TYPE
 from pointsman.values import JsonObject
 

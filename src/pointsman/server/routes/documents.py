@@ -9,13 +9,13 @@ from pointsman.app import Workflow
 from pointsman.auth.policy import must_see_workflow
 from pointsman.executions.driving import Answer
 from pointsman.executions.dry_run import dry_view
-from pointsman.server.desk import Asking, AtDesk
+from pointsman.server.context import Asking, AtDesk
+from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import answers
 from pointsman.server.routes.parameters import Id, Operator
-from pointsman.server.shapes import ConvertBody, DryRunBody
-from pointsman.server.shown import ConvertedAnswer, DryRunAnswer
+from pointsman.server.routes.response_docs import answers
+from pointsman.server.schemas.requests import ConvertBody, DryRunBody
+from pointsman.server.schemas.responses import ConvertedAnswer, DryRunAnswer
 from pointsman.workflows.conversion import PICTURES, converted_for
 
 router = Operations(prefix="/api/workflows", tags=["workflows"])

@@ -14,13 +14,13 @@ from pointsman.executions.pages import definition_of, events_page, executions_pa
 from pointsman.executions.redaction_levels import view_told
 from pointsman.executions.views import scripted_warnings
 from pointsman.operations.spans import origin_in
-from pointsman.server.desk import Asking, AtDesk, Desk
+from pointsman.server.context import Asking, AtDesk, Desk
+from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import answers, refusals
 from pointsman.server.routes.parameters import Admin, Eid, Id, Key, Limit, Of, Operator
-from pointsman.server.shapes import Answer, ExecuteBody, JsonValue, sample
-from pointsman.server.shown import EventPage, ExecutionAnswer, ExecutionPage, Started, Status
+from pointsman.server.routes.response_docs import answers, refusals
+from pointsman.server.schemas.requests import Answer, ExecuteBody, JsonValue, sample
+from pointsman.server.schemas.responses import EventPage, ExecutionAnswer, ExecutionPage, Started, Status
 from pointsman.session import start_as
 from pointsman.values import Json, JsonObject
 

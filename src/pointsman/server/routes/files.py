@@ -21,14 +21,14 @@ from pointsman.executions.files import Given, artifact, input_with_files, media_
 from pointsman.executions.inputs import SESSION_NAME_MAX, InputInvalid
 from pointsman.executions.redaction_levels import must_be_told
 from pointsman.json_meter import LESS, excess_of
-from pointsman.server.desk import Asking, AtDesk
+from pointsman.server.context import Asking, AtDesk
+from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import answers, bytes_answer, bytes_body, refusals, text_answer
 from pointsman.server.routes.executions import STARTED, started
 from pointsman.server.routes.parameters import Admin, Eid, Id, Key, Operator
-from pointsman.server.shapes import Answer, sample
-from pointsman.server.shown import Artifact, Started
+from pointsman.server.routes.response_docs import answers, bytes_answer, bytes_body, refusals, text_answer
+from pointsman.server.schemas.requests import Answer, sample
+from pointsman.server.schemas.responses import Artifact, Started
 from pointsman.session import start_as
 from pointsman.values import Json
 

@@ -8,12 +8,12 @@ import msgspec
 from fastapi import Response
 from pydantic import Field
 
-from pointsman.expressions.bounds import TEMPLATE_CHARS_MAX
-from pointsman.server.desk import Asking, AtDesk
+from pointsman.expressions.limits import TEMPLATE_CHARS_MAX
+from pointsman.server.context import Asking, AtDesk
+from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import answers
-from pointsman.server.shapes import Answer, Body, JsonValue, sample
+from pointsman.server.routes.response_docs import answers
+from pointsman.server.schemas.requests import Answer, Body, JsonValue, sample
 from pointsman.values import JsonObject
 from pointsman.workflows.formulas import Formula, check_formula, evaluate_formula, functions_of_language
 

@@ -9,13 +9,13 @@ from pydantic import Field
 
 from pointsman import __version__
 from pointsman.auth.callers import Caller
-from pointsman.server.desk import AtDesk, Must
+from pointsman.server.context import AtDesk, Must
+from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import answers
-from pointsman.server.shapes import Answer, JsonValue, sample
+from pointsman.server.routes.response_docs import answers
+from pointsman.server.schemas.requests import Answer, JsonValue, sample
 from pointsman.settings import Loaded
-from pointsman.settings.showing import shown, store_shown
+from pointsman.settings.display import shown, store_shown
 from pointsman.values import Json, JsonObject
 
 router = Operations(tags=["operations"])

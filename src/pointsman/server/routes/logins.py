@@ -11,13 +11,13 @@ from pointsman.auth.callers import caller_view
 from pointsman.auth.oidc_tokens import TOKEN_CHARS_MAX
 from pointsman.paging import page_by
 from pointsman.searching import says
-from pointsman.server.desk import COOKIE, Asking, AtDesk, Desk, address_of
+from pointsman.server.context import COOKIE, Asking, AtDesk, Desk, address_of
+from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.replies import JsonReply
 from pointsman.server.routes.access import Me
-from pointsman.server.routes.answers import answers, refusals
 from pointsman.server.routes.parameters import After, Limit, Order, Words
-from pointsman.server.shapes import Answer, Body, sample
+from pointsman.server.routes.response_docs import answers, refusals
+from pointsman.server.schemas.requests import Answer, Body, sample
 from pointsman.values import JsonObject
 
 router = Operations(tags=["access"])

@@ -12,12 +12,12 @@ from pointsman.auth.policy import must_see_memory, sees_execution, sees_memory
 from pointsman.chat.memories import OneMemory, memory_page, nothing_remembered, owner_view
 from pointsman.chat.memory_history import history_page, writer_for
 from pointsman.paging import page_by
-from pointsman.server.desk import Asking, AtDesk, Desk
+from pointsman.server.context import Asking, AtDesk, Desk
+from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import answers, refusals
 from pointsman.server.routes.parameters import After, Limit, Operator, Scope
-from pointsman.server.shapes import Answer, Body, JsonValue, sample
+from pointsman.server.routes.response_docs import answers, refusals
+from pointsman.server.schemas.requests import Answer, Body, JsonValue, sample
 from pointsman.values import JsonObject
 
 router = Operations(prefix="/api/memory", tags=["memory"])

@@ -8,13 +8,13 @@ from fastapi import Path, Query, Response
 from pydantic import Field
 
 from pointsman.paging import page_by
-from pointsman.server.desk import AtDesk
+from pointsman.server.context import AtDesk
+from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import answers
 from pointsman.server.routes.parameters import Admin, After, Limit
-from pointsman.server.samples import EXECUTION_ID
-from pointsman.server.shapes import Answer, sample
+from pointsman.server.routes.response_docs import answers
+from pointsman.server.schemas.error_examples import EXECUTION_ID
+from pointsman.server.schemas.requests import Answer, sample
 from pointsman.triggers.notifications.board import addresses_view, letters_view
 from pointsman.triggers.notifications.outbox import Outbox
 from pointsman.triggers.notifications.views import letter_view

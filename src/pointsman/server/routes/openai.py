@@ -15,14 +15,14 @@ from pointsman.chat.formatting import Calls
 from pointsman.chat.workflows import speakers, speakers_page
 from pointsman.errors import PointsmanError
 from pointsman.server import problems
-from pointsman.server.desk import Asking, AtDesk
+from pointsman.server.context import Asking, AtDesk
+from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import answers
+from pointsman.server.routes.openai_errors import DOOR, also_streamed, error_told, in_chat
 from pointsman.server.routes.parameters import Id, Operator
-from pointsman.server.routes.their_words import DOOR, also_streamed, error_told, in_chat
-from pointsman.server.samples import EXECUTION_ID
-from pointsman.server.shapes import JsonValue
+from pointsman.server.routes.response_docs import answers
+from pointsman.server.schemas.error_examples import EXECUTION_ID
+from pointsman.server.schemas.requests import JsonValue
 from pointsman.server.sse import BEAT, EventStream
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.library import UnknownWorkflow

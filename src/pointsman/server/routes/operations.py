@@ -8,11 +8,11 @@ from fastapi import Response
 
 from pointsman import __version__
 from pointsman.operations.readiness import readiness
-from pointsman.server.desk import AtDesk
+from pointsman.server.context import AtDesk
+from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import Described
-from pointsman.server.shapes import Answer, sample
+from pointsman.server.routes.response_docs import Described
+from pointsman.server.schemas.requests import Answer, sample
 
 router = Operations(tags=["operations"])
 

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 from fastapi import Depends, Header, Path, Query
 
 from pointsman.auth.callers import Caller, Role
-from pointsman.server.desk import Must
+from pointsman.server.context import Must
 
 Operator = Annotated[Caller, Depends(Must("operator", "run workflows"))]
 Editor = Annotated[Caller, Depends(Must("editor", "write workflows"))]

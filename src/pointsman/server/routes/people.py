@@ -11,13 +11,13 @@ from pointsman.auth.callers import Caller, Role
 from pointsman.auth.people import people
 from pointsman.paging import page_by
 from pointsman.searching import says
-from pointsman.server.desk import Asking, AtDesk, Must
+from pointsman.server.context import Asking, AtDesk, Must
+from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.replies import JsonReply
-from pointsman.server.rights import described, least_of
-from pointsman.server.routes.answers import answers
+from pointsman.server.required_roles import described, least_of
 from pointsman.server.routes.parameters import After, Limit, OfRole, Order, Words
-from pointsman.server.shapes import Answer, sample
+from pointsman.server.routes.response_docs import answers
+from pointsman.server.schemas.requests import Answer, sample
 from pointsman.values import Json, JsonObject
 
 router = Operations(tags=["access"])

@@ -12,13 +12,13 @@ from pointsman.auth.policy import sees, sees_session
 from pointsman.chat.commands import CHARS_MAX, Command, command_of, parse_command
 from pointsman.chat.records import free_session, records_of
 from pointsman.operations.deletion import unknown_session
-from pointsman.server.desk import Asking, AtDesk, Desk
+from pointsman.server.context import Asking, AtDesk, Desk
+from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.problems import run_reply
-from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import answers
 from pointsman.server.routes.parameters import Operator
-from pointsman.server.shapes import Answer, Body, given, ruled, sample
+from pointsman.server.routes.response_docs import answers
+from pointsman.server.schemas.requests import Answer, Body, given, ruled, sample
 from pointsman.session import start_as
 from pointsman.workflows.builtin.pipeline import pipeline_of
 

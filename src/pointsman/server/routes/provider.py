@@ -21,11 +21,11 @@ from pointsman.auth.oidc_login import (
 )
 from pointsman.errors import PointsmanError
 from pointsman.operations.logs import say
-from pointsman.server.desk import AtDesk, Desk, address_of
+from pointsman.server.context import AtDesk, Desk, address_of
 from pointsman.server.operation import Operations
 from pointsman.server.pages import is_page
-from pointsman.server.routes.answers import Described, refusals
 from pointsman.server.routes.logins import BY_PROVIDER, give_cookie
+from pointsman.server.routes.response_docs import Described, refusals
 
 router = Operations(tags=["access"])
 

@@ -10,16 +10,16 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pointsman.chat.adapter import Asked, Dialogue, begin
 from pointsman.chat.formatting import EXECUTION, MessagesInvalid
-from pointsman.server.desk import AtDesk, Desk
+from pointsman.server.context import AtDesk, Desk
+from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import answers
 from pointsman.server.routes.items import messages_in
+from pointsman.server.routes.openai_errors import DOOR, also_streamed, in_chat
 from pointsman.server.routes.parameters import Operator
+from pointsman.server.routes.response_docs import answers
 from pointsman.server.routes.response_events import Telling
-from pointsman.server.routes.their_words import DOOR, also_streamed, in_chat
-from pointsman.server.samples import EXECUTION_ID
-from pointsman.server.shapes import JsonValue
+from pointsman.server.schemas.error_examples import EXECUTION_ID
+from pointsman.server.schemas.requests import JsonValue
 from pointsman.server.sse import EventStream
 from pointsman.values import ExecutionId, JsonObject
 

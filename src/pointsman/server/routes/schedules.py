@@ -13,14 +13,14 @@ from pointsman.etags import moved
 from pointsman.executions.lists import names_of_workflows
 from pointsman.paging import page_by
 from pointsman.searching import says
-from pointsman.server.desk import Asking, AtDesk, Desk
-from pointsman.server.matching import etag_of, held
+from pointsman.server.context import Asking, AtDesk, Desk
+from pointsman.server.if_match import etag_of, held
+from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import answers, refusals
 from pointsman.server.routes.parameters import After, Editor, IfMatch, Limit, Of, Operator, Words
-from pointsman.server.samples import EXECUTION_ID
-from pointsman.server.shapes import Answer, Body, JsonValue, given, ruled, sample
+from pointsman.server.routes.response_docs import answers, refusals
+from pointsman.server.schemas.error_examples import EXECUTION_ID
+from pointsman.server.schemas.requests import Answer, Body, JsonValue, given, ruled, sample
 from pointsman.triggers.calendar import EVERY_S_MIN, timing_of
 from pointsman.triggers.schedules import Kept, must_own, no_such_schedule
 from pointsman.triggers.views import fired_view, schedule_view

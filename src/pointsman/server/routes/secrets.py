@@ -16,13 +16,13 @@ from pointsman.etags import NOTHING, moved
 from pointsman.paging import page_by
 from pointsman.redaction import ANYWHERE_CHARS_MIN as CHARS_MIN
 from pointsman.searching import says
-from pointsman.server.desk import AtDesk, Must
-from pointsman.server.matching import etag_of, held
+from pointsman.server.context import AtDesk, Must
+from pointsman.server.if_match import etag_of, held
+from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import answers, refusals
 from pointsman.server.routes.parameters import ETAG, After, IfMatch, IfNew, Limit, Order, Words
-from pointsman.server.shapes import Answer, Body, sample
+from pointsman.server.routes.response_docs import answers, refusals
+from pointsman.server.schemas.requests import Answer, Body, sample
 from pointsman.values import JsonObject
 
 router = Operations(tags=["access"])

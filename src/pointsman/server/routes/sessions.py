@@ -18,15 +18,15 @@ from pointsman.chat.conversations import (
 )
 from pointsman.chat.workflows import speakers_page
 from pointsman.etags import moved
-from pointsman.server.desk import Asking, AtDesk
-from pointsman.server.matching import etag_of, held
+from pointsman.server.context import Asking, AtDesk
+from pointsman.server.if_match import etag_of, held
+from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import answers
 from pointsman.server.routes.parameters import ETAG, NAMES_MAX, After, IfMatch, Limit, Of, Operator, Words
-from pointsman.server.samples import EXECUTION_ID
-from pointsman.server.shapes import Answer, Body, JsonValue, sample
-from pointsman.server.shown import ENTRY, ExecutionEntry, Status
+from pointsman.server.routes.response_docs import answers
+from pointsman.server.schemas.error_examples import EXECUTION_ID
+from pointsman.server.schemas.requests import Answer, Body, JsonValue, sample
+from pointsman.server.schemas.responses import ENTRY, ExecutionEntry, Status
 from pointsman.values import JsonObject
 
 router = Operations(tags=["sessions"])

@@ -10,13 +10,13 @@ from pydantic import Field
 from pointsman.auth.policy import must_see_workflow
 from pointsman.auth.sharing import Audience, Sharing, share, sharing_mark, sharing_of, sharing_view
 from pointsman.etags import moved
-from pointsman.server.desk import Asking, AtDesk
-from pointsman.server.matching import etag_of, held
+from pointsman.server.context import Asking, AtDesk
+from pointsman.server.if_match import etag_of, held
+from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import answers
 from pointsman.server.routes.parameters import Editor, Id, IfMatch
-from pointsman.server.shapes import Answer, Body, ruled, sample
+from pointsman.server.routes.response_docs import answers
+from pointsman.server.schemas.requests import Answer, Body, ruled, sample
 from pointsman.session import agent_for
 
 router = Operations(tags=["access"])

@@ -15,10 +15,10 @@ from pointsman.auth.policy import must_see
 from pointsman.errors import CallerError
 from pointsman.executions.live_feed import moment_of, wanted
 from pointsman.executions.subscriptions import Beginning, Joined, join
-from pointsman.server.desk import Asking, AtDesk
+from pointsman.server.context import Asking, AtDesk
 from pointsman.server.operation import Operations
-from pointsman.server.routes.answers import Described, refusals
 from pointsman.server.routes.parameters import Eid, Of
+from pointsman.server.routes.response_docs import Described, refusals
 from pointsman.server.sse import BEAT, MEDIA_TYPE, SHUT, EventStream, begun, server_sent
 
 router = Operations(prefix="/api/workflows/executions", tags=["executions"])

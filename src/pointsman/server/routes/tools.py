@@ -13,13 +13,13 @@ from pointsman.executions.lists import found_tools, place_by_origin, server_view
 from pointsman.operations.key_usage import payers
 from pointsman.operations.model_catalogue import list_models, ping_models
 from pointsman.paging import page_by
-from pointsman.server.desk import Asking, AtDesk
+from pointsman.server.context import Asking, AtDesk
+from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import answers
 from pointsman.server.routes.parameters import NAMES_MAX, Admin, After, Editor, Limit, Operator, Words
-from pointsman.server.shapes import Answer, Body, JsonValue, sample
-from pointsman.server.stopped import Trouble
+from pointsman.server.routes.response_docs import answers
+from pointsman.server.schemas.errors import Trouble
+from pointsman.server.schemas.requests import Answer, Body, JsonValue, sample
 from pointsman.values import JsonObject
 from pointsman.workflows.tool_trials import try_tool, unknown_tool
 

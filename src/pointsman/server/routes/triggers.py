@@ -12,13 +12,13 @@ from pointsman.executions.lists import names_of_workflows
 from pointsman.paging import page_by
 from pointsman.searching import says
 from pointsman.server.bodies import body_of
-from pointsman.server.desk import AtDesk, address_of
+from pointsman.server.context import AtDesk, address_of
+from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import answers, bytes_body
 from pointsman.server.routes.parameters import After, Editor, Id, Key, Limit, Operator, Words
-from pointsman.server.samples import EXECUTION_ID
-from pointsman.server.shapes import Answer, Body, JsonValue, SignalBody, sample
+from pointsman.server.routes.response_docs import answers, bytes_body
+from pointsman.server.schemas.error_examples import EXECUTION_ID
+from pointsman.server.schemas.requests import Answer, Body, JsonValue, SignalBody, sample
 from pointsman.triggers.call_views import called, deliveries_for, published_for, webhooks_view
 from pointsman.triggers.trial import try_webhook
 from pointsman.values import JsonObject

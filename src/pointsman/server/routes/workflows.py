@@ -13,15 +13,22 @@ from pointsman.auth.policy import must_see_workflow, sees_entry, visible
 from pointsman.definition.problems import problems_to_json
 from pointsman.errors import AuthorError
 from pointsman.paging import page_by, revision_place
-from pointsman.server.catalogued import CataloguePage
-from pointsman.server.desk import Asking, AtDesk, Desk
-from pointsman.server.matching import etag_of, held
+from pointsman.server.context import Asking, AtDesk, Desk
+from pointsman.server.if_match import etag_of, held
+from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.replies import JsonReply
-from pointsman.server.routes.answers import Described, answers, bytes_body, refusals, text_answer
 from pointsman.server.routes.parameters import After, Dialect, Draft, Editor, Id, IfMatch, IfNew, Limit, Order
-from pointsman.server.shapes import CheckBody, CloneBody, PatchBody
-from pointsman.server.shown import CheckAnswer, PatchedAnswer, SavedAnswer, WorkflowAnswer, WorkflowPage, WrittenAnswer
+from pointsman.server.routes.response_docs import Described, answers, bytes_body, refusals, text_answer
+from pointsman.server.schemas.requests import CheckBody, CloneBody, PatchBody
+from pointsman.server.schemas.responses import (
+    CheckAnswer,
+    PatchedAnswer,
+    SavedAnswer,
+    WorkflowAnswer,
+    WorkflowPage,
+    WrittenAnswer,
+)
+from pointsman.server.workflow_list import CataloguePage
 from pointsman.session import clone_as, delete_as, save_as
 from pointsman.values import JsonObject
 from pointsman.workflows.catalogue import PLACES, Sort, fitting, with_last

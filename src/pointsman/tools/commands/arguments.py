@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from pointsman.engine.failures import Failure
-from pointsman.tools.commands.described import PLACE, Argument, CommandDescription
+from pointsman.tools.commands.config import PLACE, Argument, CommandDescription
 from pointsman.tools.failures import ToolFailed
 from pointsman.values import Json, JsonObject
 

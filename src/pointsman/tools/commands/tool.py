@@ -13,11 +13,11 @@ from pointsman.engine.failures import Failure
 from pointsman.ports import ToolSpec
 from pointsman.redaction import tail
 from pointsman.tools.commands.arguments import filled, standard_input
-from pointsman.tools.commands.described import CommandDescription
+from pointsman.tools.commands.config import CommandDescription
 from pointsman.tools.failures import ToolFailed
-from pointsman.tools.sandbox.bounds import Bounds, Job, Preference
-from pointsman.tools.sandbox.boxes import box_for
-from pointsman.tools.sandbox.running import Ended, OutputTooLarge, TookTooLong, bounded
+from pointsman.tools.sandbox.limits import Bounds, Job, Preference
+from pointsman.tools.sandbox.process import Ended, OutputTooLarge, TookTooLong, bounded
+from pointsman.tools.sandbox.selection import box_for
 from pointsman.tools.tool import Limits, ToolContext
 from pointsman.values import Bytes, Json, JsonObject
 

@@ -11,8 +11,8 @@ from typing import Final, Literal
 from pointsman.engine.failures import Failure
 from pointsman.ports import ToolSpec
 from pointsman.tools.failures import ToolFailed
-from pointsman.tools.files.described import FileSettings
-from pointsman.tools.files.jail import Jail
+from pointsman.tools.files.config import FileSettings
+from pointsman.tools.files.directory import Jail
 from pointsman.tools.tool import Limits, ToolContext
 from pointsman.values import Bytes, Json, JsonObject
 

@@ -12,7 +12,7 @@ import aiosmtplib
 from pointsman.engine.failures import Failure
 from pointsman.redaction import head
 from pointsman.tools.failures import ToolFailed
-from pointsman.tools.mail.described import MailSettings
+from pointsman.tools.mail.config import MailSettings
 from pointsman.values import JsonObject
 
 SAID_CHARS_MAX = 300

@@ -10,9 +10,9 @@ from pointsman.engine.failures import Failure
 from pointsman.ports import ToolSpec
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.mail.addresses import AddressWrong, address_of, line_of, sender_of
-from pointsman.tools.mail.described import MailSettings
+from pointsman.tools.mail.config import MailSettings
+from pointsman.tools.mail.letters import plain_letter
 from pointsman.tools.mail.message import Letter, message_of
-from pointsman.tools.mail.plain import plain_letter
 from pointsman.tools.tool import Limits, ToolContext
 from pointsman.values import Json, JsonObject
 

@@ -22,11 +22,11 @@ from pointsman.engine.failures import Failure, failure_by
 from pointsman.errors import OperatorError
 from pointsman.ports import SecretRule
 from pointsman.redaction import NOTHING, Redaction, head, redaction_of
+from pointsman.tools.egress.secret_hosts import Guard, check_secrets
 from pointsman.tools.failures import ToolFailed
-from pointsman.tools.mcp.described import McpServerDescription
-from pointsman.tools.mcp.misfits import misfit
+from pointsman.tools.mcp.config import McpServerDescription
 from pointsman.tools.mcp.process import MALFORMED, NOT_JSON_RPC, ServerProcess
-from pointsman.tools.outgoing.secret_hosts import Guard, check_secrets
+from pointsman.tools.mcp.validation_errors import misfit
 from pointsman.values import Json, JsonObject
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mcp.client._transport import Transport
     from mcp.types import CallToolResult, ContentBlock, Tool
 
-    from pointsman.tools.outgoing.door import Door
+    from pointsman.tools.egress.transport import Door
 
 T = TypeVar("T")
 

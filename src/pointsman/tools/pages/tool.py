@@ -9,12 +9,12 @@ from pointsman.errors import PointsmanError
 from pointsman.ports import ToolSpec
 from pointsman.redaction import masked
 from pointsman.tools.failures import ToolFailed
-from pointsman.tools.pages.described import PageSettings
+from pointsman.tools.pages.config import PageSettings
 from pointsman.tools.tool import Limits, ToolContext
 from pointsman.values import Bytes, Json, JsonObject
 
 if TYPE_CHECKING:
-    from pointsman.tools.outgoing.calls import Outgoing
+    from pointsman.tools.egress.http_calls import Outgoing
 
 NAME: Final = "fetch_page"
 DESCRIPTION: Final = "Fetch a page of the web as text. A long one comes in parts: go on with `from` at `next`."
@@ -50,9 +50,9 @@ class FetchPageTool:
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """{"url", "title", "text", "next"?}. Raises `ToolFailed`."""
-        from pointsman.tools.outgoing.calls import Call  # It loads an HTTP client.
-        from pointsman.tools.pages.reading import read_page
-        from pointsman.tools.web.answers import failure_of_call, failure_of_status
+        from pointsman.tools.egress.http_calls import Call  # It loads an HTTP client.
+        from pointsman.tools.http.responses import failure_of_call, failure_of_status
+        from pointsman.tools.pages.text import read_page
 
         call = Call(method="GET", url=str(arguments["url"]), headers={"accept": "text/html, text/*;q=0.9, */*;q=0.1"})
         try:

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from pointsman.tools.sandbox.bounds import FILES_OPEN_MAX, Job
-from pointsman.tools.sandbox.filter import filter_for
+from pointsman.tools.sandbox.limits import FILES_OPEN_MAX, Job
+from pointsman.tools.sandbox.seccomp_filter import filter_for
 from pointsman.tools.sandbox.syscalls import Machine
 
 NOBODY: Final = "65534"

@@ -27,7 +27,7 @@ from msgspec import Struct
 from pointsman.engine.failures import Failure
 from pointsman.errors import AuthorError
 from pointsman.redaction import head, masked, tail
-from pointsman.tools.sandbox.bounds import Preference
+from pointsman.tools.sandbox.limits import Preference
 from pointsman.tools.sandbox.results import Reading, ResultUnusable
 from pointsman.tools.sandbox.workers import Workers
 from pointsman.values import Bytes, Json, JsonObject, Seconds

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from pointsman.tools.sandbox import confine
-from pointsman.tools.sandbox.bounds import FILES_OPEN_MAX, Job
 from pointsman.tools.sandbox.bubblewrap import ENVIRONMENT, LIBRARIES, SYSTEM
-from pointsman.tools.sandbox.filter import filter_for
+from pointsman.tools.sandbox.limits import FILES_OPEN_MAX, Job
+from pointsman.tools.sandbox.seccomp_filter import filter_for
 from pointsman.tools.sandbox.syscalls import Machine
 
 DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/urandom")

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from pointsman.tools.sandbox.bounds import Bounds, Job, Preference
-from pointsman.tools.sandbox.boxes import SandboxMissing, box_for
+from pointsman.tools.sandbox.limits import Bounds, Job, Preference
+from pointsman.tools.sandbox.selection import SandboxMissing, box_for
 from pointsman.values import Bytes, Seconds
 
 if TYPE_CHECKING:

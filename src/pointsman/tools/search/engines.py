@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pointsman.redaction import head
-from pointsman.tools.search.described import SearchSettings
+from pointsman.tools.search.config import SearchSettings
 from pointsman.values import Json, JsonObject
 
 TEXT_CHARS_MAX: Final = 2000

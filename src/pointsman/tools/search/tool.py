@@ -10,13 +10,13 @@ from pointsman.errors import PointsmanError
 from pointsman.ports import ToolSpec
 from pointsman.redaction import redaction_of
 from pointsman.tools.failures import ToolFailed
-from pointsman.tools.search.described import SearchSettings
+from pointsman.tools.search.config import SearchSettings
 from pointsman.tools.search.engines import hits_in, request_to
 from pointsman.tools.tool import Limits, ToolContext
 from pointsman.values import Json, JsonObject
 
 if TYPE_CHECKING:
-    from pointsman.tools.outgoing.calls import Outgoing
+    from pointsman.tools.egress.http_calls import Outgoing
 
 NAME: Final = "web_search"
 LIMITS: Final = Limits()
@@ -55,8 +55,8 @@ class WebSearchTool:
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """[{"title", "url", "text"}], best first. Raises `ToolFailed`."""
-        from pointsman.tools.web.answers import data_of, failure_of_call, failure_of_status
-        from pointsman.tools.web.requests import request_of
+        from pointsman.tools.http.requests import request_of
+        from pointsman.tools.http.responses import data_of, failure_of_call, failure_of_status
 
         limit = arguments.get("limit")
         most = limit if isinstance(limit, int) else self._settings.hits_max

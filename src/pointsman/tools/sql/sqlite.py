@@ -12,8 +12,8 @@ import time
 from typing import Final, cast
 from urllib.parse import quote
 
-from pointsman.tools.sql.answers import Question, Table, cell, failed, refused, too_slow, unreachable
-from pointsman.tools.sql.described import file_of
+from pointsman.tools.sql.config import file_of
+from pointsman.tools.sql.results import Question, Table, cell, failed, refused, too_slow, unreachable
 from pointsman.values import JsonObject
 
 READING: Final = frozenset(

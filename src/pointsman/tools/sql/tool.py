@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from pointsman.ports import ToolSpec
-from pointsman.tools.sql.answers import Question, failed
-from pointsman.tools.sql.described import DatabaseDescription, engine_of
+from pointsman.tools.sql.config import DatabaseDescription, engine_of
+from pointsman.tools.sql.results import Question, failed
 from pointsman.tools.tool import Limits, ToolContext
 from pointsman.values import Bytes, Json, JsonObject
 

@@ -22,7 +22,7 @@ from pointsman.redaction import head, hiding, unfinished
 from pointsman.runtime.inbox import MESSAGE_CHARS_MAX
 from pointsman.settings.sections import NotificationSettings
 from pointsman.store.errors import EntryMoved
-from pointsman.tools.outgoing.failures import AddressRefused, NotReached
+from pointsman.tools.egress.failures import AddressRefused, NotReached
 from pointsman.triggers.notifications.notices import notices_since, told_in, wants
 from pointsman.triggers.notifications.outbox import Kept, Letter, Outbox
 from pointsman.triggers.notifications.outgoing import post

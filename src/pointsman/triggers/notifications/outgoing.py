@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from pointsman.tools.outgoing.addresses import EVERYWHERE
-from pointsman.tools.outgoing.calls import Call, Outgoing
-from pointsman.tools.outgoing.door import Rules
+from pointsman.tools.egress.addresses import EVERYWHERE
+from pointsman.tools.egress.http_calls import Call, Outgoing
+from pointsman.tools.egress.transport import Rules
 
 TIMEOUT_S: Final = 15.0
 """Of a whole call."""

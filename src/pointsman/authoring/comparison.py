@@ -1,0 +1,175 @@
+"""What two definitions differ in, as the operations that lead from one to the other.
+
+Law: applied to the first, they give the second, up to the order of keys. So a difference is shown, stored, reverted
+and replayed with the words in which it could have been made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
+
+from pointsman.authoring.apply import apply_operations
+from pointsman.authoring.draft import edge_names
+from pointsman.authoring.operations import (
+    AddNode,
+    AnyOperation,
+    ChangeEdge,
+    ChangeNode,
+    ChangeWorkflow,
+    Connect,
+    Disconnect,
+    OperationRefused,
+    OrderEdges,
+    OrderNodes,
+    RemoveNode,
+    RenameNode,
+)
+from pointsman.definition.problems import pointer_to
+from pointsman.values import Json, JsonObject
+
+
+class Difference(NamedTuple):
+    """What is put and what is removed, by pointers."""
+
+    put: dict[str, Json]
+    remove: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.put or self.remove)
+
+
+def operations_between(before: JsonObject, after: JsonObject) -> tuple[AnyOperation, ...]:
+    """Of two documents whose nodes and edges can be told apart by their names."""
+    renames, before = _renames(before, after)
+    new_nodes, new_edges = _nodes(after), _edges(after)
+    leaves = [name for name in _nodes(before) if name not in new_nodes]
+    gone = [
+        *(Disconnect(edge=name) for name in reversed([*_going(before, new_edges, leaves)])),
+        *(RemoveNode(node=name) for name in leaves),
+    ]
+    # From what is left then: a node that goes is taken out of the lists that name it.
+    left = apply_operations(before, gone)
+    return (*renames, *gone, *_come(left, after, new_nodes, new_edges))
+
+
+def _renames(before: JsonObject, after: JsonObject) -> tuple[list[RenameNode], JsonObject]:
+    """Nodes that differ from one that is gone in the id alone, and the document in which they have the new one."""
+    old, new = _nodes(before), _nodes(after)
+    free = {name: node for name, node in new.items() if name not in old}
+    found: list[RenameNode] = []
+    for name, node in old.items():
+        if name in new or not free:
+            continue
+        to = next((to for to, other in free.items() if same({**node, "id": to}, other)), None)
+        if to is None:
+            continue
+        one = RenameNode(node=name, to=to)
+        try:
+            before = apply_operations(before, [one])
+        except OperationRefused:
+            return found, before  # Its shape has errors, so nobody knows what names the node.
+        found.append(one)
+        del free[to]
+    return found, before
+
+
+def _come(
+    left: JsonObject, after: JsonObject, new_nodes: Mapping[str, JsonObject], new_edges: Mapping[str, JsonObject]
+) -> Iterator[AnyOperation]:
+    head = difference(_head(left), _head(after))
+    if head:
+        yield ChangeWorkflow(set=head.put, remove=head.remove)
+    old_nodes = _nodes(left)
+    for name, node in new_nodes.items():
+        if name not in old_nodes:
+            yield AddNode(node=node)
+        elif changed := difference(old_nodes[name], node):
+            yield ChangeNode(node=name, set=changed.put, remove=changed.remove)
+    old_edges = _edges(left)
+    for name, edge in old_edges.items():
+        if changed := difference(edge, new_edges[name]):
+            yield ChangeEdge(edge=name, set=changed.put, remove=changed.remove)
+    yield from (Connect(edge=edge) for name, edge in new_edges.items() if name not in old_edges)
+    yield from _orders(old_nodes, new_nodes, [*old_edges], new_edges)
+
+
+def _going(before: JsonObject, new_edges: Mapping[str, JsonObject], leaves: Collection[str]) -> Iterator[str]:
+    """Of several between two nodes the last ones go first, so that the others keep their names. Those of a node that
+    goes (`leaves`) go with it."""
+    for name, edge in _edges(before).items():
+        goes_with = edge.get("source") in leaves or edge.get("target") in leaves
+        if not goes_with and not _stays(name, edge, new_edges):
+            yield name
+
+
+def _stays(name: str, edge: JsonObject, now: Mapping[str, JsonObject]) -> bool:
+    """Whether it is changed in place, under its name; else it goes and comes anew."""
+    new = now.get(name)
+    if new is None or (edge.get("id") is None) != (new.get("id") is None):
+        return False
+    return all(edge.get(end) == new.get(end) for end in ("source", "target"))
+
+
+def _orders(
+    old_nodes: Mapping[str, JsonObject],
+    new_nodes: Mapping[str, JsonObject],
+    kept_edges: list[str],
+    new_edges: Mapping[str, JsonObject],
+) -> Iterator[AnyOperation]:
+    come = [*(name for name in old_nodes if name in new_nodes), *(name for name in new_nodes if name not in old_nodes)]
+    if come != [*new_nodes]:
+        yield OrderNodes(nodes=tuple(new_nodes))
+    keys = [*kept_edges, *(name for name in new_edges if name not in kept_edges)]
+    if keys != [*new_edges]:
+        called = dict(zip(keys, edge_names([new_edges[key] for key in keys]), strict=True))
+        yield OrderEdges(edges=tuple(called[key] for key in new_edges))
+
+
+def _head(document: JsonObject) -> JsonObject:
+    return {key: value for key, value in document.items() if key not in ("nodes", "edges", "id", "pointsman")}
+
+
+def _nodes(document: JsonObject) -> dict[str, JsonObject]:
+    nodes = document.get("nodes")
+    listed = nodes if isinstance(nodes, list) else []
+    return {str(node["id"]): node for node in listed if isinstance(node, dict) and "id" in node}
+
+
+def _edges(document: JsonObject) -> dict[str, JsonObject]:
+    edges = document.get("edges")
+    listed = [edge for edge in edges if isinstance(edge, dict)] if isinstance(edges, list) else []
+    return dict(zip(edge_names(listed), listed, strict=True))
+
+
+def difference(before: JsonObject, after: JsonObject) -> Difference:
+    """Objects are compared member by member; everything else is put as a whole."""
+    put: dict[str, Json] = {}
+    remove: list[str] = []
+    waiting: list[tuple[tuple[str, ...], JsonObject, JsonObject]] = [((), before, after)]
+    while waiting:
+        path, old, new = waiting.pop()
+        for key in old.keys() | new.keys():
+            at = (*path, key)
+            if key not in new:
+                remove.append(pointer_to(*at))
+            elif key not in old:
+                put[pointer_to(*at)] = new[key]
+            else:
+                was, now = old[key], new[key]
+                if isinstance(was, dict) and isinstance(now, dict):
+                    waiting.append((at, was, now))
+                elif not same(was, now):
+                    put[pointer_to(*at)] = now
+    return Difference(dict(sorted(put.items())), tuple(sorted(remove)))
+
+
+def same(one: Json, other: Json) -> bool:
+    """Equal as JSON: `1` and `true` are not."""
+    if isinstance(one, bool) != isinstance(other, bool):
+        return False
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return one == other

@@ -1,0 +1,216 @@
+"""From words to a workflow, or to a change of one: a model drafts, the check answers, the model mends.
+
+    words ─▶ model ─▶ answer ─ read ─▶ workflow, or operations ─ check ─┬─ no errors ─▶ done
+                ▲                                                       │
+                └──────────── every error, with its hint ◀──────────────┘   a few rounds, no two of them alike
+
+What comes out is shown, with its rounds; nothing is saved here. A model is a guest: what it answers is read and checked
+like any document, and may be garbage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Final, Generic, TypeVar
+
+from pointsman.app import Pointsman, Workflow
+from pointsman.auth.callers import LOCAL, Caller
+from pointsman.authoring.briefing import design_briefing, edit_briefing
+from pointsman.authoring.conversation_history import Earlier, told
+from pointsman.authoring.edits import Edited, edit, native_of
+from pointsman.authoring.operations import OperationRefused, read_operations
+from pointsman.authoring.texts import document_of
+from pointsman.definition.problems import Problem, error
+from pointsman.engine.reports import Usage
+from pointsman.errors import OperatorError
+from pointsman.executions.views import usage_view
+from pointsman.models.repair import read_json
+from pointsman.models.transcript import assistant_message, user_message
+from pointsman.models.transport import is_scripted
+from pointsman.ports import ModelRequest
+from pointsman.values import Json, JsonObject
+from pointsman.workflows.model_setup import models_for
+
+T = TypeVar("T")
+
+PURPOSE: Final = "design"
+ROUNDS_MAX: Final = 5
+TIMEOUT_S: Final = 180.0
+"""Of one answer."""
+ANSWER_CHARS_MAX: Final = 200_000
+NODES_MAX: Final = 200
+"""More than a person would look through."""
+TOLD_MAX: Final = 20
+"""Problems told to the model in one round."""
+
+
+class NoDesigner(OperatorError):
+    """There is no model that could design: the scripted one has no script for it."""
+
+    code: ClassVar[str] = "no-designer"
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One answer of the model, and what was wrong with it."""
+
+    number: int
+    model: str
+    answer: str
+    problems: tuple[Problem, ...]
+    usage: Usage = field(default_factory=Usage)
+
+    @property
+    def ok(self) -> bool:
+        return not any(problem.severity == "error" for problem in self.problems)
+
+    def to_json(self) -> JsonObject:
+        return {
+            "round": self.number,
+            "model": self.model,
+            "ok": self.ok,
+            "answer": self.answer,
+            "problems": [problem.to_json() for problem in self.problems],
+            "usage": usage_view(self.usage),
+        }
+
+
+Hear = Callable[[Round], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt(Generic[T]):
+    """What an answer reads as; None: as nothing."""
+
+    made: T | None
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Designed(Generic[T]):
+    """What came of it: the last thing that could be read, and every round."""
+
+    made: T | None
+    rounds: tuple[Round, ...]
+
+    @property
+    def ok(self) -> bool:
+        """It has no errors."""
+        return self.made is not None and self.rounds[-1].ok
+
+
+Read = Callable[[str], Awaitable[Attempt[T]]]
+
+
+async def design(
+    app: Pointsman,
+    words: str,
+    *,
+    caller: Caller = LOCAL,
+    name: str = "",
+    earlier: Sequence[Earlier] = (),
+    hear: Hear = lambda _: None,
+) -> Designed[Workflow]:
+    """A workflow that does what the caller's words say. `name`: the id it shall have.
+
+    Raises `NoDesigner`, `ModelFailed`.
+    """
+    await app.tools.prepare_all()
+
+    async def read(answer: str) -> Attempt[Workflow]:
+        found = read_json(answer)
+        if found is not None and isinstance(found.value, dict):
+            source = document_of({**found.value, "id": name} if name else found.value)
+        else:
+            source = Workflow(answer, name=name)
+        checked = await app.check(source, reader=caller)
+        many = source.outline.node_count
+        if many > NODES_MAX:
+            far = error("too-many-nodes", "/nodes", f"it has {many} nodes", hint=f"Design at most {NODES_MAX} at once.")
+            return Attempt(None, (far,))
+        return Attempt(source if source.outline.head is not None else None, checked.problems)
+
+    briefing = await design_briefing(app, caller)
+    return await _converse(app, briefing, told(earlier, words, name=PURPOSE), read, hear)
+
+
+async def edit_by_words(
+    app: Pointsman,
+    source: Workflow,
+    words: str,
+    *,
+    caller: Caller = LOCAL,
+    earlier: Sequence[Earlier] = (),
+    hear: Hear = lambda _: None,
+) -> Designed[Edited]:
+    """A change of a workflow that does what the words say, as operations. Raises as `design`, and `WorkflowInvalid`."""
+    await app.tools.prepare_all()
+    document = await app.documents.run(native_of, source, by=caller.name, chars=source.chars)
+
+    async def read(answer: str) -> Attempt[Edited]:
+        found = read_json(answer)
+        value = None if found is None else found.value
+        listed: Json = value.get("operations") if isinstance(value, dict) else value
+        try:
+            made = await edit(app, source, read_operations(listed), reader=caller)
+        except OperationRefused as why:
+            return Attempt(None, (error(why.code, "", str(why), hint=why.hint),))
+        return Attempt(made, made.new)
+
+    briefing = await edit_briefing(app, caller, document)
+    return await _converse(app, briefing, told(earlier, words, name=PURPOSE), read, hear)
+
+
+async def _converse(app: Pointsman, briefing: str, said: list[Json], read: Read[T], hear: Hear) -> Designed[T]:
+    models = models_for(app.settings, model=app.model, script=app.script)
+    rounds: list[Round] = []
+    made: T | None = None
+    met: set[frozenset[str]] = set()
+    try:
+        for number in range(1, ROUNDS_MAX + 1):
+            request = ModelRequest(
+                model="",
+                system=briefing,
+                messages=[*said],
+                purpose=PURPOSE,
+                timeout_s=TIMEOUT_S,
+                hints={"round": number, "call": number},
+            )
+            _must_be_able(app, models.names_for(request))
+            reply = await models.ask(request)
+            attempt = await _read(read, reply.text)
+            made = attempt.made if attempt.made is not None else made
+            rounds.append(Round(number, reply.model, reply.text[:ANSWER_CHARS_MAX], attempt.problems, reply.usage))
+            hear(rounds[-1])
+            errors = frozenset(one.message for one in attempt.problems if one.severity == "error")
+            if not errors or errors in met:
+                break
+            met.add(errors)
+            said += [assistant_message(reply, name=PURPOSE), user_message(complaint(attempt.problems))]
+    finally:
+        await models.close()
+    return Designed(made, tuple(rounds))
+
+
+async def _read(read: Read[T], answer: str) -> Attempt[T]:
+    if len(answer) > ANSWER_CHARS_MAX:
+        long = error("too-large", "", f"the answer has {len(answer)} characters", hint=f"{ANSWER_CHARS_MAX} at most.")
+        return Attempt(None, (long,))
+    return await read(answer)
+
+
+def _must_be_able(app: Pointsman, names: tuple[str, ...]) -> None:
+    if is_scripted(names[0]) and (app.script is None or not app.script.rules):
+        raise NoDesigner(
+            "only the scripted model is here, and it designs nothing by itself",
+            hint="Name a model (--model, or `model` in pointsman.toml), or give a script with rules for "
+            f"`purpose: {PURPOSE}`.",
+        )
+
+
+def complaint(problems: tuple[Problem, ...]) -> str:
+    """What a model is told to mend: the errors, then the warnings, each with its place and what to do."""
+    ordered = sorted(problems, key=lambda one: one.severity != "error")[:TOLD_MAX]
+    lines = [f"- {one.severity} at {one.pointer or 'the top'}: {one.message}. {one.hint}".strip() for one in ordered]
+    return "The check says:\n" + "\n".join(lines) + "\n\nMend every error and answer with the whole JSON again."

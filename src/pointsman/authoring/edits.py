@@ -1,0 +1,237 @@
+"""Editing a workflow as its author wrote it: operations in, the new document and what it does to its problems out.
+
+    author's text ─▶ native ─ operations ─▶ native' ─▶ author's dialect ─▶ text'
+                                               └─────▶ check ─▶ problems, of them those that are new
+
+A dialect without words for a change is left: the new document is native then, and that is told as a loss.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pointsman.app import Pointsman, Workflow
+from pointsman.auth.callers import Caller
+from pointsman.authoring.apply import apply_operations
+from pointsman.authoring.comparison import operations_between, same
+from pointsman.authoring.operations import AnyOperation, written_operations
+from pointsman.authoring.texts import INDENT, plain_yaml, rewritten
+from pointsman.definition.model.workflow import FORMAT
+from pointsman.definition.model.workflow import Workflow as Definition
+from pointsman.definition.problems import Problem, warning
+from pointsman.definition.reading.documents import Document
+from pointsman.dialects.detect import write_workflow
+from pointsman.values import Json, JsonObject
+from pointsman.workflows.sources import invalid
+from pointsman.workflows.suggestions import ANYBODY
+
+NATIVE: Final = "native"
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """What became of a workflow."""
+
+    source: Workflow
+    """As it is now, in its author's dialect."""
+    document: Json
+    text: str
+    dialect: str | None
+    native: JsonObject
+    """What it reads as in the native dialect."""
+    changes: tuple[AnyOperation, ...]
+    """What differs from before, whatever operations were asked for."""
+    problems: tuple[Problem, ...]
+    """All it has now."""
+    new: tuple[Problem, ...]
+    """Those of them that it did not have."""
+    gone: tuple[Problem, ...]
+    """Those it had."""
+    losses: tuple[Problem, ...] = ()
+    """What the text does not keep of what the author wrote."""
+
+    @property
+    def ok(self) -> bool:
+        """It may run."""
+        return not any(problem.severity == "error" for problem in self.problems)
+
+    def to_json(self) -> JsonObject:
+        return {
+            "ok": self.ok,
+            "document": self.document,
+            "text": self.text,
+            "dialect": self.dialect,
+            "changes": written_operations(self.changes),
+            "problems": _listed(self.problems),
+            "new": _listed(self.new),
+            "gone": _listed(self.gone),
+            "losses": _listed(self.losses),
+        }
+
+
+def _listed(problems: Iterable[Problem]) -> list[Json]:
+    return [problem.to_json() for problem in problems]
+
+
+async def edit(
+    app: Pointsman, source: Workflow, operations: Sequence[AnyOperation], *, reader: Caller = ANYBODY
+) -> Edited:
+    """Nothing is saved. Raises `OperationRefused`; `WorkflowInvalid` where the source cannot be read at all."""
+    made = await app.documents.run(changed, source, operations, by=reader.name, chars=source.chars)
+    was, now = await app.check(source, reader=reader), await app.check(made.source, reader=reader)
+    return Edited(
+        source=made.source,
+        document=made.document,
+        text=made.text,
+        dialect=made.dialect,
+        native=made.native,
+        changes=made.changes,
+        problems=now.problems,
+        new=_beyond(now.problems, was.problems),
+        gone=_beyond(was.problems, now.problems),
+        losses=made.losses,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A document after operations, as plain data."""
+
+    source: Workflow
+    document: Json
+    text: str
+    dialect: str | None
+    native: JsonObject
+    changes: tuple[AnyOperation, ...]
+    losses: tuple[Problem, ...]
+
+
+def changed(source: Workflow, operations: Sequence[AnyOperation]) -> Changed:
+    """Job: apply operations to a document. Raises as `edit`."""
+    before = native_of(source)
+    after = apply_operations(before, operations)
+    made, losses = respelled(source, before, after)
+    return Changed(
+        source=made,
+        document=made.original,
+        text=made.document.text,
+        dialect=made.read.dialect,
+        native=native_of(made),
+        changes=operations_between(before, after),
+        losses=losses + comments_lost(source.document, made.document),
+    )
+
+
+def native_of(source: Workflow) -> JsonObject:
+    """Job: what a document reads as, also where its shape has errors. Raises `WorkflowInvalid` where it reads as
+    nothing."""
+    if source.read.imported is None:
+        raise invalid(source.problems)
+    return source.read.imported.document
+
+
+def respelled(source: Workflow, before: JsonObject, after: JsonObject) -> tuple[Workflow, tuple[Problem, ...]]:
+    """The source saying `after` instead of `before`, and what is lost on the way."""
+    if source.read.dialect == NATIVE:
+        return _native(source, before, after)
+    workflow, _ = Definition.from_document(after)
+    told: tuple[Problem, ...] = ()
+    if workflow is not None and isinstance(source.original, dict):
+        written = write_workflow(workflow, dialect=source.read.dialect or NATIVE, original=source.original)
+        told = written.losses
+        made = _parsed(source, rewritten(source.document, written.document), source.read.dialect)
+        if not told and made.read.workflow == workflow:
+            return made, ()
+    left = warning(
+        "dialect-left",
+        "",
+        f"the dialect {source.read.dialect!r} cannot say this: the workflow is written in {NATIVE!r} now",
+        hint="Save it under another id to keep the old one beside it.",
+    )
+    return _parsed(source, _native_text(source, after), NATIVE), (left, *told)
+
+
+def comments_lost(before: Document, after: Document) -> tuple[Problem, ...]:
+    """JSON is written anew where it changes, and its comments are not in what it says."""
+    at = None if before.reading is None else before.reading.comment
+    if at is None or before.text == after.text:
+        return ()
+    line, column = before.line_and_column(at)
+    told = warning(
+        "comments-lost",
+        "",
+        f"the comments of the document are not kept, the first one in line {line}",
+        hint="The revision before keeps them. Save the document as YAML: its comments stay where they are.",
+    )
+    return (replace(told, line=line, column=column),)
+
+
+def _native(source: Workflow, before: JsonObject, after: JsonObject) -> tuple[Workflow, tuple[Problem, ...]]:
+    original = source.original
+    if isinstance(original, dict) and _is_of_today(original, before):
+        made = _parsed(source, rewritten(source.document, _as_written(original, before, after)), NATIVE)
+        if made.read.imported is not None and same(made.read.imported.document, after):
+            return made, ()
+    older = warning(
+        "rewritten-today",
+        "",
+        "older words and wrappers of the document are written in today's words now",
+        hint="The revision before keeps them.",
+    )
+    return _parsed(source, _native_text(source, after), NATIVE), (older,)
+
+
+def _is_of_today(original: JsonObject, read: JsonObject) -> bool:
+    """Whether the reader kept everything that a native document contains and only added defaults."""
+    return all(key in read and _is_kept(value, read[key]) for key, value in original.items())
+
+
+def _is_kept(value: Json, read: Json) -> bool:
+    if isinstance(value, dict) and isinstance(read, dict):
+        return _is_of_today(value, read)
+    return same(value, read)
+
+
+def _as_written(original: JsonObject, before: JsonObject, after: JsonObject) -> JsonObject:
+    """Return `after` in the author's order of keys, without the defaults that the reader added to the original."""
+    made: JsonObject = {}
+    for key in [*(key for key in original if key in after), *(key for key in after if key not in original)]:
+        was, now, written = before.get(key), after[key], original.get(key)
+        if isinstance(was, dict) and isinstance(now, dict) and isinstance(written, dict | None):
+            inner = _as_written(written or {}, was, now)
+            if inner or key in original or not was:
+                made[key] = inner
+        elif key in original or key not in before or not same(was, now):
+            made[key] = now
+    return made
+
+
+def _native_text(source: Workflow, document: JsonObject) -> str:
+    said = {"pointsman": FORMAT, **document}
+    if source.document.format == "yaml":
+        return plain_yaml(said)
+    return json.dumps(said, ensure_ascii=False, indent=INDENT) + "\n"
+
+
+def _parsed(source: Workflow, text: str, dialect: str | None) -> Workflow:
+    return Workflow.parse(text, name=source.name, dialect=dialect)
+
+
+def _beyond(problems: Iterable[Problem], others: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Those that the others are not: told apart by what they say, since their places move."""
+    known = Counter(map(_said, others))
+    found: list[Problem] = []
+    for problem in problems:
+        if known[_said(problem)] > 0:
+            known[_said(problem)] -= 1
+        else:
+            found.append(problem)
+    return tuple(found)
+
+
+def _said(problem: Problem) -> tuple[str, str, str]:
+    return problem.code, problem.severity, problem.message

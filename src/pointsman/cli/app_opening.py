@@ -1,0 +1,120 @@
+"""Opens the app as the flags of a command say, and the file or the saved workflow that it names."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pointsman.app import Pointsman, Workflow
+from pointsman.cli.audit_entries import Prompted
+from pointsman.cli.error_boundary import face
+from pointsman.definition.problems import did_you_mean
+from pointsman.errors import CallerError
+from pointsman.settings import Loaded, load_settings
+from pointsman.values import JsonObject
+from pointsman.workflows.scripts import Script, parse_script, script_text
+from pointsman.workflows.sources import WorkflowInvalid
+
+T = TypeVar("T")
+
+ENDINGS = (".json", ".jsonc", ".yaml", ".yml", ".md")
+
+
+class NothingNamed(CallerError):
+    """What was named is neither a file nor a saved workflow."""
+
+    code = "nothing-named"
+
+
+def installation(
+    store: str | None = None,
+    *,
+    model: str | None = None,
+    script: Path | None = None,
+    variables: Sequence[tuple[str, str]] = (),
+    delays: bool | None = None,
+) -> Pointsman:
+    """The app, its settings read: file, environment, flags."""
+    settings = loaded(store, delays=delays).settings
+    if variables:
+        settings = settings.model_copy(update={"variables": {**settings.variables, **dict(variables)}})
+    app = Prompted(settings=settings, model=model, script=None if script is None else _script(script))
+    if settings.authoring != "off":
+        from pointsman.authoring.agents import offer_verbs  # Most installations offer agents nothing of the kind.
+
+        offer_verbs(app, settings.authoring)
+    return app
+
+
+def _script(path: Path) -> Script:
+    """A script; its problems are told about its file."""
+    seen = face()
+    before = seen.file, seen.text
+    text = script_text(path)
+    seen.file, seen.text = str(path), text
+    script = parse_script(text)
+    seen.file, seen.text = before
+    return script
+
+
+def loaded(store: str | None = None, *, delays: bool | None = None) -> Loaded:
+    return load_settings(flags={"store": store, "delays": delays})
+
+
+def document(file: str, *, dialect: str | None = None) -> Workflow:
+    """The workflow in a file; problems that are told later are told about this file."""
+    source = Workflow.load(file, dialect=dialect)
+    speak_of(source, file)
+    return source
+
+
+def speak_of(source: Workflow, file: str) -> None:
+    seen = face()
+    seen.file, seen.text = file, source.document.text
+    seen.unreadable = source.unreadable
+
+
+def named(reference: str, *, dialect: str | None = None) -> Workflow | str:
+    """FILE or ID: what looks like a file, or is one, is read; everything else is the id of a saved workflow."""
+    if Path(reference).exists() or reference.endswith(ENDINGS) or "/" in reference:
+        return document(reference, dialect=dialect)
+    return reference
+
+
+async def known(app: Pointsman, found: Workflow | str | None) -> Workflow | str:
+    """The same, once it is sure that the store has it; for None the pipeline. Raises `NothingNamed`."""
+    if found is None:
+        from pointsman.workflows.builtin.pipeline import pipeline_of  # Most runs name a workflow.
+
+        found = await pipeline_of(app)
+    if isinstance(found, str):
+        ids = await app.library.ids()
+        if found.partition("@")[0] not in ids:
+            hint = did_you_mean(found.partition("@")[0], ids) or "`pointsman workflows list` shows them."
+            raise NothingNamed(f"{found!r} is neither a file nor a saved workflow", hint=hint)
+    return found
+
+
+async def input_schema(app: Pointsman, found: Workflow | str) -> JsonObject | None:
+    """What a workflow says of its input, where it can be read."""
+    source = await app.source(found) if isinstance(found, str) else found
+    return None if source.read.workflow is None else source.read.workflow.input_schema
+
+
+@asynccontextmanager
+async def speaking_of(app: Pointsman, found: Workflow | str) -> AsyncGenerator[None, None]:
+    """The problems of a saved workflow (a draft has some) are told with its name and text, as those of a file are."""
+    try:
+        yield
+    except WorkflowInvalid:
+        if isinstance(found, str):
+            speak_of(await app.source(found), found)
+        raise
+
+
+def go(work: Coroutine[Any, Any, T]) -> T:
+    """Run one command to its end."""
+    return asyncio.run(work)

@@ -1,0 +1,59 @@
+"""Commands that tell an execution something and leave: pause and cancel. Nothing of it runs in this process."""
+
+from __future__ import annotations
+
+import click
+
+from pointsman.cli.app_opening import go, installation
+from pointsman.cli.completion import complete_execution
+from pointsman.cli.options import json_option, store_option
+from pointsman.cli.results import print_outcome
+from pointsman.cli.signals import stoppable
+from pointsman.values import JsonObject
+
+
+@click.command()
+@click.argument("execution", shell_complete=complete_execution)
+@click.option("--by", default="", metavar="NAME", help="Who pauses it; kept in the journal.")
+@json_option
+@store_option
+def pause(execution: str, *, by: str, as_json: bool, store: str | None) -> int:
+    """Let no further step start. `pointsman resume` goes on.
+
+    A process that runs the execution lets go of it; a step it was in the middle of is run again on resume.
+    """
+    print_outcome(go(_pause(store, execution, by)), as_json=as_json, stopped=False, store=store, lasting=True)
+    return 0
+
+
+async def _pause(store: str | None, execution: str, by: str) -> JsonObject:
+    async with installation(store) as app:
+        await (await app.reach(execution)).pause(by=by)
+        return await app.view(execution)
+
+
+@click.command()
+@click.argument("execution", shell_complete=complete_execution)
+@click.option("--reason", default="", metavar="TEXT", help="Why; kept in the journal.")
+@click.option("--by", default="", metavar="NAME", help="Who cancels it; kept in the journal.")
+@click.option("--now", is_flag=True, help="Undo nothing first, or nothing more.")
+@json_option
+@store_option
+def cancel(execution: str, *, reason: str, by: str, now: bool, as_json: bool, store: str | None) -> int:
+    """Stop an execution for good, and its sub-workflows. A second time does nothing.
+
+    What its workflow knows to undo (`compensate`) is undone first, here.
+    """
+    view = go(_cancel(store, execution, reason=reason, by=by, now=now))
+    print_outcome(view, as_json=as_json, stopped=False, store=store, lasting=True)
+    return 0
+
+
+async def _cancel(store: str | None, execution: str, *, reason: str, by: str, now: bool) -> JsonObject:
+    async with stoppable(), installation(store) as app:
+        reached = await app.reach(execution)
+        await reached.cancel(reason=reason, by=by, now=now)
+        if reached.state.compensating:
+            await reached.settled()
+        await reached.drained()
+        return await app.view(execution)

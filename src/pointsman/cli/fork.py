@@ -1,0 +1,138 @@
+"""Commands that try again: retry in place, or by a copy that begins at an earlier row or step."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+import click
+
+from pointsman.app import Execution, Pointsman
+from pointsman.cli.app_opening import named
+from pointsman.cli.completion import complete_execution
+from pointsman.cli.options import Decorated, Pair, input_of, lenient_value, not_empty
+from pointsman.cli.printing import say
+from pointsman.cli.run import Driving, driving_options, number_of, take_up
+from pointsman.values import Json, JsonObject
+
+
+def changing_options(command: Decorated) -> Decorated:
+    """What every command takes that goes on with a changed copy."""
+    for option in (
+        click.option("--by", default="", metavar="NAME", help="Who wants it; kept in the journal."),
+        click.option("--limit", "limits", type=Pair(), multiple=True, metavar="NAME=NUMBER", help="Raise a limit."),
+        click.option("--input", "given", metavar="JSON|@FILE|-", help="Fields of the input that change."),
+        click.option(
+            "--set",
+            "edits",
+            type=Pair(),
+            multiple=True,
+            metavar="PATH=JSON",
+            help="Change data: draft.title='\"x\"', items[0].n=3; in an open branch each[1.0]/score=5. Repeatable.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("execution", shell_complete=complete_execution)
+@click.option("--at", type=int, metavar="SEQ", help="The last row that is taken over (default: all).")
+@click.option("--to", metavar="FILE|ID@REV", help="Go on with another definition, if all that is under way fits.")
+@click.option(
+    "--session", metavar="ID", callback=not_empty, help="The conversation the copy belongs to (default: none)."
+)
+@changing_options
+@driving_options
+def fork(
+    execution: str,
+    *,
+    at: int | None,
+    to: str | None,
+    session: str | None,
+    edits: tuple[tuple[str, str], ...],
+    given: str | None,
+    limits: tuple[tuple[str, str], ...],
+    by: str,
+    **options: Unpack[Driving],
+) -> int:
+    """Begin a new execution as a copy of another one up to a row of its journal, and go on from there.
+
+    What was open there runs again; the origin is not touched. `pointsman events EXEC` shows the rows.
+    """
+    fields = _fields(given)
+
+    async def begin(app: Pointsman) -> Execution:
+        forked = await app.fork(
+            execution,
+            at=at,
+            set=_edits(edits),
+            input=fields,
+            session=session,
+            limits={name: number_of(name, text) for name, text in limits},
+            to=None if to is None else named(to),
+            by=by,
+        )
+        say(f"{forked.id} is a new execution, forked from {execution}")
+        return forked
+
+    return take_up(begin, options)
+
+
+@click.command()
+@click.argument("execution", shell_complete=complete_execution)
+@click.option("--from", "step", metavar="STEP", help="Run this step again, and all that follows, in a new execution.")
+@click.option("--move", "to", metavar="FILE|ID@REV", help="Go on with a repaired definition, if it fits.")
+@changing_options
+@driving_options
+def retry(
+    execution: str,
+    *,
+    step: str | None,
+    to: str | None,
+    edits: tuple[tuple[str, str], ...],
+    given: str | None,
+    limits: tuple[tuple[str, str], ...],
+    by: str,
+    **options: Unpack[Driving],
+) -> int:
+    """Try the step again that failed an execution, in place, and go on from there.
+
+    With --from, a new execution is begun that has everything up to that step (a node, or a step as `timeline` shows
+    it; of several the last one), and runs it again; the old one is not touched.
+    """
+    if step is None and (edits or given is not None):
+        raise click.UsageError("--set and --input need --from: what happened is not changed in place.")
+    fields = _fields(given)
+    raised = {name: number_of(name, text) for name, text in limits}
+
+    async def begin(app: Pointsman) -> Execution:
+        if step is None:
+            if to is not None:
+                await app.move(execution, named(to), by=by)
+            taken = await app.open(execution)
+            await taken.retry(limits=raised, by=by)
+            return taken
+        forked = await app.fork(
+            execution,
+            before=step,
+            set=_edits(edits),
+            input=fields,
+            limits=raised,
+            to=None if to is None else named(to),
+            by=by,
+        )
+        say(f"{forked.id} is a new execution: {execution} from {step!r} on")
+        return forked
+
+    return take_up(begin, options)
+
+
+def _fields(given: str | None) -> JsonObject | None:
+    found = None if given is None else input_of(given, ())
+    if found is not None and not isinstance(found, dict):
+        raise click.BadParameter("must be an object: the fields that change.", param_hint="--input")
+    return found
+
+
+def _edits(pairs: tuple[tuple[str, str], ...]) -> dict[str, Json]:
+    return {path: lenient_value(text) for path, text in pairs}

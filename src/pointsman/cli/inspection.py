@@ -1,0 +1,231 @@
+"""Commands that look at executions without touching them: list, show, events, timeline."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final, TypedDict, Unpack, cast
+
+import click
+
+from pointsman.cli.app_opening import go, installation
+from pointsman.cli.completion import complete_execution, complete_workflow
+from pointsman.cli.error_boundary import is_debugging
+from pointsman.cli.options import json_option, store_option
+from pointsman.cli.printing import harmless, message_lines, print_json, print_line, shown
+from pointsman.cli.results import COLOURS, output_text, story
+from pointsman.cli.timeline_bars import account_lines, bar_lines
+from pointsman.executions.dialect_words import DIALECTS, Dialect, view_in
+from pointsman.executions.lists import found_executions, list_executions
+from pointsman.executions.timeline import timeline as timeline_of
+from pointsman.executions.watching import follow_events
+from pointsman.values import Json, JsonObject
+
+STATUSES: Final = (
+    "pending",
+    "running",
+    "stopped",
+    "waiting",
+    "paused",
+    "completed",
+    "failed",
+    "cancelled",
+    "interrupted",
+)
+
+
+class Narrowed(TypedDict):
+    """Which executions are listed."""
+
+    statuses: tuple[str, ...]
+    workflow: str | None
+    session: str | None
+    trials: bool
+
+
+words_option: Final = click.option(
+    "--words", type=click.Choice(DIALECTS), help="As JSON, in the words that a dialect has for statuses and events."
+)
+
+
+@click.command("list")
+@click.option("--status", "statuses", multiple=True, type=click.Choice(STATUSES), help="Only those. Repeatable.")
+@click.option("--workflow", metavar="ID", shell_complete=complete_workflow, help="Only those of a workflow.")
+@click.option("--session", metavar="ID", help="Only those of a conversation.")
+@click.option("--search", metavar="WORDS", help="Only those with all these words in their input, output or error.")
+@click.option("--trials", is_flag=True, help="Also those in which somebody only tried a part of a workflow.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most so many.")
+@json_option
+@store_option
+def list_(
+    *,
+    statuses: tuple[str, ...],
+    workflow: str | None,
+    session: str | None,
+    search: str | None,
+    trials: bool,
+    limit: int,
+    as_json: bool,
+    store: str | None,
+) -> None:
+    """Executions, newest first."""
+    found = go(_list(store, search, limit, statuses=statuses, workflow=workflow, session=session, trials=trials))
+    if as_json:
+        print_json({"executions": cast("list[Json]", found)})
+        return
+    if not found:
+        click.echo("no executions", err=True)
+    for one in found:
+        status = str(one["status"])
+        styled = click.style(f"{status:11}", fg=COLOURS.get(status, "yellow"))
+        inside = "  sub-workflow" if one["parent"] else ""
+        inside += "  scripted" if one["scripted"] else ""
+        inside += "".join(f"  for {shown(reason)}" for reason in cast("list[Json]", one["waitingFor"]))
+        click.echo(f"{one['executionId']}  {styled}  {when(one['startedAt'])}  {shown(one['workflowId'])}{inside}")
+
+
+async def _list(store: str | None, search: str | None, limit: int, **narrowed: Unpack[Narrowed]) -> list[JsonObject]:
+    async with installation(store) as app:
+        if search is not None:
+            return await found_executions(app, search, limit=limit, **narrowed)
+        return await list_executions(app, limit=limit, **narrowed)
+
+
+def when(at: Json) -> str:
+    """An instant in the local time of whoever reads it."""
+    return datetime.fromtimestamp(cast(float, at), UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+@click.command()
+@click.argument("execution", shell_complete=complete_execution)
+@words_option
+@json_option
+@store_option
+def show(execution: str, *, words: Dialect | None, as_json: bool, store: str | None) -> None:
+    """The state of an execution: what it did, what it waits for, what it produced.
+
+    With --debug also what the tools of its steps printed and logged.
+    """
+    view = go(_view(store, execution))
+    if words is not None:
+        view = view_in(words, view)
+        as_json = True
+    if as_json:
+        print_json(view)
+        return
+    path = cast("list[str]", view["path"])
+    name = " ".join(str(view[key]) for key in ("workflowId", "version") if view[key])
+    click.echo(f"{shown(name)}, started {when(view['startedAt'])}{_by_trigger(view)}")
+    click.echo(f"path: {shown(' → '.join(path), chars_max=1000) or 'no step is finished'}")
+    for name, value in cast(JsonObject, view["state"]).items():
+        click.echo(f"  {shown(name)}: {shown(value, chars_max=200)}")
+    for one in cast("list[JsonObject]", view["artifacts"]):
+        click.echo(f"file      {shown(one['path'])}  {one['bytes']} bytes")
+    for one in cast("list[JsonObject]", view["progress"]):
+        click.echo("\n".join(message_lines(str(one["message"]))))
+    for answer in cast("list[JsonObject]", view["answers"]):
+        click.echo("\n".join(_answer(answer)))
+    if view["output"] is not None:
+        click.echo(f"output:\n{output_text(view['output'])}")
+    for event in go(_gathered(store, execution, after=0, follow=False, words=None)) if is_debugging() else ():
+        if printed := event.get("printed"):
+            click.echo(f"{shown(event['step'])} printed:")
+            click.echo("\n".join(f"  {harmless(line)}" for line in str(printed).splitlines()))
+    for line in story(view, stopped=False, store=store, lasting=True):
+        click.echo(line)
+
+
+def _by_trigger(view: JsonObject) -> str:
+    """What started it, where nobody did by hand."""
+    trigger = view["trigger"]
+    return f" by {shown(trigger['kind'])} {shown(trigger['id'])!r}" if isinstance(trigger, dict) else ""
+
+
+def _answer(answer: JsonObject) -> list[str]:
+    """How a gate was closed, and what that changed."""
+    who = "nobody in time" if answer["cause"] == "timeout" else answer["by"] or "somebody"
+    said = ": ".join(str(part) for part in (answer["action"], answer["comment"]) if part)
+    changes = cast("list[JsonObject]", answer["changes"])
+    return [
+        f"{shown(answer['nodeId'])}: {shown(said)} ({shown(who)}, {when(answer['at'])})",
+        *(f"  {shown(one['path'])}: {shown(one['before'])} → {shown(one['after'])}" for one in changes),
+    ]
+
+
+async def _view(store: str | None, execution: str) -> JsonObject:
+    async with installation(store) as app:
+        return await app.view(execution)
+
+
+@click.command()
+@click.argument("execution", shell_complete=complete_execution)
+@click.option("--jsonl", is_flag=True, help="One JSON object per line.")
+@click.option("--follow", is_flag=True, help="Wait for more until nothing more happens by itself.")
+@click.option("--after", type=click.IntRange(0), default=0, metavar="SEQ", help="Only rows after this one.")
+@words_option
+@json_option
+@store_option
+def events(
+    execution: str,
+    *,
+    jsonl: bool,
+    follow: bool,
+    after: int,
+    words: Dialect | None,
+    as_json: bool,
+    store: str | None,
+) -> None:
+    """The journal of an execution: everything that happened, in order.
+
+    With --follow, --jsonl prints each event as it comes, --json all of them at the end.
+    """
+    if as_json and jsonl:
+        raise click.UsageError("--json and --jsonl exclude each other")
+    if as_json:
+        found = go(_gathered(store, execution, after=after, follow=follow, words=words))
+        print_json({"events": cast("list[Json]", found)})
+        return
+    go(_events(store, execution, after=after, follow=follow, jsonl=jsonl, words=words))
+
+
+async def _gathered(
+    store: str | None, execution: str, *, after: int, follow: bool, words: Dialect | None
+) -> list[JsonObject]:
+    async with installation(store) as app:
+        return [event async for event in follow_events(app, execution, after=after, follow=follow, words=words)]
+
+
+async def _events(
+    store: str | None, execution: str, *, after: int, follow: bool, jsonl: bool, words: Dialect | None
+) -> None:
+    async with installation(store) as app:
+        async for event in follow_events(app, execution, after=after, follow=follow, words=words):
+            if jsonl or words is not None:
+                print_line(event)
+                continue
+            facts = {key: value for key, value in event.items() if key not in HEAD and value not in (None, "", [], {})}
+            told = "  ".join(f"{key}={shown(value, chars_max=60)}" for key, value in facts.items())
+            place = click.style(f"{event['seq']:>5}.{event['n']}", dim=True)
+            kind = click.style(f"{event['kind']:17}", fg="cyan")
+            click.echo(f"{place}  {kind} {shown(event.get('step', ''))}  {told}".rstrip())
+
+
+HEAD: Final = frozenset({"seq", "n", "at", "kind", "step", "node", "scope"})
+
+
+@click.command()
+@click.argument("execution", shell_complete=complete_execution)
+@json_option
+@store_option
+def timeline(execution: str, *, as_json: bool, store: str | None) -> None:
+    """What ran when, as bars: work, waits, retries, one lane per node and branch; and what each node consumed."""
+    found = go(_timeline(store, execution))
+    if as_json:
+        print_json(found)
+        return
+    for line in (*bar_lines(found), "", *account_lines(found)):
+        click.echo(line)
+
+
+async def _timeline(store: str | None, execution: str) -> JsonObject:
+    async with installation(store) as app:
+        return await timeline_of(app, execution)

@@ -1,0 +1,361 @@
+"""Commands that drive executions: run, answer, resume, signal. All go on to the end or to an open gate."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Final, TypeAlias, TypedDict, Unpack
+
+import click
+
+from pointsman.app import Execution, Pointsman, Workflow
+from pointsman.cli.app_opening import go, input_schema, installation, known, named, speaking_of
+from pointsman.cli.completion import complete_execution, complete_file_or_workflow, complete_gate
+from pointsman.cli.error_boundary import MISUSED, face, tell
+from pointsman.cli.options import (
+    AnswerPair,
+    Decorated,
+    Pair,
+    by_option,
+    dialect_option,
+    input_of,
+    json_option,
+    lenient_option,
+    model_option,
+    not_empty,
+    quiet_option,
+    said_at,
+    script_option,
+    store_option,
+    value_of,
+    var_option,
+    who_options,
+)
+from pointsman.cli.partial_run import Tried, trial_options
+from pointsman.cli.printing import say, shown
+from pointsman.cli.progress import watched
+from pointsman.cli.results import at_store, print_outcome, queued_lines, say_scripted
+from pointsman.cli.signals import stoppable
+from pointsman.errors import CallerError
+from pointsman.executions.driving import Answer, drive, outermost
+from pointsman.executions.execution import TakenOver
+from pointsman.executions.isolation import acts_outside
+from pointsman.values import Json
+from pointsman.workflows.checking import called_again
+
+DURABILITIES: Final = ("step", "async", "exit")
+ON_ITS_WAY: Final = ("pending", "running", "waiting")
+
+Begin: TypeAlias = Callable[[Pointsman], Awaitable[Execution]]
+"""Starts an execution, or takes one up."""
+
+
+class Wishes(TypedDict):
+    """What a start is asked for beside its input."""
+
+    session: str | None
+    durability: str | None
+    language: str | None
+    key: str | None
+
+
+class Driving(TypedDict):
+    """What `driving_options` gives a command."""
+
+    answers: tuple[Answer, ...]
+    model: str | None
+    store: str | None
+    script: Path | None
+    as_json: bool
+    quiet: bool
+
+
+def driving_options(command: Decorated) -> Decorated:
+    """What every command takes that goes on with an execution."""
+    answers = click.option(
+        "--answer",
+        "answers",
+        type=AnswerPair(),
+        multiple=True,
+        metavar="NODE=JSON",
+        help='Said at the next gate of a node: approve, or {"action": …, "data": …}. Repeatable; each is said once.',
+    )
+    for option in (quiet_option, json_option, script_option, store_option, model_option, answers):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("workflow", metavar="[FILE|ID]", required=False, shell_complete=complete_file_or_workflow)
+@click.option("--input", "given", metavar="JSON|@FILE|-", help="The input: JSON, a text, a file, or standard input.")
+@click.option(
+    "-i", "fields", type=Pair(), multiple=True, metavar="NAME=VALUE", help="One field of the input. Repeatable."
+)
+@click.option(
+    "--command",
+    metavar="TEXT",
+    help='The input in words: "Write …, send to ann@example.org". Begins a session of its own.',
+)
+@driving_options
+@var_option
+@click.option("--session", metavar="ID", callback=not_empty, help="The conversation this is a turn of.")
+@click.option("--language", metavar="LANG", help="Of its texts, where they are in several: de, fr, pt-BR.")
+@click.option("--durability", type=click.Choice(DURABILITIES), help="When the journal must be on disk.")
+@click.option("--key", metavar="TEXT", callback=not_empty, help="Start once: the same key again is the same execution.")
+@trial_options
+@click.option("--dry-run", "dry", is_flag=True, help="Show the way and the cost; no model, no tool, nothing is kept.")
+@by_option
+@dialect_option
+@lenient_option
+def run(
+    workflow: str | None,
+    *,
+    given: str | None,
+    fields: tuple[tuple[str, str], ...],
+    command: str | None,
+    answers: tuple[Answer, ...],
+    model: str | None,
+    store: str | None,
+    script: Path | None,
+    variables: tuple[tuple[str, str], ...],
+    session: str | None,
+    language: str | None,
+    durability: str | None,
+    key: str | None,
+    tried: Tried,
+    dry: bool,
+    dialect: str | None,
+    lenient: bool,
+    as_json: bool,
+    quiet: bool,
+    by: str,
+) -> int:
+    """Run a workflow to its end, or to the first gate without an answer.
+
+    The output goes to standard output, everything else to standard error. Ctrl-C leaves the execution as it is:
+    `pointsman resume` goes on with it. With --command and no workflow, the pipeline of the settings is run.
+    """
+    given = given if command is None else _worded(command, given)
+    app = installation(store, model=model, script=script, variables=variables)
+    found = _meant(app, workflow, command, dialect=dialect)
+
+    async def read(app: Pointsman, workflow: Workflow | str) -> Json:
+        return input_of(given, fields, await input_schema(app, workflow) if fields else None)
+
+    if dry:
+        from pointsman.cli.dry_run import dry_run
+
+        return go(dry_run(app, found, read, answers, as_json=as_json))
+
+    async def begin(app: Pointsman) -> Execution:
+        workflow = await known(app, found)
+        data = await read(app, workflow)
+        await _warn(app, workflow, durability)
+        named_session = session or (None if command is None else await _session(app))
+        how = Wishes(session=named_session, durability=durability, language=language, key=key)
+        async with speaking_of(app, workflow):
+            return await app.start(workflow, data, lenient=lenient, by=by, **how, **tried)
+
+    return go(follow(app, begin, answers, as_json=as_json, quiet=quiet, store=store))
+
+
+def _meant(app: Pointsman, workflow: str | None, command: str | None, *, dialect: str | None) -> Workflow | str | None:
+    """What is to be run; None: the pipeline."""
+    if workflow is None and command is None:
+        raise click.UsageError("Missing argument 'FILE|ID'.")
+    if workflow is None or (command is not None and workflow == app.settings.pipeline and not Path(workflow).is_file()):
+        return None
+    return named(workflow, dialect=dialect)
+
+
+def _worded(command: str, given: str | None) -> str:
+    """The input that a command means, as JSON."""
+    if given is not None:
+        raise click.UsageError("--command is an input: leave out --input")
+    from pointsman.chat.commands import parse_command  # Most inputs are data.
+
+    return json.dumps(parse_command(command).input)
+
+
+async def _session(app: Pointsman) -> str:
+    from pointsman.chat.records import free_session  # As above.
+
+    return await free_session(app)
+
+
+async def _warn(app: Pointsman, workflow: Workflow | str, durability: str | None) -> None:
+    """Of what `--durability` means for the tools of a workflow: its author could not know; and of what acts although a
+    script answers."""
+    if durability is None and app.script is None:
+        return
+    source = await app.source(workflow) if isinstance(workflow, str) else workflow
+    read = source.read.workflow
+    if app.script is not None and read is not None and (outside := acts_outside(read, app.tools)):
+        say(f"warning: the script does not answer for {', '.join(outside)}: calls are made for real")
+    if durability is None:
+        return
+    for problem in called_again(source, durability, app.settings, app.tools):
+        say(f"warning: {problem.message}")
+
+
+async def follow(
+    app: Pointsman, begin: Begin, answers: Sequence[Answer], *, as_json: bool, quiet: bool, store: str | None
+) -> int:
+    """Drive an execution as far as it goes, show it on the way, print what became of it; the exit code."""
+    seen = face()
+    async with stoppable(), app:
+        with watched(app, quiet=quiet) as board:
+            execution = await outermost(app, await begin(app))
+            board.names.update(execution.names)
+            if execution.is_scripted and not quiet:  # The last line says it in any case.
+                say_scripted()
+            for line in queued_lines(await app.places.standing(execution.state), at_store(store)):
+                say(line)
+            stopped, refused = False, False
+            unused: tuple[Answer, ...] = ()
+            try:
+                unused = await drive(execution, answers)
+            except TakenOver as why:
+                say(f"note: {why}")
+            except CallerError as why:  # an answer that its gate does not take
+                refused = True
+                tell(why, seen)
+            except asyncio.CancelledError:
+                stopped = True
+                _carry_on()
+        view, lasting = await execution.view(), execution.is_kept
+    if not as_json and not quiet and view["sessionId"] is not None:
+        say(f"session {shown(view['sessionId'])}")
+    for answer in unused:
+        say(f"note: no gate of {answer.node!r} opened for the answer {answer.action!r}")
+    # It may have ended, or been paused, in the very moment in which it was left.
+    stopped = stopped and str(view["status"]) in ON_ITS_WAY
+    code = print_outcome(view, as_json=as_json, stopped=stopped, store=store, lasting=lasting)
+    return MISUSED if refused else code
+
+
+def _carry_on() -> None:
+    """Ctrl-C cancelled this task to tell us; there is an outcome to print still."""
+    task = asyncio.current_task()
+    if task is not None:
+        task.uncancel()
+
+
+@click.command()
+@click.argument("execution", shell_complete=complete_execution)
+@click.argument("node", shell_complete=complete_gate)
+@click.argument("json_", metavar="JSON")
+@who_options
+@click.option("--key", default="", metavar="TEXT", help="The same answer with the same key again changes nothing.")
+@click.option(
+    "--digest",
+    default="",
+    metavar="TEXT",
+    help="What you saw, as `show` names it: an answer to anything else is refused.",
+)
+@driving_options
+def answer(
+    execution: str,
+    node: str,
+    json_: str,
+    *,
+    by: str,
+    groups: tuple[str, ...],
+    key: str,
+    digest: str,
+    **options: Unpack[Driving],
+) -> int:
+    """Answer the open gate of a node (or a gate by its id), and go on.
+
+    JSON is an action such as approve, or {"action": …, "data": …, "comment": …}.
+    """
+    said = said_at(node, json_)
+    seen = digest or said.digest
+
+    async def begin(app: Pointsman) -> Execution:
+        taken = await app.open(execution)
+        if not taken.gates and not taken.state.ended:
+            await taken.settled()  # its sub-workflows come back, with their gates
+        await taken.answer(
+            said.node, said.action, said.data, comment=said.comment, by=by, groups=groups, key=key, digest=seen
+        )
+        return taken
+
+    return take_up(begin, options)
+
+
+@click.command()
+@click.argument("execution", shell_complete=complete_execution)
+@click.option(
+    "--limit",
+    "limits",
+    type=Pair(),
+    multiple=True,
+    metavar="NAME=NUMBER",
+    help="Raise a limit that stopped it: steps=2000, executionTime=600 (seconds), costUsd=5. Repeatable.",
+)
+@click.option("--step", is_flag=True, help="Pause again before the next step begins.")
+@driving_options
+def resume(execution: str, *, limits: tuple[tuple[str, str], ...], step: bool, **options: Unpack[Driving]) -> int:
+    """Go on with an execution whose process ended, that was paused, or that a limit stopped.
+
+    Finished steps are not repeated. One that waits at a gate goes on with `answer`.
+    """
+    raised = {name: number_of(name, text) for name, text in limits}
+
+    async def begin(app: Pointsman) -> Execution:
+        taken = await app.open(execution)
+        await taken.resume(limits=raised, step=step)
+        return taken
+
+    return take_up(begin, options)
+
+
+def number_of(name: str, text: str) -> float:
+    """A limit given on the command line."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 < number < float("inf"):
+        raise click.BadParameter(f"{name}={text!r} is not a number above 0.", param_hint="--limit")
+    return number
+
+
+@click.command()
+@click.argument("execution", shell_complete=complete_execution)
+@click.argument("name")
+@click.argument("json_", metavar="JSON", default="null")
+@click.option("--key", default="", metavar="TEXT", help="Names this event: sent again under it, it changes nothing.")
+@driving_options
+def signal(execution: str, name: str, json_: str, *, key: str, **options: Unpack[Driving]) -> int:
+    """Send an event to an execution, and go on. Where no step waits for it yet it is kept for the first that will."""
+    data = value_of(json_, what="the event's data")
+
+    async def begin(app: Pointsman) -> Execution:
+        taken = await app.open(execution)
+        told = await taken.signal(name, data, key=key)
+        if told == "kept":
+            say(f"note: no step waits for the event {name!r} yet: it is kept")
+        elif told == "known":
+            say(f"note: an event of the key {key!r} had come before")
+        return taken
+
+    return take_up(begin, options)
+
+
+def take_up(begin: Begin, options: Driving) -> int:
+    """Take an execution up, or begin one, and drive it as far as it goes; the exit code."""
+    app = installation(options["store"], model=options["model"], script=options["script"])
+    return go(
+        follow(
+            app,
+            begin,
+            options["answers"],
+            as_json=options["as_json"],
+            quiet=options["quiet"],
+            store=options["store"],
+        )
+    )

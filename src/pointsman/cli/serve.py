@@ -1,0 +1,148 @@
+"""The server, and the keys that open it."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import click
+
+from pointsman.auth.callers import ROLES, Role
+from pointsman.auth.keys import Keys, key_view
+from pointsman.cli.app_opening import go, installation
+from pointsman.cli.inspection import when
+from pointsman.cli.options import json_option, model_option, not_empty, script_option, store_option
+from pointsman.cli.printing import print_json, say, shown
+from pointsman.cli.worker import tried_again
+from pointsman.settings.display import store_shown
+from pointsman.values import Instant, JsonObject
+
+DAY_S: Final = 86_400.0
+
+
+@click.command()
+@click.option(
+    "--host", callback=not_empty, help="Where to listen; others than this machine need keys (default: 127.0.0.1)."
+)
+@click.option("--port", type=click.IntRange(0, 65_535), help="0: any that is free (default: 8000).")
+@click.option("--standby", is_flag=True, help="Where another process keeps the store: serve, and take it over later.")
+@model_option
+@script_option
+@store_option
+def serve(
+    *, host: str | None, port: int | None, standby: bool, model: str | None, script: Path | None, store: str | None
+) -> None:
+    """Serve the API until stopped (Ctrl-C, SIGTERM), and keep the store meanwhile: executions go on, timers ring.
+
+    While no key is made, whoever is on this machine may do everything; `pointsman keys add` ends that. Told to stop, it
+    takes no more requests, lets streams go, and gives steps that are being performed a moment (`drain` under [server]
+    in the settings); told so again, it waits for nothing.
+    """
+    go(_serve(store, model, script, host, port, standby=standby))
+
+
+async def _serve(
+    store: str | None, model: str | None, script: Path | None, host: str | None, port: int | None, *, standby: bool
+) -> None:
+    from pointsman.cli.announcements import announce, warn_of_scripted
+    from pointsman.operations.logs import logging_to  # As below.
+    from pointsman.operations.otel import telemetry_of
+    from pointsman.server.serving import Said  # Loads a web framework.
+    from pointsman.server.serving import serve as serve_until_stopped
+
+    async with installation(store, model=model, script=script) as app:
+        shown_store, tell = store_shown(app.settings.store_url), partial(announce, app.settings.logs)
+
+        def serving(at: str) -> None:
+            tell("serving", f"{at} from {shown_store}{', standing by' if standby else ''}")
+            warn_of_scripted(app)
+
+        said = Said(
+            serving=serving,
+            keeping=lambda: tell("keeping", shown_store),
+            trouble=tried_again,
+        )
+        app.settings = app.settings.served_at(host, port)
+        with logging_to(app, app.settings.logs):
+            async with telemetry_of(app):
+                await serve_until_stopped(app, settings=app.settings.server, standby=standby, said=said)
+            tell("stopped")
+
+
+@click.group()
+def keys() -> None:
+    """Keys that open the server: add, list, revoke. Until the first is made, this machine is let in."""
+
+
+@keys.command()
+@click.argument("name", callback=not_empty)
+@click.option("--role", type=click.Choice(ROLES), default="operator", show_default=True, help="What it allows.")
+@click.option("--group", "groups", multiple=True, metavar="GROUP", help="A group it belongs to. More than one: again.")
+@click.option(
+    "--days", type=click.FloatRange(min=0, min_open=True), help="How long it is good for (default: for ever)."
+)
+@json_option
+@store_option
+def add(
+    name: str, *, role: Role, groups: tuple[str, ...], days: float | None, as_json: bool, store: str | None
+) -> None:
+    """Make a key and print it. It is not kept: nobody can look it up later."""
+    token = go(_add(store, name, role, groups, days))
+    if as_json:
+        print_json({"name": name, "role": role, "key": token})
+    else:
+        click.echo(token)
+
+
+async def _add(store: str | None, name: str, role: Role, groups: tuple[str, ...], days: float | None) -> str:
+    async with installation(store) as app:
+        expires = None if days is None else Instant(app.clock.now() + days * DAY_S)
+        return await Keys(app.store.entries, app.clock).make(name, role, groups=groups, expires=expires)
+
+
+@keys.command("list")
+@click.option("--search", default="", metavar="WORDS", help="Only those with all these words in name or groups.")
+@click.option("--role", type=click.Choice(ROLES), help="Only those of this role.")
+@json_option
+@store_option
+def list_(*, search: str, role: Role | None, as_json: bool, store: str | None) -> None:
+    """The keys by name, and when each was last used. Not the keys themselves."""
+    found = go(_list(store, search, role))
+    if as_json:
+        print_json({"keys": [*found]})
+        return
+    if not found:
+        click.echo("no key fits" if search or role else "no key is made", err=True)
+    for key in found:
+        used = when(key["usedAt"]) if key["usedAt"] else "never used"
+        groups = ", ".join(shown(group) for group in key["groups"]) if isinstance(key["groups"], list) else ""
+        click.echo(f"{shown(key['name']):24}  {key['role']!s:8}  {used:19}  {groups}".rstrip())
+
+
+async def _list(store: str | None, search: str, role: Role | None) -> list[JsonObject]:
+    async with installation(store) as app:
+        return [key_view(key) for key in await Keys(app.store.entries, app.clock).found(search, role=role)]
+
+
+@keys.command()
+@click.argument("name")
+@json_option
+@store_option
+def revoke(name: str, *, as_json: bool, store: str | None) -> None:
+    """Let a key open nothing any more, within a second. Without any key of an admin, the server still asks for one."""
+    admins = go(_revoke(store, name))
+    if as_json:
+        print_json({"revoked": [name], "admins": len(admins)})
+        return
+    say(f"revoked {name}")
+    if not admins:
+        say("no key of an admin is left; make one: pointsman keys add NAME --role admin")
+
+
+async def _revoke(store: str | None, name: str) -> list[str]:
+    """The keys of admins that are left."""
+    async with installation(store) as app:
+        keys = Keys(app.store.entries, app.clock)
+        await keys.revoke(name)
+        return await keys.admins()

@@ -1,0 +1,263 @@
+"""Writes that may meet: steps that may run at once and write one path, or read what the other writes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import chain, combinations, product
+from typing import Final, TypeAlias
+
+from pointsman.definition.checks.formulas import Formulas, Keys, Reading, Writing, read_formulas
+from pointsman.definition.checks.routes import always_taken, taken_together
+from pointsman.definition.checks.subject import Subject
+from pointsman.definition.graph.analysis import Graph
+from pointsman.definition.graph.concurrency import MANY, Concurrent, Region, concurrent
+from pointsman.definition.graph.walks import reach
+from pointsman.definition.model.control import ParallelConfig
+from pointsman.definition.model.work import StructuredRecordConfig
+from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.problems import Problem, error, note, warning
+
+COMPARISONS_MAX: Final = 200_000
+"""Nodes looked at and paths compared for pairs of steps; past it no further pairs are compared."""
+MEETINGS_MAX: Final = 1_000
+"""Pairs of steps that are reported."""
+
+_Classes: TypeAlias = "dict[int, list[Writing]]"
+
+
+def check_conflicts(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
+    found = _concurrent(subject)
+    if not found.regions:
+        return
+    data = _Data(subject, formulas)
+    for region in found.regions:
+        yield from data.conflicts(region, data.writers(region, data.writings))
+        if not region.scoped:
+            yield from (data.race(region, *race) for race in data.races(region))
+    if not found.complete or data.comparisons_left < 0:
+        hint = "Move parts of it into sub-workflows to have them checked."
+        yield note("too-large-to-check", "/nodes", "not everything was checked for write conflicts", hint=hint)
+
+
+def races_in(workflow: Workflow, graph: Graph) -> dict[str, tuple[Keys, ...]]:
+    """Node -> what it reads that a step running at the same time may write."""
+    subject = Subject(workflow, graph)
+    regions = [region for region in _concurrent(subject).regions if not region.scoped]
+    if not regions:
+        return {}
+    data = _Data(subject, read_formulas(subject))
+    found: dict[str, dict[Keys, None]] = defaultdict(dict)
+    for region in regions:
+        for reading, _ in data.races(region):
+            assert reading.place.node is not None
+            found[graph.ids[reading.place.node]][reading.read.path] = None
+    return {node: tuple(paths) for node, paths in found.items()}
+
+
+def _concurrent(subject: Subject) -> Concurrent:
+    graph = subject.graph
+
+    @cache
+    def always(edge: int) -> bool:
+        return always_taken(subject, graph.edges[edge])
+
+    return concurrent(
+        graph,
+        always=always,
+        together=lambda one, other: taken_together(subject, one, other),
+        repeated=lambda node: _over_items(subject, node),
+    )
+
+
+def _over_items(subject: Subject, node: int) -> bool:
+    config = subject.nodes[node].config
+    return isinstance(config, ParallelConfig) and config.items is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Meeting:
+    """Two writes that may meet; of one node with itself where it runs several times at once."""
+
+    one: Writing
+    other: Writing
+    certain: bool
+
+
+class _Data:
+    """Who writes and reads what, by field."""
+
+    def __init__(self, subject: Subject, formulas: Formulas) -> None:
+        self.subject = subject
+        self.comparisons_left = COMPARISONS_MAX
+        self.seen: set[tuple[str, int, int]] = set()
+        self.reducers = _Reducers(subject)
+        self.writings: dict[int, list[Writing]] = defaultdict(list)
+        """Those that would lose one another."""
+        self.seen_writings: dict[int, list[Writing]] = defaultdict(list)
+        """Those that others may see half-way. What other systems join they also let anybody read."""
+        for writing in formulas.writings:
+            reducer = self.reducers.of(writing.keys)
+            if reducer is None or not (reducer == "last" or subject.imported):
+                self.seen_writings[writing.node].append(writing)
+            if reducer is None and not self.appends(writing):
+                self.writings[writing.node].append(writing)
+        self.readings: dict[int, list[Reading]] = defaultdict(list)
+        for reading in formulas.readings:
+            if reading.place.node is not None and reading.read.root == "state" and reading.read.path:
+                self.readings[reading.place.node].append(reading)
+
+    def appends(self, writing: Writing) -> bool:
+        """Whether it only ever adds to a list: a record."""
+        config = self.subject.nodes[writing.node].config
+        return isinstance(config, StructuredRecordConfig) and writing.pointer.endswith("/config/records")
+
+    def writers(self, region: Region, writings: Mapping[int, list[Writing]]) -> dict[str, _Classes]:
+        """Field -> the writes to it inside the region, by class: only different classes can be at odds."""
+        found: dict[str, _Classes] = defaultdict(lambda: defaultdict(list))
+        for node in sorted(region.branch.keys() & writings.keys()):
+            for writing in writings[node]:
+                found[str(writing.keys[0])][region.branch[node]].append(writing)
+        return found
+
+    def conflicts(self, region: Region, writers: dict[str, _Classes]) -> Iterator[Problem]:
+        for classes in writers.values():
+            for meeting in self.meetings(region, classes):
+                key = ("write", meeting.one.node, meeting.other.node)
+                if key not in self.seen:
+                    self.seen.add(key)
+                    yield self.conflict(region, meeting)
+                if len(self.seen) > MEETINGS_MAX:
+                    self.comparisons_left = -1
+                if self.comparisons_left < 0:
+                    return
+
+    def meetings(self, region: Region, classes: _Classes) -> Iterator[_Meeting]:
+        for branch, writings in classes.items() if region.scoped else ():
+            # Items have keys of their own to write under; copies of one node in several branches do not.
+            for one in writings if branch == MANY or region.repeated else ():
+                if branch == MANY or not one.by_item:
+                    yield _Meeting(one, one, one.node in region.certain and one.certain)
+        for first, second in combinations([branch for branch in classes if branch != MANY], 2):
+            for one, other in product(classes[first], classes[second]):
+                self.comparisons_left -= 1
+                if self.comparisons_left < 0:
+                    return
+                if overlap(one.keys, other.keys) and self.at_once(region, one.node, other.node):
+                    certain = {one.node, other.node} <= region.certain and one.certain and other.certain
+                    yield _Meeting(one, other, certain)
+
+    def at_once(self, region: Region, one: int, other: int) -> bool:
+        """For two of different classes. What leads to the other comes before it: where ways meet, the later waits."""
+        if region.scoped:
+            return True
+        self.comparisons_left -= len(region.branch)
+        if self.comparisons_left < 0:
+            return False
+        return not self.leads(region, one, other) and not self.leads(region, other, one)
+
+    def leads(self, region: Region, one: int, other: int) -> bool:
+        links = self.subject.graph.links
+        return other in reach(links.targets, (one,), within=region.branch)
+
+    def conflict(self, region: Region, meeting: _Meeting) -> Problem:
+        one, other = meeting.one, meeting.other
+        path = dotted(one.keys if len(one.keys) <= len(other.keys) else other.keys)
+        subject, opener = self.subject, self.subject.node(region.opener)
+        where = f"behind {opener}" if not region.scoped else f"in the branches of {opener}"
+        if one is other:
+            message = f"{subject.node(one.node)} runs several times at once {where}, and writes {path!r} each time"
+        else:
+            who = f"{subject.node(one.node)} and {subject.node(other.node)}"
+            message = f"{who} may run at once {where}, and both write {path!r}"
+        hint = f"Give it a reducer (`state: {{{path}: {{reduce: append}}}}`), or write to different paths."
+        if region.scoped and region.repeated:
+            hint = f"Write to `{path}.current_fanout_item`, or give it a reducer."
+        make = error if meeting.certain and not subject.imported else warning
+        return make("write-conflict", other.pointer, message, hint=hint)
+
+    def races(self, region: Region) -> Iterator[tuple[Reading, Writing]]:
+        """Who reads what another may write meanwhile."""
+        writers = self.writers(region, self.seen_writings)
+        for node in sorted(region.branch.keys() & self.readings.keys()) if writers else ():
+            for reading in self.readings[node]:
+                classes = writers.get(str(reading.read.path[0]), {})
+                others = (some for branch, some in classes.items() if branch != region.branch[node])
+                for writing in chain.from_iterable(others):
+                    self.comparisons_left -= 1
+                    if self.comparisons_left < 0 or len(self.seen) > MEETINGS_MAX:
+                        self.comparisons_left = -1
+                        return
+                    key = (f"read {dotted(reading.read.path)}", node, writing.node)
+                    if key in self.seen or not overlap(reading.read.path, writing.keys):
+                        continue
+                    if self.at_once(region, node, writing.node):
+                        self.seen.add(key)
+                        yield reading, writing
+
+    def race(self, region: Region, reading: Reading, writing: Writing) -> Problem:
+        subject, node = self.subject, reading.place.node
+        assert node is not None
+        message = (
+            f"{subject.node(node)} reads {dotted(reading.read.path)!r} "
+            f"while {subject.node(writing.node)} may write it: both run behind {subject.node(region.opener)}"
+        )
+        certain = {node, writing.node} <= region.certain and writing.certain
+        make = error if certain and not subject.imported else warning
+        return make(
+            "read-race", reading.place.pointer, message, hint="Read it before the split, or after the ways meet."
+        )
+
+
+class _Reducers:
+    """The reducers of the state by path: a tree of keys, so that thousands cost no more than one."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._root = _Level()
+        self._known: dict[Keys, str | None] = {}
+        patterns = [("messages", "append")]
+        patterns += [(pattern, about.reduce or "set") for pattern, about in (subject.workflow.state or {}).items()]
+        for order, (pattern, how) in enumerate(patterns):
+            if how != "set":
+                level = self._root
+                for key in pattern.split("."):
+                    level = level.inner.setdefault(key, _Level())
+                level.how = level.how or (order, how)
+
+    def of(self, keys: Keys) -> str | None:
+        """The reducer of the path, which makes one value of all writes; None: it has none. The first declared wins."""
+        if keys not in self._known:
+            levels = [self._root]
+            for key in keys:
+                levels = [inner for level in levels for inner in level.matching(key)]
+            found = [level.how for level in levels if level.how is not None]
+            self._known[keys] = min(found)[1] if found else None
+        return self._known[keys]
+
+
+@dataclass(slots=True)
+class _Level:
+    """One key of the patterns, and what follows it."""
+
+    inner: dict[str, _Level] = field(default_factory=dict[str, "_Level"])
+    how: tuple[int, str] | None = None
+
+    def matching(self, key: str | int | None) -> Iterator[_Level]:
+        """None is any key."""
+        if key is None:
+            yield from self.inner.values()
+            return
+        for name in {str(key), "*"}:
+            if name in self.inner:
+                yield self.inner[name]
+
+
+def overlap(one: Keys, other: Keys) -> bool:
+    """Whether one path is, or is inside, the other. None is any key."""
+    return all(a is None or b is None or str(a) == str(b) for a, b in zip(one, other, strict=False))
+
+
+def dotted(keys: Keys) -> str:
+    return ".".join("current_fanout_item" if key is None else str(key) for key in keys)

@@ -1,0 +1,350 @@
+"""Reads and the writes that feed them: what no path writes, what is written only later, what may be missing."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Final
+
+from pointsman.definition.checks.conflicts import dotted, overlap
+from pointsman.definition.checks.formulas import Formulas, Keys, Reading, Writing
+from pointsman.definition.checks.order import Order
+from pointsman.definition.checks.repairs import add, question, replace
+from pointsman.definition.checks.subject import Subject
+from pointsman.definition.model.control import HumanConfig, LoopConfig, ParallelConfig, StartConfig
+from pointsman.definition.model.work import UnboundConfig
+from pointsman.definition.naming_rules import GRAPH_FIELDS, compensations_of
+from pointsman.definition.problems import JsonPatchOp, Problem, error, note, warning
+from pointsman.values import JsonObject
+
+BUILT_IN: Final = frozenset({"messages", "next"})
+COMPARISONS_MAX: Final = 300_000
+"""Pairs of a writing and a path that are compared; past it paths under one name count as one."""
+
+_OPERATION: Final = re.compile(r"(/nodes/\d+/config/operations)/(\d+)/")
+ITEM_ROOTS: Final = frozenset({"item", "index", "key"})
+
+
+def check_dataflow(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
+    flow = _Flow(subject, formulas)
+    for reading in formulas.readings:
+        yield from flow.check(reading)
+    yield from flow.undeclared()
+    yield from flow.edited_in_vain(formulas)
+    yield from flow.written_undeclared(formulas)
+    for position, node in enumerate(subject.nodes):
+        if isinstance(node.config, LoopConfig):
+            yield from flow.loop(position, node.config)
+
+
+class _Flow:
+    """Who writes what, and what is there from the start."""
+
+    def __init__(self, subject: Subject, formulas: Formulas) -> None:
+        self.subject = subject
+        self.order = Order(subject)
+        self.undoing = compensations_of(subject.workflow)
+        self.writings: dict[str, list[Writing]] = defaultdict(list)
+        for writing in formulas.writings:
+            self.writings[str(writing.keys[0])].append(writing)
+        self.readings: dict[int, list[Reading]] = defaultdict(list)
+        for reading in formulas.readings:
+            if reading.place.node is not None:
+                self.readings[reading.place.node].append(reading)
+        self._undeclared: dict[str, Reading] = {}
+        self._writers: dict[Keys, frozenset[int]] = {}
+        self._below: dict[str, dict[str | None, list[Writing]]] = {}
+        self._comparisons_left = COMPARISONS_MAX
+        self.given, self.is_open = self._given()
+
+    def _given(self) -> tuple[frozenset[str], bool]:
+        """Fields that are there at the start; and whether callers may give others."""
+        workflow = self.subject.workflow
+        schema = workflow.input_schema
+        properties = (schema or {}).get("properties")
+        found = set(properties) if isinstance(properties, dict) else set[str]()
+        found |= {
+            pattern.split(".")[0] for pattern, about in (workflow.state or {}).items() if about.default is not None
+        }
+        found.update((workflow.config.settings or ()) if workflow.config else ())
+        for node in workflow.nodes:
+            if isinstance(node.config, StartConfig):
+                found.update(node.config.defaults or ())
+            if isinstance(node.config, HumanConfig):
+                found.add(f"humanResponse_{node.id.replace('-', '_')}")
+        for trigger in workflow.triggers or ():
+            found.update(trigger.initial_data or ())
+        if workflow.dialect == "graph":
+            found |= GRAPH_FIELDS
+        if workflow.sources:
+            found.add("sources")
+        plugins = any(isinstance(node.config, UnboundConfig) for node in workflow.nodes)
+        additional = (schema or {"additionalProperties": True}).get("additionalProperties", False)
+        return frozenset(found) | BUILT_IN, plugins or additional is not False or not isinstance(properties, dict)
+
+    def check(self, reading: Reading) -> Iterator[Problem]:
+        read, node = reading.read, reading.place.node
+        if node is not None and (not self.subject.reached(node) or self.subject.graph.ids[node] in self.undoing):
+            return  # what undoes a step runs when anything may have been written
+        match read.root:
+            case "state":
+                if read.path and isinstance(read.path[0], str):
+                    yield from self.field(reading, read.path[0])
+            case "nodes":
+                if read.path and isinstance(read.path[0], str):
+                    yield from self.node_result(reading, read.path[0])
+            case root if root in ITEM_ROOTS or root == "loop":
+                if node is not None and not self.has_items(reading, node, root):
+                    message = f"{self.where(reading)} reads `{root}`, and there is no {self.around(root)} around it"
+                    hint = self.before_branches(reading, root) or "Move it inside, or read something else."
+                    yield warning("outside-of-items", reading.place.pointer, message, hint=hint)
+            case _:
+                pass
+
+    def around(self, root: str) -> str:
+        return "loop" if root == "loop" else "parallel or loop"
+
+    def has_items(self, reading: Reading, node: int, root: str) -> bool:
+        graph, one = self.subject.graph, self.subject.nodes[node]
+        if one.type in ("loop", "join") or (one.type == "parallel" and reading.place.edge is None):
+            return True
+        return node in self.loop_bodies or (root != "loop" and bool(graph.scopes[node]))
+
+    @cached_property
+    def loop_bodies(self) -> frozenset[int]:
+        return frozenset(node for shape in self.subject.graph.loops.values() for node in shape.body)
+
+    def before_branches(self, reading: Reading, name: str) -> str:
+        """The hint for a condition on an edge out of a parallel that reads the item of the parallel; else empty."""
+        place = reading.place
+        config = self.subject.nodes[place.node].config if place.node is not None else None
+        if place.edge is None or not isinstance(config, ParallelConfig) or name not in {*ITEM_ROOTS, config.as_}:
+            return ""
+        who = self.subject.node(place.node) if place.node is not None else ""
+        return (
+            f"Conditions on the edges of {who} choose its branches before a branch has an item: {name!r} of {who} is "
+            "not there yet. Put a decision behind the edge, or filter `items`."
+        )
+
+    def where(self, reading: Reading) -> str:
+        place = reading.place
+        if place.edge is not None:
+            return self.subject.edge(place.edge)
+        return self.subject.node(place.node) if place.node is not None else "the workflow"
+
+    def field(self, reading: Reading, name: str) -> Iterator[Problem]:
+        if name in self.given or name.startswith("_"):
+            return
+        writers = self.writers(reading.read.path)
+        if not writers:
+            yield from self.never_written(reading, name)
+            return
+        place, path = reading.place, dotted(reading.read.path)
+        if place.node is None:
+            return
+        own = place.edge is not None
+        if place.node in writers and self.written_above(reading):
+            return
+        if not self.order.may_precede(writers, place.node, own=own):
+            who = self.subject.listed(writers)
+            message = f"{self.where(reading)} reads {path!r}, which only {who} writes, and never before it"
+            lax = self.subject.imported or self.is_open or reading.read.guarded
+            make = warning if lax else error
+            yield make("read-before-written", place.pointer, message, hint="Move the write before the read.")
+        elif reading.demands and not self.order.must_precede(writers, place.node, own=own):
+            message = f"{self.where(reading)} needs {path!r}, and not every way to it writes it"
+            hint = f"It is written by {self.subject.listed(writers)}. Write {{{path}?}} if it may be missing."
+            yield warning("maybe-missing", place.pointer, message, hint=hint)
+
+    def written_above(self, reading: Reading) -> bool:
+        """Whether an earlier operation of the same transform writes what an operation reads."""
+        at = _operation(reading.place.pointer)
+        return at is not None and any(
+            (other := _operation(one.pointer)) is not None and other[0] == at[0] and other[1] < at[1]
+            for one in self.writings.get(str(reading.read.path[0]), ())
+            if one.node == reading.place.node and overlap(one.keys, reading.read.path)
+        )
+
+    def writers(self, path: Keys) -> frozenset[int]:
+        """The nodes that write this path, or something around or inside it."""
+        found = self._writers.get(path)
+        if found is None:
+            writings = self._candidates(path)
+            self._comparisons_left -= len(writings)
+            certain = self._comparisons_left < 0  # too much was compared: whoever writes near it may write it
+            found = frozenset(one.node for one in writings if certain or overlap(one.keys, path))
+            self._writers[path] = found
+        return found
+
+    def _candidates(self, path: Keys) -> list[Writing]:
+        """The writings that may meet a path: those under its first key, and of these those under its second."""
+        name = str(path[0])
+        writings = self.writings.get(name, [])
+        if len(path) < 2 or path[1] is None or len(writings) < 2:
+            return writings
+        below = self._below.get(name)
+        if below is None:
+            below = self._below[name] = defaultdict(list)
+            for one in writings:
+                second = one.keys[1] if len(one.keys) > 1 else None
+                below[None if second is None else str(second)].append(one)
+        return [*below.get(str(path[1]), ()), *below.get(None, ())]
+
+    def never_written(self, reading: Reading, name: str) -> Iterator[Problem]:
+        if reading.read.guarded:
+            return
+        path = dotted(reading.read.path)
+        early = self.before_branches(reading, name)
+        near = None if early else self.subject.nearest(name, self.fields)
+        partly = self.writings.get(name, [])
+        if self.is_open and near is None and not partly and not self.subject.imported:
+            self._undeclared.setdefault(name, reading)
+            return
+        if early:
+            hint = early
+        elif partly:
+            hint = f"Only {', '.join(sorted({repr(dotted(one.keys)) for one in partly}))} is written."
+        elif self.subject.workflow.dialect == "graph":
+            hint = question(near, "It is looked up in the settings (`config`).")
+        else:
+            hint = question(near, "Declare it in `input` if callers give it, or write it before.")
+        make = warning if self.subject.imported or self.is_open or partly else error
+        message = f"{self.where(reading)} reads {path!r}, which nothing writes"
+        fix = self.renamed(reading, name, near) if near is not None and not partly else None
+        yield make("never-written", reading.place.pointer, message, hint=hint, fix=fix)
+
+    @cached_property
+    def fields(self) -> frozenset[str]:
+        """All names of fields that are there or written."""
+        return frozenset({*self.given, *self.writings} - BUILT_IN)
+
+    def undeclared(self) -> Iterator[Problem]:
+        """Fields that only callers can give, in a workflow that does not say what callers give."""
+        early = {name: self.before_branches(reading, name) for name, reading in self._undeclared.items()}
+        names = sorted(name for name in self._undeclared if not early[name])
+        schema: JsonObject = {"type": "object", "properties": {name: {} for name in names}}
+        fix = add("/input", schema) if names and self.subject.input_schema is None else None
+        for name, reading in self._undeclared.items():
+            message = f"{self.where(reading)} reads {name!r}, which nothing writes: callers must give it"
+            hint = early[name] or "Declare it in `input`: it is then asked for, and checked."
+            own = None if early[name] else fix
+            yield warning("undeclared-input", reading.place.pointer, message, hint=hint, fix=own)
+
+    def edited_in_vain(self, formulas: Formulas) -> Iterator[Problem]:
+        """What people may edit, and nothing else in the workflow knows of."""
+        read = {str(one.read.path[0]) for one in formulas.readings if one.read.root == "state" and one.read.path}
+        declared = {pattern.split(".")[0] for pattern in self.subject.workflow.state or {}}
+        by_nodes = {str(one.keys[0]) for one in formulas.writings if "/editable/" not in one.pointer}
+        known = self.given | read | declared | by_nodes
+        written = {str(one.keys[0]) for one in formulas.writings if one.certain}
+        candidates = {*self.given, *declared, *written} - BUILT_IN
+        for writing in formulas.writings:
+            name = str(writing.keys[0])
+            if "/editable/" not in writing.pointer or name in known:
+                continue
+            near = self.subject.nearest(name, candidates)
+            message = f"people may edit {name!r} at {self.subject.node(writing.node)}, and nothing writes or reads it"
+            hint = question(near, "Name a field that a step before it writes.")
+            fix = replace(writing.pointer, near) if near is not None and writing.keys == (name,) else None
+            yield warning("edits-nothing", writing.pointer, message, hint=hint, fix=fix)
+
+    def written_undeclared(self, formulas: Formulas) -> Iterator[Problem]:
+        """Fields that are written beside those that the state is declared to have. It is open: that is allowed."""
+        workflow = self.subject.workflow
+        declared = {pattern.split(".")[0] for pattern in workflow.state or {}}
+        if not declared and workflow.dialect != "graph":
+            return
+        known, told = self.given | declared, set[str]()
+        candidates = known - BUILT_IN
+        for writing in formulas.writings:
+            name = str(writing.keys[0])
+            if not writing.certain or name in known or name in told or name.startswith("_"):
+                continue
+            told.add(name)
+            message = f"{self.subject.node(writing.node)} writes {name!r}, which the state is not declared to have"
+            hint = question(
+                self.subject.nearest(name, candidates), "Declare it in `state`, or leave it: the state is open."
+            )
+            yield note("undeclared-field", writing.pointer, message, hint=hint)
+
+    def renamed(self, reading: Reading, name: str, near: str) -> tuple[JsonPatchOp, ...] | None:
+        """The whole text with the right name in it, where the name stands as it was read."""
+        text, at = reading.place.text, text_at(reading, name)
+        if at is None:
+            return None
+        return replace(reading.place.pointer, text[:at] + near + text[at + len(name) :])
+
+    def node_result(self, reading: Reading, name: str) -> Iterator[Problem]:
+        graph, place = self.subject.graph, reading.place
+        if name not in graph.index:
+            if reading.read.guarded:
+                return
+            near = self.subject.nearest(name, graph.index)
+            hint = question(near, "Name a node of this workflow.")
+            make = warning if self.subject.imported else error
+            fix = self.renamed(reading, name, near) if near else None
+            message = f"{self.where(reading)} reads the result of node {name!r}, which does not exist"
+            yield make("unknown-node-read", place.pointer, message, hint=hint, fix=fix)
+        elif place.node is not None:
+            writer = frozenset({graph.index[name]})
+            if not self.order.may_precede(writer, place.node, own=place.edge is not None):
+                message = f"{self.where(reading)} reads the result of node {name!r}, which never comes before it"
+                make = warning if self.subject.imported or reading.read.guarded else error
+                yield make("read-before-written", place.pointer, message, hint="Move it behind that node.")
+
+    def loop(self, position: int, config: LoopConfig) -> Iterator[Problem]:
+        """Rounds in which nothing can change: the same inputs, the same answers, until the bound stops them."""
+        shape = self.subject.graph.loops.get(position)
+        if shape is None or not shape.body or config.over is not None or not self.subject.reached(position):
+            return
+        written = [one for node in shape.body for one in self.writings_of.get(node, ())]
+        reads = [reading.read for node in shape.body for reading in self.readings.get(node, ()) if self.takes(reading)]
+        works = any(self.subject.nodes[node].type in ("agent", "tool", "code", "http") for node in shape.body)
+        if not works or not reads or any(read.root not in ("state", "input", "config") for read in reads):
+            return
+        if not self.feeds(written, [read.path for read in reads if read.root == "state"]):
+            what = ", ".join(sorted({repr(dotted(read.path)) for read in reads})[:4])
+            message = f"the body of {self.subject.node(position)} writes nothing that it reads ({what})"
+            hint = "Every round sees the same data. Add a step that writes one of its inputs, or remove the loop."
+            yield warning("loop-changes-nothing", self.subject.at_node(position), message, hint=hint)
+
+    @cached_property
+    def writings_of(self) -> dict[int, list[Writing]]:
+        """By node."""
+        found: dict[int, list[Writing]] = defaultdict(list)
+        for some in self.writings.values():
+            for one in some:
+                found[one.node].append(one)
+        return found
+
+    def feeds(self, written: list[Writing], paths: list[Keys]) -> bool:
+        """Whether one of the writings changes one of the paths. Past the budget it is taken to."""
+        by_name: dict[str, list[Keys]] = defaultdict(list)
+        for path in dict.fromkeys(paths):
+            by_name[str(path[0]) if path else ""].append(path)
+        for one in written:
+            near = [*by_name.get(str(one.keys[0]), ()), *by_name.get("", ())]
+            self._comparisons_left -= len(near) + 1
+            if self._comparisons_left < 0 or any(overlap(one.keys, path) for path in near):
+                return True
+        return False
+
+    def takes(self, reading: Reading) -> bool:
+        """Whether a node takes this from outside: not its own inputs by name, not its result, not its edges."""
+        place = reading.place
+        inputs = self.subject.nodes[place.node].inputs if place.node is not None else None
+        return place.edge is None and "/outputs/" not in place.pointer and reading.read.root not in (inputs or {})
+
+
+def _operation(pointer: str) -> tuple[str, int] | None:
+    """The list of operations that a place is in, and the number of its operation."""
+    found = _OPERATION.match(pointer)
+    return None if found is None else (found[1], int(found[2]))
+
+
+def text_at(reading: Reading, name: str) -> int | None:
+    """Where the name stands in the formula's text."""
+    at = reading.place.text.find(name, reading.read.offset, reading.read.offset + reading.read.length)
+    return at if at >= 0 else None

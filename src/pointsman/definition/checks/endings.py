@@ -1,0 +1,190 @@
+"""Where executions begin and whether they can end: entries, unreachable nodes, dead ends, cycles nothing can leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pointsman.definition.checks.references import missing_nodes
+from pointsman.definition.checks.repairs import remove
+from pointsman.definition.checks.routes import always_taken, may_end
+from pointsman.definition.checks.subject import Subject
+from pointsman.definition.graph.links import DANGLING, routing_of
+from pointsman.definition.graph.walks import Part, components, cycles, reach
+from pointsman.definition.problems import Problem, error, note, warning
+from pointsman.values import END
+
+
+def check_endings(subject: Subject) -> Iterator[Problem]:
+    if all(node.type == "note" for node in subject.nodes):
+        yield error("no-nodes", "/nodes", "the workflow has no nodes", hint="Add a node.")
+        return
+    yield from _entries(subject)
+    yield from _unreachable(subject)
+    yield from _past_the_end(subject)
+    endless = _endless(subject)
+    yield from _cycles(subject, endless)
+    yield from _trapped(subject, endless)
+    yield from _forbidden_cycles(subject)
+    yield from _dead_ends(subject)
+
+
+def _entries(subject: Subject) -> Iterator[Problem]:
+    entries = subject.graph.links.entries
+    starts = [position for position, node in enumerate(subject.nodes) if node.type == "start"]
+    for extra in starts[1:]:
+        message = f"{subject.node(extra)} is a second start; an execution begins at {subject.node(starts[0])}"
+        yield error("several-starts", subject.at_node(extra), message, hint="Keep one start; lead it to both places.")
+    named = subject.workflow.entry
+    if starts and named is not None and subject.graph.index.get(named, starts[0]) != starts[0]:
+        message = f"`entry` names {named!r}, but an execution begins at {subject.node(starts[0])}"
+        yield warning("entry-not-start", "/entry", message, hint="Remove `entry`, or the start node.")
+    if not entries and named is None:
+        message = "no node is the entry: an edge leads to every one of them"
+        yield error("no-entry", "/nodes", message, hint="Add a start node, or name the first node in `entry`.")
+    elif len(entries) > 1 and not starts:
+        message = f"several nodes could be the entry: {subject.listed(entries)}"
+        yield error("ambiguous-entry", "/nodes", message, hint="Add a start node, or name one of them in `entry`.")
+    ends = any(node.type == "end" for node in subject.nodes)
+    if starts and not ends and all(edge.target != END for edge in subject.workflow.edges):
+        hint = "It ends where no edge leads on. An end node says what the output is."
+        yield note("no-end-node", "/nodes", "the workflow has a start and no end node", hint=hint)
+
+
+def _unreachable(subject: Subject) -> Iterator[Problem]:
+    links = subject.graph.links
+    # What a missing node leads to is not unreachable: it will be reached once the missing node is there.
+    awaiting = [edge.target for edge in links.edges if edge.source == DANGLING and edge.target >= 0]
+    revived = reach(links.targets, awaiting)
+    for position, node in enumerate(subject.nodes):
+        if subject.reached(position) or position in revived or node.type == "note":
+            continue
+        if links.index[node.id] != position:
+            continue  # a duplicate id, reported as such
+        if node.type == "join":
+            message = f"{subject.node(position)} can never start: nothing leads to it"
+            hint = "Lead the branches to it, or remove it."
+            yield warning("join-never-starts", subject.at_node(position), message, hint=hint)
+        else:
+            message = f"{subject.node(position)} is never reached: no way leads to it from the entry"
+            hint = "Lead an edge to it, or remove it."
+            yield warning("unreachable-node", subject.at_node(position), message, hint=hint)
+
+
+def _past_the_end(subject: Subject) -> Iterator[Problem]:
+    for edge in subject.graph.edges[: len(subject.workflow.edges)]:
+        ends = [end for end in (edge.source, edge.target) if end >= 0]
+        for end in ends:
+            if subject.nodes[end].type == "note":
+                message = f"{subject.edge(edge.number)} touches {subject.node(end)}, which never runs"
+                hint = "Notes are comments. Remove the edge."
+                fix = remove(subject.at_edge(edge.number))
+                yield warning("edge-to-note", subject.at_edge(edge.number), message, hint=hint, fix=fix)
+        if edge.source >= 0 and subject.nodes[edge.source].type == "end" and edge.kind != "never":
+            message = f"{subject.edge(edge.number)} starts at {subject.node(edge.source)}, where the branch ends"
+            fix = remove(subject.at_edge(edge.number))
+            hint = "It is never taken. Remove it, or make the end another node."
+            yield warning("edge-from-end", subject.at_edge(edge.number), message, hint=hint, fix=fix)
+
+
+def _endless(subject: Subject) -> list[Part]:
+    """Cycles whose every edge is always taken, and closed groups of nodes no end can be reached from."""
+    graph = subject.graph
+    reached = [subject.reached(node) for node in range(len(graph.ids))]
+    sure = [
+        [graph.edges[way].target for way in graph.out[node] if _goes_on(subject, way)] if reached[node] else []
+        for node in range(len(graph.ids))
+    ]
+    endless = cycles(sure)
+    known = {node for part in endless for node in part}
+    trapped = _trapped_nodes(subject)
+    inside = [list(graph.links.targets(node)) if node in trapped else [] for node in range(len(graph.ids))]
+    for part in components(inside):
+        members = set(part)
+        closed = members <= trapped and all(target in members for node in part for target in inside[node])
+        if closed and not members & known:
+            endless.append(part)
+            known |= members
+    return endless
+
+
+def _goes_on(subject: Subject, way: int) -> bool:
+    edge = subject.graph.edges[way]
+    return edge.target >= 0 and always_taken(subject, edge)
+
+
+def _trapped_nodes(subject: Subject) -> set[int]:
+    """Reached nodes from which no end can be reached."""
+    graph = subject.graph
+    everything = range(len(graph.ids))
+    free = reach(graph.links.sources, (node for node in everything if may_end(subject, node)))
+    return {node for node in everything if subject.reached(node) and node not in free}
+
+
+def _cycles(subject: Subject, endless: list[Part]) -> Iterator[Problem]:
+    for part in endless:
+        names = subject.listed(part)
+        message = f"control can never leave the cycle of {names}" if len(part) > 1 else f"{names} only leads to itself"
+        members = set(part)
+        back = [way for node in part for way in subject.graph.out[node] if subject.graph.edges[way].target in members]
+        closing = max(back, key=lambda way: subject.graph.edges[way].source - subject.graph.edges[way].target)
+        hint = f"Give {subject.edge(closing)}, which closes it, a condition, or add an edge that leads out."
+        yield _ending_problem(subject, "endless-cycle", part[0], message, hint)
+
+
+def _trapped(subject: Subject, endless: list[Part]) -> Iterator[Problem]:
+    """The places where control gets caught, not everything behind them."""
+    trapped = _trapped_nodes(subject)
+    reported = {node for part in endless for node in part}
+    for node in sorted(trapped - reported):
+        sources = [source for source in subject.graph.links.sources(node) if subject.reached(source)]
+        if not sources or any(source not in trapped for source in sources):
+            message = f"from {subject.node(node)} no end can be reached"
+            hint = "Every way on runs into a cycle that nothing can leave."
+            yield _ending_problem(subject, "no-end-reachable", node, message, hint)
+
+
+def _ending_problem(subject: Subject, code: str, node: int, message: str, hint: str) -> Problem:
+    """In the rows dialect prompts may end what edges do not: a warning there."""
+    make = warning if subject.workflow.dialect == "rows" else error
+    return make(code, subject.at_node(node), message, hint=hint)
+
+
+def _forbidden_cycles(subject: Subject) -> Iterator[Problem]:
+    config, graph = subject.workflow.config, subject.graph
+    if config is None or config.allow_cycles is not False:
+        return
+    rounds = {edge for shape in graph.loops.values() for edge in shape.back_edges}
+    forward = [
+        [graph.edges[way].target for way in ways if way not in rounds and graph.edges[way].target >= 0]
+        for ways in graph.out
+    ]
+    for part in cycles(forward):
+        message = f"{subject.listed(part)} form a cycle, and `allowCycles` is false"
+        hint = "Use a loop node, or remove `allowCycles: false`."
+        yield error("cycle-not-allowed", subject.at_node(part[0]), message, hint=hint)
+
+
+def _dead_ends(subject: Subject) -> Iterator[Problem]:
+    """An agent that can only call tools: it can be handed the work, and never hand it on."""
+    graph = subject.graph
+    executors = {position for position, node in enumerate(subject.nodes) if node.type == "tool_executor"}
+    if not executors:
+        return
+    hint = "Give it an edge back, onwards, or to END."
+    for position, node in enumerate(subject.nodes):
+        targets = [graph.edges[way].target for way in graph.out[position] if graph.edges[way].kind != "error"]
+        if node.type != "agent" or not targets or not set(targets) <= executors or routing_of(node) != "label":
+            continue
+        handed_over = any(subject.nodes[source].type == "agent" for source in graph.links.sources(position))
+        if handed_over or not subject.conversational:
+            message = f"{subject.node(position)} can only call tools: it can never answer, hand over or end"
+            yield warning("dead-end", subject.at_node(position), message, hint=hint)
+    for name, edges in missing_nodes(subject).items():
+        refs = [graph.edges[edge] for edge in edges]
+        out = [ref for ref in refs if subject.workflow.edges[ref.number].source == name]
+        if out and len(out) < len(refs) and all(ref.target in executors for ref in out):
+            message = (
+                f"even if {name!r} existed it could only call tools ({subject.node(out[0].target)}): "
+                "it could never answer, hand over or end"
+            )
+            yield warning("dead-end", subject.at_edge(out[0].number), message, hint=hint)

@@ -1,0 +1,227 @@
+"""Every expression, template, path and query of a workflow: compiled, with its errors, and what it reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
+
+from pointsman.definition.checks.subject import Subject
+from pointsman.definition.naming_rules import names_at_large, names_of, names_within, spelling_of
+from pointsman.definition.problems import Problem, error, pointer_to
+from pointsman.definition.text_locations import Site
+from pointsman.expressions.failures import ExpressionError
+from pointsman.expressions.formula import Expression, compile_expression
+from pointsman.expressions.jsonpath import compile_jsonpath
+from pointsman.expressions.name_resolution import Read
+from pointsman.expressions.names import Names
+from pointsman.expressions.parameters import check_address, compile_parameters
+from pointsman.expressions.paths import ItemKey, compile_path
+from pointsman.expressions.template_pieces import If, Spelling, Tag
+from pointsman.expressions.templates import Template, compile_template
+from pointsman.values import Json
+
+OF_TRIGGERS: Final = frozenset({"event", "headers"})
+"""All that the formulas of a trigger can read: no execution has begun."""
+OF_REQUEST: Final = ("config", "url")
+"""Where the address of an HTTP node stands in it."""
+
+FOREIGN_MARKS: Final = ("$.", "${", "={", "<%", "[[", "$(", "%(")
+"""What a text has that may hold a placeholder in the spelling of another language."""
+
+Keys = tuple[str | int | None, ...]
+"""A path into the state; None is any key."""
+
+
+class Place(NamedTuple):
+    """Where a formula stands: at a node, on an edge (then `node` is its source), or in the workflow as a whole."""
+
+    node: int | None
+    edge: int | None
+    pointer: str
+    text: str
+
+
+class Reading(NamedTuple):
+    """One path that is read somewhere."""
+
+    place: Place
+    read: Read
+    demands: bool
+    """A missing value would fail the step: `{x}` in a prompt."""
+
+
+class Text(NamedTuple):
+    """A template, and what of it is not filled in."""
+
+    place: Place
+    names: Names
+    literal: tuple[int, ...]
+    """Where braces stand that are text."""
+    whole: bool
+    """A parameter: its whole text may have been meant as a path."""
+
+
+class Writing(NamedTuple):
+    """One path that a node writes."""
+
+    node: int
+    keys: Keys
+    pointer: str
+    certain: bool
+    """Written whenever the node is done; what a person may edit is not."""
+    by_item: bool
+    """The path has the key of the branch's item: no two branches write the same place."""
+
+
+@dataclass(slots=True)
+class Formulas:
+    """What was found in all of them."""
+
+    problems: list[Problem] = field(default_factory=list[Problem])
+    readings: list[Reading] = field(default_factory=list[Reading])
+    writings: list[Writing] = field(default_factory=list[Writing])
+    texts: list[Text] = field(default_factory=list[Text])
+    templates: list[tuple[Place, Names, Template]] = field(default_factory=list[tuple[Place, Names, Template]])
+    """Those that compute something."""
+    expressions: list[tuple[Place, Expression]] = field(default_factory=list[tuple[Place, Expression]])
+
+
+def read_formulas(subject: Subject) -> Formulas:
+    """Compile them all. An error in one is no reason to leave out the others."""
+    reader = _Reader(subject)
+    for site in subject.sites:
+        if site.kind == "parameters":
+            for parts, text in _texts(site.tree, site.parts):
+                reader.read(site._replace(text=text, parts=parts))
+        elif site.kind in ("expression", "template", "path", "jsonpath"):
+            reader.read(site)
+    return reader.found
+
+
+def _texts(tree: Json, parts: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Every text of a JSON tree and where it stands."""
+    waiting: list[tuple[tuple[str | int, ...], Json]] = [(parts, tree)]
+    while waiting:
+        at, value = waiting.pop()
+        match value:
+            case str():
+                yield at, value
+            case list():
+                waiting.extend(((*at, index), one) for index, one in reversed([*enumerate(value)]))
+            case dict():
+                waiting.extend(((*at, key), one) for key, one in reversed([*value.items()]))
+            case _:
+                pass
+
+
+class _Reader:
+    """Compiles one site after the other."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.found = Formulas()
+        self.spelling: Spelling = spelling_of(subject.workflow)
+        self.names = names_of(subject.workflow, subject.graph)
+        self.within: tuple[int, str, Names] = (-1, "", Names())
+        inputs = {name for node in subject.nodes for name in node.inputs or {}}
+        self.at_large = names_at_large(subject.workflow)
+        self.anywhere = replace(self.at_large, as_names=frozenset(inputs | {"text"}))
+        """For agents defined apart: they see the inputs of whatever node uses them."""
+
+    def read(self, site: Site) -> None:
+        place, names = self.place(site), self.names_at(site)
+        try:
+            self.compile(site, place, names)
+        except ExpressionError as why:
+            self.found.problems.append(self.problem(site, why))
+
+    def compile(self, site: Site, place: Place, names: Names) -> None:
+        match site.kind:
+            case "expression":
+                expression = compile_expression(site.text, names=names)
+                self.found.expressions.append((place, expression))
+                if site.parts[0] == "triggers":
+                    self.found.problems += _reads_of_trigger(site, expression)
+                else:
+                    self.note(place, expression.reads, demands=False)
+            case "template":
+                self.note(place, self.template(site, place, names).reads, demands=True)
+            case "parameters":
+                parameters = compile_parameters(site.text, names=names, spelling=self.spelling)
+                self.note(place, tuple(read for _, read in parameters.reads), demands=True)
+                if parameters.secrets and site.parts[2:] == OF_REQUEST:
+                    check_address(parameters.secrets[0], site.text)
+                if not parameters.secrets:
+                    self.template(site, place, names)
+            case "jsonpath":
+                compile_jsonpath(site.text)
+            case "path":
+                self.path(site, place, names)
+            case _:
+                pass
+
+    def template(self, site: Site, place: Place, names: Names) -> Template:
+        template = compile_template(site.text, names=names, spelling=self.spelling)
+        if any(isinstance(piece, If) or (isinstance(piece, Tag) and piece.path is None) for piece in template.pieces):
+            self.found.templates.append((place, names, template))
+        whole = site.kind == "parameters" and template.fixed
+        if template.literal or whole or any(mark in site.text for mark in FOREIGN_MARKS):
+            self.found.texts.append(Text(place, names, template.literal, whole))
+        return template
+
+    def path(self, site: Site, place: Place, names: Names) -> None:
+        segments = compile_path(site.text, names=names).segments
+        keys = tuple(None if isinstance(key, ItemKey) else key for key in segments)
+        if not site.writes:
+            read = Read("state", keys, 0, len(site.text), guarded=True)
+            self.found.readings.append(Reading(place, read, demands=False))
+        elif place.node is not None:
+            certain = "editable" not in site.parts and "failuresInto" not in site.parts
+            by_item = any(isinstance(key, ItemKey) for key in segments)
+            self.found.writings.append(Writing(place.node, keys, place.pointer, certain, by_item))
+
+    def note(self, place: Place, reads: tuple[Read, ...], *, demands: bool) -> None:
+        for read in reads:
+            # `{x}` fails where x is missing; `{{x}}` renders nothing.
+            single = place.text.startswith("{", read.offset - 1) and not place.text.startswith("{{", read.offset - 2)
+            self.found.readings.append(Reading(place, read, demands and single and not read.guarded))
+
+    def place(self, site: Site) -> Place:
+        head, *rest = site.parts
+        if head == "nodes" and isinstance(rest[0], int):
+            return Place(rest[0], None, site.pointer, site.text)
+        if head == "edges" and isinstance(rest[0], int):
+            source = self.subject.graph.edges[rest[0]].source
+            return Place(source if source >= 0 else None, rest[0], site.pointer, site.text)
+        return Place(None, None, site.pointer, site.text)
+
+    def names_at(self, site: Site) -> Names:
+        head, *rest = site.parts
+        if head == "agents":
+            return self.anywhere
+        if head == "triggers":
+            return Names(OF_TRIGGERS)
+        if head == "nodes" and isinstance(rest[0], int):
+            return self.names_within(rest[0], str(rest[2])) if rest[1] == "config" else self.names[rest[0]]
+        if head == "edges" and isinstance(rest[0], int) and (source := self.subject.graph.edges[rest[0]].source) >= 0:
+            return self.names[source]
+        return Names(fields_first=self.anywhere.fields_first)
+
+    def names_within(self, node: int, key: str) -> Names:
+        """Those of a field of a node's configuration. Remembered: many texts may stand in it."""
+        if self.within[:2] != (node, key):
+            names, own = self.names[node], names_within(self.subject.nodes[node], key)
+            self.within = (node, key, replace(names, as_names=names.as_names | own) if own else names)
+        return self.within[2]
+
+    def problem(self, site: Site, why: ExpressionError) -> Problem:
+        return error(why.code, pointer_to(*site.parts), f"{why} (column {why.offset + 1})", hint=why.hint)
+
+
+def _reads_of_trigger(site: Site, expression: Expression) -> Iterator[Problem]:
+    for read in expression.reads:
+        if read.root not in OF_TRIGGERS:
+            name = site.text[read.offset : read.offset + read.length]
+            message = f"a trigger reads {name!r}, and before an execution begins there is nothing of it"
+            yield error("trigger-reads-state", site.pointer, message, hint="Read `event` (the data) or `headers`.")

@@ -1,0 +1,321 @@
+"""Braces that look like placeholders and are text: `{ x }`, `{{formatDate x}}`, `{len(x)}`, `$.x` in a sentence.
+
+The template parser says which braces it left as text. JSON, code and empty braces are left alone here; what would read
+data of this workflow is reported once for each text, with a repair where one is certain.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from pointsman.definition.checks.formulas import Formulas, Text
+from pointsman.definition.checks.repairs import replace
+from pointsman.definition.checks.subject import Subject, listed
+from pointsman.definition.model.control import HumanConfig
+from pointsman.definition.model.nodes import Node
+from pointsman.definition.model.people import Approvers
+from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.naming_rules import names_at_large
+from pointsman.definition.problems import Problem, pointer_to, warning
+from pointsman.expressions.failures import ExpressionError
+from pointsman.expressions.functions import ALIASES
+from pointsman.expressions.names import ROOTS, Names
+from pointsman.expressions.parser import parse_expression
+from pointsman.expressions.paths import scan_path
+from pointsman.expressions.syntax_tree import Call, Literal, Tree, heads_of, inside
+from pointsman.expressions.template_parser import is_code, is_function
+from pointsman.values import JsonObject
+
+_SPAN: Final = 200
+"""Characters from a brace to the one that closes it; what is longer is no placeholder."""
+_DOUBLE: Final = re.compile(r"\{\{([^{}\n]*)\}\}")
+_SINGLE: Final = re.compile(r"\{([^{}\n]*)\}")
+_DATA: Final = re.compile(r"""\s*(?:$|["'\[\d*+-]|[\w$.-]+\s*:(?:\s|$)|[\w$]+\s*,|\.\.\.)""")
+"""What stands in braces of JSON and of code: quotes, numbers, `key: value`, lists of names."""
+_HELPER: Final = re.compile(r"\s*[#/>&^.]")
+"""Handlebars and Go: partials, raw values, parents."""
+_NAMES_DATA: Final = re.compile(r"\s*[A-Za-z_@$(]")
+_FORMAT: Final = re.compile(r"\s*([\w.\[\]-]+)(?:!([rsa]))?(?::([^\s{}\"']{0,12})|(?<=![rsa])|=)\s*")
+_ROUND: Final = re.compile(r"\.(\d)f")
+_DOLLAR: Final = re.compile(r"(?<![\w{$])\$\.(?=[A-Za-z_])")
+_WORDS: Final = re.compile(r"\s*([^\W\d][\w-]*(?: +[\w-]+){1,3})\s*")
+"""`{customer name}`: the name of a form's label, not of a field."""
+_PATH: Final = r"[^\W\d][\w.\[\]-]{0,99}"
+_FOREIGN: Final = re.compile(
+    rf"<%[=-]?\s{{0,9}}({_PATH})\s{{0,9}}-?%>|\[\[\s{{0,9}}({_PATH})\s{{0,9}}\]\]|\$\(\s{{0,9}}({_PATH})\s{{0,9}}\)"
+    rf"|%\(({_PATH})\)s|\{{%-?\s{{0,9}}({_PATH})\s{{0,9}}-?%\}}|\{{\$({_PATH})\}}|\{{\{{=\s{{0,9}}({_PATH})\s{{0,9}}\}}\}}"
+)
+"""Placeholders of ERB, wikis, shells, Python's `%`, Jinja's statements, PHP and older templates."""
+_SIGNED: Final = re.compile(rf"(?:(?<![\w$])\$|^\s*=)(?=(\{{\{{?)\s*({_PATH}))")
+"""`${x}` of JavaScript and shells, `={{ x }}` of n8n: the placeholder is filled in, and its sign stays."""
+_FENCE: Final = re.compile(r"^[ \t]*```", re.MULTILINE)
+_ROOTED: Final = re.compile(r"(?:state|data|input|nodes|nodeOutputs)[.\[]")
+_NAMED_IN_MESSAGE: Final = 4
+_SEARCHES: Final = frozenset({"contains", "split", "replace", "startsWith", "endsWith", "matches"})
+"""Functions whose second argument is looked for in the first."""
+
+
+class _Suspect(NamedTuple):
+    """A piece of a text that was probably meant to be filled in."""
+
+    at: int
+    end: int
+    instead: str
+    """What to write; empty where that is not certain."""
+
+
+def check_placeholders(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
+    nodes = frozenset(subject.graph.index)
+    numbers = _numbers(subject.workflow)
+    for text in formulas.texts:
+        yield from _signs(text, numbers)
+        found = [*_suspects(text, nodes)]
+        if found:
+            yield _reported(text, found)
+    for place, expression in formulas.expressions:
+        if "{" not in expression.source:
+            continue
+        for written in _texts_of(expression.tree):
+            if _placeholder_in(written, expression.names):
+                message = f"the text {written[:60]!r} in this expression is not a template: it stays as it is"
+                hint = "An expression names data without braces and quotes: `score > 3`."
+                yield warning("literal-placeholder", place.pointer, message, hint=hint)
+
+
+def check_fixed_texts(subject: Subject) -> Iterator[Problem]:
+    """Placeholders in texts of gates that are no templates."""
+    names = names_at_large(subject.workflow)
+    for number, node in enumerate(subject.nodes):
+        for parts, text in _fixed(node):
+            if "{" in text and _placeholder_in(text, names):
+                message = f"{text[:60]!r} at node {node.id!r} is no template: it stays as it is"
+                hint = "Write a fixed text. What changes goes into `message` and `show`."
+                yield warning("literal-placeholder", pointer_to("nodes", number, *parts), message, hint=hint)
+
+
+def _fixed(node: Node) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """The texts of a node that people see or that name people, and their places."""
+    config, human = node.config, ("config",)
+    if node.name is not None:
+        yield ("name",), str(node.name)
+    if node.approval is not None:
+        yield from _asked(node.approval.approvers, ("approval", "approvers"))
+        for at, level in enumerate(node.approval.escalation or ()):
+            yield from _asked(level.approvers, ("approval", "escalation", at, "approvers"))
+    if not isinstance(config, HumanConfig):
+        return
+    if config.title is not None:
+        yield (*human, "title"), str(config.title)
+    for at, option in enumerate(config.options or ()):
+        yield (*human, "options", at, "value"), option.value
+        yield (*human, "options", at, "label"), str(option.label or "")
+    yield from _asked(config.approvers, (*human, "approvers"))
+    for at, level in enumerate(config.escalation or ()):
+        yield from _asked(level.approvers, (*human, "escalation", at, "approvers"))
+
+
+def _asked(approvers: Approvers | None, place: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    if approvers is None:
+        return
+    for at, name in enumerate(approvers.users or ()):
+        yield (*place, "users", at), name
+    for at, name in enumerate(approvers.groups or ()):
+        yield (*place, "groups", at), name
+
+
+def _reported(text: Text, found: Sequence[_Suspect]) -> Problem:
+    source = text.place.text
+    named = listed(dict.fromkeys(source[one.at : one.end] for one in found[:_NAMED_IN_MESSAGE]))
+    more = f" and {len(found) - _NAMED_IN_MESSAGE} more" if len(found) > _NAMED_IN_MESSAGE else ""
+    message = f"{named}{more} {'is' if len(found) == 1 else 'are'} text here, not filled in"
+    instead = next((one.instead for one in found if one.instead), "")
+    hint = f"Write {instead}" if instead else "A placeholder is {path}, {path | upper} or {{ expression }}"
+    fix = None
+    if all(one.instead for one in found):
+        pieces, at = list[str](), 0
+        for one in found:
+            pieces += [source[at : one.at], one.instead]
+            at = one.end
+        fix = replace(text.place.pointer, "".join((*pieces, source[at:])))
+    hint = f"{hint}; or \\{{ for a brace that is text."
+    return warning("literal-placeholder", text.place.pointer, message, hint=hint, fix=fix)
+
+
+def _signs(text: Text, numbers: frozenset[str]) -> Iterator[Problem]:
+    """The first sign of another language before a placeholder. A dollar before a number may be meant."""
+    source, literal = text.place.text, frozenset(text.literal)
+    for found in _SIGNED.finditer(source):
+        sign, braces, name = found[0].strip(), found[1], found[2]
+        path = scan_path(name)
+        is_money = sign == "$" and name in numbers
+        if path is None or is_money or found.end() in literal or not _knows(path.tree(), text.names):
+            continue
+        closed = source.find("}" * len(braces), found.end())
+        written = source[found.end() : closed + len(braces)]
+        message = f"{sign + written!r} gives {sign!r} and the value: the sign stays in the text"
+        hint = f"Write {written}; if the sign is meant, put a blank behind it."
+        fix = replace(text.place.pointer, f"{source[: found.end() - 1]}{source[found.end() :]}")
+        yield warning("literal-placeholder", text.place.pointer, message, hint=hint, fix=fix)
+        return
+
+
+def _numbers(workflow: Workflow) -> frozenset[str]:
+    """Fields of the input and the state that are declared to be numbers."""
+    properties = (workflow.input_schema or {}).get("properties")
+    schemas = dict(properties) if isinstance(properties, dict) else JsonObject()
+    schemas |= {name: one.schema_ for name, one in (workflow.state or {}).items()}
+    return frozenset(
+        name for name, one in schemas.items() if isinstance(one, dict) and one.get("type") in ("number", "integer")
+    )
+
+
+def _foreign(source: str, names: Names) -> dict[int, _Suspect]:
+    """Placeholders in spellings of other languages that name data of the workflow, by where they stand."""
+    suspects = dict[int, _Suspect]()
+    for found in _FOREIGN.finditer(source):
+        name = next(one for one in found.groups() if one is not None)
+        path = scan_path(name)
+        if path is not None and path.end == len(name) and _knows(path.tree(), names):
+            suspects[found.start()] = _Suspect(found.start(), found.end(), f"{{{name}}}")
+    return suspects
+
+
+def _suspects(text: Text, nodes: frozenset[str]) -> Iterator[_Suspect]:
+    source, names = text.place.text, text.names
+    if text.whole and _ROOTED.match(source) and (path := scan_path(source)) and path.end == len(source):
+        tree = path.tree()
+        if any(_is_data(one, names, nodes) for one in heads_of(tree)):
+            yield _Suspect(0, len(source), f"{{{source}}}")
+        return
+    fences = [found.start() for found in _FENCE.finditer(source)] if text.literal else []
+    brace, at = list(text.literal), 0
+    dollars = [found.start() for found in _DOLLAR.finditer(source)] if "$." in source else []
+    foreign, literal = _foreign(source, names), frozenset(brace)
+    for position in sorted({*brace, *dollars, *foreign}):
+        if position < at or bisect_right(fences, position) % 2:
+            continue
+        if position in foreign:
+            found = foreign[position]
+        elif source[position] == "$":
+            found = None if _is_filled_in(source, position, literal) else _dollar(source, position, names)
+        else:
+            found = _brace(source, position, names, nodes)
+        if found is not None:
+            at = found.end
+            yield found
+
+
+def _is_filled_in(source: str, at: int, literal: frozenset[int]) -> bool:
+    """Whether a place is inside a placeholder: `{{ $.x }}`."""
+    brace = source.rfind("{", max(0, at - _SPAN), at)
+    if brace < 0 or "}" in source[brace:at]:
+        return False
+    return brace not in literal and brace - 1 not in literal
+
+
+def _dollar(source: str, at: int, names: Names) -> _Suspect | None:
+    """`$.x` in a sentence: only a text that is nothing else is a path."""
+    path = scan_path(source, at)
+    if path is None or not _knows(path.tree(), names):
+        return None
+    return _Suspect(at, path.end, f"{{{source[at + 2 : path.end]}}}")
+
+
+def _brace(source: str, at: int, names: Names, nodes: frozenset[str]) -> _Suspect | None:
+    if found := _DOUBLE.match(source, at, at + _SPAN):
+        body = found[1]
+        if words := _WORDS.fullmatch(body):
+            return _Suspect(at, found.end(), _named(words[1], names, "{{", "}}"))
+        if _HELPER.match(body) or (_NAMES_DATA.match(body) and not _DATA.match(body)):
+            return _Suspect(at, found.end(), "")
+        return None
+    found = _SINGLE.match(source, at, at + _SPAN)
+    if found is None or ";" in found[1]:
+        return None
+    body, end = found[1], found.end()
+    if formatted := _FORMAT.fullmatch(body):
+        return _formatted(source, at, end, formatted, names)
+    words = _WORDS.fullmatch(body)
+    if words and (instead := _named(words[1], names, "{", "}")):
+        return _Suspect(at, end, instead)
+    if _DATA.match(body) or is_code(source, at, end):
+        return None
+    if words:
+        is_tex = source[at - 1 : at].isalnum() or source[at - 1 : at] == "}"
+        return None if is_tex else _Suspect(at, end, "")
+    path = scan_path(stripped := body.strip())
+    if path is not None and path.end == len(stripped):
+        return _Suspect(at, end, f"{{{stripped}}}") if body != stripped and len(path.keys) > 0 else None
+    try:
+        tree = parse_expression(stripped)
+    except ExpressionError:
+        return None
+    if any(_is_data(one, names, nodes) for one in heads_of(tree)):
+        calls = all(is_function(one.name) for one in inside(tree) if isinstance(one, Call))
+        return _Suspect(at, end, f"{{{{ {stripped} }}}}" if calls else "")
+    return None
+
+
+def _named(words: str, names: Names, before: str, after: str) -> str:
+    """The placeholder of the one field whose name is these words, in whatever spelling; empty where there is none."""
+    if words in names.declared:
+        return f'{before}state["{words}"]{after}'
+    meant = [name for name in names.declared if _letters(name) == _letters(words)]
+    return f"{before}{meant[0]}{after}" if len(meant) == 1 else ""
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).casefold()
+
+
+def _formatted(source: str, at: int, end: int, found: re.Match[str], names: Names) -> _Suspect | None:
+    """`{x:.2f}` and `{x!r}` of Python, where x is a name of the workflow."""
+    path = scan_path(found[1])
+    if path is None or path.end != len(found[1]) or not _knows(path.tree(), names):
+        return None
+    rounded = _ROUND.fullmatch(found[3] or "")
+    if rounded:
+        return _Suspect(at, end, f"{{{found[1]} | round({rounded[1]})}}")
+    return _Suspect(at, end, f"{{{found[1]}}}" if found[2] or not found[3] else "")
+
+
+def _knows(tree: Tree, names: Names) -> bool:
+    return any(_is_data(one, names, frozenset()) for one in heads_of(tree))
+
+
+def _is_data(path: tuple[str, ...], names: Names, nodes: frozenset[str]) -> bool:
+    """Whether a path starts at something the workflow has."""
+    name, *keys = path
+    if name in names.as_names or name in names.declared:
+        return True
+    match ROOTS.get(name):
+        case None:
+            return False
+        case "state" | "input":
+            return bool(keys) and keys[0] in names.declared
+        case "nodes":
+            return bool(keys) and keys[0] in nodes
+        case _:
+            return False
+
+
+def _texts_of(tree: Tree) -> Iterator[str]:
+    """The quoted texts of an expression, without those that functions look for in another text, such as the second
+    argument of `split(task, "{item}")`."""
+    trees = [*inside(tree)]
+    calls = [one for one in trees if isinstance(one, Call) and ALIASES.get(one.name, one.name) in _SEARCHES]
+    sought = {id(text) for call in calls for text in call.arguments[1:2]}
+    for one in trees:
+        if isinstance(one, Literal) and isinstance(one.value, str) and id(one) not in sought:
+            yield one.value
+
+
+def _placeholder_in(text: str, names: Names) -> bool:
+    for found in re.finditer(r"\{\{?\s*", text):
+        path = scan_path(text, found.end())
+        if path is not None and text[path.end :].lstrip().startswith("}") and _knows(path.tree(), names):
+            return True
+    return False

@@ -1,0 +1,218 @@
+"""Names that must lead somewhere: of nodes, agents, tools, models, workflows, node types; and ids given twice."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from pointsman.definition.checks.repairs import Repair, meant, question, remove
+from pointsman.definition.checks.subject import Subject, listed
+from pointsman.definition.model.edges import Never, OnError
+from pointsman.definition.model.nodes import CONFIG_OF, TYPE_ALIASES
+from pointsman.definition.model.work import UnboundConfig
+from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.problems import Problem, error, pointer_to, warning
+from pointsman.definition.text_locations import Site
+from pointsman.values import END
+
+REMOVED_MAX: Final = 20
+"""Edges that one repair removes."""
+
+
+def check_references(subject: Subject) -> Iterator[Problem]:
+    yield from _duplicates(subject)
+    yield from _dangling_edges(subject)
+    yield from dropped_edges(subject.workflow)
+    yield from _dangling_names(subject)
+    yield from _unknown_things(subject)
+    yield from _unbound_types(subject)
+
+
+def _duplicates(subject: Subject) -> Iterator[Problem]:
+    seen: dict[str, int] = {}
+    for position, node in enumerate(subject.nodes):
+        first = seen.setdefault(node.id, position)
+        if first != position:
+            message = f"the id {node.id!r} is taken: {subject.node(first)} has it"
+            hint = "Give each node an id of its own."
+            yield error("duplicate-id", subject.at_node(position, "id"), message, hint=hint)
+        if node.id == END:
+            message = f"{END!r} cannot be the id of a node: as a target it ends the execution"
+            yield error("reserved-id", subject.at_node(position, "id"), message, hint="Choose another id.")
+    edges: dict[str, int] = {}
+    for position, edge in enumerate(subject.workflow.edges):
+        if edge.id is not None and edges.setdefault(edge.id, position) != position:
+            message = f"the id {edge.id!r} is taken by the edge at position {edges[edge.id]}"
+            hint = "Give each edge an id of its own."
+            yield error("duplicate-id", subject.at_edge(position, "id"), message, hint=hint)
+
+
+def ends_missing(workflow: Workflow) -> Iterator[tuple[int, str, str]]:
+    """(edge, `source` or `target`, the name) for each end that no node has."""
+    known = {node.id for node in workflow.nodes}
+    for position, edge in enumerate(workflow.edges):
+        if edge.source not in known:
+            yield position, "source", edge.source
+        if edge.target not in known and edge.target != END:
+            yield position, "target", edge.target
+
+
+def missing_nodes(subject: Subject) -> Mapping[str, tuple[int, ...]]:
+    """Names that edges use and no node has -> those edges, without the ones that are switched off."""
+    missing: dict[str, dict[int, None]] = {}
+    for position, _, name in ends_missing(subject.workflow):
+        if subject.graph.edges[position].kind != "never":
+            missing.setdefault(name, {})[position] = None
+    return {name: tuple(edges) for name, edges in missing.items()}
+
+
+def dropped_edges(workflow: Workflow) -> Iterator[Problem]:
+    """Edges that lead nowhere and are switched off: no error, nobody takes them."""
+    for position, key, name in ends_missing(workflow):
+        edge = workflow.edges[position]
+        if isinstance(edge.condition, Never):
+            what = repr(edge.id) if edge.id is not None else f"from {edge.source!r} to {edge.target!r}"
+            message = f"edge {what} is left out: its {key} {name!r} does not exist"
+            yield warning("dropped-edge", pointer_to("edges", position, key), message, hint="Add the node.")
+
+
+def _dangling_edges(subject: Subject) -> Iterator[Problem]:
+    missing = missing_nodes(subject)
+    known: dict[str, tuple[str | None, str, Repair | None]] = {}
+    for position, key, name in ends_missing(subject.workflow):
+        if subject.graph.edges[position].kind == "never":
+            continue
+        if name not in known:
+            known[name] = _about_missing(subject, name, missing[name])
+        near, together, without = known[name]
+        at = subject.at_edge(position, key)
+        verb = "starts at" if key == "source" else "leads to"
+        yield error(
+            "dangling-edge",
+            at,
+            f"{subject.edge(position)} {verb} node {name!r}, which does not exist",
+            hint=together + question(near, "Add the node, or remove what names it."),
+            fix=meant(at, near) or without,
+        )
+
+
+def _about_missing(subject: Subject, name: str, edges: tuple[int, ...]) -> tuple[str | None, str, Repair | None]:
+    """What was probably meant by a missing node, the edges that name it, and the repair that removes them."""
+    together = ""
+    if len(edges) > 1:
+        together = f"{len(edges)} edges name it: {listed(subject.graph.edges[edge].id for edge in edges)}. "
+    few = len(edges) <= REMOVED_MAX
+    without = remove(*(subject.at_edge(edge) for edge in sorted(edges, reverse=True))) if few else None
+    return subject.nearest(name, subject.graph.index), together, without
+
+
+_EDGE_ENDS: Final = frozenset({"source", "target"})
+
+
+def _dangling_names(subject: Subject) -> Iterator[Problem]:
+    """Node names outside of edges: `entry`, `onLimit`, `branches`, `of`, `body`, `compensate` …"""
+    known = subject.graph.index
+    for site in subject.sites:
+        if site.kind != "node" or site.text in known or (site.parts[0] == "edges" and site.parts[-1] in _EDGE_ENDS):
+            continue
+        near = subject.nearest(site.text, known)
+        yield error(
+            "unknown-node",
+            site.pointer,
+            f"{site.parts[-1] if isinstance(site.parts[-1], str) else site.parts[-2]!s} names node {site.text!r}, "
+            "which does not exist",
+            hint=question(near, "Name a node of this workflow."),
+            fix=meant(site.pointer, near),
+        )
+
+
+def _unknown_things(subject: Subject) -> Iterator[Problem]:
+    known = subject.known
+    own = subject.workflow.agents
+    agents = None if known.agents is None else {*known.agents, *(own or {})}
+    workflows = None if known.workflows is None else {*known.workflows, str(subject.workflow.id)}
+    for site in subject.sites:
+        match site.kind:
+            case "agent":
+                if _is_unknown(site, site.text, agents):
+                    found = error("unknown-agent", site.pointer, f"there is no agent {site.text!r} here")
+                    yield _unknown(found, site, subject.nearest(site.text, agents or ()))
+                elif agents is None and own and site.text not in own and (near := subject.nearest(site.text, own)):
+                    # It may be registered with the installation; but it looks like one that is defined here.
+                    found = warning("unknown-agent", site.pointer, f"no agent {site.text!r} is defined here")
+                    yield _unknown(found, site, near)
+            case "tool" if _is_unknown(site, site.text, known.tools):
+                found = error("unknown-tool", site.pointer, f"there is no tool {site.text!r} here")
+                yield _unknown(found, site, subject.nearest(site.text, known.tools or ()))
+            case "tool" if (facts := (known.tools or {}).get(site.text)) is not None:
+                if facts.off:
+                    off = error("tool-off", site.pointer, f"the tool {site.text!r} is off here", hint=facts.off)
+                    yield replace(off, severity="note") if _takes_failure(subject, site, off.code) else off
+                elif facts.silent:
+                    yield warning("mcp-unreachable", site.pointer, facts.silent, hint=facts.hint)
+            case "model" if _is_unknown(site, site.text, known.models):
+                found = error("unknown-model", site.pointer, f"there is no model {site.text!r} here")
+                yield _unknown(found, site, subject.nearest(site.text, known.models or ()))
+            case "workflow" if _is_unknown(site, site.text.partition("@")[0], workflows):
+                found = error("unknown-workflow", site.pointer, f"there is no workflow {site.text!r} here")
+                yield _unknown(found, site, subject.nearest(site.text, workflows or ()))
+            case _:
+                pass
+
+
+def _takes_failure(subject: Subject, site: Site, code: str) -> bool:
+    """Whether the author said how to go on when the work of the node that the site is in fails with this code."""
+    match site.parts:
+        case ("nodes", int(position), "config", "tool"):
+            node = subject.nodes[position]
+        case _:
+            return False
+    if node.execution is not None and node.execution.error_handler == "continue":
+        return True
+    edges = subject.workflow.edges
+    conditions = (edges[way].condition for way in subject.graph.out[position] if way < len(edges))
+    return any(isinstance(one, OnError) and (one.codes is None or code in one.codes) for one in conditions)
+
+
+def _is_unknown(site: Site, name: str, known: Collection[str] | None) -> bool:
+    # A text with `{` is filled in when the step runs, and `${NAME}` when the document is loaded.
+    return known is not None and name not in known and "{" not in site.text
+
+
+def _unknown(problem: Problem, site: Site, near: str | None) -> Problem:
+    hint = question(near, "Register it with the installation, or name another.")
+    return replace(problem, hint=hint, fix=meant(site.pointer, near))
+
+
+_INSTEAD: Final = {
+    "query-plan": "a `planner` breaks a question into tasks",
+    "corpus-search": "a `tool` searches; `memory` with `operation: search` looks in what was kept",
+    "quote-validator": "a `structured-record` looks every quote up in its source",
+    "inbox-load": "`memory` with `operation: get` reads what was kept",
+    "inbox-finalize": "`memory` with `operation: set` keeps a value",
+    "memory-finalize": "`memory` with `operation: set` keeps a value",
+}
+"""Types of another system, and what comes nearest here."""
+
+
+def _unbound_types(subject: Subject) -> Iterator[Problem]:
+    types = (*CONFIG_OF, *TYPE_ALIASES, *subject.known.node_types)
+    for position, node in enumerate(subject.nodes):
+        if not isinstance(node.config, UnboundConfig) or node.type in subject.known.node_types:
+            continue
+        near = subject.nearest(node.type, types)
+        at = subject.at_node(position, "type")
+        yield error(
+            "unbound-node-type",
+            at,
+            f"node {node.id!r} is of type {node.type!r}, which nothing here performs",
+            hint=_unbound_hint(node.type, near),
+            fix=meant(at, near),
+        )
+
+
+def _unbound_hint(kind: str, near: str | None) -> str:
+    if kind in _INSTEAD:
+        return f"It is kept as it is. Install a plug-in that performs it, or: {_INSTEAD[kind]}."
+    return question(near, "It is kept as it is. Install a plug-in that performs it, or use another type.")

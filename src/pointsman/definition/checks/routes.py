@@ -1,0 +1,114 @@
+"""How control may leave a node: what is always taken, what can be taken together, whether it may just stop."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pointsman.definition.checks.subject import Subject
+from pointsman.definition.graph.links import DANGLING, TO_END, EdgeRef, label_of, routing_of
+from pointsman.definition.model.control import HumanConfig, ParallelConfig
+from pointsman.definition.model.edges import Equals, When
+
+READY_MADE: Final = ("approve", "reject")
+"""The actions of a gate that names none."""
+
+
+def actions_of(config: HumanConfig) -> tuple[str, ...]:
+    """What a person may answer."""
+    if config.options:
+        return tuple(option.value for option in config.options)
+    return tuple(config.actions or READY_MADE)
+
+
+def always_taken(subject: Subject, edge: EdgeRef) -> bool:
+    """Whether control takes the edge each time its source is done, failures and limits aside."""
+    if edge.source < 0 or edge.kind != "plain" or edge.implied in ("caller", "timeout"):
+        return False
+    graph, node = subject.graph, subject.nodes[edge.source]
+    if edge.target >= 0 and subject.nodes[edge.target].type == "tool_executor":
+        return False
+    if edge.source in graph.loops:
+        return edge.number in subject.exits[edge.source]
+    ways = subject.ways[edge.source]
+    match routing_of(node):
+        case "all":
+            return True
+        case "first":
+            return ways[0].number == edge.number
+        case "label":
+            talks = node.type == "agent" and subject.conversational
+            return len(ways) == 1 and not talks and node.type != "human"
+
+
+def taken_together(subject: Subject, one: int, other: int) -> bool:
+    """Whether one visit of a node may take both of these edges of its."""
+    graph = subject.graph
+    first, second = graph.edges[one], graph.edges[other]
+    source = subject.nodes[first.source]
+    if routing_of(source) != "all" or isinstance(source.config, ParallelConfig):
+        return False
+    kinds = {first.kind, second.kind}
+    if "default" in kinds or (len(kinds) == 2 and "error" in kinds):
+        return False
+    loop = graph.loops.get(first.source)
+    if loop is not None and (one in subject.exits[first.source]) != (other in subject.exits[first.source]):
+        return False
+    return not _exclude_each_other(subject, first, second)
+
+
+def _exclude_each_other(subject: Subject, first: EdgeRef, second: EdgeRef) -> bool:
+    """Different labels, or one field compared with different values."""
+    edges = subject.workflow.edges
+    if first.number >= len(edges) or second.number >= len(edges):
+        return False
+    one, other = edges[first.number], edges[second.number]
+    labels = label_of(one, "all"), label_of(other, "all")
+    if None not in labels:
+        return labels[0] != labels[1]
+    match one.condition, other.condition:
+        case Equals(), Equals():
+            return one.condition.field == other.condition.field and one.condition.value != other.condition.value
+        case When(), When():
+            return opposite(one.condition.expression, other.condition.expression)
+        case _:
+            return False
+
+
+def opposite(one: str, other: str) -> bool:
+    """`x == 1` and `x != 1`, `a` and `not a`, `x == 1` and `x == 2`. Others are not recognised."""
+    one, other = " ".join(one.split()), " ".join(other.split())
+    for left, right in ((one, other), (other, one)):
+        if right in (f"not {left}", f"!{left}", f"not ({left})", f"!({left})"):
+            return True
+        if "!=" in right and right.replace("!=", "==").replace("===", "==") == left.replace("===", "=="):
+            return True
+    first, second = one.replace("===", "==").split(" == "), other.replace("===", "==").split(" == ")
+    both = len(first) == len(second) == 2 and first[0] == second[0] and first[1] != second[1]
+    return both and _literals(first, second)
+
+
+def _literals(*sides: list[str]) -> bool:
+    return all(side[1][:1] in "'\"-0123456789" or side[1].lower() in ("true", "false", "null") for side in sides)
+
+
+def may_end(subject: Subject, node: int) -> bool:
+    """Whether a branch may end here: by an end, by an edge to END, or because no edge need be taken."""
+    graph, one = subject.graph, subject.nodes[node]
+    ways = subject.ways[node]
+    if one.type == "end" or any(edge.target in (TO_END, DANGLING) for edge in ways):
+        return True
+    if node in graph.loops:
+        ways = tuple(edge for edge in ways if edge.number in subject.exits[node])
+    certain = any(edge.kind in ("plain", "default") for edge in ways)
+    match routing_of(one):
+        case _ if not ways:
+            return True
+        case "all":
+            return not certain
+        case "first":
+            return not certain and subject.imported
+        case "label":
+            if isinstance(one.config, HumanConfig):
+                labels = subject.labels_from.get(one.id, frozenset())
+                return "reject" in actions_of(one.config) and "reject" not in labels
+            return one.type == "agent" and subject.conversational

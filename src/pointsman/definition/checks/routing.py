@@ -1,0 +1,219 @@
+"""How edges are chosen: labels nobody emits, labels without an edge, edges that are never taken or mean the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from pointsman.definition.checks.repairs import meant, question, remove
+from pointsman.definition.checks.routes import actions_of
+from pointsman.definition.checks.subject import Subject, listed
+from pointsman.definition.graph.links import label_of, routing_of
+from pointsman.definition.model.agents import AgentConfig
+from pointsman.definition.model.control import DecisionConfig, HumanConfig
+from pointsman.definition.model.edges import Edge, Equals, OnLabel
+from pointsman.definition.problems import Problem, error, warning
+from pointsman.expressions.failures import ExpressionError
+from pointsman.expressions.formula import compile_expression
+from pointsman.expressions.syntax_tree import COMPARE, Chain, Literal, Prefix
+from pointsman.values import END
+
+SILENT: Final = frozenset(
+    {"start", "join", "loop", "parallel", "transform", "memory", "wait", "emit", "progress", "template-render", "note"}
+)
+"""Types that never emit a label."""
+
+VERDICTS: Final = ("pass", "retry", "fail")
+
+
+def check_routing(subject: Subject) -> Iterator[Problem]:
+    for position in range(len(subject.nodes)):
+        ways = [way for way in subject.graph.out[position] if way < len(subject.workflow.edges)]
+        yield from _same_label(subject, position, ways)
+        yield from _same_edge(subject, ways)
+        yield from _never_taken(subject, position, ways)
+        emitted = _emitted(subject, position)
+        yield from _never_emitted(subject, position, ways, emitted)
+        yield from _without_edge(subject, position, ways, emitted)
+
+
+def _same_label(subject: Subject, position: int, ways: list[int]) -> Iterator[Problem]:
+    routing, seen = routing_of(subject.nodes[position]), dict[str, int]()
+    for way in ways:
+        label = label_of(subject.workflow.edges[way], routing)
+        if label is None or (first := seen.setdefault(label, way)) == way:
+            continue
+        message = (
+            f"{subject.edge(way)} and {subject.edge(first)} both leave {subject.node(position)} by the label {label!r}"
+        )
+        yield error("ambiguous-edge", subject.at_edge(way), message, hint="Give one of them another label.")
+
+
+def _same_edge(subject: Subject, ways: list[int]) -> Iterator[Problem]:
+    seen: dict[tuple[object, ...], int] = {}
+    for way in ways:
+        edge = subject.workflow.edges[way]
+        if isinstance(edge.condition, OnLabel) or edge.label is not None:
+            continue
+        said = None if edge.condition is None else repr(edge.condition)
+        equal = seen.setdefault((edge.target, edge.mark, said), way)
+        if equal != way:
+            message = f"{subject.edge(way)} says the same as {subject.edge(equal)}"
+            fix = remove(subject.at_edge(way))
+            yield warning("duplicate-edge", subject.at_edge(way), message, hint="Remove one of them.", fix=fix)
+
+
+def _never_taken(subject: Subject, position: int, ways: list[int]) -> Iterator[Problem]:
+    """Behind an edge without a condition, under `first`; and one of several plain edges, under `label`."""
+    node, routing = subject.nodes[position], routing_of(subject.nodes[position])
+    plain = [way for way in ways if subject.graph.edges[way].kind == "plain"]
+    if routing == "label" and len(plain) > 1:
+        message = f"{subject.node(position)} has several edges without a label: {_edge_ids(subject, plain)}"
+        hint = "Control goes along one edge. Give the others labels, or set `routing: all`."
+        yield error("several-plain-edges", subject.at_edge(plain[1]), message, hint=hint)
+    if routing == "first" and plain and subject.workflow.dialect != "steps":  # its reader says so itself
+        for way in ways:
+            if way > plain[0] and subject.graph.edges[way].kind not in ("error", "plain"):
+                message = f"{subject.edge(way)} is never taken: {subject.edge(plain[0])} before it has no condition"
+                hint = "Move the edge without a condition to the end."
+                yield warning("edge-never-taken", subject.at_edge(way), message, hint=hint)
+        if len(plain) > 1:
+            message = f"{subject.edge(plain[1])} is never taken: {subject.edge(plain[0])} before it has no condition"
+            hint = (
+                f"The first edge that holds is taken. {'Set `routing: all` to take both.' if not node.routing else ''}"
+            )
+            yield warning("edge-never-taken", subject.at_edge(plain[1]), message, hint=hint.strip())
+
+
+def _edge_ids(subject: Subject, ways: list[int]) -> str:
+    return listed(subject.graph.edges[way].id for way in ways)
+
+
+def _emitted(subject: Subject, position: int) -> frozenset[str] | None:
+    """The labels a node can emit; None = any."""
+    node = subject.nodes[position]
+    match node.config:
+        case DecisionConfig():
+            return _decided(node.config)
+        case HumanConfig():
+            return frozenset(actions_of(node.config))
+        case AgentConfig():
+            return _next_of(subject, node.config)
+        case _ if node.type == "tool_executor":
+            return _tools_before(subject, position)
+        case _ if node.type == "verifier":
+            return frozenset(VERDICTS)
+        case _ if node.type in SILENT:
+            return frozenset()
+        case _:
+            return None
+
+
+def _decided(config: DecisionConfig) -> frozenset[str] | None:
+    extra = {config.default} if config.default is not None else set[str]()
+    if config.cases:
+        return frozenset({case.label for case in config.cases} | extra)
+    if config.choices:
+        return frozenset({choice.label for choice in config.choices} | extra)
+    if config.expression is None:
+        return None
+    try:
+        tree = compile_expression(config.expression).tree
+    except ExpressionError:
+        return None
+    match tree:
+        case Chain(strength=strength) if strength == COMPARE:
+            return frozenset({"true", "false"} | extra)
+        case Prefix(sign="not" | "!") | Literal(value=bool()):
+            return frozenset({"true", "false"} | extra)
+        case _:
+            return None
+
+
+def _next_of(subject: Subject, config: AgentConfig) -> frozenset[str] | None:
+    """An output schema with a fixed list of `next` is all an agent can say; else it is offered its edges' labels."""
+    schema = config.output_schema
+    if schema is None and config.agent is not None and subject.workflow.agents is not None:
+        named = subject.workflow.agents.get(config.agent)
+        schema = named.output_schema if named is not None else None
+    properties = (schema or {}).get("properties")
+    said = properties.get("next") if isinstance(properties, dict) else None
+    words = said.get("enum") if isinstance(said, dict) else None
+    return frozenset(word for word in words if isinstance(word, str)) if isinstance(words, list) else None
+
+
+def _tools_before(subject: Subject, position: int) -> frozenset[str] | None:
+    """The tools of the agents that lead to a tool executor; None where one of them is not known here."""
+    found: set[str] = set()
+    for source in subject.graph.links.sources(position):
+        config = subject.nodes[source].config
+        tools = subject.tools_of(config) if isinstance(config, AgentConfig) else None
+        if tools is None:
+            return None
+        found |= tools
+    return frozenset(found)
+
+
+def _never_emitted(
+    subject: Subject, position: int, ways: list[int], emitted: frozenset[str] | None
+) -> Iterator[Problem]:
+    if emitted is None:
+        return
+    node, routing = subject.nodes[position], routing_of(subject.nodes[position])
+    can, spelled = "", frozenset[str]()
+    for way in ways:
+        edge = subject.workflow.edges[way]
+        label, at = _awaited(subject, edge, way, routing)
+        if label is None or label in emitted or (label == END and node.type == "agent"):
+            continue
+        if not can:
+            can = f"it can emit {listed(sorted(emitted))}" if emitted else f"a {node.type} emits no label"
+            spelled = frozenset(word.lower() for word in emitted)
+        if label.lower() in spelled:
+            continue  # matched ignoring case, with a warning event
+        message = f"{subject.edge(way)} waits for {label!r}, which {subject.node(position)} never emits: {can}"
+        near = subject.nearest(label, emitted)
+        hint = question(near, "Use a label it emits, or add this one to it.")
+        yield warning("label-never-emitted", at, message, hint=hint, fix=meant(at, near))
+
+
+def _awaited(subject: Subject, edge: Edge, way: int, routing: str) -> tuple[str | None, str]:
+    """The label an edge waits for, and where it says so."""
+    label = label_of(edge, "label" if routing == "label" else "all")
+    if label is not None:
+        parts = ("condition", "label") if isinstance(edge.condition, OnLabel) else ("label",)
+        return label, subject.at_edge(way, *parts)
+    match edge.condition:
+        case Equals(field=field, value=value) if field.split(".")[-1] in ("branch", "action"):
+            own = field in ("result.branch", "$.result.branch", f"nodes.{edge.source}.branch")
+            if own or field == f"nodes.{edge.source}.action":
+                text = value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else None
+                return text, subject.at_edge(way, "condition", "value")
+            return None, ""
+        case _:
+            return None, ""
+
+
+def _without_edge(
+    subject: Subject, position: int, ways: list[int], emitted: frozenset[str] | None
+) -> Iterator[Problem]:
+    """A label that is emitted and leads nowhere, where every other way is labelled."""
+    node = subject.nodes[position]
+    if node.type == "decision" and not ways and subject.reached(position):
+        message = f"{subject.node(position)} decides, and no edge follows"
+        yield warning("decision-without-edges", subject.at_node(position), message, hint="Add an edge per branch.")
+    if node.type not in ("decision", "human") or not ways or not emitted:
+        return
+    awaited: Mapping[int, str | None] = {
+        way: _awaited(subject, subject.workflow.edges[way], way, routing_of(node))[0] for way in ways
+    }
+    if any(label is None and subject.graph.edges[way].kind != "error" for way, label in awaited.items()):
+        return
+    heard = {label.lower() for label in awaited.values() if label is not None}
+    silent = sorted(label for label in emitted if label.lower() not in heard)
+    if node.type == "human":
+        silent = [label for label in silent if label != "reject"]
+    if silent:
+        message = f"no edge of {subject.node(position)} waits for {listed(silent)}"
+        hint = "Add an edge for it, or one with the condition `default`. Without one the step fails with `no-route`."
+        yield warning("label-without-edge", subject.at_node(position), message, hint=hint)

@@ -1,0 +1,202 @@
+"""What a workflow asks for as a whole: limits, persistence, people; and settings at odds with each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from pointsman.definition.checks.repairs import remove
+from pointsman.definition.checks.routes import actions_of
+from pointsman.definition.checks.subject import Subject, listed
+from pointsman.definition.model.agents import AgentConfig, AgentMemory
+from pointsman.definition.model.control import HumanConfig, WaitConfig
+from pointsman.definition.model.policies import Config
+from pointsman.definition.model.work import MemoryConfig, ToolConfig
+from pointsman.definition.problems import Problem, error, note, pointer_to, warning
+from pointsman.expressions.names import ROOTS
+
+EDIT: Final = "edit"
+"""The action of a gate that changes its editable fields."""
+FLEETING_S: Final = 3600.0
+"""How long an execution of which nothing is kept may be made to wait: its process must outlive it."""
+
+
+def check_settings(subject: Subject) -> Iterator[Problem]:
+    workflow = subject.workflow
+    if workflow.enabled is False:
+        yield note("disabled", "/enabled", "the workflow is switched off: it is hidden and cannot be executed")
+    if workflow.status == "draft":
+        yield note("draft", "/status", "the workflow is a draft: it can be executed as a test only")
+    yield from _limits(subject, workflow.config or Config())
+    yield from _people(subject, workflow.config or Config())
+    yield from _durability(subject, workflow.config or Config())
+    yield from _reserved_fields(subject)
+
+
+def _limits(subject: Subject, config: Config) -> Iterator[Problem]:
+    limits = config.limits
+    if limits is None:
+        return
+    count = sum(node.type != "note" for node in subject.nodes)
+    if limits.nodes is not None and count > limits.nodes:
+        message = f"the workflow has {count} nodes, and its limit is {limits.nodes}"
+        yield error("too-many-nodes", "/config/limits/nodes", message, hint="Raise the limit, or use sub-workflows.")
+    if limits.execution_time is None:
+        return
+    whole = limits.execution_time.seconds
+    if limits.node_time is not None and limits.node_time.seconds > whole:
+        message = "one node may take longer than the whole execution"
+        yield warning("timeout-beyond-limit", "/config/limits/nodeTime", message, hint="Raise `executionTime`.")
+    for position, node in enumerate(subject.nodes):
+        timeout = node.execution.timeout if node.execution is not None else None
+        if timeout is not None and timeout.seconds > whole:
+            message = f"{subject.node(position)} may take longer than the whole execution"
+            at = subject.at_node(position, "execution", "timeout")
+            yield warning("timeout-beyond-limit", at, message, hint="Lower it, or raise `limits.executionTime`.")
+
+
+def _people(subject: Subject, config: Config) -> Iterator[Problem]:
+    for position in range(len(subject.nodes)):
+        waits = _waits_for_people(subject, position)
+        if waits and config.persistence == "none":
+            message = f"{waits}, and `persistence: none` keeps nothing to wait with"
+            hint = "Set `persistence: session`."
+            yield error("gate-without-persistence", subject.at_node(position), message, hint=hint)
+        if waits and config.human_in_loop == "none":
+            message = f"{waits}, and `humanInLoop` is none"
+            hint = "Set `humanInLoop: approval_gates`, or remove the gate."
+            yield error("gate-without-people", subject.at_node(position), message, hint=hint)
+    if subject.conversational and config.persistence == "none":
+        message = "a conversation needs its earlier messages, and `persistence: none` keeps none"
+        yield warning("session-not-kept", "/config/persistence", message, hint="Set `persistence: session`.")
+    if config.persistence == "none":
+        yield from _fleeting(subject)
+    for position, node in enumerate(subject.nodes):
+        match node.config:
+            case HumanConfig():
+                yield from _gate(subject, position, node.config)
+            case AgentConfig() if node.config.memory is not None:
+                yield from _reach(subject, position, node.config.memory)
+            case MemoryConfig():
+                yield from _memory(subject, position, node.config)
+            case WaitConfig(duration=None, until=None, event=None):
+                message = f"{subject.node(position)} waits for nothing"
+                hint = "Set `duration`, `until` or `event`."
+                yield error("wait-without-end", subject.at_node(position), message, hint=hint)
+            case _:
+                pass
+
+
+def _waits_for_people(subject: Subject, position: int) -> str:
+    """How a node may have to wait for a person; empty: it never does."""
+    node = subject.nodes[position]
+    if node.type == "human" or node.requires_approval:
+        return f"{subject.node(position)} waits for a person"
+    facts = subject.known.tools or {}
+    match node.config:
+        case ToolConfig(tool=tool):
+            called = [tool]
+        case AgentConfig() as agent:
+            called = sorted(subject.tools_of(agent) or ())
+        case _:
+            called = []
+    asks = [tool for tool in called if tool in facts and facts[tool].requires_approval and not facts[tool].client_side]
+    return f"{subject.node(position)} waits for a person before it calls {listed(asks)}" if asks else ""
+
+
+def _fleeting(subject: Subject) -> Iterator[Problem]:
+    """Nothing is kept: what outlives a process cannot be waited for, and nothing is remembered."""
+    for position, node in enumerate(subject.nodes):
+        match node.config:
+            case WaitConfig(duration=duration, until=until, event=event):
+                if event is not None or until is not None or (duration is not None and duration.seconds > FLEETING_S):
+                    message = (
+                        f"{subject.node(position)} waits for long, and `persistence: none` keeps nothing meanwhile"
+                    )
+                    hint = "Set `persistence: session`, or wait for a `duration` of at most an hour."
+                    yield error("wait-without-persistence", subject.at_node(position), message, hint=hint)
+            case MemoryConfig() if node.config.scope != "execution":
+                message = f"{subject.node(position)} remembers for others, and `persistence: none` keeps nothing"
+                hint = "Set `persistence: long_term`, or remember in the scope of the execution."
+                yield warning("memory-not-kept", subject.at_node(position, "config", "scope"), message, hint=hint)
+            case _:
+                pass
+
+
+def _memory(subject: Subject, position: int, config: MemoryConfig) -> Iterator[Problem]:
+    missing, hint = None, ""
+    if config.scope == "shared" and config.namespace is None:
+        missing, hint = "whose shared memory it means", "Set `namespace`, or take the scope `workflow`."
+    elif config.operation == "search" and config.query is None and config.key is None:
+        missing, hint = "what to search for", "Set `query`."
+    elif config.operation != "search" and config.key is None:
+        missing, hint = "under which key", "Set `key`."
+    if missing is not None:
+        message = f"{subject.node(position)} does not say {missing}"
+        yield error("memory-incomplete", subject.at_node(position, "config"), message, hint=hint)
+
+
+def _reach(subject: Subject, position: int, memory: AgentMemory) -> Iterator[Problem]:
+    if "shared" in (memory.scopes or ()) and memory.namespace is None:
+        message = f"{subject.node(position)} does not say which shared memory its tools reach"
+        at = subject.at_node(position, "config", "memory")
+        yield error("memory-incomplete", at, message, hint="Set `namespace`, or take the scope `workflow`.")
+
+
+def _gate(subject: Subject, position: int, config: HumanConfig) -> Iterator[Problem]:
+    actions, at = actions_of(config), subject.at_node(position, "config")
+    for index, action in enumerate(actions):
+        if action in actions[:index]:
+            key = "options" if config.options else "actions"
+            message = f"{subject.node(position)} offers {action!r} twice"
+            where = f"{at}{pointer_to(key, index)}"
+            yield error("duplicate-action", where, message, hint="Remove one of them.", fix=remove(where))
+    if EDIT in actions and not config.editable and config.form is None:
+        key = ("options" if config.options else "actions", actions.index(EDIT))
+        message = f"{subject.node(position)} offers {EDIT!r}, and no field may be edited there"
+        hint = "Name the state paths in `editable`, give the gate a `form`, or remove the action."
+        yield warning("edit-without-fields", f"{at}{pointer_to(*key)}", message, hint=hint)
+    if config.editable and EDIT not in actions:
+        message = f"{subject.node(position)} has editable fields, and does not offer {EDIT!r}"
+        hint = f"Add {EDIT!r} to its actions ({', '.join(actions)}), or remove `editable`."
+        yield warning("editable-without-edit", f"{at}/editable", message, hint=hint)
+    chosen = config.on_timeout
+    if chosen is not None and chosen != "fail" and chosen not in actions and chosen not in subject.graph.index:
+        message = f"`onTimeout` is {chosen!r}: neither `fail`, nor an action, nor a node"
+        hint = f"Its actions are {', '.join(actions)}."
+        yield error("unknown-action", f"{at}/onTimeout", message, hint=hint)
+    if chosen is not None and config.timeout is None:
+        message = f"{subject.node(position)} says what happens on time-out, and has no `timeout`"
+        yield warning("timeout-missing", f"{at}/onTimeout", message, hint="Set `timeout`.")
+
+
+def _durability(subject: Subject, config: Config) -> Iterator[Problem]:
+    tools = subject.known.tools
+    mode = subject.known.durability or config.durability
+    if mode not in ("async", "exit") or tools is None:
+        return
+    for site in subject.sites:
+        if site.kind == "tool" and site.text in tools and not tools[site.text].idempotent:
+            message = (
+                f"tool {site.text!r} may be called again after a crash: "
+                f"`durability: {mode}` does not wait until a step is on disk"
+            )
+            hint = "Use `durability: step`, or a tool that can be called twice."
+            yield warning("not-idempotent", site.pointer, message, hint=hint)
+
+
+def _reserved_fields(subject: Subject) -> Iterator[Problem]:
+    """State fields named like something expressions already mean. In steps and graph fields go first."""
+    if subject.workflow.dialect in ("steps", "graph"):
+        return
+    named: dict[str, str] = {}
+    properties = (subject.input_schema or {}).get("properties")
+    for name in properties if isinstance(properties, dict) else ():
+        named.setdefault(name, "/input" if subject.workflow.input is not None else "/nodes")
+    for site in subject.sites:
+        if site.kind == "path" and site.writes:
+            named.setdefault(site.text.split(".")[0].split("[")[0], site.pointer)
+    for name, pointer in named.items():
+        if name in ROOTS and name not in ("state", "data"):
+            message = f"a field is called {name!r}, and in expressions a bare {name!r} means something else"
+            yield warning("reserved-name", pointer, message, hint=f"Read it as `state.{name}`, or rename it.")

@@ -1,0 +1,208 @@
+"""What every check looks at: the workflow, its graph, what the installation has; and the words to speak of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from pointsman.definition.checks.repairs import renamed
+from pointsman.definition.graph.analysis import Graph
+from pointsman.definition.graph.links import EdgeRef, label_of, routing_of
+from pointsman.definition.model.agents import AgentConfig
+from pointsman.definition.model.control import StartConfig
+from pointsman.definition.model.nodes import Node
+from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.naming_rules import is_imported
+from pointsman.definition.problems import Suggestions, pointer_to
+from pointsman.definition.text_locations import Site, sites_of
+from pointsman.values import JsonObject
+
+NAMED_MAX: Final = 6
+"""Things listed in one message before the rest is only counted."""
+NAME_CHARS_MAX: Final = 100
+"""A name is cut in messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFacts:
+    """What a check needs to know of a tool."""
+
+    client_side: bool = False
+    """Run by the caller: it never reaches a tool executor."""
+    idempotent: bool = False
+    requires_approval: bool = False
+    """A person must agree to each of its calls."""
+    parameters: JsonObject | None = None
+    """JSON Schema of its parameters; None: not known."""
+    off: str = ""
+    """What would switch it on; empty: it is on."""
+    silent: str = ""
+    """Why its server tells nothing of it; empty: it does, or it has none."""
+    hint: str = ""
+    """What to do about that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the installation has. None = not asked: nothing is reported as unknown."""
+
+    tools: Mapping[str, ToolFacts] | None = None
+    agents: Mapping[str, frozenset[str]] | None = None
+    """Agent -> the names of its tools."""
+    models: Collection[str] | None = None
+    workflows: Collection[str] | None = None
+    """Ids, without versions."""
+    durability: str | None = None
+    """What was asked for beside the workflow, instead of its own."""
+    node_types: Collection[str] = ()
+    """Types that plug-ins perform."""
+
+
+NOTHING_ASKED: Final = Known()
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One workflow under examination."""
+
+    workflow: Workflow
+    graph: Graph
+    known: Known = field(default=NOTHING_ASKED)
+
+    @cached_property
+    def imported(self) -> bool:
+        return is_imported(self.workflow)
+
+    @cached_property
+    def input_schema(self) -> JsonObject | None:
+        """That of the workflow, which looks through its nodes for it."""
+        return self.workflow.input_schema
+
+    @cached_property
+    def takes_input(self) -> bool:
+        """Whether callers are told to give anything."""
+        schemas = [self.input_schema]
+        schemas += [node.config.inputs for node in self.nodes if isinstance(node.config, StartConfig)]
+        return any(schema and (schema.get("properties") or schema.get("type") != "object") for schema in schemas)
+
+    @cached_property
+    def sites(self) -> tuple[Site, ...]:
+        return tuple(sites_of(self.workflow))
+
+    @cached_property
+    def _suggestions(self) -> Suggestions:
+        return Suggestions()
+
+    def nearest(self, word: str, candidates: Iterable[str]) -> str | None:
+        """The name that was probably meant; None also where too much was compared already."""
+        return renamed(word, self._suggestions.nearest(word, candidates))
+
+    @cached_property
+    def ways(self) -> tuple[tuple[EdgeRef, ...], ...]:
+        """The edges of each node that control takes when the node is done: all but those of failures."""
+        edges = self.graph.edges
+        return tuple(tuple(edges[way] for way in out if edges[way].kind != "error") for out in self.graph.out)
+
+    @cached_property
+    def exits(self) -> Mapping[int, frozenset[int]]:
+        """Loop -> the edges that leave it."""
+        return {loop: frozenset(shape.exit_edges) for loop, shape in self.graph.loops.items()}
+
+    @cached_property
+    def labels_from(self) -> Mapping[str, frozenset[str | None]]:
+        """Id of a node -> the labels that the edges of the document listen to there."""
+        found: dict[str, set[str | None]] = {}
+        for edge in self.workflow.edges:
+            found.setdefault(edge.source, set()).add(label_of(edge, "label"))
+        return {source: frozenset(labels) for source, labels in found.items()}
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        return self.workflow.nodes
+
+    @property
+    def conversational(self) -> bool:
+        return bool(self.workflow.config and self.workflow.config.conversational)
+
+    def at_node(self, node: int, *parts: str | int) -> str:
+        return f"/nodes/{node}{pointer_to(*parts)}" if parts else f"/nodes/{node}"
+
+    def at_edge(self, edge: int, *parts: str | int) -> str:
+        """The edge's place; of an implied edge the place of the node that implies it."""
+        if edge < len(self.workflow.edges):
+            return pointer_to("edges", edge, *parts)
+        return self.at_node(self.graph.edges[edge].source)
+
+    def node(self, node: int) -> str:
+        """`agent 'Router'` where it has a name, else by id."""
+        one = self.nodes[node]
+        return f"{one.type} {(one.id if one.name is None else one.label)[:NAME_CHARS_MAX]!r}"
+
+    def edge(self, edge: int) -> str:
+        ref = self.graph.edges[edge]
+        return f"edge {ref.id!r}"
+
+    def tools_of(self, config: AgentConfig) -> frozenset[str] | None:
+        """The tools an agent may call; None where it is not known here what the agent is."""
+        if config.tools is not None or config.agent is None:
+            return frozenset(config.tools or ())
+        if config.agent in self._tools_of_agents:
+            return self._tools_of_agents[config.agent]
+        return None if self.known.agents is None else self.known.agents.get(config.agent)
+
+    @cached_property
+    def _tools_of_agents(self) -> Mapping[str, frozenset[str]]:
+        return {name: frozenset(agent.tools or ()) for name, agent in (self.workflow.agents or {}).items()}
+
+    def server_tools(self, config: AgentConfig) -> list[str]:
+        """Those of its tools that a tool executor would run."""
+        tools = self.tools_of(config) or frozenset[str]()
+        found = self._server_tools.get(tools)
+        if found is None:
+            facts = self.known.tools or {}
+            found = sorted(tool for tool in tools if tool not in facts or not facts[tool].client_side)
+            self._server_tools[tools] = found
+        return found
+
+    @cached_property
+    def _server_tools(self) -> dict[frozenset[str], list[str]]:
+        return {}
+
+    def label(self, edge: int) -> str | None:
+        """The label an edge of the document listens to."""
+        source = self.graph.edges[edge].source
+        routing = routing_of(self.nodes[source]) if source >= 0 else "all"
+        return label_of(self.workflow.edges[edge], routing)
+
+    def labels_after(self, node: int) -> list[str]:
+        """The labels a node's edges listen to, in document order."""
+        ways = (way for way in self.graph.out[node] if way < len(self.workflow.edges))
+        return [label for label in map(self.label, ways) if label is not None]
+
+    def listed(self, nodes: Iterable[int]) -> str:
+        """Ids in document order: `'a', 'b' and 3 more`. Remembered for a frozen set: many problems list the same."""
+        if not isinstance(nodes, frozenset):
+            return listed(self.graph.ids[node] for node in sorted(set(nodes)))
+        known = self._listed.get(nodes)
+        if known is None:
+            known = self._listed[nodes] = listed(self.graph.ids[node] for node in sorted(nodes))
+        return known
+
+    @cached_property
+    def _listed(self) -> dict[frozenset[int], str]:
+        return {}
+
+    def reached(self, node: int) -> bool:
+        return self.graph.scopes[node] is not None
+
+
+def listed(names: Iterable[str]) -> str:
+    """`'a', 'b' and 3 more`."""
+    some = list(names)
+    shown = [repr(name[:NAME_CHARS_MAX]) for name in some[:NAMED_MAX]]
+    more = len(some) - len(shown)
+    if more:
+        return f"{', '.join(shown)} and {more} more"
+    return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))

@@ -1,0 +1,279 @@
+"""The bare graph of a workflow: nodes by number, the ways control can go, and how a node's edges are used.
+
+Everything that follows paths (scopes, loop bodies, dead ends, data flow) starts from here, so that the checker and the
+compiler cannot disagree on what an edge is. Edges that are not written down but do exist are here too: they are
+`implied`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from pointsman.definition.model.agents import AgentConfig
+from pointsman.definition.model.control import HumanConfig, LoopConfig, ParallelConfig
+from pointsman.definition.model.edges import Always, AnyCondition, AskModel, Edge, Never, OnError, OnLabel, Otherwise
+from pointsman.definition.model.nodes import Node, Routing
+from pointsman.definition.model.workflow import Workflow
+from pointsman.values import END
+
+TO_END: Final = -1
+"""The target of an edge that ends the execution."""
+ID_CHARS_SHOWN: Final = 200
+"""An edge without an id is named by the ids at its ends."""
+DANGLING: Final = -2
+"""The end of an edge that names a node which does not exist."""
+
+EdgeKind: TypeAlias = Literal["plain", "test", "label", "default", "error", "never", "llm"]
+Mark: TypeAlias = Literal["body", "exit", "break", "continue"]
+Implied: TypeAlias = Literal["", "branch", "body", "caller", "timeout", "handoff"]
+"""Why an edge exists that the document does not have: a parallel names the node in `branches`; a loop lists it in
+`body`; a tool executor goes back to the agent that called; a gate routes there when its time is up; an agent may hand
+over to it."""
+
+
+class EdgeRef(NamedTuple):
+    """One way from a node to another. Those of the document come first, at their own positions."""
+
+    number: int
+    id: str
+    source: int
+    target: int
+    kind: EdgeKind = "plain"
+    implied: Implied = ""
+    mark: Mark | None = None
+    """What the author says about it and a loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The graph. `out` and `into` hold edge numbers in document order; edges that are `never` taken are in neither."""
+
+    ids: tuple[str, ...]
+    index: Mapping[str, int]
+    nodes: tuple[Node, ...]
+    edges: tuple[EdgeRef, ...]
+    out: tuple[tuple[int, ...], ...]
+    into: tuple[tuple[int, ...], ...]
+    entry: int | None
+    entries: tuple[int, ...]
+    """Every node that could be the entry; more than one or none is a problem."""
+    handlers: tuple[int, ...]
+    """Nodes that control is sent to without an edge: when a limit trips, on failure, to undo a step."""
+    after: tuple[tuple[int, ...], ...]
+    """Per node the nodes one edge away. Ends and dangling edges are skipped."""
+    before: tuple[tuple[int, ...], ...]
+    """Per node the nodes that have an edge to it."""
+
+    def targets(self, node: int) -> tuple[int, ...]:
+        """Nodes one edge away."""
+        return self.after[node]
+
+    def sources(self, node: int) -> tuple[int, ...]:
+        """Nodes that have an edge to this one."""
+        return self.before[node]
+
+
+def routing_of(node: Node) -> Routing:
+    """How the node's outgoing edges are used: its own word, else what its type means."""
+    if node.routing is not None:
+        return node.routing
+    match node.type:
+        case "human" | "tool_executor" | "verifier":
+            return "label"
+        case _ if isinstance(node.config, AgentConfig) and node.config.handoffs:
+            return "label"
+        case "decision":
+            return "first"
+        case _:
+            return "all"
+
+
+def label_of(edge: Edge, routing: Routing) -> str | None:
+    """The label the edge listens to, if it listens to one."""
+    if isinstance(edge.condition, OnLabel):
+        return edge.condition.label
+    if edge.condition is None and routing == "label" and edge.label is not None:
+        return str(edge.label)
+    return None
+
+
+def kind_of(edge: Edge, routing: Routing) -> EdgeKind:
+    if label_of(edge, routing) is not None:
+        return "label"
+    return _kind_of_condition(edge.condition)
+
+
+def _kind_of_condition(condition: AnyCondition | None) -> EdgeKind:
+    match condition:
+        case None | Always():
+            return "plain"
+        case Never():
+            return "never"
+        case OnError():
+            return "error"
+        case Otherwise():
+            return "default"
+        case AskModel():
+            return "llm"
+        case OnLabel():
+            return "label"
+        case _:
+            return "test"
+
+
+def link(workflow: Workflow) -> Links:
+    """Number the nodes and resolve both ends of every edge. Of nodes with one id the first counts."""
+    nodes = workflow.nodes
+    index: dict[str, int] = {}
+    for position, node in enumerate(nodes):
+        index.setdefault(node.id, position)
+    edges = [*_written_edges(workflow, index)]
+    out: list[list[int]] = [[] for _ in nodes]
+    into: list[list[int]] = [[] for _ in nodes]
+
+    def enter(edge: EdgeRef) -> None:
+        if edge.kind == "never":
+            return
+        if edge.source >= 0:
+            out[edge.source].append(edge.number)
+        if edge.target >= 0:
+            into[edge.target].append(edge.number)
+
+    for edge in edges:
+        enter(edge)
+    for source, target, why in _implied(nodes, index, edges, out):
+        name, kind = f"{nodes[source].id}->{nodes[target].id}", _KINDS.get(why, "plain")
+        edge = EdgeRef(len(edges), name, source, target, kind, why)
+        edges.append(edge)
+        enter(edge)
+    entries = _entries(workflow, index, out, into)
+    return Links(
+        ids=tuple(node.id for node in nodes),
+        index=index,
+        nodes=nodes,
+        edges=tuple(edges),
+        out=tuple(map(tuple, out)),
+        into=tuple(map(tuple, into)),
+        entry=entries[0] if entries else next(_runnable(nodes), None),
+        entries=entries,
+        handlers=_handlers(workflow, index),
+        after=tuple([tuple([to for way in ways if (to := edges[way].target) >= 0]) for ways in out]),
+        before=tuple([tuple([came for way in ways if (came := edges[way].source) >= 0]) for ways in into]),
+    )
+
+
+_KINDS: Final[Mapping[Implied, EdgeKind]] = {"handoff": "label"}
+
+
+def _written_edges(workflow: Workflow, index: Mapping[str, int]) -> Iterator[EdgeRef]:
+    names: dict[str, int] = {edge.id: 2 for edge in workflow.edges if edge.id is not None}
+    for position, edge in enumerate(workflow.edges):
+        source = index.get(edge.source, DANGLING)
+        target = index.get(edge.target, TO_END if edge.target == END else DANGLING)
+        routing = routing_of(workflow.nodes[source]) if source >= 0 else "all"
+        name = (
+            edge.id
+            if edge.id is not None
+            else fresh_name(f"{edge.source[:ID_CHARS_SHOWN]}->{edge.target[:ID_CHARS_SHOWN]}", names)
+        )
+        kind = kind_of(edge, routing) if edge.condition is not None or edge.label is not None else "plain"
+        yield EdgeRef(position, name, source, target, kind, mark=edge.mark)
+
+
+def fresh_name(name: str, taken: dict[str, int]) -> str:
+    """`a->b`, or with a number where that is taken. `taken`: each name -> the number to try next."""
+    candidate, number = name, taken.get(name, 2)
+    while candidate in taken:
+        candidate, number = f"{name} {number}", number + 1
+    taken[name] = number
+    taken[candidate] = 2
+    return candidate
+
+
+def _implied(
+    nodes: tuple[Node, ...], index: Mapping[str, int], edges: list[EdgeRef], out: list[list[int]]
+) -> Iterator[tuple[int, int, Implied]]:
+    """Source, target and reason of each edge that the document leaves unsaid."""
+    callers: dict[int, list[int]] = {}
+    agents = agents_at(nodes)
+    for position, node in enumerate(nodes):
+        match node.config:
+            case ParallelConfig(branches=branches) if branches:
+                named = dict.fromkeys(index[branch] for branch in branches if branch in index)
+                for target in _unreached(named, edges, out[position]):
+                    yield position, target, "branch"
+            case LoopConfig(body=body) if body:
+                yield from _implied_body(position, body, index, edges, out)
+            case HumanConfig(on_timeout=str(name)) if name in index:
+                yield position, index[name], "timeout"  # its other edges there belong to what a person answers
+            case AgentConfig(handoffs=handoffs):
+                for target in _unreached(handed_to(handoffs or (), agents, index), edges, out[position]):
+                    yield position, target, "handoff"
+                targets = {edges[edge].target for edge in out[position]}
+                for target in sorted(one for one in targets if one >= 0 and nodes[one].type == "tool_executor"):
+                    callers.setdefault(target, []).append(position)
+            case _:
+                pass
+    for executor, agents in callers.items():
+        if not any(edges[edge].kind in {"plain", "default"} for edge in out[executor]):
+            for agent in agents:
+                yield executor, agent, "caller"
+
+
+def agents_at(nodes: tuple[Node, ...]) -> dict[str, int]:
+    """Agent -> the first node where it works."""
+    return {
+        node.config.agent: position
+        for position, node in reversed([*enumerate(nodes)])
+        if isinstance(node.config, AgentConfig) and node.config.agent is not None
+    }
+
+
+def handed_to(names: Iterable[str], agents: Mapping[str, int], index: Mapping[str, int]) -> list[int]:
+    """The nodes that hand-offs name: by their ids, or by the agent that works there."""
+    found = (index.get(name, agents.get(name)) for name in names)
+    return [*dict.fromkeys(target for target in found if target is not None)]
+
+
+def _unreached(targets: Iterable[int], edges: list[EdgeRef], ways: list[int]) -> list[int]:
+    """Those no edge of the node leads to."""
+    reached = {edges[edge].target for edge in ways}
+    return [target for target in targets if target not in reached]
+
+
+def _implied_body(
+    loop: int, body: tuple[str, ...], index: Mapping[str, int], edges: list[EdgeRef], out: list[list[int]]
+) -> Iterator[tuple[int, int, Implied]]:
+    """A listed body runs in order and comes back; steps with edges of their own go where those say."""
+    chain = [loop, *(index[name] for name in body if name in index), loop]
+    for place, (source, target) in enumerate(pairwise(chain)):
+        reached = {edges[edge].target for edge in out[source]}
+        if target not in reached and (place == 0 or not reached):
+            yield source, target, "body"
+
+
+def _runnable(nodes: tuple[Node, ...]) -> Iterator[int]:
+    return (position for position, node in enumerate(nodes) if node.type != "note")
+
+
+def _entries(
+    workflow: Workflow, index: Mapping[str, int], out: list[list[int]], into: list[list[int]]
+) -> tuple[int, ...]:
+    starts = tuple(position for position, node in enumerate(workflow.nodes) if node.type == "start")
+    if starts:
+        return starts
+    if workflow.entry is not None:
+        return (index[workflow.entry],) if workflow.entry in index else ()
+    handlers = set(_handlers(workflow, index))
+    heads = tuple(node for node in _runnable(workflow.nodes) if not into[node] and node not in handlers)
+    # A node nothing leads to or from was forgotten; it does not put in doubt where executions begin.
+    return tuple(node for node in heads if out[node]) or heads
+
+
+def _handlers(workflow: Workflow, index: Mapping[str, int]) -> tuple[int, ...]:
+    on_limit = workflow.config.on_limit if workflow.config else None
+    named = (on_limit, workflow.on_error, *(node.compensate for node in workflow.nodes))
+    return tuple(dict.fromkeys(index[name] for name in named if name is not None and name in index))

@@ -1,0 +1,115 @@
+"""Agents: a model with a role, tools and bounds. Named in the workflow's `agents`, or inline in a node."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal, Self
+
+from pydantic import Field, model_validator
+
+from pointsman.definition.model.base import AnyObject, Count, Expression, Many, Name, Path, Shape, Spelled
+from pointsman.definition.model.text import Text
+
+MEMORY_TOOLS: Final = ("memory_get", "memory_set", "memory_append", "memory_delete", "memory_search")
+"""By which agents remember, where their `tools` name them."""
+
+
+class Thinking(Shape):
+    """How much a model may think before it answers."""
+
+    enabled: bool | None = None
+    level: Literal["minimal", "low", "medium", "high", "MINIMAL", "LOW", "MEDIUM", "HIGH"] | None = None
+    budget: int | None = None
+    """Most tokens of thought; -1 leaves it to the model."""
+    thoughts: bool | None = None
+    """Whether the thoughts are returned."""
+    chat_template_kwargs: AnyObject | None = None
+    """Passed to the chat template of local models."""
+
+
+class AgentMemory(Shape):
+    """What an agent is shown of the messages before. The conversation itself keeps them all."""
+
+    scope: Literal["none", "execution", "session", "long_term"] | None = None
+    """How far back memory reaches. `none`: it sees its prompt alone; else all there is."""
+    window: Count | None = None
+    """Most messages kept word for word."""
+    tokens: Count | None = None
+    """Most tokens of a question: above it old tool results are cut short, then older messages go. An estimate."""
+    summarize: bool | None = None
+    """Whether what goes is summarised (true), or only left out."""
+    scopes: Many[Literal["execution", "session", "user", "workflow", "shared"]] | None = None
+    """Whose memory its memory tools reach. Left out: the session's alone."""
+    namespace: Name | None = None
+    """The part of it that they reach, and nothing else of it; with `shared` the name of that memory."""
+
+
+class Guardrail(Shape):
+    """One thing that must hold of what an agent is asked, or of its answer. Says `schema`, `expression` or `prompt`."""
+
+    name: str | None = None
+    schema_: Annotated[AnyObject | None, Field(alias="schema")] = None
+    """Of the inputs, or of the answer."""
+    expression: Expression | None = None
+    """Over the data and the inputs; of an answer also over `result` and its whole `text`."""
+    prompt: Annotated[Text | None, Spelled("template")] = None
+    """A model is asked, and answers yes or no: the rule, in words."""
+    model: Annotated[Name | None, Spelled("model")] = None
+    """Who is asked; left out: the agent's model."""
+    message: str | None = None
+    """What is said where it does not hold."""
+    on_fail: Literal["retry", "fail"] | None = None
+    """Of an answer: the agent is told and asked again (the default; at most twice), or the step fails."""
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if sum(one is not None for one in (self.schema_, self.expression, self.prompt)) != 1:
+            raise ValueError("must say one of `schema`, `expression` and `prompt`")
+        return self
+
+
+class Guardrails(Shape):
+    """What no prompt can talk away."""
+
+    before: Many[Guardrail] | None = None
+    """Must hold of what the agent is asked; where not, no model is asked and the step fails."""
+    after: Many[Guardrail] | None = None
+    """Must hold of its answer."""
+
+
+class AgentConfig(Shape):
+    """The model/tool loop. With `agent`, what is said here goes before what the named agent says."""
+
+    agent: Annotated[Name | None, Spelled("agent")] = None
+    """The name of an agent of the workflow, or of one registered with the installation."""
+    model: Annotated[Name | None, Spelled("model")] = None
+    """`provider:model`; left out: the workflow's default model, else the installation's."""
+    fallback: Many[Annotated[Name, Spelled("model")]] | None = None
+    """Models to ask instead where the first cannot answer, in order; left out: those of the installation."""
+    system: Annotated[Text | None, Spelled("template")] = None
+    """Who the agent is."""
+    prompt: Annotated[Text | None, Spelled("template")] = None
+    """What to do now. Left out: the conversation, else the inputs as JSON."""
+    messages: Expression | None = None
+    """The messages before the prompt. Left out: the conversation where there is no prompt."""
+    tools: Many[Annotated[Name, Spelled("tool")]] | None = None
+    """The only tools it may call. Left out or empty: none."""
+    max_iterations: Count | None = None
+    """Most rounds of model and tools (10)."""
+    output_schema: AnyObject | None = None
+    """JSON Schema the answer must satisfy."""
+    result: Literal["text", "json", "auto"] | None = None
+    """Without a schema: the text, its JSON, or its JSON where the whole text is one object or list."""
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    max_tokens: Count | None = None
+    """Most tokens of one answer."""
+    thinking: Thinking | None = None
+    key_index: Annotated[int, Field(ge=0)] | None = None
+    """Which of the provider's keys to use; left out: the pool decides."""
+    handoffs: Many[Name] | None = None
+    """Nodes, by their ids or their agents, that it may send control to. Where it names none its edges count."""
+    memory: AgentMemory | None = None
+    guardrails: Guardrails | None = None
+    purpose: str | None = None
+    """What kind of work this is (`generation`, `validation` …); settings may choose model and temperature by it."""
+    input_files: Many[Path] | None = None
+    """State paths whose files are attached."""

@@ -1,0 +1,299 @@
+"""Configuration of the nodes the engine itself performs: they steer, wait and gate; no executor is asked."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema
+
+from pointsman.definition.model.base import (
+    AnyJson,
+    AnyObject,
+    Count,
+    Expression,
+    Expressions,
+    Many,
+    Name,
+    NodeRef,
+    Path,
+    Shape,
+    Spelled,
+    value_schema,
+)
+from pointsman.definition.model.people import Approvers, Escalation
+from pointsman.definition.model.policies import More
+from pointsman.definition.model.quantities import Duration
+from pointsman.definition.model.text import Text
+
+AGGREGATES: Final = ("list", "object", "merge", "concat", "first", "last", "vote", "stitch")
+"""The named ways to make one value of many; any other text is an expression."""
+
+_SHARE: Final = re.compile(r"(\d{1,3}(?:\.\d{1,3})?)\s*%")
+_NUMBER: Final = re.compile(r"[+-]?\d{1,9}(?:\.\d*)?", re.ASCII)
+
+
+class StartConfig(Shape):
+    """The entry."""
+
+    inputs: AnyObject | None = None
+    """What whoever starts it is asked for, as a JSON Schema. Left out: the workflow's `input`."""
+    defaults: AnyObject | None = None
+    """Fills what the input lacks, before it is checked."""
+    set: Expressions | None = None
+    """State path -> expression, applied after the input was copied into the state."""
+
+
+class EndConfig(Shape):
+    """Ends its branch."""
+
+    output: Expressions | Expression | None = None
+    """What comes of it: names and what each holds, or one expression. Left out: the value that reached it."""
+    status: str | None = None
+    """A word of the author's own for how it ended, kept with the output."""
+    terminate: bool | None = None
+    """Ends the whole execution at once."""
+
+
+class Case(Shape):
+    """One labelled condition."""
+
+    when: Expression
+    label: Name
+
+
+class Choice(Shape):
+    """One answer a model may give."""
+
+    label: Name
+    description: Text | None = None
+
+
+def _as_choice(value: object) -> object:
+    return {"label": value} if isinstance(value, str) else value
+
+
+class DecisionConfig(Shape):
+    """Pure routing: emits the label of a branch. Without any of the three the edges' own conditions decide."""
+
+    expression: Expression | None = None
+    """Its value is the label (`true`, `false`, or a text)."""
+    cases: Many[Case] | None = None
+    """The first that holds."""
+    default: Name | None = None
+    """The label when no case holds."""
+    llm_prompt: Annotated[Text | None, Spelled("template")] = None
+    """Asks a model to choose."""
+    choices: Many[Annotated[Choice, BeforeValidator(_as_choice, json_schema_input_type=Name | Choice)]] | None = None
+    """What the model may choose from."""
+    model: Annotated[Name | None, Spelled("model")] = None
+
+
+class ParallelConfig(Shape):
+    """Opens one scope per branch and item."""
+
+    branches: Many[NodeRef] | None = None
+    """Nodes that start in every scope. Left out: the targets of its edges."""
+    items: Expression | None = None
+    """A list or object; one scope per item and branch."""
+    as_: Annotated[Name | None, Field(alias="as")] = None
+    """Another name for `item`."""
+    max_parallel: Count | None = None
+    """Most scopes at work at once."""
+    on_branch_error: Literal["fail", "continue", "ignore"] | None = None
+    """Cancel the siblings; let the join see the failure as a value; or forget the branch."""
+    on_no_items: Literal["skip", "branches"] | None = None
+    """What empty or null `items` mean: no scope at all (default), or one per branch whose item is its node's id."""
+    duplicate_keys: Literal["fail", "number"] | None = None
+    """What two items with one key mean: the step fails (default), or later ones get their index appended."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitRule:
+    """When a join starts: `all`, `any`, a count, a share in percent, or an expression."""
+
+    kind: Literal["all", "any", "count", "share", "expression"]
+    number: float = 0
+    expression: str = ""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return value_schema(cls, read_wait_rule, write_wait_rule)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, object]:
+        return {"anyOf": [{"type": "string", "minLength": 1}, {"type": "integer", "minimum": 1}]}
+
+
+def read_wait_rule(value: object) -> WaitRule:
+    """Raises ValueError with the spellings that would do."""
+    match value:
+        case "all":
+            return WaitRule("all")
+        case "any":
+            return WaitRule("any")
+        case int() if not isinstance(value, bool) and value >= 1:
+            return WaitRule("count", number=value)
+        case str() if share := _SHARE.fullmatch(value.strip()):
+            percent = float(share[1])
+            if not 0 < percent <= 100:
+                raise ValueError("must be a share between 0% and 100%")
+            return WaitRule("share", number=percent)
+        case str() if _NUMBER.fullmatch(value.strip()):
+            if not value.strip().isdigit() or int(value) < 1:
+                raise ValueError("must be at least one branch")
+            return WaitRule("count", number=int(value))
+        case str() if value.strip():
+            return WaitRule("expression", expression=value)
+        case _:
+            raise ValueError("must be 'all', 'any', a number of branches, a share such as '60%', or an expression")
+
+
+def write_wait_rule(rule: WaitRule) -> str | int:
+    match rule.kind:
+        case "all" | "any":
+            return rule.kind
+        case "count":
+            return int(rule.number)
+        case "share":
+            return f"{rule.number:g}%"
+        case "expression":
+            return rule.expression
+
+
+class JoinConfig(Shape):
+    """Closes the scopes of a parallel and makes one result of theirs."""
+
+    wait: WaitRule | None = None
+    """When it starts; left out: when every branch is settled."""
+    cancel_rest: bool | None = None
+    """Cancel the branches still running when it starts."""
+    aggregate: str | None = None
+    """list, object, merge, concat, first, last, vote, stitch, or an expression over `items`."""
+    separator: str | None = None
+    """Between the texts of `concat` and `stitch`."""
+    template: Annotated[Text | None, Spelled("template")] = None
+    """The frame of `stitch`, once per branch (`item`, `key`, `index`, `result`)."""
+    order: Many[str] | None = None
+    """Item keys that come first in the result, in this order."""
+    timeout: Duration | None = None
+    on_timeout: Literal["fail", "continue"] | None = None
+    """Fail, or go on with what has arrived."""
+    expected_keys: Many[str] | Expression | None = None
+    """Start only when the object at `mergeKey` has all of these."""
+    merge_key: Path | None = None
+    """State path whose value is joined, instead of the branches' results."""
+    of: NodeRef | None = None
+    """The parallel it closes, where that is not the innermost one."""
+
+
+class LoopConfig(Shape):
+    """Counted, conditional, or once per item, in order; loops nest."""
+
+    while_: Annotated[Expression | None, Field(alias="while")] = None
+    """Goes on while it holds; asked before each round."""
+    until: Expression | None = None
+    """Goes on until it holds; asked before each round but the first."""
+    max_iterations: Count | None = None
+    """Most rounds."""
+    over: Expression | None = None
+    """A list or object: one round per item."""
+    as_: Annotated[Name | None, Field(alias="as")] = None
+    """Another name for `item`."""
+    body: Many[NodeRef] | None = None
+    """The nodes of the body, first one first. Left out: found from the edges."""
+    body_end: Literal["end", "exit"] | None = None
+    """What happens when a body step takes no edge: its branch ends, or the loop is left."""
+    collect: Path | None = None
+    """State path that receives the list of the rounds' results."""
+    count_into: Path | None = None
+    """State path counted up after each round."""
+    on_round_error: Literal["fail", "skip"] | None = None
+    """Fail, or go on with the next round."""
+    failures_into: Path | None = None
+    """State path that receives the failures of skipped rounds."""
+
+
+class HumanOption(Shape):
+    """One button."""
+
+    value: Name
+    label: Text | None = None
+    style: Literal["primary", "secondary", "danger"] | None = None
+    more: More | None = None
+    """At the gate that `onLimit` names: all goes on as it was, with so much more of each limit."""
+
+
+class HumanConfig(Shape):
+    """A durable gate: waits for a person, for months if need be."""
+
+    title: Text | None = None
+    message: Annotated[Text | None, Spelled("template")] = None
+    """What the person is asked."""
+    options: Many[HumanOption] | None = None
+    """The buttons; each value is an action."""
+    actions: Many[Literal["approve", "edit", "reject", "skip"]] | None = None
+    """The ready-made actions, where there are no options (approve, reject)."""
+    form: AnyObject | None = None
+    """JSON Schema of the data an answer carries."""
+    editable: Many[Path] | None = None
+    """State paths the person may change."""
+    show: Many[Expression] | None = None
+    """What the person sees."""
+    approvers: Approvers | None = None
+    timeout: Duration | None = None
+    escalation: Many[Escalation] | None = None
+    """Whom it is put to, one after the other, when nobody answers in time."""
+    on_timeout: str | None = None
+    """`fail` (default), an action, or a node to route to: when the time of the last ones is up."""
+    auto_proceed: bool | None = None
+    """Takes the first action by itself: after `timeout`, at once where there is none."""
+
+
+class WaitConfig(Shape):
+    """A durable timer, or an event from outside."""
+
+    duration: Duration | None = None
+    until: Expression | None = None
+    """A time: ISO 8601 text or seconds since 1970."""
+    event: Annotated[Text | None, Spelled("template")] = None
+    """The name of the event to wait for; its data become the result."""
+    match: Expression | None = None
+    """Must hold for the event: `event` are its data."""
+    timeout: Duration | None = None
+    on_timeout: Literal["fail", "continue"] | None = None
+
+
+class EmitConfig(Shape):
+    """Publishes to the feed and to waiting executions."""
+
+    event: Annotated[str, Spelled("template"), Field(min_length=1)]
+    data: AnyJson = None
+    """A JSON tree whose texts are templates."""
+
+
+class NoteConfig(Shape):
+    """A comment on the canvas; never runs."""
+
+    text: Text | None = None
+
+
+class ToolExecutorConfig(Shape):
+    """Runs the tool calls an agent left pending, then routes."""
+
+
+ControlConfig: TypeAlias = (
+    StartConfig
+    | EndConfig
+    | DecisionConfig
+    | ParallelConfig
+    | JoinConfig
+    | LoopConfig
+    | HumanConfig
+    | WaitConfig
+    | EmitConfig
+    | NoteConfig
+    | ToolExecutorConfig
+)

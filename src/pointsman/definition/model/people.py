@@ -1,0 +1,41 @@
+"""People in documents: who may answer, how long they have, whom it is put to then."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pointsman.definition.model.base import Count, Many, Name, Shape, Spelled
+from pointsman.definition.model.quantities import Duration
+from pointsman.definition.model.text import Text
+
+
+class Approvers(Shape):
+    """Who may answer, and how many must. Without groups and users: anyone."""
+
+    groups: Many[Name] | None = None
+    users: Many[Name] | None = None
+    quorum: Count | None = None
+    """Votes for one action that close the gate (1). Each person has one."""
+    reject_quorum: Count | None = None
+    """The same for `reject` (1: one rejection is enough)."""
+    delegable: bool | None = None
+    """Whether an approver may pass the right on to another person (true)."""
+
+
+class Escalation(Shape):
+    """Whom a gate is put to next, instead of those who did not answer in time."""
+
+    approvers: Approvers
+    timeout: Duration | None = None
+    """How long they have; left out: as long as the first ones."""
+
+
+class Approval(Shape):
+    """On which terms people are asked before work starts (`requiresApproval`), and about tools that need approval."""
+
+    message: Annotated[Text | None, Spelled("template")] = None
+    """What is asked before the node starts."""
+    approvers: Approvers | None = None
+    timeout: Duration | None = None
+    escalation: Many[Escalation] | None = None
+    on_timeout: Literal["fail", "approve", "reject"] | None = None

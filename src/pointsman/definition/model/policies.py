@@ -1,0 +1,192 @@
+"""How a workflow runs: configuration, limits, policies, reducers. Absent is None; `DEFAULTS` says what it means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal, TypeAlias
+
+from pydantic import Field
+
+from pointsman.definition.model.base import AnyJson, AnyObject, Count, Expression, Many, Name, NodeRef, Shape
+from pointsman.definition.model.people import Approval
+from pointsman.definition.model.quantities import Duration, Size
+from pointsman.values import Bytes, Seconds
+
+ErrorHandling: TypeAlias = Literal["fail", "retry", "llm_recovery"]
+ErrorHandler: TypeAlias = Literal["fail", "continue", "llm_recovery"]
+Durability: TypeAlias = Literal["step", "async", "exit"]
+Reduce: TypeAlias = Literal["set", "append", "merge", "add", "min", "max", "union", "last"]
+"""How a write meets what is there. `last`: set that never conflicts; of concurrent branches the last in order wins."""
+
+
+class Limits(Shape):
+    """Guardrails no prompt can talk away. Operator settings cap all of them."""
+
+    nodes: Count | None = None
+    """Most nodes the definition may have."""
+    steps: Count | None = None
+    """Most steps one execution may take."""
+    visits: Count | None = None
+    """Most visits of one node in one scope, loop bodies excluded."""
+    parallel: Count | None = None
+    """Most work steps running at once; 1 is sequential, in document order."""
+    execution_time: Duration | None = None
+    """Most time spent working; waiting for people, timers and events does not count."""
+    deadline: Duration | None = None
+    """Most time on the wall clock, waits included."""
+    node_time: Duration | None = None
+    """Most time of one call of a model or tool, and of one attempt of other work. A tool's own time goes before it."""
+    retry_after: Duration | None = None
+    """Longest wait that a service may ask for before a step is tried again; a longer one is cut to this."""
+    state_size: Size | None = None
+    """Largest state, as JSON in UTF-8."""
+    cost_usd: Annotated[float, Field(ge=0)] | None = None
+    """Most money for models, in US dollars."""
+    tokens: Count | None = None
+    """Most tokens that models may read and write, together."""
+    model_calls: Annotated[int, Field(ge=0)] | None = None
+    """Most calls of models."""
+    tool_calls: Annotated[int, Field(ge=0)] | None = None
+    """Most calls of tools."""
+
+
+class More(Shape):
+    """How much more of each limit an execution gets that was stopped by one."""
+
+    steps: Count | None = None
+    """So many more steps."""
+    visits: Count | None = None
+    """So many more visits of each node."""
+    execution_time: Duration | None = None
+    """So much more time of work."""
+    deadline: Duration | None = None
+    """So much more time on the wall clock, from the answer on."""
+    cost_usd: Annotated[float, Field(ge=0)] | None = None
+    """So much more money, in US dollars."""
+    tokens: Count | None = None
+    """So many more tokens."""
+    model_calls: Annotated[int, Field(ge=0)] | None = None
+    """So many more calls of models."""
+    tool_calls: Annotated[int, Field(ge=0)] | None = None
+    """So many more calls of tools."""
+
+
+class Budget(Shape):
+    """What happens when money, tokens or calls (`limits`) run out. Sub-workflows count."""
+
+    policy: Literal["warn", "pause", "stop"] | None = None
+    """It is only told; nothing further starts until people resume it; or it is interrupted (default)."""
+    warn_at: Annotated[float, Field(gt=0, le=1)] | None = None
+    """The share that is spent when a warning is due; left out: 0.8."""
+
+
+class Config(Shape):
+    """How the workflow as a whole runs."""
+
+    observability: Literal["minimal", "standard", "full"] | None = None
+    """How much the feed shows: errors and completion; steps; inputs and outputs too."""
+    persistence: Literal["none", "session", "long_term"] | None = None
+    """How long executions are kept."""
+    durability: Durability | None = None
+    """When the journal must be on disk: before the next step, shortly after, or at gates and the end."""
+    error_handling: ErrorHandling | None = None
+    """What a failed node does unless it says otherwise."""
+    human_in_loop: Literal["none", "approval_gates", "real_time"] | None = None
+    """Whether people only watch, answer gates, or steer at every step."""
+    approval: Approval | None = None
+    """On which terms people are asked about work and tools that need approval, where a node says nothing else."""
+    conversational: bool | None = None
+    """Each execution is one turn of a session."""
+    default_model: str | None = None
+    """The model of agents that name none."""
+    limits: Limits | None = None
+    """Guardrails."""
+    budget: Budget | None = None
+    """What happens when money, tokens or calls run out."""
+    on_limit: NodeRef | None = None
+    """The node to route to when a limit trips; left out: the execution is interrupted and can be resumed."""
+    on_cancel: Literal["compensate", "stop"] | None = None
+    """Whether a cancelled execution first undoes what it did (`compensate`, the default)."""
+    allow_cycles: bool | None = None
+    """`false` makes a cycle of edges an error."""
+    settings: AnyObject | None = None
+    """Read-only values that expressions read as `config.<name>`."""
+
+
+class Execution(Shape):
+    """How one node is executed."""
+
+    timeout: Duration | None = None
+    """Most time of one attempt."""
+    retries: Annotated[int, Field(ge=0, le=100)] | None = None
+    """Tries after the first one."""
+    retry_delay: Duration | None = None
+    """Wait before the first retry."""
+    backoff: Annotated[float, Field(ge=1, le=100)] | None = None
+    """Factor from one wait to the next."""
+    retry_on: Annotated[Many[Name], Field(min_length=1)] | None = None
+    """The codes of the failures that are tried again; left out: those that may pass by themselves."""
+    error_handler: ErrorHandler | None = None
+    """What to do when every try failed: fail, go on with the failure as the result, or ask a model."""
+    cache: Literal["off", "execution", "session", "long_term"] | None = None
+    """Where an equal step's successful result may come from."""
+    delay: Duration | None = None
+    """Wait before the step starts."""
+
+
+class StateField(Shape):
+    """What is known about the values under one path pattern of the state."""
+
+    reduce: Reduce | None = None
+    """How a write meets what is there."""
+    schema_: Annotated[AnyObject | None, Field(alias="schema")] = None
+    """JSON Schema of the value."""
+    default: AnyJson = None
+    """The value at the start."""
+    description: str | None = None
+
+
+class Concurrency(Shape):
+    """How many executions of this workflow may run at once."""
+
+    max: Count
+    policy: Literal["queue", "skip", "replace"] | None = None
+    """What happens to the next one: it waits, is refused, or replaces the oldest."""
+    key: Expression | None = None
+    """Over the input: executions with the same value share the places; left out: all of the workflow do."""
+
+
+_MODEL_CALL_TIME: Final = Seconds(600.0)
+_NODE_TIME: Final = Seconds(120.0)
+_RETRY_DELAY: Final = Seconds(1.0)
+_RETRY_AFTER: Final = Seconds(3600.0)
+_STATE_SIZE: Final = Bytes(50_000_000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defaults:
+    """What absence means, per dialect. None is unlimited."""
+
+    nodes: int | None = None
+    steps: int | None = 10_000
+    visits: int | None = None
+    parallel: int = 8
+    execution_time: Seconds | None = None
+    model_call_time: Seconds = _MODEL_CALL_TIME
+    """Of one call of a model, where `limits.nodeTime` is absent."""
+    node_time: Seconds = _NODE_TIME
+    """Of one call of a tool, or one attempt of other work, where `limits.nodeTime` is absent."""
+    state_size: Bytes = _STATE_SIZE
+    cost_usd: float | None = None
+    retries: int = 0
+    retries_when_retrying: int = 3
+    """`retries` under `errorHandling: retry`."""
+    retry_delay: Seconds = _RETRY_DELAY
+    retry_after: Seconds = _RETRY_AFTER
+    backoff: float = 2.0
+    agent_iterations: int = 10
+    agent_result: Literal["text", "json", "auto"] = "text"
+
+
+DEFAULTS: Final = Defaults()
+"""The native table. Readers of other dialects write their own defaults into the document they return."""

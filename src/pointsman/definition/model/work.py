@@ -1,0 +1,233 @@
+"""Configuration of the nodes that do work: each type has one executor."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
+
+from pointsman.definition.model.agents import AgentConfig, Thinking
+from pointsman.definition.model.base import (
+    AnyJson,
+    AnyObject,
+    Count,
+    Expression,
+    Expressions,
+    Many,
+    Name,
+    Path,
+    Shape,
+    Spelled,
+    Template,
+)
+from pointsman.definition.model.operations import Operation
+from pointsman.definition.model.quantities import Duration
+from pointsman.definition.model.text import Text
+
+TemplateText: TypeAlias = Annotated[Text, Spelled("template")]
+ToolName: TypeAlias = Annotated[Name, Spelled("tool")]
+ModelName: TypeAlias = Annotated[Name, Spelled("model")]
+
+
+class ToolConfig(Shape):
+    """One tool call, no model."""
+
+    tool: ToolName
+    parameters: AnyObject | None = None
+    """A JSON tree whose texts are templates; one that is exactly one path keeps the value's type."""
+
+
+class TransformConfig(Shape):
+    """Data only. `operations` first, then `set`, then `jsonpath`."""
+
+    set: Expressions | None = None
+    """State path -> expression."""
+    operations: Many[Operation] | None = None
+    jsonpath: Annotated[Name | None, Spelled("jsonpath")] = None
+    """Its matches are the result, as a list."""
+    input: Expression | None = None
+    """Where `jsonpath` looks. Left out: the state."""
+
+
+MemoryScope: TypeAlias = Literal["execution", "session", "user", "workflow", "shared", "long_term"]
+
+
+class MemoryConfig(Shape):
+    """Reads and writes a memory tier."""
+
+    scope: MemoryScope
+    """Whose memory: this execution's, this conversation's, that of the person who started it, this workflow's, or one
+    that is shared by name. `long_term`: the workflow's; with a `namespace` the shared one of that name."""
+    operation: Literal["get", "set", "append", "delete", "search"]
+    key: Template | None = None
+    value: Expression | None = None
+    """What is written. Left out: the value that reached the node."""
+    namespace: Template | None = None
+    """Keeps the keys of one subject apart from others'. In the scope `shared` it is the name of the memory."""
+    ttl: Duration | None = None
+    """How long what is written is remembered. Left out: for ever."""
+    query: Template | None = None
+    """What `search` looks for."""
+    limit: Count | None = None
+    """Most results of `search`."""
+    section: str | None = None
+    """Only this `## section` of a text."""
+
+
+class WorkflowCallConfig(Shape):
+    """A sub-workflow: a child execution with its own journal."""
+
+    workflow: Annotated[Name, Spelled("workflow")]
+    """`id`, `id@revision` or `id@semver`."""
+    input: Expressions | None = None
+    """Name -> expression. Left out: the node's inputs."""
+    mode: Literal["call", "start"] | None = None
+    """Wait for its output, or only start it and go on with its id."""
+
+
+class CodeConfig(Shape):
+    """Sandboxed code, never in the server's own interpreter."""
+
+    language: Literal["python"] | None = None
+    source: str
+    """Its last expression, or the variable `result`, is the result."""
+    inputs: Expressions | None = None
+    """Variable -> expression. Left out: the node's inputs."""
+
+
+class HttpAuth(Shape):
+    """Credentials, as secret handles."""
+
+    type: Literal["bearer", "basic", "apikey"]
+    token: Template | None = None
+    username: Template | None = None
+    password: Template | None = None
+    key: Template | None = None
+    header_name: str | None = None
+    """The header of an API key (X-API-Key)."""
+
+
+class HttpConfig(Shape):
+    """One HTTP request; the result is {status, headers, data, ok}."""
+
+    url: Template
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"] | None = None
+    headers: dict[str, Template] | None = None
+    query: AnyObject | None = None
+    body: AnyJson = None
+    """A JSON tree whose texts are templates; a text is sent as it is."""
+    auth: HttpAuth | None = None
+    response_type: Literal["json", "text", "blob"] | None = None
+    fail_on_error: bool | None = None
+    """Whether a status outside 2xx fails the step (true)."""
+
+
+class ProgressConfig(Shape):
+    """Tells watchers how far it is."""
+
+    message: TemplateText
+
+
+class TemplateRenderConfig(Shape):
+    """Renders a template into a text, as an artifact if it is named."""
+
+    template: TemplateText
+    bind: dict[str, Expression] | None = None
+    """Name inside the template -> expression."""
+    artifact_name: Template | None = None
+    format: Literal["markdown", "text", "html"] | None = None
+
+
+class TaskTemplate(Shape):
+    """What each planned task is given. `system` and `prompt` see `task`, `goal` and `results` beside the data."""
+
+    model: ModelName | None = None
+    system: TemplateText | None = None
+    prompt: TemplateText | None = None
+    tools: Many[ToolName] | None = None
+    max_iterations: Count | None = None
+    max_tokens: Count | None = None
+
+
+class PlannerConfig(Shape):
+    """Breaks a goal into tasks; with `taskTemplate` or `synthesize` has each done, and may write the whole up.
+
+    The result is {tasks: [{id, title, description, assigned_agent?, result?}], text?}.
+    """
+
+    goal: TemplateText
+    system: TemplateText | None = None
+    model: ModelName | None = None
+    agents: Many[Annotated[Name, Spelled("agent")]] | None = None
+    """Whom tasks are assigned to: each has `assigned_agent`, one of these."""
+    max_tasks: Count | None = None
+    """Most tasks of a plan (10)."""
+    max_tokens: Count | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    thinking: Thinking | None = None
+    synthesize: bool | None = None
+    """Whether a last call composes one text of the tasks' results."""
+    task_template: TaskTemplate | None = None
+
+
+class VerifierConfig(Shape):
+    """A model judges a value; emits `pass`, `retry` or `fail`.
+
+    What it says is {verdict, score, issues, reason, retries, stalls}; the value that reached it goes on.
+    """
+
+    criteria: TemplateText
+    input: Expression | None = None
+    """What is judged. Left out: the value that reached the node."""
+    mode: Literal["standard", "adversarial"] | None = None
+    system: TemplateText | None = None
+    model: ModelName | None = None
+    tools: Many[ToolName] | None = None
+    max_tool_rounds: Count | None = None
+    threshold: Annotated[float, Field(ge=0, le=100)] | None = None
+    """What scores less does not pass."""
+    max_retries: Annotated[int, Field(ge=0)] | None = None
+    """Times in a row it may answer `retry` before it answers `fail` (3)."""
+    stall_limit: Count | None = None
+    """Equal judgements in a row after which it answers `fail`."""
+    max_tokens: Count | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    thinking: Thinking | None = None
+
+
+class StructuredRecordConfig(Shape):
+    """Checks an extraction against a schema and appends a record {data, source, quotes, status} to a list."""
+
+    schema_: Annotated[AnyObject, Field(alias="schema")]
+    input: Expression
+    """The extraction."""
+    source: Expression | None = None
+    """What it was extracted from."""
+    source_system: str | None = None
+    index: Expression | None = None
+    """The number of the round."""
+    records: Path
+    """The list it appends to."""
+
+
+class UnboundConfig(Shape):
+    """A type nobody has registered here: shown, kept as it is, and not executable until a plug-in does."""
+
+    __pydantic_extra__: dict[str, object] = Field(init=False)
+
+
+WorkConfig: TypeAlias = (
+    AgentConfig
+    | ToolConfig
+    | TransformConfig
+    | MemoryConfig
+    | WorkflowCallConfig
+    | CodeConfig
+    | HttpConfig
+    | ProgressConfig
+    | TemplateRenderConfig
+    | PlannerConfig
+    | VerifierConfig
+    | StructuredRecordConfig
+    | UnboundConfig
+)

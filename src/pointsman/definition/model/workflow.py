@@ -1,0 +1,226 @@
+"""A workflow: data, never code. One frozen object for one revision, from and to a native document."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Final, Literal, cast
+
+from pydantic import AfterValidator, Field, JsonValue, ValidationError
+
+from pointsman.definition.model.agents import AgentConfig
+from pointsman.definition.model.base import (
+    AnyObject,
+    Expression,
+    Expressions,
+    Many,
+    Name,
+    NodeRef,
+    Path,
+    Shape,
+    read_as,
+    written,
+)
+from pointsman.definition.model.control import StartConfig
+from pointsman.definition.model.edges import Edge
+from pointsman.definition.model.nodes import Node
+from pointsman.definition.model.policies import Concurrency, Config, StateField
+from pointsman.definition.model.quantities import Duration
+from pointsman.definition.model.text import Text
+from pointsman.definition.problems import Problem, error, pointer_to
+from pointsman.values import Json, JsonObject, NodeId, WorkflowId
+
+FORMAT: Final = 1
+"""The version of the native format that this code writes, and the newest it reads."""
+
+_SEMVER: Final = re.compile(
+    r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z.-]+)?"
+)
+_SEMVER_SCHEMA: Final[dict[str, JsonValue]] = {"pattern": f"^{_SEMVER.pattern}$", "maxLength": 100}
+_ID: Final = re.compile(r"(builtin:)?[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+
+
+def _semver(value: str) -> str:
+    if len(value) > 100 or not _SEMVER.fullmatch(value):
+        raise ValueError(f"must be a semantic version such as '1.0.0', not {value[:100]!r}")
+    return value
+
+
+RESERVED_IDS: Final = ("executions", "check", "convert", "generate", "operations", "schema", "validate")
+"""Words of addresses beside which workflows stand: as an id they would hide what is there."""
+
+
+def _workflow_id(value: WorkflowId) -> WorkflowId:
+    if not _ID.fullmatch(value):
+        raise ValueError(
+            "must begin with a letter or digit and have only letters, digits, '.', '_' and '-' (at most 200)"
+        )
+    if value in RESERVED_IDS:
+        raise ValueError(f"must not be a word of addresses: {', '.join(RESERVED_IDS)}")
+    return value
+
+
+_ID_SCHEMA: Final[dict[str, JsonValue]] = {"pattern": f"^{_ID.pattern}$", "not": {"enum": [*RESERVED_IDS]}}
+
+
+class Trigger(Shape):
+    """What starts an execution by itself."""
+
+    id: Name
+    type: Literal["schedule", "webhook", "event"]
+    cron: str | None = None
+    """When, for schedules: five fields."""
+    timezone: str | None = None
+    """Of the schedule; an IANA name. Left out: UTC."""
+    missed: Literal["skip", "once", "all"] | None = None
+    """What happens to times at which nothing ran here: nothing, one run for all of them (default), or each its own."""
+    catch_up: Duration | None = None
+    """How far back missed times are made up for. Left out: one day."""
+    overlap: Literal["allow", "skip", "queue", "replace"] | None = None
+    """What happens when the execution started before is not over: both run, the next one is left out (default), waits,
+    or takes its place."""
+    path: str | None = None
+    """The end of a webhook's address."""
+    secret: str | None = None
+    """What signs a webhook's calls (HMAC-SHA256); better a handle, `secret.NAME`."""
+    scheme: Literal["standard", "github"] | None = None
+    """How a webhook's calls are signed: as Standard Webhooks (default) or as GitHub signs. Others are refused."""
+    event: str | None = None
+    """The name of the event; of a webhook: what it publishes instead of starting the workflow."""
+    match: Expression | None = None
+    """Must hold for the event: `event` are its data."""
+    inputs: Expressions | None = None
+    """Input of the executions it starts: name -> expression over `event` (data or body) and `headers`. Left out: the
+    fields of the data."""
+    initial_data: AnyObject | None = None
+    """Input of the executions it starts, whatever comes with the event or the call."""
+    enabled: bool | None = None
+
+
+class ChatIntegration(Shape):
+    """How a chat offers the workflow."""
+
+    enabled: bool | None = None
+    primary_output: Path | None = None
+    """The output shown as the answer."""
+    output_format: Literal["markdown", "text", "json"] | None = None
+    passthrough_result: bool | None = None
+    """Whether the output is the answer as it is, not rephrased by a model."""
+    tool_description: Text | None = None
+    """What a model is told the workflow does."""
+
+
+class Workflow(Shape):
+    """A definition. Absent means the default; nothing here is filled in."""
+
+    pointsman: Annotated[int, Field(ge=FORMAT, le=FORMAT)] = FORMAT
+    """The version of the format; optional on reading, always written."""
+    id: Annotated[WorkflowId, AfterValidator(_workflow_id), Field(json_schema_extra=_ID_SCHEMA)]
+    """Unique in its store."""
+    name: Text | None = None
+    description: Text | None = None
+    version: Annotated[str, AfterValidator(_semver), Field(json_schema_extra=_SEMVER_SCHEMA)] | None = None
+    """The author's own semantic version."""
+    enabled: bool | None = None
+    """`false`: hidden and not executable."""
+    status: Literal["draft", "published"] | None = None
+    """A draft is executable as a test only."""
+    tags: Many[str] | None = None
+    dialect: Literal["native", "rows", "graph", "steps", "plan"] | None = None
+    """Where it was read from; names and templates are read as that dialect's authors expect."""
+    allowed_groups: Many[str] | None = None
+    """Who may see and execute it; empty or left out: everybody signed in."""
+    strict: bool | None = None
+    """A missing path is an error instead of null."""
+    entry: NodeRef | None = None
+    """Where executions begin. Left out: the start node, else the node without incoming edges."""
+    config: Config | None = None
+    input: AnyObject | None = None
+    """What whoever starts it is asked for, as a JSON Schema."""
+    output: Expressions | Expression | None = None
+    """What comes of it: names and what each holds, or one expression. Left out: what the end nodes give."""
+    state: dict[str, StateField] | None = None
+    """Path pattern -> what is known about its values."""
+    agents: dict[str, AgentConfig] | None = None
+    """Agents used by reference."""
+    nodes: Many[Node] = ()
+    edges: Many[Edge] = ()
+    on_error: NodeRef | None = None
+    """The node to route to when the execution would fail."""
+    triggers: Many[Trigger] | None = None
+    concurrency: Concurrency | None = None
+    chat_integration: ChatIntegration | None = None
+    sources: Many[str] | None = None
+    """Names of reference texts agents are given."""
+    canvas: AnyObject | None = None
+    """Where the editor stood; never read."""
+    metadata: AnyObject | None = None
+    """Free data, never read."""
+
+    @classmethod
+    def from_document(cls, document: Json) -> tuple[Workflow | None, list[Problem]]:
+        """Read a native document. Every problem is found at once; with any there is no workflow."""
+        if not isinstance(document, dict):
+            return None, [error("shape", "", f"a workflow must be an object, not {_json_kind(document)}")]
+        newer = document.get("pointsman")
+        if isinstance(newer, int) and not isinstance(newer, bool) and newer > FORMAT:
+            hint = f"This version reads format {FORMAT}. Upgrade pointsman, or export the workflow from the newer one."
+            return None, [error("format-newer", pointer_to("pointsman"), f"is in format {newer}", hint=hint)]
+        try:
+            workflow = read_as(cls, document)
+        except ValidationError as why:
+            from pointsman.definition.reading.error_messages import (
+                findings_of,  # only documents with errors pay for its import
+            )
+
+            return None, findings_of(why, document=document, root=cls)
+        assert isinstance(workflow, Workflow)
+        return workflow, []
+
+    def to_document(self) -> JsonObject:
+        """The native document: what was said and no more, keys in a fixed order. Reading it gives an equal workflow."""
+        document = written(self)
+        assert isinstance(document, dict)
+        return {"pointsman": FORMAT, **_listed(cast(dict[str, object], document))}
+
+    @property
+    def nodes_by_id(self) -> Mapping[NodeId, Node]:
+        """Made anew on each call; duplicates are the checker's business, the first one counts."""
+        return {node.id: node for node in reversed(self.nodes)}
+
+    @property
+    def input_schema(self) -> JsonObject | None:
+        """The JSON Schema of the input: the workflow's own, else the start node's."""
+        if self.input is not None:
+            return self.input
+        starts = (node.config.inputs for node in self.nodes if isinstance(node.config, StartConfig))
+        return next((inputs for inputs in starts if inputs is not None), None)
+
+
+def _listed(document: dict[str, object]) -> JsonObject:
+    """Tuples, which the frozen models have, become JSON lists."""
+    return cast(JsonObject, _json(document))
+
+
+def _json(value: object) -> object:
+    match value:
+        case dict():
+            return {key: _json(inner) for key, inner in cast(dict[str, object], value).items()}
+        case list() | tuple():
+            return [_json(inner) for inner in cast(Sequence[object], value)]
+        case _:
+            return value
+
+
+def _json_kind(value: Json) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case str():
+            return "a text"
+        case list():
+            return "a list"
+        case _:
+            return "a number"

@@ -1,0 +1,124 @@
+"""How the formulas of a workflow are to be read: which names are taken, and which template spelling its dialect has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from pointsman.definition.graph.analysis import Graph
+from pointsman.definition.model.agents import AgentConfig
+from pointsman.definition.model.control import JoinConfig, LoopConfig, ParallelConfig, StartConfig, WaitConfig
+from pointsman.definition.model.nodes import Node
+from pointsman.definition.model.work import PlannerConfig, TemplateRenderConfig, TransformConfig
+from pointsman.definition.model.workflow import Workflow
+from pointsman.expressions.names import Names
+from pointsman.expressions.template_pieces import Spelling
+
+FIELDS_FIRST: Final = frozenset({"steps", "graph"})
+"""Dialects whose declared fields win over reserved names."""
+
+SINGLE_BRACES: Final = frozenset({"steps", "graph", "plan"})
+"""Dialects whose templates know `{x}` alone."""
+
+
+GRAPH_FIELDS: Final = frozenset(
+    {"goal", "triage", "selected_search", "database_id", "targets", "latest", "drafts", "final", "verdicts", "logs"}
+    | {"execution_trace", "fanout_items"}
+)
+"""Fields that every state of the graph dialect has."""
+
+COMPENSATED: Final = "compensated"
+"""What a compensation calls the step it undoes."""
+
+
+def compensations_of(workflow: Workflow) -> frozenset[str]:
+    """The nodes that undo others."""
+    return frozenset(node.compensate for node in workflow.nodes if node.compensate is not None)
+
+
+def is_imported(workflow: Workflow) -> bool:
+    """Read from another dialect: its author could not know our stricter rules."""
+    return workflow.dialect not in (None, "native")
+
+
+def spelling_of(workflow: Workflow) -> Spelling:
+    return "single" if workflow.dialect in SINGLE_BRACES else "double"
+
+
+def fields_of(workflow: Workflow) -> frozenset[str]:
+    """The state fields a document names: declared, given as input, or written by a node."""
+    properties = (workflow.input_schema or {}).get("properties")
+    found = set(properties) if isinstance(properties, dict) else set[str]()
+    found |= {pattern.split(".")[0] for pattern in workflow.state or {}}
+    for node in workflow.nodes:
+        found |= {target.split(".")[0].split("[")[0] for target in node.outputs or {}}
+    return frozenset(found - {"state", "data", "$"})
+
+
+def declared_in(workflow: Workflow) -> frozenset[str]:
+    """All names that a document gives to data, at any place: `{ x }` in its templates means only these."""
+    found = set(fields_of(workflow)) | (GRAPH_FIELDS if workflow.dialect == "graph" else frozenset[str]())
+    if workflow.sources:
+        found.add("sources")
+    for node in workflow.nodes:
+        found.update(node.inputs or ())  # Not `|=`: with keys of a dict it copies the whole set.
+        match node.config:
+            case StartConfig(inputs=inputs, set=written, defaults=defaults):
+                properties = (inputs or {}).get("properties")
+                found.update(properties if isinstance(properties, dict) else (), defaults or ())
+                found.update(target.split(".")[0] for target in written or ())
+            case TransformConfig(set=written):
+                found.update(target.split(".")[0] for target in written or ())
+            case ParallelConfig(as_=name) | LoopConfig(as_=name) if name is not None:
+                found.add(name)
+            case _:
+                pass
+    return frozenset(found)
+
+
+def names_at_large(workflow: Workflow) -> Names:
+    """The names of a workflow outside of all nodes."""
+    first = fields_of(workflow) if workflow.dialect in FIELDS_FIRST else frozenset[str]()
+    return Names(fields_first=first, declared=declared_in(workflow))
+
+
+def names_of(workflow: Workflow, graph: Graph) -> tuple[Names, ...]:
+    """For each node the names that win over others there: `as` names around it, and fields where they go first."""
+    plain = names_at_large(workflow)
+    alias = {
+        position: node.config.as_
+        for position, node in enumerate(graph.links.nodes)
+        if isinstance(node.config, ParallelConfig | LoopConfig) and node.config.as_ is not None
+    }
+    undoing = compensations_of(workflow)
+    if not alias and not undoing:
+        return (plain,) * len(graph.ids)
+    around: list[set[str]] = [{alias[one] for one in scope or () if one in alias} for scope in graph.scopes]
+    for loop, shape in graph.loops.items():
+        for node in shape.body if loop in alias else ():
+            around[node].add(alias[loop])
+    every = replace(plain, as_names=frozenset({COMPENSATED, *alias.values()}))
+    return tuple(
+        every if node in undoing else replace(plain, as_names=frozenset(some)) if some else plain
+        for node, some in zip(graph.ids, around, strict=True)
+    )
+
+
+def names_within(node: Node, key: str) -> frozenset[str]:
+    """Names that only this field of a node's configuration has: the node's inputs, and what the field is about."""
+    own = frozenset(node.inputs or ())
+    match node.config:
+        case JoinConfig() if key in ("wait", "aggregate"):
+            return own | {"results", "items", "branches", "arrived", "total"}
+        case JoinConfig() if key == "template":
+            return own | {"branches"}
+        case WaitConfig() if key == "match":
+            return own | {"event"}
+        case TemplateRenderConfig(bind=bound) if key == "template":
+            return own | frozenset(bound or ())
+        case AgentConfig() if key == "guardrails":
+            return own | {"text"}
+        case PlannerConfig() if key == "taskTemplate":
+            return own | {"task", "goal", "results"}
+        case _:
+            return own

@@ -1,0 +1,89 @@
+"""Where things stand in a text that is known to be plain JSON. Only documents with problems pay for it.
+
+An object or list is read again when a pointer first leads into it. The decoder of the standard library, which is
+written in C, skips the values inside.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Final
+
+from pointsman.definition.reading.results import Parts, Place
+from pointsman.values import Json
+
+SKIPPED_DEPTH_MAX: Final = 8
+"""Values inside deeper objects and lists are not skipped but read with them: otherwise the text would be read once for
+each of its levels."""
+
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+', re.DOTALL)
+_GAP: Final = re.compile(r"[ \t\r\n]*[:,]?[ \t\r\n]*")
+_decoded: Final[Callable[[str, int], tuple[Json, int]]] = json.JSONDecoder().raw_decode
+"""The value at an offset, and where it ends."""
+
+
+class JsonPlaces:
+    """The places in one text, which must be valid JSON without comments."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.root = Place(self._behind_gap(0))
+
+    def parts(self, place: Place, depth: int) -> Parts:
+        """The members or items of a value; none of a scalar. `depth` counts the objects and lists around it."""
+        if not place.parts and self._text[place.offset] in "{[":
+            place.parts = self._read(place.offset) if depth < SKIPPED_DEPTH_MAX else self._read_all(place.offset)
+        return place.parts
+
+    def _behind_gap(self, offset: int) -> int:
+        """The end of the white space at an offset, with a comma or colon in it."""
+        found = _GAP.match(self._text, offset)
+        assert found is not None
+        return found.end()
+
+    def _read(self, offset: int) -> Parts:
+        """The members or items of one object or list."""
+        text = self._text
+        found: Parts = {}
+        is_object = text[offset] == "{"
+        at = self._behind_gap(offset + 1)
+        while text[at] not in "}]":
+            key: Json = len(found)
+            key_offset = -1
+            if is_object:
+                key, end = _decoded(text, at)
+                key_offset, at = at, self._behind_gap(end)
+            assert isinstance(key, str | int)
+            found[key] = Place(at, key_offset)
+            at = self._behind_gap(_decoded(text, at)[1])
+        return found
+
+    def _read_all(self, offset: int) -> Parts:
+        """The same with everything inside them, in one pass."""
+        above = here = Place(offset, parts={})
+        index, key, key_offset = 0, None, -1  # As if the value stood in a list; an object has the index -1.
+        outer: list[tuple[Place, int]] = []
+        for found in _TOKEN.finditer(self._text, offset):
+            token, offset = found[0], found.start()
+            first = token[0]
+            if first == ":":
+                continue
+            if first == ",":
+                index += index >= 0
+            elif first in "}]":
+                here, index = outer.pop()
+                if not outer:
+                    break
+            elif index < 0 and key is None:
+                key, key_offset = json.loads(token) if "\\" in token else token[1:-1], offset
+            else:
+                place = Place(offset, key_offset)
+                here.parts[index if key is None else key] = place
+                key, key_offset = None, -1
+                if first in "{[":
+                    place.parts = {}
+                    outer.append((here, index))
+                    here, index = place, -1 if first == "{" else 0
+        return above.parts[0].parts

@@ -1,0 +1,346 @@
+"""Reads JSON as people and models write it: comments, trailing commas, exact positions, duplicates, schema sketches.
+
+One pass over the text with a stack of its own, so that depth costs no recursion. It stops at the first thing that
+cannot be read and says what would repair it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from pointsman.definition.reading.results import DEPTH_MAX, SKETCHES_MAX, Edit, Place, Reading, Unreadable
+from pointsman.values import Json, JsonObject
+
+_SPACE: Final = re.compile(r"[ \t\r\n]*")
+_COMMENT: Final = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
+_CHUNK: Final = re.compile(r'[^"\\\x00-\x1f]*')
+_WORD: Final = re.compile(r"[A-Za-z_$][\w$.-]*")
+_SINGLE: Final = re.compile(r"'([^'\"\\\r\n]*)'")
+_ESCAPES: Final = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_CONTROLS: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_LITERALS: Final[dict[str, Json]] = {"true": True, "false": False, "null": None}
+_FOREIGN: Final = {"True": "true", "False": "false", "None": "null", "undefined": "null"}
+_NOT_NUMBERS: Final = ("NaN", "Infinity", "-Infinity")
+_DIGITS_MAX: Final = 1000
+
+
+@dataclass(slots=True)
+class _Open:
+    """A list or object being read."""
+
+    value: list[Json] | JsonObject
+    place: Place
+    key: str | int = 0
+    """Of the part being read."""
+    key_offset: int = -1
+    has_parts: bool = False
+
+
+def read_exactly(text: str) -> Reading:
+    """Read JSON with comments and positions. Raises Unreadable where it cannot go on."""
+    return _Scanner(text).read()
+
+
+class _Scanner:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.reading = Reading()
+        self.stack: list[_Open] = []
+        self.value_end = 0
+        """Just behind the last value that was read."""
+        self.text_end = -1
+        """Just behind the last text that was read: where an unescaped quote would have ended it too early."""
+
+    def read(self) -> Reading:
+        self._value()
+        while self.stack:
+            self._part()
+        self._skip()
+        if self.at < len(self.text):
+            code = "several-documents" if self.text[self.at] in "{[" else "unreadable"
+            raise self._wrong("the document has ended, but the text goes on", code=code, hint="Keep one document.")
+        return self.reading
+
+    def _part(self) -> None:
+        """One member of the innermost open list or object, or its end."""
+        top = self.stack[-1]
+        is_object = isinstance(top.value, dict)
+        self._skip()
+        self._skip_sketch()
+        if self._takes("}" if is_object else "]"):
+            self._close()
+            return
+        if top.has_parts:
+            self._comma(top)
+            if self._takes("}" if is_object else "]"):
+                self.reading.is_plain = False
+                self._close()
+                return
+        top.has_parts = True
+        if is_object:
+            self._key(top)
+        self._value()
+
+    def _comma(self, top: _Open) -> None:
+        if self._takes(","):
+            self._skip()
+            self._skip_sketch()
+            return
+        end, at = ("'}'" if isinstance(top.value, dict) else "']'"), self.value_end
+        if self.at >= len(self.text):
+            raise self._wrong(f"the text ends before {end}", hint="The document is cut off; get the rest of it.")
+        if "\n" in self.text[at : self.at]:
+            edit = Edit(at, at, ",", "insert a comma")
+            raise self._wrong(f"a comma or {end} is missing", at=at, hint="Insert a comma here.", edit=edit)
+        if self.text_end == at and not self.text.startswith('"', self.at):
+            edit = Edit(at - 1, at, '\\"', "escape the quote inside the text")
+            message = "a text ends here, but more of it seems to follow"
+            raise self._wrong(message, at=at - 1, hint='Write \\" for a quote inside a text.', edit=edit)
+        raise self._wrong(f"a comma or {end} is missing")
+
+    def _key(self, top: _Open) -> None:
+        assert isinstance(top.value, dict)
+        start = self.at
+        if not self.text.startswith('"', start):
+            raise self._no_key(start)
+        key = self._string()
+        if key in top.value:
+            path = (*(opened.key for opened in self.stack[:-1]), key)
+            self.reading.duplicates.append((path, top.place.parts[key].key_offset, start))
+            self.reading.is_plain = False
+        self._skip()
+        if not self._takes(":"):
+            raise self._wrong(f"a colon is missing behind the key {key[:60]!r}")
+        self._skip()
+        top.key, top.key_offset = key, start
+
+    def _no_key(self, start: int) -> Unreadable:
+        if found := _SINGLE.match(self.text, start):
+            edit = Edit(start, found.end(), f'"{found[1]}"', "use double quotes")
+            return self._wrong("a key stands in single quotes", hint="JSON has double quotes only.", edit=edit)
+        if found := _WORD.match(self.text, start):
+            edit = Edit(start, found.end(), f'"{found[0]}"', "put the key in double quotes")
+            return self._wrong(f"the key {found[0][:60]!r} has no quotes", hint="Put it in double quotes.", edit=edit)
+        return self._wrong("a key in double quotes is missing")
+
+    def _value(self) -> None:
+        """Read a value, or open one."""
+        self._skip()
+        start = self.at
+        character = self.text[start : start + 1]
+        if character in ("{", "["):
+            self._open({} if character == "{" else [])
+            return
+        if character == '"':
+            value: Json = self._string()
+        elif self.text.startswith("...", start):
+            value = None
+            self._skip_sketch()
+        else:
+            value = self._scalar()
+        self._attach(value, Place(start))
+        self._ended()
+
+    def _open(self, value: list[Json] | JsonObject) -> None:
+        if len(self.stack) >= DEPTH_MAX:
+            raise self._wrong(
+                f"more than {DEPTH_MAX} levels are nested", code="too-deep", hint="Nest less; use sub-workflows."
+            )
+        place = Place(self.at, parts={})
+        self._attach(value, place)
+        self.stack.append(_Open(value, place))
+        self.at += 1
+
+    def _attach(self, value: Json, place: Place) -> None:
+        if not self.stack:
+            self.reading.value, self.reading.root = value, place
+            return
+        top = self.stack[-1]
+        if isinstance(top.value, dict):
+            top.value[str(top.key)] = value
+            place.key_offset = top.key_offset
+        else:
+            top.key = len(top.value)
+            top.value.append(value)
+        top.place.parts[top.key] = place
+
+    def _close(self) -> None:
+        self.stack.pop()
+        self._ended()
+
+    def _ended(self) -> None:
+        self.value_end = self.at
+        self._alternatives()
+
+    def _alternatives(self) -> None:
+        """`"a" | "b"` is how schemas are sketched; the first alternative stands for all."""
+        while True:
+            back = self.at
+            self._skip()
+            if not self.text.startswith("|", self.at):
+                self.at = back
+                return
+            self._sketch(self.stack)
+            self.at += 1
+            self._skip()
+            if self.text.startswith('"', self.at):
+                self._string()
+            elif found := _WORD.match(self.text, self.at) or _NUMBER.match(self.text, self.at):
+                self.at = found.end()
+            else:
+                return
+
+    def _skip_sketch(self) -> None:
+        while self.text.startswith("...", self.at):
+            self._sketch(self.stack[:-1])
+            self.at += 3
+            self._skip()
+            if self.text.startswith(",", self.at):
+                self.at += 1
+                self._skip()
+
+    def _sketch(self, around: list[_Open]) -> None:
+        self.reading.is_plain = False
+        if len(self.reading.sketches) < SKETCHES_MAX:
+            self.reading.sketches.append((tuple(opened.key for opened in around), self.at))
+
+    def _scalar(self) -> Json:
+        start = self.at
+        if found := _WORD.match(self.text, start):
+            return self._word(found[0], start)
+        if found := _NUMBER.match(self.text, start):
+            return self._number(found, start)
+        if found := _SINGLE.match(self.text, start):
+            edit = Edit(start, found.end(), f'"{found[1]}"', "use double quotes")
+            raise self._wrong("a text stands in single quotes", hint="JSON has double quotes only.", edit=edit)
+        if self.text.startswith("-Infinity", start):
+            raise self._wrong(
+                "-Infinity is not a JSON number", code="not-a-number", hint="Leave the key out, or write null."
+            )
+        if start >= len(self.text):
+            raise self._wrong(
+                "the text ends where a value should be", hint="The document is cut off; get the rest of it."
+            )
+        raise self._wrong(f"{self.text[start]!r} begins no value")
+
+    def _word(self, word: str, start: int) -> Json:
+        if word in _LITERALS:
+            self.at = start + len(word)
+            return _LITERALS[word]
+        if word in _FOREIGN:
+            edit = Edit(start, start + len(word), _FOREIGN[word], f"write {_FOREIGN[word]}")
+            raise self._wrong(f"{word} is not JSON", hint=f"Write {_FOREIGN[word]}.", edit=edit)
+        if word in _NOT_NUMBERS:
+            raise self._wrong(
+                f"{word} is not a JSON number", code="not-a-number", hint="Leave the key out, or write null."
+            )
+        raise self._wrong(f"{word[:60]!r} is not a value", hint="Texts stand in double quotes.")
+
+    def _number(self, found: re.Match[str], start: int) -> Json:
+        text = found[0]
+        if len(text) > _DIGITS_MAX:
+            raise self._wrong(
+                f"a number has more than {_DIGITS_MAX} characters", code="number-too-large", hint="Write it as a text."
+            )
+        self.at = found.end()
+        if self.text[self.at : self.at + 1].isalnum():
+            raise self._wrong(
+                f"{self.text[start : start + 60].split()[0]!r} is no number",
+                at=start,
+                hint="Texts stand in double quotes.",
+            )
+        if found[1] is None and found[2] is None:
+            return int(text)
+        number = float(text)
+        if not math.isfinite(number):
+            raise self._wrong(
+                f"{text[:60]} is larger than any number can be",
+                code="number-too-large",
+                at=start,
+                hint="Write it as a text.",
+            )
+        return number
+
+    def _string(self) -> str:
+        start = self.at
+        self.at += 1
+        chunks: list[str] = []
+        while True:
+            found = _CHUNK.match(self.text, self.at)
+            assert found is not None
+            chunks.append(found[0])
+            self.at = found.end()
+            character = self.text[self.at : self.at + 1]
+            if character == '"':
+                self.at += 1
+                self.text_end = self.at
+                return "".join(chunks)
+            if character == "\\":
+                chunks.append(self._escape())
+            elif character:
+                written = _CONTROLS.get(character, f"\\u{ord(character):04x}")
+                edit = Edit(self.at, self.at + 1, written, "escape the control character")
+                raise self._wrong(
+                    "a text has a control character or a line break", hint=f"Write {written} instead.", edit=edit
+                )
+            else:
+                raise self._wrong(
+                    "a text does not end", at=start, hint='A closing " is missing, or the document is cut off.'
+                )
+
+    def _escape(self) -> str:
+        start, letter = self.at, self.text[self.at + 1 : self.at + 2]
+        if letter in _ESCAPES:
+            self.at += 2
+            return _ESCAPES[letter]
+        digits = self.text[start + 2 : start + 6]
+        if letter == "u" and len(digits) == 4 and all(digit in "0123456789abcdefABCDEF" for digit in digits):
+            self.at += 6
+            return self._character(int(digits, 16))
+        edit = Edit(start, start + 1, "\\\\", "double the backslash") if letter else None
+        raise self._wrong(f"\\{letter} is no escape", hint="Write \\\\ for a backslash.", edit=edit)
+
+    def _character(self, code: int) -> str:
+        """Two halves of a surrogate pair are one character; a lone half stays, and is reported by the caller."""
+        low = self.text[self.at + 2 : self.at + 6]
+        if (
+            0xD800 <= code < 0xDC00
+            and re.fullmatch(r"[dD][c-fC-F][0-9a-fA-F]{2}", low)
+            and self.text.startswith("\\u", self.at)
+        ):
+            self.at += 6
+            return chr(0x10000 + ((code - 0xD800) << 10) + (int(low, 16) - 0xDC00))
+        return chr(code)
+
+    def _skip(self) -> None:
+        while True:
+            found = _SPACE.match(self.text, self.at)
+            assert found is not None
+            self.at = found.end()
+            if not self.text.startswith("/", self.at):
+                return
+            comment = _COMMENT.match(self.text, self.at)
+            if comment is None:
+                if self.text.startswith("/*", self.at):
+                    raise self._wrong("a comment does not end", hint="A closing */ is missing.")
+                return
+            self.reading.is_plain = False
+            if self.reading.comment is None:
+                self.reading.comment = self.at
+            self.at = comment.end()
+
+    def _takes(self, character: str) -> bool:
+        if self.text.startswith(character, self.at):
+            self.at += 1
+            return True
+        return False
+
+    def _wrong(
+        self, message: str, *, code: str = "unreadable", at: int | None = None, hint: str = "", edit: Edit | None = None
+    ) -> Unreadable:
+        return Unreadable(code, message, self.at if at is None else at, hint=hint, edit=edit)

@@ -1,0 +1,322 @@
+"""Reads YAML 1.2 that is JSON underneath: `on` and `no` stay text, tags are refused, aliases are bounded.
+
+It builds the value from the parser's events, with a stack of its own: no recursion, exact positions, no object of
+the library survives. Aliased parts are shared, not copied; what they would be if copied is counted and bounded.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, Protocol, cast
+
+from pointsman.definition.reading.results import DEPTH_MAX, Place, Reading, Unreadable
+from pointsman.values import Json, JsonObject
+
+VALUES_MAX: Final = 1_000_000
+"""Most values a document may have once its aliases are written out."""
+
+_INT: Final = re.compile(r"[-+]?\d{1,1000}")
+_BASED: Final = re.compile(r"0o[0-7]{1,300}|0x[0-9a-fA-F]{1,300}")
+_FLOAT: Final = re.compile(r"[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?")
+_NOT_NUMBER: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+_PLAIN: Final[dict[str, Json]] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_MERGE: Final = "<<"
+_BREAKS_OF_1_1: Final = re.compile("[\x85\u2028\u2029\ufeff]")
+_KINDS: Final = {
+    f"{kind}Event": kind
+    for kind in ("DocumentStart", "Scalar", "MappingStart", "SequenceStart", "MappingEnd", "SequenceEnd", "Alias")
+}
+
+
+@dataclass(slots=True)
+class _Known:
+    """A finished value behind an anchor."""
+
+    value: Json
+    size: int
+    place: Place
+
+
+@dataclass(slots=True)
+class _Open:
+    """A list or mapping being read."""
+
+    value: list[Json] | JsonObject
+    place: Place
+    anchor: str | None
+    key: str | None = None
+    """Of the member being read; None while a key is expected."""
+    key_offset: int = -1
+    is_merge: bool = False
+    """The member being read is a merge key's value."""
+    merged: set[str] = field(default_factory=set[str])
+    """Keys that came from merge keys: the author's own go before them."""
+    size: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """One event of the parser, in our own words."""
+
+    kind: str
+    offset: int
+    anchor: str | None = None
+    tag: str | None = None
+    text: str = ""
+    is_plain: bool = False
+
+
+def read_yaml(text: str) -> Reading:
+    """Read one YAML document. Raises Unreadable where it cannot go on."""
+    try:
+        builder = _built(_fast_events(text))
+    except _Refused:
+        builder = _built(_exact_events(text))
+    if not builder.has_document:
+        raise Unreadable("empty", "the document is empty", 0, hint="Begin with 'nodes:' or start from an example.")
+    return builder.reading
+
+
+def _built(events: Iterator[_Event]) -> _Builder:
+    """Imports of libraries stand in the events: most documents are JSON and never need them."""
+    builder = _Builder()
+    for event in events:
+        builder.take(event)
+    return builder
+
+
+class _Mark(Protocol):
+    index: int
+
+
+class _Foreign(Protocol):
+    """What every event of the library has."""
+
+    start_mark: _Mark | None
+
+
+class _Parser(Protocol):
+    """The one thing asked of the library, which has no types of its own."""
+
+    def parse(self, text: str, /) -> Iterator[_Foreign]: ...
+
+
+class _Marked(Protocol):
+    """What the library's errors say."""
+
+    context: str | None
+    context_mark: _Mark | None
+    problem: str | None
+    problem_mark: _Mark | None
+
+
+class _Refused(Exception):
+    """The fast parser cannot read this, or names it in other words than the exact one."""
+
+
+def _fast_events(text: str) -> Iterator[_Event]:
+    """The events of libyaml, which is written in C. It reads YAML 1.1: where the two versions differ in what a line
+    break is, it is not asked. Raises `_Refused`."""
+    try:
+        import yaml
+        from yaml import CSafeLoader, YAMLError
+    except ImportError as why:  # PyYAML was built without it.
+        raise _Refused from why
+    if _BREAKS_OF_1_1.search(text):
+        raise _Refused
+    parse = cast("Callable[[str, type], Iterator[_Foreign]]", yaml.parse)  # pyright: ignore[reportUnknownMemberType] - half of it is untyped
+    try:
+        for event in parse(text, CSafeLoader):
+            mark, kind = event.start_mark, _KINDS.get(type(event).__name__, "")
+            if getattr(event, "tag", None) is not None:
+                raise _Refused
+            yield _Event(
+                kind,
+                0 if mark is None else mark.index,
+                cast("str | None", getattr(event, "anchor", None)),
+                None,
+                cast(str, getattr(event, "value", "")),
+                is_plain=not getattr(event, "style", "x"),
+            )
+    except (YAMLError, ValueError) as why:
+        raise _Refused from why
+
+
+def _exact_events(text: str) -> Iterator[_Event]:
+    """The events of a parser of YAML 1.2, whose messages authors understand. It takes fifty times longer."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    try:
+        parser = cast("_Parser", YAML(typ="safe", pure=True))
+        for event in parser.parse(text):
+            mark = event.start_mark
+            yield _Event(
+                kind=type(event).__name__.removesuffix("Event"),
+                offset=0 if mark is None else mark.index,
+                anchor=cast("str | None", getattr(event, "anchor", None)),
+                tag=_tag_of(getattr(event, "tag", None)),
+                text=cast(str, getattr(event, "value", "") or ""),
+                is_plain=getattr(event, "style", "x") is None,
+            )
+    except MarkedYAMLError as why:
+        marked = cast("_Marked", why)
+        at = marked.problem_mark or marked.context_mark
+        message = " ".join(part for part in (marked.context, marked.problem) if part)
+        raise Unreadable("unreadable", message, 0 if at is None else at.index, hint=_hint(text, message)) from why
+    except (YAMLError, ValueError, RecursionError) as why:
+        # The library raises plain ValueErrors for some broken escapes, and recurses in its scanner for flow syntax.
+        raise Unreadable("unreadable", str(why).partition("\n")[0] or "this is no YAML", 0) from why
+
+
+def _tag_of(tag: object) -> str | None:
+    return None if tag is None or str(tag) == "!" else str(tag)
+
+
+def _hint(text: str, message: str) -> str:
+    if "\t" in text and "\\t" in message:
+        return "YAML is indented with spaces, never with tabs."
+    if "mapping values are not allowed" in message:
+        return "A text that has ': ' in it needs quotes."
+    return ""
+
+
+class _Builder:
+    def __init__(self) -> None:
+        self.reading = Reading(is_plain=False)
+        self.stack: list[_Open] = []
+        self.anchors: dict[str, _Known] = {}
+        self.size = 0
+        self.has_document = False
+
+    def take(self, event: _Event) -> None:
+        if event.tag is not None and event.kind in ("Scalar", "SequenceStart", "MappingStart"):
+            raise Unreadable(
+                "yaml-tag", f"the tag {event.tag[:60]!r} is not allowed", event.offset, hint="Leave it out."
+            )
+        match event.kind:
+            case "DocumentStart" if self.has_document:
+                raise Unreadable(
+                    "several-documents", "there is a second document", event.offset, hint="Keep one document."
+                )
+            case "Scalar":
+                self._scalar(event)
+            case "MappingStart" | "SequenceStart":
+                self._open(event)
+            case "MappingEnd" | "SequenceEnd":
+                self._close()
+            case "Alias":
+                self._alias(event)
+            case _:
+                pass
+
+    def _scalar(self, event: _Event) -> None:
+        if self._expects_key():
+            self._key(event)
+            return
+        value = _plain(event) if event.is_plain else event.text
+        place = Place(event.offset)
+        self._attach(value, place, size=1, offset=event.offset)
+        if event.anchor is not None:
+            self.anchors[event.anchor] = _Known(value, 1, place)
+
+    def _expects_key(self) -> bool:
+        return bool(self.stack) and isinstance(self.stack[-1].value, dict) and self.stack[-1].key is None
+
+    def _key(self, event: _Event) -> None:
+        top = self.stack[-1]
+        assert isinstance(top.value, dict)
+        key = event.text
+        top.key, top.key_offset = key, event.offset
+        top.is_merge = key == _MERGE and event.is_plain
+        if top.is_merge:
+            return
+        if key in top.value and key not in top.merged:
+            path = (*(opened.key or 0 for opened in self.stack[:-1]), key)
+            self.reading.duplicates.append((path, top.place.parts[key].key_offset, event.offset))
+        top.merged.discard(key)
+
+    def _open(self, event: _Event) -> None:
+        if self._expects_key():
+            raise Unreadable("unreadable", "a key must be a text", event.offset, hint="Put the key in quotes.")
+        if len(self.stack) >= DEPTH_MAX:
+            raise Unreadable("too-deep", f"more than {DEPTH_MAX} levels are nested", event.offset, hint="Nest less.")
+        value: list[Json] | JsonObject = {} if event.kind == "MappingStart" else []
+        self.stack.append(_Open(value, Place(event.offset, parts={}), event.anchor))
+
+    def _close(self) -> None:
+        done = self.stack.pop()
+        if done.anchor is not None:
+            self.anchors[done.anchor] = _Known(done.value, done.size, done.place)
+        self._attach(done.value, done.place, size=done.size, offset=done.place.offset)
+
+    def _alias(self, event: _Event) -> None:
+        known = self.anchors.get(event.anchor or "")
+        if known is None:
+            raise Unreadable("unreadable", f"the alias *{event.anchor} has no anchor before it", event.offset)
+        if self._expects_key():
+            raise Unreadable("unreadable", "a key must be a text, not an alias", event.offset)
+        self._attach(known.value, Place(event.offset, parts=known.place.parts), size=known.size, offset=event.offset)
+
+    def _attach(self, value: Json, place: Place, *, size: int, offset: int) -> None:
+        if not self.stack:
+            self.reading.value, self.reading.root, self.has_document = value, place, True
+            return
+        top = self.stack[-1]
+        top.size += size
+        if top.size > VALUES_MAX:
+            message = f"its aliases make more than {VALUES_MAX} values of it"
+            raise Unreadable("alias-bomb", message, offset, hint="Write the parts out, or leave them out.")
+        if isinstance(top.value, list):
+            top.place.parts[len(top.value)] = place
+            top.value.append(value)
+            return
+        if top.is_merge:
+            _merge(top, value, place)
+        else:
+            place.key_offset = top.key_offset
+            top.place.parts[top.key or ""] = place
+            top.value[top.key or ""] = value
+        top.key, top.is_merge = None, False
+
+
+def _merge(top: _Open, value: Json, place: Place) -> None:
+    """`<<`: the first mapping that has a key gives it; the author's own keys go before all of them."""
+    assert isinstance(top.value, dict)
+    sources = [(value, place)]
+    if isinstance(value, list):
+        sources = [(source, place.parts[index]) for index, source in enumerate(value)]
+    for source, where in sources:
+        if not isinstance(source, dict):
+            raise Unreadable("unreadable", "a merge key ('<<') needs a mapping", place.offset)
+        for key, inner in source.items():
+            if key not in top.value:
+                top.value[key] = inner
+                top.place.parts[key] = where.parts[key]
+                top.merged.add(key)
+
+
+def _plain(event: _Event) -> Json:
+    """A text without quotes, by the core schema of YAML 1.2."""
+    text = event.text
+    if text in _PLAIN:
+        return _PLAIN[text]
+    if _INT.fullmatch(text):
+        return int(text)
+    if _BASED.fullmatch(text):
+        return int(text, 0)
+    if _NOT_NUMBER.fullmatch(text):
+        raise Unreadable("not-a-number", f"{text} is not a JSON number", event.offset, hint="Leave the key out.")
+    if len(text) <= 1000 and _FLOAT.fullmatch(text):
+        number = float(text)
+        if not math.isfinite(number):
+            raise Unreadable("number-too-large", f"{text[:60]} is larger than any number can be", event.offset)
+        return number
+    return text

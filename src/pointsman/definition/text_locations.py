@@ -1,0 +1,198 @@
+"""Finds every text of a workflow that is written in something: an expression, a path, a template, a name of a thing.
+
+The models say what their fields are written in (`Spelled`); this walks them, so a new field or node type is found
+without a word here. Only what authors may write as a whole JSON tree (parameters, bodies) is listed by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Final, Literal, NamedTuple, TypeAlias, Union, cast, get_args, get_origin
+
+from pointsman.definition.model.base import Shape, Spelled
+from pointsman.definition.model.control import (
+    AGGREGATES,
+    EmitConfig,
+    HumanConfig,
+    JoinConfig,
+    LoopConfig,
+    StartConfig,
+    WaitRule,
+)
+from pointsman.definition.model.nodes import Node
+from pointsman.definition.model.operations import (
+    Append,
+    ArrayGet,
+    Choose,
+    CopyValue,
+    Evaluate,
+    Increment,
+    LengthOf,
+    Merge,
+    Push,
+    ReadMemorySection,
+    SetValue,
+)
+from pointsman.definition.model.text import Text
+from pointsman.definition.model.work import HttpAuth, HttpConfig, StructuredRecordConfig, ToolConfig, TransformConfig
+from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.problems import pointer_to
+from pointsman.values import Json
+
+Kind: TypeAlias = Literal[
+    "expression", "path", "template", "jsonpath", "node", "agent", "tool", "workflow", "model", "parameters"
+]
+
+TREES: Final[Mapping[type[Shape], frozenset[str]]] = {
+    ToolConfig: frozenset({"parameters"}),
+    EmitConfig: frozenset({"data"}),
+    HttpConfig: frozenset({"url", "headers", "query", "body"}),
+    HttpAuth: frozenset({"token", "username", "password", "key"}),
+    SetValue: frozenset({"value"}),
+    Choose: frozenset({"then", "else_"}),
+}
+"""Fields that hold a JSON tree whose texts are templates, or one such text; secrets may stand in them."""
+
+
+WRITES: Final[Mapping[type[Shape], frozenset[str]]] = {
+    Node: frozenset({"outputs"}),
+    StartConfig: frozenset({"set"}),
+    TransformConfig: frozenset({"set"}),
+    SetValue: frozenset({"set"}),
+    **{kind: frozenset({"to"}) for kind in (CopyValue, LengthOf, ArrayGet, Push, Append, Choose, Evaluate)},
+    ReadMemorySection: frozenset({"to"}),
+    Merge: frozenset({"into"}),
+    Increment: frozenset({"increment"}),
+    LoopConfig: frozenset({"collect", "count_into", "failures_into"}),
+    StructuredRecordConfig: frozenset({"records"}),
+    HumanConfig: frozenset({"editable"}),
+}
+"""Fields that say where something is written. In an object it is the keys that do."""
+
+
+Parts: TypeAlias = tuple[str | int, ...]
+"""Keys and indexes that lead to a place."""
+
+
+class Site(NamedTuple):
+    """One text and what it is written in. `parts` lead to it from the workflow; `tree` is set for `parameters`."""
+
+    kind: Kind
+    text: str
+    parts: Parts
+    tree: Json = None
+    writes: bool = False
+    """A path that is written, not read."""
+
+    @property
+    def pointer(self) -> str:
+        return pointer_to(*self.parts)
+
+
+class _Field(NamedTuple):
+    """A field worth looking at: `spelled` says what its own text is in; None if only what is inside it matters."""
+
+    name: str
+    key: str
+    spelled: Kind | None
+    inner: Kind | None
+    """What the texts inside its list or object are in."""
+    writes: bool
+
+
+def sites_of(workflow: Workflow) -> list[Site]:
+    """Return every site, in document order of each model's fields."""
+    found: list[Site] = []
+    _add_model(found, workflow, ())
+    return found
+
+
+def _add_model(found: list[Site], model: Shape, parts: Parts) -> None:
+    """Add the sites of one model and of everything inside it. `parts` is where the model stands."""
+    for field in _fields_of(type(model)):
+        value: object = getattr(model, field.name)
+        if value is None:
+            continue
+        at = (*parts, field.key)
+        if field.spelled == "parameters":
+            found.append(Site("parameters", "", at, cast(Json, value)))
+        elif field.writes:
+            _add_written(found, value, at, field)
+        elif not (field.key == "aggregate" and isinstance(model, JoinConfig) and value in AGGREGATES):
+            _add_value(found, value, at, field.spelled, field.inner)
+
+
+def _add_written(found: list[Site], value: object, at: Parts, field: _Field) -> None:
+    """Add the sites of a field that says where something is written."""
+    if isinstance(value, dict):
+        found += [Site("path", path, (*at, path), writes=True) for path in cast(Mapping[str, object], value)]
+    inside: list[Site] = []
+    _add_value(inside, cast(object, value), at, field.spelled, field.inner)
+    found += [site._replace(writes=True) if site.kind == "path" else site for site in inside]
+
+
+def _add_value(found: list[Site], value: object, at: Parts, spelled: Kind | None, inner: Kind | None) -> None:
+    if isinstance(value, str):
+        if spelled is not None:
+            found.append(Site(spelled, value, at))
+    elif isinstance(value, Shape):
+        _add_model(found, value, at)
+    elif isinstance(value, Text):
+        if spelled is not None:
+            for language, text in value.languages().items():
+                found.append(Site(spelled, text, (*at, language) if language else at))
+    elif isinstance(value, tuple | list):
+        for index, one in enumerate(cast(Sequence[object], value)):
+            _add_value(found, one, (*at, index), inner, None)
+    elif isinstance(value, dict):
+        for key, one in cast(Mapping[str, object], value).items():
+            _add_value(found, one, (*at, key), inner, None)
+    elif isinstance(value, WaitRule) and value.kind == "expression":
+        found.append(Site("expression", value.expression, at))
+
+
+@cache
+def _fields_of(model: type[Shape]) -> tuple[_Field, ...]:
+    found: list[_Field] = []
+    for name, field in model.model_fields.items():
+        key, writes = field.alias or name, name in WRITES.get(model, ())
+        if name in TREES.get(model, ()):
+            found.append(_Field(name, key, "parameters", None, writes))
+            continue
+        if model is JoinConfig and name == "aggregate":
+            found.append(_Field(name, key, "expression", None, writes))
+            continue
+        own = _mark(field.metadata)
+        spelled, inner = _spelled(field.annotation)
+        shapes = _has_shapes(field.annotation) or WaitRule in get_args(field.annotation)
+        if own or spelled or inner or shapes:
+            found.append(_Field(name, key, own or spelled, inner, writes))
+    return tuple(found)
+
+
+def _mark(metadata: Sequence[object]) -> Kind | None:
+    return next((mark.kind for mark in metadata if isinstance(mark, Spelled)), None)
+
+
+def _spelled(annotation: object) -> tuple[Kind | None, Kind | None]:
+    """What a text here is in, and what the texts of a list or object here are in."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        spelled, inner = _spelled(arguments[0])
+        return _mark(arguments[1:]) or spelled, inner
+    if origin in (Union, UnionType):
+        pairs = [_spelled(one) for one in arguments if one is not NoneType]
+        return next((own for own, _ in pairs if own), None), next((inner for _, inner in pairs if inner), None)
+    if origin in (tuple, list):
+        return None, _spelled(arguments[0])[0]
+    if origin is dict:
+        return None, _spelled(arguments[1])[0]
+    return None, None
+
+
+def _has_shapes(annotation: object) -> bool:
+    if isinstance(annotation, type) and issubclass(annotation, Shape):
+        return True
+    return any(_has_shapes(one) for one in get_args(annotation))

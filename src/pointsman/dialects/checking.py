@@ -1,0 +1,115 @@
+"""From a document in any dialect to everything that can be said about it, in its author's own words and places.
+
+document ── read_workflow ──▶ workflow ── check ──▶ problems ── placed ──▶ author's pointers, line and column
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from pointsman.definition.checks import check
+from pointsman.definition.checks.lenience import lenient
+from pointsman.definition.checks.subject import NOTHING_ASKED, Known
+from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.problems import JsonPatchOp, Problem, limited, pointer_parts, sort_problems
+from pointsman.definition.reading.documents import Document
+from pointsman.dialects.detect import Read, read_workflow, read_workflows
+from pointsman.dialects.results import Imported
+from pointsman.values import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A document and what was found in it. `workflow` is None where its shape has errors."""
+
+    workflow: Workflow | None
+    problems: tuple[Problem, ...]
+    """Sorted by place."""
+    dialect: str | None
+    read: Read
+
+    @property
+    def ok(self) -> bool:
+        """Whether it may be executed: nothing found is an error."""
+        return self.workflow is not None and not any(problem.severity == "error" for problem in self.problems)
+
+
+def check_document(
+    document: Document,
+    *,
+    dialect: str | None = None,
+    name: str = "",
+    known: Known = NOTHING_ASKED,
+    drop_dangling: bool = False,
+) -> Checked:
+    """Read the one workflow of a document and check it. `drop_dangling` leaves out edges that lead nowhere."""
+    return checked(read_workflow(document, dialect=dialect, name=name), known=known, drop_dangling=drop_dangling)
+
+
+def check_documents(document: Document, *, dialect: str | None = None, name: str = "") -> tuple[Checked, ...]:
+    """The same for a document with several workflows."""
+    return tuple(checked(read) for read in read_workflows(document, dialect=dialect, name=name))
+
+
+def checked(read: Read, *, known: Known = NOTHING_ASKED, drop_dangling: bool = False) -> Checked:
+    """Check what was read."""
+    workflow, found = found_in(read, known=known, drop_dangling=drop_dangling)
+    return Checked(workflow, told(read, found), read.dialect, read)
+
+
+def found_in(
+    read: Read, *, known: Known = NOTHING_ASKED, drop_dangling: bool = False
+) -> tuple[Workflow | None, list[Problem]]:
+    """What would run, and what is wrong with it: problems of the native document, not placed yet."""
+    workflow = read.workflow
+    if workflow is None:
+        return None, []
+    dropped: tuple[Problem, ...] = ()
+    if drop_dangling:
+        workflow, dropped = lenient(workflow)
+    return workflow, [*dropped, *check(workflow, known=known)]
+
+
+def told(read: Read, found: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Findings about the author's document, with those of reading it, sorted by place. At most `PROBLEMS_MAX` are
+    placed; a note counts the rest."""
+    own = {id(problem) for problem in read.problems}
+    kept = limited((*read.problems, *found))
+    return sort_problems(one if id(one) in own else read.placed(repaired(one, read)) for one in kept)
+
+
+def repaired(problem: Problem, read: Read) -> Problem:
+    """The problem with its repair told about the author's document; without it where that would not be safe."""
+    if problem.fix is None or read.imported is None:
+        return problem
+    operations = [_translated(operation, read.imported, read.document.value) for operation in problem.fix]
+    safe = tuple(operation for operation in operations if operation is not None)
+    return replace(problem, fix=safe if len(safe) == len(operations) else None)
+
+
+def _translated(operation: JsonPatchOp, imported: Imported, author: Json) -> JsonPatchOp | None:
+    """One operation on the author's document, if the same thing stands there in the same words."""
+    native = str(operation["path"])
+    pointer = imported.sources.author_pointer(native)
+    if operation["op"] == "add":
+        return {**operation, "path": pointer} if imported.document.get("dialect") in (None, "native") else None
+    there = _value_at(author, pointer)
+    if operation["op"] == "replace":
+        return {**operation, "path": pointer} if there == _value_at(imported.document, native) else None
+    here, holder = pointer_parts(native), pointer_parts(pointer)
+    if there is None or len(holder) < 2 or not holder[-2].endswith(here[-2]):
+        return None
+    return {**operation, "path": pointer}
+
+
+def _value_at(value: Json, pointer: str) -> Json:
+    """What a pointer leads to; None where that is nothing."""
+    for part in pointer_parts(pointer):
+        if isinstance(value, dict):
+            value = value.get(part)
+        elif isinstance(value, list) and part.isascii() and part.isdigit() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            return None
+    return value

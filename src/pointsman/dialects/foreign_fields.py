@@ -1,0 +1,278 @@
+"""What readers of foreign dialects share: the author's fields by one name each, and notes of where everything went.
+
+A reader never judges the type of a value: it hands on what it found, and the model of the language says what is
+wrong with it, at the author's own place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from pointsman.definition.problems import Problem, error, note, pointer_to, warning
+from pointsman.dialects.results import Imported, Sources
+from pointsman.expressions.names import ROOTS
+from pointsman.values import Json, JsonObject
+
+
+class FieldWords(dict[str, tuple[str, ...]]):
+    """Our name of a field -> its spellings, the preferred one first. Never changed."""
+
+    @cached_property
+    def uses(self) -> Mapping[str, tuple[tuple[str, int], ...]]:
+        """Spelling -> (our name, position among its spellings), for fields with several spellings."""
+        found: dict[str, tuple[tuple[str, int], ...]] = {}
+        for name, spellings in self.items():
+            for style, word in enumerate(spellings if len(spellings) > 1 else ()):
+                found[word] = (*found.get(word, ()), (name, style))
+        return found
+
+
+NO_WORDS: Final = FieldWords()
+"""Every field has one spelling: its name."""
+
+_NO_SLUG: Final = re.compile(r"[^a-z0-9]+")
+_NAME: Final = re.compile(r"[A-Za-z_]\w*")
+_BRACE: Final = re.compile(r"[{\\]")
+
+RESERVED: Final = frozenset(ROOTS)
+"""Names that mean something of their own in expressions; a state field of that name is reached by `state.x`."""
+
+
+def is_name(text: str) -> bool:
+    return _NAME.fullmatch(text) is not None
+
+
+def member(root: str, key: str) -> str:
+    """The path of one key below a root: `root.key`, or `root["a key"]` where it is no name."""
+    quoted = key.replace("\\", "\\\\").replace('"', '\\"')
+    return f"{root}.{key}" if is_name(key) else f'{root}["{quoted}"]'
+
+
+def field_path(name: str) -> str:
+    """An expression for a field of the state, whatever it is called."""
+    return name if is_name(name) and name not in RESERVED else member("state", name)
+
+
+def slug(text: str, *, separator: str = "-") -> str:
+    """A short id made of a text; may be empty."""
+    return _NO_SLUG.sub(separator, text.lower()).strip(separator)[:60].strip(separator)
+
+
+def literal_text(text: str) -> str:
+    """A text that is no template, written as a template that renders to it."""
+    return _BRACE.sub(lambda found: "\\{" if found[0] == "{" else found[0], text)
+
+
+def key_of(value: Json) -> str:
+    """What to look an id up by, whatever an author put there. Only a text equals a text."""
+    return value if isinstance(value, str) else f"\0{value!r}"
+
+
+def object_of(value: Json) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def list_of(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
+
+
+def text_of(value: Json) -> str | None:
+    """The text, or the main language of a localized one; None for anything else and for an empty text."""
+    if isinstance(value, dict):
+        spoken = [text for text in (value.get("en"), *value.values()) if isinstance(text, str)]
+        value = spoken[0] if spoken else None
+    return value if isinstance(value, str) and value else None
+
+
+def number_of(value: Json) -> float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+@dataclass(slots=True)
+class Record:
+    """One object of the author's document. Remembers which fields were asked for: the rest must not be lost."""
+
+    value: JsonObject
+    pointer: str
+    words: FieldWords
+    taken: set[str] = field(default_factory=set[str])
+
+    def spellings(self, name: str) -> tuple[str, ...]:
+        return self.words.get(name) or (name,)
+
+    def said(self, name: str) -> str:
+        """The spelling the author used; the preferred one where the field is absent."""
+        spellings = self.spellings(name)
+        for word in spellings:
+            if self.value.get(word) is not None:
+                return word
+        return spellings[0]
+
+    def has(self, name: str) -> bool:
+        return any(word in self.value for word in self.spellings(name))
+
+    def take(self, name: str) -> Json:
+        """The field's value; null is the same as absent."""
+        self.taken.update(self.spellings(name))
+        return self.value.get(self.said(name))
+
+    def at(self, name: str) -> str:
+        return self.pointer + pointer_to(self.said(name))
+
+    def left(self) -> JsonObject:
+        """What nobody asked for."""
+        return {key: value for key, value in self.value.items() if key not in self.taken}
+
+    def contradictions(self) -> Iterable[Problem]:
+        """Fields said twice, in two spellings, with two values."""
+        uses, said = self.words.uses, dict[str, int]()
+        for word, value in self.value.items():
+            for name, _ in uses.get(word, ()) if value is not None else ():
+                said[name] = said.get(name, 0) + 1
+        twice = {name for name, count in said.items() if count > 1}
+        for name, spellings in self.words.items() if twice else ():
+            values = [self.value[word] for word in spellings if name in twice and self.value.get(word) is not None]
+            if any(value != values[0] for value in values[1:]):
+                both = " and ".join(repr(word) for word in spellings if self.value.get(word) is not None)
+                hint = "Keep one of them."
+                yield error("conflicting-spellings", self.at(name), f"{both} say different things", hint=hint)
+
+
+@dataclass(slots=True)
+class Reading:
+    """One document being read: the native parts made so far are the reader's; this keeps what goes with them."""
+
+    dialect: str
+    origin: dict[str, str] = field(default_factory=dict[str, str])
+    problems: list[Problem] = field(default_factory=list[Problem])
+
+    def put(self, native: JsonObject, at: str, key: str, value: Json, source: str) -> None:
+        """Set a native field and note where it came from; nothing for null."""
+        if value is not None:
+            native[key] = value
+            self.origin[at + pointer_to(key)] = source
+
+    def move(self, native: JsonObject, at: str, key: str, record: Record, name: str) -> None:
+        """The author's field, as it is, under its native name."""
+        value = record.take(name)
+        if value is not None:
+            self.put(native, at, key, value, record.at(name))
+
+    def inside(self, record: Record, name: str, words: FieldWords | None = None) -> Record:
+        """The object in a field, as a record; an empty one where there is none."""
+        value = record.take(name)
+        if value is not None and not isinstance(value, dict):
+            self.error("wrong-type", record.at(name), f"{record.said(name)!r} must be an object")
+        return Record(object_of(value), record.at(name), words or NO_WORDS)
+
+    def keep(self, native: JsonObject, at: str, record: Record, **more: Json) -> None:
+        """What has no native place stays with its part, under `x-<dialect>`."""
+        self.problems.extend(record.contradictions())
+        others: JsonObject = {}
+        for key, value in (*record.left().items(), *((key, value) for key, value in more.items() if value is not None)):
+            (native if key.startswith("x-") else others)[key] = value
+        if others:
+            native[f"x-{self.dialect}"] = others
+            self.origin[at + pointer_to(f"x-{self.dialect}")] = record.pointer
+
+    def error(self, code: str, pointer: str, message: str, hint: str = "", fix: JsonObject | None = None) -> None:
+        self.problems.append(error(code, pointer, message, hint=hint, fix=None if fix is None else (fix,)))
+
+    def warning(self, code: str, pointer: str, message: str, hint: str = "", fix: JsonObject | None = None) -> None:
+        self.problems.append(warning(code, pointer, message, hint=hint, fix=None if fix is None else (fix,)))
+
+    def note(self, code: str, pointer: str, message: str, hint: str = "") -> None:
+        self.problems.append(note(code, pointer, message, hint=hint))
+
+    def done(self, document: JsonObject) -> Imported:
+        return Imported(document, tuple(self.problems), Sources(self.origin))
+
+
+def records(value: Json, pointer: str, words: FieldWords, reading: Reading) -> list[Record]:
+    """The objects of a list; whatever else is there is reported and left out."""
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        reading.error("wrong-type", pointer, "must be a list")
+        return []
+    found: list[Record] = []
+    for index, part in enumerate(value):
+        if isinstance(part, dict):
+            found.append(Record(part, f"{pointer}/{index}", words))
+        else:
+            reading.error("wrong-type", f"{pointer}/{index}", f"must be an object, not {str(part)[:60]!r}")
+    return found
+
+
+def mixed_spellings(records: Iterable[Record]) -> Problem | None:
+    """A note where one document uses several spellings: all are read, one is written."""
+    first: dict[int, tuple[str, str]] = {}
+    for record in records:
+        uses = record.words.uses
+        if all(style in first for word in record.value for _, style in uses.get(word, ())):
+            continue
+        for spellings in record.words.values():
+            for style, word in enumerate(spellings):
+                if word in record.value and len(spellings) > 1:
+                    first.setdefault(style, (word, record.pointer))
+    if len(first) < 2:
+        return None
+    words = " and ".join(repr(word) for word, _ in first.values())
+    pointer = list(first.values())[1]
+    message = f"mixes two spellings of the dialect ({words})"
+    return note("mixed-spellings", pointer[1] + pointer_to(pointer[0]), message, hint="Both are read. Use one.")
+
+
+def workflow_id(record: Record, reading: Reading, native: JsonObject, *, name: str, names: tuple[str, ...]) -> None:
+    """The document's own id; else one made of the file's name, else of the title. The same text gives the same id."""
+    for field_name in names:
+        if record.take(field_name) is not None:
+            reading.move(native, "", "id", record, field_name)
+            return
+    stem = name.replace("\\", "/").rpartition("/")[2].partition(".")[0]
+    native["id"] = slug(stem) or slug(text_of(record.value.get("name")) or "") or "workflow"
+
+
+def agents_of(value: Json, pointer: str, reading: Reading) -> JsonObject | None:
+    """An `agents` section: rows {id, name, system_prompt, scope, tools}, or native objects keyed by id."""
+    if value is None:
+        return None
+    if not isinstance(value, list):
+        reading.origin["/agents"] = pointer
+        return value if isinstance(value, dict) else {"agents": value}
+    agents: JsonObject = {}
+    for index, row in enumerate(value):
+        record = Record(object_of(row), f"{pointer}/{index}", AGENT_WORDS)
+        agent_id = record.take("id")
+        if not isinstance(agent_id, str):
+            reading.error("missing-key", record.pointer, "an agent row has no 'id'", "Nodes refer to agents by id.")
+            continue
+        at = pointer_to("agents", agent_id)
+        agent: JsonObject = {}
+        reading.origin[at] = record.pointer
+        for native, name in AGENT_FIELDS.items():
+            reading.move(agent, at, native, record, name)
+        reading.keep(agent, at, record)
+        agents[agent_id] = agent
+    return agents
+
+
+AGENT_WORDS: Final = FieldWords(
+    {
+        "systemPrompt": ("systemPrompt", "system_prompt"),
+        "maxIterations": ("maxIterations", "max_iterations"),
+        "outputSchema": ("outputSchema", "output_schema"),
+    }
+)
+AGENT_FIELDS: Final[Mapping[str, str]] = {
+    "system": "systemPrompt",
+    "model": "model",
+    "tools": "tools",
+    "temperature": "temperature",
+    "maxIterations": "maxIterations",
+    "outputSchema": "outputSchema",
+}

@@ -1,0 +1,255 @@
+"""The edges of the graph dialect: editor artefacts resolved, loop marks understood, defaults found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+from pointsman.dialects.foreign_fields import Reading, Record, key_of, list_of, object_of
+from pointsman.dialects.graph.keywords import branch_is, is_ui_cluster, with_results
+from pointsman.values import Json, JsonObject
+
+Mark: TypeAlias = Literal["body", "exit", "break", "continue"]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One edge as control sees it."""
+
+    source: Json
+    target: Json
+    condition: Json
+    record: Record
+    mark: Mark | None = None
+
+    @property
+    def is_conditional(self) -> bool:
+        return self.condition not in (None, "") and self.mark is None
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The nodes and edges that are workflow; the rest was drawn by an editor."""
+
+    nodes: tuple[Record, ...]
+    links: tuple[Link, ...]
+
+    @property
+    def types(self) -> dict[str, str]:
+        """Node id -> type, where both are texts."""
+        found = ((record.value.get("id"), record.value.get("type")) for record in self.nodes)
+        return {node: kind for node, kind in found if isinstance(node, str) and isinstance(kind, str)}
+
+    def leaving(self, node: Json) -> tuple[Link, ...]:
+        return self.by_source.get(key_of(node), ())
+
+    @cached_property
+    def by_source(self) -> dict[str, tuple[Link, ...]]:
+        return _grouped(self.links, lambda link: link.source)
+
+    @cached_property
+    def by_target(self) -> dict[str, tuple[Link, ...]]:
+        return _grouped(self.links, lambda link: link.target)
+
+
+def _grouped(links: Iterable[Link], end: Callable[[Link], Json]) -> dict[str, tuple[Link, ...]]:
+    found: dict[str, list[Link]] = {}
+    for link in links:
+        found.setdefault(key_of(end(link)), []).append(link)
+    return {node: tuple(group) for node, group in found.items()}
+
+
+def shape_of(nodes: Iterable[Record], edges: Iterable[Record]) -> Shape:
+    """Helpers `{loop}_body` and `{loop}_exit` become marks on the loop's own edges; cluster edges are dropped."""
+    nodes = tuple(nodes)
+    helpers: dict[str, tuple[str, Mark]] = {}
+    for record in nodes:
+        node, kind = record.value.get("id"), record.value.get("type")
+        if isinstance(node, str) and kind == "loop_body":
+            helpers[node] = (node.removesuffix("_body"), "body")
+        elif isinstance(node, str) and kind == "loop_exit":
+            helpers[node] = (node.removesuffix("_exit"), "exit")
+    loops = {key_of(record.value.get("id")) for record in nodes if record.value.get("type") == "loop"}
+    drawn = [_link(record, loops) for record in edges if not is_ui_cluster(record.value.get("condition"))]
+    links = [resolved for link in drawn if (resolved := _without_helpers(link, helpers)) is not None]
+    marked = {(key_of(link.source), key_of(link.target)) for link in links if link.mark in ("body", "exit")}
+    kept = (link for link in links if not _repeats(link, helpers, marked))
+    return Shape(tuple(record for record in nodes if key_of(record.value.get("id")) not in helpers), tuple(kept))
+
+
+def _link(record: Record, loops: set[str]) -> Link:
+    source, target = record.take("from_node"), record.take("to_node")
+    condition = record.take("condition")
+    word = condition.strip().strip("*").strip() if isinstance(condition, str) else None
+    at_loop = key_of(source) in loops
+    match word:
+        case "loop_body" | "loop_continue":
+            return Link(source, target, None, record, "body" if at_loop else "continue")
+        case "loop_exit":
+            return Link(source, target, None, record, "exit" if at_loop else "break")
+        case _:
+            return Link(source, target, condition, record)
+
+
+def _without_helpers(link: Link, helpers: dict[str, tuple[str, Mark]]) -> Link | None:
+    """None for the edge from a loop to its own helper: it only draws the group."""
+    if key_of(link.source) in helpers:
+        loop, mark = helpers[key_of(link.source)]
+        link = replace(link, source=loop, mark=mark, condition=None)
+    if key_of(link.target) in helpers:
+        loop, _ = helpers[key_of(link.target)]
+        return None if link.source == loop else replace(link, target=loop)
+    return link
+
+
+def _repeats(link: Link, helpers: dict[str, tuple[str, Mark]], marked: set[tuple[str, str]]) -> bool:
+    """An unmarked edge beside the helper's marked one is the editor's double."""
+    return bool(helpers) and link.mark is None and (key_of(link.source), key_of(link.target)) in marked
+
+
+def closing_links(shape: Shape, entry: Json) -> frozenset[int]:
+    """Links back to a node that control surely came through, by links without any condition.
+
+    The origin keeps a set of visited nodes and skips a second visit, so its authors draw such links and expect an end.
+    Loops have their own rounds, and whatever a condition decides may end: neither is touched.
+    """
+    kinds = shape.types
+    plain: dict[str, list[tuple[int, str]]] = {}
+    for number, link in enumerate(shape.links):
+        ends = kinds.get(key_of(link.source)), kinds.get(key_of(link.target))
+        if link.mark is None and link.condition in (None, "", True) and not {"loop", "conditional"} & {*ends}:
+            plain.setdefault(key_of(link.source), []).append((number, key_of(link.target)))
+    found: set[int] = set()
+    done: set[str] = set()
+    starts = [key_of(entry), *(key_of(record.value.get("id")) for record in shape.nodes)]
+    for start in starts:
+        path: dict[str, Iterator[tuple[int, str]]] = {}
+        waiting = [] if start in done else [start]
+        while waiting or path:
+            if waiting:
+                node = waiting.pop()
+                path[node] = iter(plain.get(node, ()))
+                done.add(node)
+            last = next(reversed(path))
+            step = next(path[last], None)
+            if step is None:
+                del path[last]
+            elif step[1] in path:
+                found.add(step[0])
+            elif step[1] not in done:
+                waiting.append(step[1])
+    return frozenset(found)
+
+
+class EdgeReader:
+    """Native edges of the author's ones. Conditionals get their defaults, loops their marks."""
+
+    def __init__(self, shape: Shape, reading: Reading, entry: Json) -> None:
+        self.closing = closing_links(shape, entry)
+        self.shape = shape
+        self.reading = reading
+        self.types = shape.types
+        self.records = {key_of(record.value.get("id")): record for record in shape.nodes}
+        self.mixed = {
+            node
+            for node, kind in self.types.items()
+            if kind == "conditional" and len({link.is_conditional for link in shape.leaving(node)}) == 2
+        }
+        self.made: list[Json] = []
+
+    def read(self) -> list[Json]:
+        for number, link in enumerate(self.shape.links):
+            edge = self._edge(link)
+            if number in self.closing:
+                edge["condition"] = {"type": "never"}
+                message = f"the edge from {link.source!r} to {link.target!r} closes a cycle without a condition"
+                hint = "It is not taken: a node is visited once. Give the edge a condition, or use a loop, to repeat."
+                self.reading.warning("edge-revisits", link.record.pointer, message, hint)
+            self._add(edge, link.record.pointer, link.record)
+        for record in self.shape.nodes:
+            self._implied(record)
+        return self.made
+
+    def _add(self, edge: JsonObject, pointer: str, record: Record | None) -> None:
+        at = f"/edges/{len(self.made)}"
+        origin = self.reading.origin
+        origin[at] = pointer
+        if record is not None:
+            origin[f"{at}/source"], origin[f"{at}/target"] = record.at("from_node"), record.at("to_node")
+            origin[f"{at}/condition"] = origin[f"{at}/condition/expression"] = record.at("condition")
+            self.reading.keep(edge, at, record)
+        self.made.append(edge)
+
+    def _edge(self, link: Link) -> JsonObject:
+        record = link.record
+        edge: JsonObject = {"source": link.source, "target": link.target}
+        for field in ("id", "label"):
+            if (value := record.take(field)) is not None:
+                edge[field] = value
+        if link.mark is not None or self._is_body(link):
+            edge["mark"] = link.mark or "body"
+        elif (branch := self._branch(link)) is not None:
+            edge["condition"] = self._taken_on(branch, link.source)
+            record.taken.discard("condition")
+        elif link.is_conditional and link.condition is not True:
+            text = with_results(link.condition) if isinstance(link.condition, str) else link.condition
+            edge["condition"] = {"type": "expression", "expression": text}
+        elif key_of(link.source) in self.mixed:
+            edge["condition"] = {"type": "default"}
+            self._warn_of_default(link)
+        return edge
+
+    def _is_body(self, link: Link) -> bool:
+        if self.types.get(key_of(link.source)) != "loop" or link.is_conditional:
+            return False
+        return link.target is not None and link.target == body_of(self.records[key_of(link.source)])
+
+    def _branch(self, link: Link) -> str | None:
+        """`true`/`false` where the conditional's `true_nodes`/`false_nodes` name the target."""
+        if self.types.get(key_of(link.source)) != "conditional":
+            return None
+        lists = self._lists(link.source)
+        named = [branch for branch, nodes in lists.items() if link.target in nodes]
+        if named:
+            return named[0] if len(named) == 1 else None
+        free = [branch for branch, nodes in lists.items() if not nodes]
+        return free[0] if len(free) == 1 and not link.is_conditional else None
+
+    def _taken_on(self, branch: str, node: Json) -> JsonObject:
+        """A label belongs to one edge; several ways of one branch say the same as expressions."""
+        if len(self._lists(node)[branch]) < 2:
+            return {"type": "label", "label": branch}
+        return {"type": "expression", "expression": branch_is(branch, key_of(node))}
+
+    def _lists(self, node: Json) -> dict[str, list[Json]]:
+        params = object_of(self.records[key_of(node)].value.get("params"))
+        return {branch: list_of(params.get(f"{branch}_nodes")) for branch in ("true", "false")}
+
+    def _warn_of_default(self, link: Link) -> None:
+        message = f"has no condition beside others from {link.source!r}: it is taken only when none of them is"
+        hint = "Give it a condition of its own if it must be taken together with another."
+        self.reading.warning("default-beside-conditions", link.record.pointer, message, hint)
+
+    def _implied(self, record: Record) -> None:
+        """Ways that only a node's parameters name: `true_nodes`, `false_nodes`, `body_node_id`."""
+        node = record.value.get("id")
+        known = {key_of(link.target) for link in self.shape.leaving(node)}
+        pointer = f"{record.pointer}/params"
+        for target, place, more in self._named(record):
+            if key_of(target) not in known:
+                self._add({"source": node, "target": target, **more, "x-graph": {"from": place}}, pointer, None)
+
+    def _named(self, record: Record) -> Iterator[tuple[Json, str, JsonObject]]:
+        node, kind = record.value.get("id"), record.value.get("type")
+        if kind == "conditional":
+            for branch, targets in self._lists(node).items():
+                for target in targets:
+                    yield target, f"{branch}_nodes", {"condition": self._taken_on(branch, node)}
+        elif kind == "loop" and (body := body_of(record)) is not None:
+            yield body, "body_node_id", {"mark": "body"}
+
+
+def body_of(record: Record) -> Json:
+    return record.value.get("body_node_id") or object_of(record.value.get("params")).get("body_node_id")

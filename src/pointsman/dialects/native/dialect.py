@@ -1,0 +1,315 @@
+"""The native dialect, with the older spellings that real files of it have.
+
+A document that says `pointsman: 1` is read as it stands. Any other may use the older words; they become today's, and
+what they meant by default (visits, outputs of gates, what an end gives) is written out.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from pointsman.definition.model.base import EXTENSION_PREFIX
+from pointsman.definition.model.edges import CONDITIONS, Edge
+from pointsman.definition.model.nodes import CONFIG_OF, TYPE_ALIASES, Node
+from pointsman.definition.model.policies import Config
+from pointsman.definition.model.quantities import read_duration
+from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.problems import pointer_to
+from pointsman.dialects.foreign_fields import list_of, member, object_of, slug, text_of
+from pointsman.dialects.native.context import NodePart, Notes, Part, config_keys, document_keys
+from pointsman.dialects.native.inline_bodies import Flat, Found, flatten
+from pointsman.dialects.native.old_nodes import READ_CONFIG, add_output
+from pointsman.dialects.results import Imported, Sources, Written
+from pointsman.dialects.scalar_conversion import validated
+from pointsman.values import Json, JsonObject
+
+_OLD_CONFIG: Final = frozenset({"maxNodes", "maxExecutionTime", "defaultModelId", "maxIterations"})
+_OLD_NODE: Final = frozenset(
+    {
+        *("inputVariables", "outputVariables", "outputVariable", "outputMapping", "inputMapping", "toolId", "modelId"),
+        *("dynamicBranches", "aggregation", "inputSchema", "showData", "recordsVar", "itemVariable", "outputVar"),
+    }
+)
+_OLD_VALUES: Final = frozenset({"decision", "human", "memory", "code", "loop"})
+"""Types whose older spelling has today's keys with other values in them."""
+_CAPS: Final = {"maxNodes": 50, "maxExecutionTime": 3_600_000, "maxIterations": 1000}
+_NODE_TIME: Final = "30s"
+_VISITS: Final = 10
+"""How often the older format lets one node be visited where it says nothing."""
+_ROUNDS: Final = 50
+"""How many rounds its loops have at most where they say nothing."""
+_BRANCH: Final = re.compile(r"(?:\$\.)?\bresult\.branch\b")
+_IS_BRANCH: Final = re.compile(r"\s*(?:\$\.)?result\.branch\s*={2,3}\s*(?:'([^'\\]*)'|\"([^\"\\]*)\"|(true|false))\s*")
+_LABELLING: Final = frozenset({"decision", "human", "verifier", "tool_executor"})
+"""Types that emit a branch label of their own instead of a result."""
+_OWN_TIMEOUT: Final = frozenset({"human", "join", "wait"})
+_WORKFLOW_KEYS: Final = document_keys(Workflow)
+_CONFIG_KEYS: Final = document_keys(Config)
+_NODE_KEYS: Final = document_keys(Node)
+_EDGE_KEYS: Final = document_keys(Edge)
+
+
+def read(document: JsonObject, *, name: str) -> Imported:
+    """Read a native document. Never raises: what cannot be understood stays as it is, for validation to name."""
+    named = document if "id" in document else {"id": _id_from(document, name), **document}
+    if "pointsman" in document:
+        return Imported(named)
+    notes = Notes(tolerant=is_old(document))
+    flat = flatten(named, notes)
+    made: JsonObject = {}
+    part = Part(dict(named), made, "", "", notes)
+    nodes, edges = part.take("nodes"), part.take("edges")
+    if isinstance(part.said.get("config"), dict):
+        made["config"] = _config(object_of(part.take("config")), notes)
+    part.keep_rest(_WORKFLOW_KEYS, where="the workflow")
+    _node_time(made)
+    if notes.tolerant:
+        _defaults(made, len(flat.nodes))
+    made["nodes"] = _nodes(flat, notes) if isinstance(nodes, list) else nodes if nodes is not None else []
+    made["edges"] = _edges(edges, flat, notes) if isinstance(edges, list | None) else edges
+    return Imported(made, tuple(notes.losses), Sources(notes.origin))
+
+
+def write(workflow: Workflow, original: JsonObject | None) -> Written:
+    """The author's own document where the workflow is still what it says; else today's format."""
+    if original is not None:
+        then = validated(read(original, name=workflow.id)).workflow
+        if then == workflow:
+            return Written(original)
+    return Written(workflow.to_document())
+
+
+def is_old(document: JsonObject) -> bool:
+    """Whether a document uses words only the older spelling has."""
+    if _OLD_CONFIG & object_of(document.get("config")).keys():
+        return True
+    for node in map(object_of, list_of(document.get("nodes"))):
+        config = object_of(node.get("config"))
+        if node.get("type") == "prompt" or "parentId" in node or _OLD_NODE & config.keys():
+            return True
+    return any(_is_old_condition(object_of(edge).get("condition")) for edge in list_of(document.get("edges")))
+
+
+def _is_old_condition(condition: Json) -> bool:
+    said = object_of(condition)
+    asked = said.get("field", said.get("expression"))
+    return "llmPrompt" in said or (isinstance(asked, str) and _BRANCH.search(asked) is not None)
+
+
+def _id_from(document: JsonObject, name: str) -> str:
+    stem = re.split(r"[/\\]", name)[-1].partition(".")[0]
+    return slug(stem) or slug(text_of(document.get("name")) or "") or "workflow"
+
+
+def _config(said: JsonObject, notes: Notes) -> JsonObject:
+    made: JsonObject = {}
+    for key, cap in _CAPS.items():
+        value = said.get(key)
+        if isinstance(value, int | float) and value > cap:
+            notes.warn(
+                "above-cap", pointer_to("config", key), f"{key!r} is {value}; the format it is written in allows {cap}"
+            )
+    limits = Part(dict(said), object_of(said.get("limits")).copy(), "/config", "/config/limits", notes)
+    limits.renames(maxNodes="nodes", maxExecutionTime="executionTime", maxIterations="visits")
+    part = Part(limits.said, made, "/config", "/config", notes)
+    part.take("limits")
+    part.rename("defaultModelId", "defaultModel")
+    part.keep_rest(_CONFIG_KEYS, where="'config'")
+    if limits.made or "limits" in said:
+        made["limits"] = limits.made if isinstance(said.get("limits", {}), dict) else said["limits"]
+    return made
+
+
+def _node_time(made: JsonObject) -> None:
+    """Documents without `pointsman: 1` give each call and each attempt 30 s where they say nothing."""
+    config = made.setdefault("config", {})
+    limits = config.setdefault("limits", {}) if isinstance(config, dict) else None
+    if isinstance(limits, dict) and not _is_short(limits.get("executionTime")):
+        limits.setdefault("nodeTime", _NODE_TIME)
+
+
+def _is_short(execution_time: Json) -> bool:
+    """The whole execution has less time than that: the execution ends first."""
+    try:
+        return execution_time is not None and read_duration(execution_time).seconds < read_duration(_NODE_TIME).seconds
+    except ValueError:
+        return False  # For validation to name.
+
+
+def _defaults(made: JsonObject, nodes: int) -> None:
+    """What the older format means where it says nothing: ten visits of a node, and as many steps as they allow."""
+    config = made.setdefault("config", {})
+    if not isinstance(config, dict):
+        return
+    limits = config.setdefault("limits", {})
+    if isinstance(limits, dict):
+        visits = limits.setdefault("visits", _VISITS)
+        if isinstance(visits, int) and "steps" not in limits:
+            limits["steps"] = max(1, visits * nodes)
+
+
+def _nodes(flat: Flat, notes: Notes) -> list[Json]:
+    made: list[Json] = []
+    for index, found in enumerate(flat.nodes):
+        native = pointer_to("nodes", index)
+        if found.pointer != native:
+            notes.origin[native] = found.pointer
+        made.append(_node(found, native, notes))
+    return made
+
+
+def _node(found: Found, native: str, notes: Notes) -> JsonObject:
+    if not found.node or _is_of_today(found.node, notes):
+        return found.node
+    made: JsonObject = {}
+    node = Part(dict(found.node), made, found.pointer, native, notes)
+    kind = node.said.get("type")
+    kind = TYPE_ALIASES.get(kind, kind) if isinstance(kind, str) else ""
+    size, _ = node.take("size"), node.take("parentId")
+    if isinstance(size, dict):
+        position = object_of(node.said.get("position"))
+        node.said["position"] = {**position, **size}
+    config = node.take("config")
+    inner = Part(dict(object_of(config)), {}, f"{found.pointer}/config", f"{native}/config", notes)
+    part = NodePart(node, inner, kind, str(node.said.get("id")))
+    for key in ("type", "outputs"):
+        if key in node.said:
+            made[key] = node.take(key)
+    if kind in CONFIG_OF and isinstance(config, dict | None):
+        _read_config(part)
+        if inner.made or config is not None:
+            made["config"] = inner.made
+    elif config is not None:
+        made["config"] = config
+    node.keep_rest(_NODE_KEYS, where=f"node {part.id!r}")
+    return made
+
+
+def _is_of_today(node: JsonObject, notes: Notes) -> bool:
+    """Whether a node surely has no older word in it: most have none, and large documents are read much faster so."""
+    kind, config = node.get("type"), node.get("config", {})
+    if notes.tolerant or not isinstance(kind, str) or kind in _OLD_VALUES or not node.keys() <= _NODE_KEYS:
+        return False
+    return kind in CONFIG_OF and isinstance(config, dict) and config.keys() <= config_keys(kind)
+
+
+def _read_config(part: NodePart) -> None:
+    """What all types share first, then the type's own words."""
+    config, node = part.config, part.node
+    if "timeout" in config.said and part.kind not in _OWN_TIMEOUT:
+        execution = object_of(node.said.get("execution"))
+        node.said["execution"] = {"timeout": config.take("timeout"), **execution}
+        if "timeout" not in execution:
+            node.notes.origin[f"{node.native}/execution/timeout"] = f"{config.author}/timeout"
+    if "chatVisible" in config.said:
+        node.put("chatVisible", config.take("chatVisible"), said_as="config/chatVisible")
+    progress = config.said.get("progress")
+    if isinstance(progress, dict) and part.kind != "progress":
+        node.put("progress", object_of(config.take("progress")).get("message"), said_as="config/progress/message")
+    if part.kind == "loop":
+        _read_loop(part)
+    written = config.said.get("outputVariable")
+    if isinstance(written, str):
+        config.take("outputVariable")
+        add_output(part, written, "{result: result}" if part.kind == "code" else "result")
+    if part.kind in READ_CONFIG:
+        READ_CONFIG[part.kind](part)
+    config.keep_rest(config_keys(part.kind) if part.kind else frozenset(config.said), where=f"node {part.id!r}")
+
+
+def _read_loop(part: NodePart) -> None:
+    config = part.config
+    mode = config.take("mode")
+    config.rename("array", "over", lambda value: f"{value} ?? []" if isinstance(value, str) else value)
+    config.renames(itemVariable="as", outputVariable="collect", condition="while")
+    config.renames(recordFailuresInto="failuresInto")
+    config.rename("onItemError", "onRoundError", lambda value: "skip" if value in ("skip", "continue") else value)
+    if mode == "for":
+        config.rename("count", "maxIterations")
+        if "maxIterations" in config.made:
+            config.take("maxIterations")
+    elif mode not in (None, "forEach", "while", "until"):
+        part.node.made["type"] = f"loop-{mode}"
+        part.kind = ""
+        return
+    rounds = config.said.get("concurrency")
+    if rounds is not None:
+        hint = "Use a parallel with 'items' and 'maxParallel' for rounds that run at the same time."
+        part.node.notes.warn(
+            "sequential", f"{config.author}/concurrency", "the rounds of a loop run one by one", hint=hint
+        )
+        config.take("concurrency")
+    if part.node.notes.tolerant and not {"maxIterations"} & (config.said.keys() | config.made.keys()):
+        config.made["maxIterations"] = _ROUNDS
+
+
+def _edges(edges: Json, flat: Flat, notes: Notes) -> list[Json]:
+    kinds = {str(found.node.get("id")): str(found.node.get("type")) for found in flat.nodes}
+    made: list[Json] = []
+    for index, edge in enumerate(list_of(edges)):
+        if not isinstance(edge, dict):
+            made.append(edge)
+            continue
+        if not flat.leaves_from and "condition" not in edge and edge.keys() <= _EDGE_KEYS:
+            made.append(edge)
+            continue
+        source = edge.get("source")
+        left = flat.leaves_from.get(source, source) if isinstance(source, str) else source
+        pointer = pointer_to("edges", index)
+        kind = kinds.get(str(source), "")
+        part = Part({**edge, "source": left} if "source" in edge else dict(edge), {}, pointer, pointer, notes)
+        if "condition" in part.said:
+            part.said["condition"] = _condition(part.said["condition"], str(left), TYPE_ALIASES.get(kind, kind), part)
+        part.keep_rest(_EDGE_KEYS, where=f"edge {edge.get('id', index + 1)!r}")
+        made.append(part.made)
+    for edge, author in flat.edges:
+        notes.origin[pointer_to("edges", len(made))] = author
+        made.append(edge)
+    return made
+
+
+def _condition(condition: Json, source: str, kind: str, edge: Part) -> Json:
+    """Today's condition. What asks for the branch of a node that emits one listens to its label."""
+    if isinstance(condition, str):
+        condition = {"type": "expression", "expression": condition}
+    if not isinstance(condition, dict):
+        return condition
+    said = dict(condition)
+    said.setdefault("type", next((name for name in ("expression", "llm") if said.get(_ASKS[name])), "always"))
+    if said.get("type") == "llm" and "llmPrompt" in said:
+        prompt = said.pop("llmPrompt")
+        said.setdefault("prompt", prompt)
+        edge.notes.origin[f"{edge.native}/condition/prompt"] = f"{edge.author}/condition/llmPrompt"
+    known = _keys_of_condition(said.get("type"))
+    said = {key: value for key, value in said.items() if value not in ("", None) or key in known}
+    return _on_branch(said, source) if kind in _LABELLING else said
+
+
+_ASKS: Final = {"expression": "expression", "llm": "llmPrompt"}
+
+
+def _keys_of_condition(kind: Json) -> frozenset[str]:
+    model = CONDITIONS.get(kind) if isinstance(kind, str) else None
+    if model is None:
+        return frozenset({"type"})
+    return document_keys(model)
+
+
+def _on_branch(said: JsonObject, source: str) -> JsonObject:
+    field, expression = said.get("field"), said.get("expression")
+    if said.get("type") == "equals" and isinstance(field, str) and _BRANCH.fullmatch(field.strip()):
+        value = said.get("value")
+        label = str(value).lower() if isinstance(value, bool) else str(value)
+        return {"type": "label", "label": label, **_extensions(said)}
+    if said.get("type") == "expression" and isinstance(expression, str):
+        if found := _IS_BRANCH.fullmatch(expression):
+            return {"type": "label", "label": found[1] or found[2] or found[3], **_extensions(said)}
+        return {**said, "expression": _BRANCH.sub(f"{member('nodes', source)}.branch".replace("\\", r"\\"), expression)}
+    if isinstance(field, str):
+        return {**said, "field": _BRANCH.sub(f"{member('nodes', source)}.branch".replace("\\", r"\\"), field)}
+    return said
+
+
+def _extensions(said: JsonObject) -> JsonObject:
+    return {key: value for key, value in said.items() if key.startswith(EXTENSION_PREFIX)}

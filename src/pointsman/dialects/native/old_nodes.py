@@ -1,0 +1,340 @@
+"""The older spellings of each node type's configuration, in today's words. One small function per type."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from pointsman.dialects.foreign_fields import field_path, list_of, member, object_of, text_of
+from pointsman.dialects.native.context import NodePart, literal
+from pointsman.values import Json, JsonObject
+
+_INPUT_ROOT: Final = re.compile(r"\$\.(?:initialData|input)\b")
+_ONE_PATH: Final = re.compile(r"\s*\{\{\s*([\w.$\[\]-]+)\s*\}\}\s*")
+_HTML_TYPES: Final[Mapping[str, JsonObject]] = {
+    "number": {"type": "number"},
+    "boolean": {"type": "boolean"},
+    "date": {"type": "string", "format": "date"},
+    "string": {"type": "string"},
+    "text": {"type": "string"},
+    "textarea": {"type": "string"},
+}
+_HINTS: Final = ("label", "description", "accept", "maxSizeMB", "rows", "options", "placeholder")
+
+_AGGREGATES: Final = {"all": "list", "array": "list", "collect": "list", "majority": "vote", "object": "object"}
+_STRATEGIES: Final = {"all": "merge", "any": "first", "majority": "vote"}
+_TIERS: Final = {
+    "short_term": "execution",
+    "short-term": "execution",
+    "shortTerm": "execution",
+    "long-term": "long_term",
+    "longTerm": "long_term",
+    "persistent": "long_term",
+    "chat": "session",
+}
+_OPERATIONS: Final = {"read": "get", "write": "set", "load": "get", "save": "set", "remove": "delete"}
+_COMPARISONS: Final = {
+    "equals": "{0} == {1}",
+    "notEquals": "{0} != {1}",
+    "greaterThan": "{0} > {1}",
+    "lessThan": "{0} < {1}",
+    "greaterThanOrEqual": "{0} >= {1}",
+    "lessThanOrEqual": "{0} <= {1}",
+    "contains": "contains({0}, {1})",
+    "matches": "matches({0}, {1})",
+    "in": "{0} in {1}",
+    "notIn": "{0} not in {1}",
+}
+
+
+def as_expression(value: Json) -> Json:
+    """A mapping's value: a text that begins with `$` is a path, one that is exactly `{{path}}` too; else a literal."""
+    if isinstance(value, str) and value.startswith("$"):
+        return value
+    if isinstance(value, str) and (found := _ONE_PATH.fullmatch(value)):
+        return found[1]
+    return literal(value)
+
+
+def _read_start(part: NodePart) -> None:
+    config = part.config
+    config.rename("inputVariables", "inputs", _form)
+    config.rename("inputMapping", "set", lambda value: _each(value, lambda text: _of_input(as_expression(text))))
+
+
+def _of_input(expression: Json) -> Json:
+    return _INPUT_ROOT.sub("input", expression) if isinstance(expression, str) else expression
+
+
+def _form(value: Json) -> Json:
+    """`inputVariables` as a JSON Schema; what only a form needs stays beside each property as `x-form`."""
+    if not isinstance(value, list):
+        return value
+    properties: JsonObject = {}
+    required: list[Json] = []
+    for index, entry in enumerate(value):
+        variable: JsonObject = {"name": entry} if isinstance(entry, str) else object_of(entry)
+        name = variable.get("name")
+        if not isinstance(name, str):
+            name = f"input{index + 1}"
+        properties[name] = _property(variable)
+        if variable.get("required") is True and "default" not in variable and "defaultValue" not in variable:
+            required.append(name)
+    return {"type": "object", "properties": properties, **({"required": required} if required else {})}
+
+
+def _property(variable: JsonObject) -> JsonObject:
+    kind = variable.get("type", "string")
+    schema: JsonObject = dict(_HTML_TYPES.get(str(kind), {}))
+    for key in ("label", "description"):
+        if text := text_of(variable.get(key)):
+            schema["title" if key == "label" else key] = text
+    for key in ("default", "defaultValue"):
+        if key in variable:
+            schema["default"] = variable[key]
+    options = list_of(variable.get("options"))
+    if kind == "select" and options:
+        schema["enum"] = [option.get("value") if isinstance(option, dict) else option for option in options]
+    hints: JsonObject = {"type": kind, **{key: variable[key] for key in _HINTS if key in variable}}
+    rest = {key: value for key, value in variable.items() if key not in (*_HINTS, *_HANDLED)}
+    return {**schema, "x-form": {**hints, **rest}}
+
+
+_HANDLED: Final = ("name", "type", "required", "default", "defaultValue")
+
+
+def _each(value: Json, convert: Callable[[Json], Json]) -> Json:
+    return {key: convert(inner) for key, inner in value.items()} if isinstance(value, dict) else value
+
+
+def _read_end(part: NodePart) -> None:
+    config = part.config
+    for old in ("outputVariables", "includeFields"):
+        config.rename(
+            old, "output", lambda value: {name: field_path(name) for name in list_of(value) if isinstance(name, str)}
+        )
+    config.rename("outputMapping", "output", lambda value: _each(value, as_expression))
+    config.rename("statusCode", "status")
+    if part.node.notes.tolerant and "output" not in config.made and "output" not in config.said:
+        config.made["output"] = "state"  # there, an end that names nothing gives the whole state
+
+
+def _read_agent(part: NodePart) -> None:
+    part.config.renames(
+        modelId="model", systemPrompt="system", userPrompt="prompt", agentId="agent", responseSchema="outputSchema"
+    )
+
+
+def _read_tool(part: NodePart) -> None:
+    part.config.renames(toolId="tool", params="parameters", arguments="parameters")
+
+
+def _read_decision(part: NodePart) -> None:
+    config = part.config
+    config.take("type")
+    config.renames(prompt="llmPrompt", modelId="model", defaultBranch="default")
+    variable = config.take("variable")
+    if isinstance(variable, str):
+        config.rename(
+            "conditions", "cases", lambda value: [_case(variable, object_of(entry)) for entry in list_of(value)]
+        )
+    options = config.said.get("choices")
+    if isinstance(options, list):
+        config.said["choices"] = [_choice(option) for option in options]
+
+
+def _case(variable: str, condition: JsonObject) -> Json:
+    test = next((word for word in _COMPARISONS if word in condition), None)
+    when = "false" if test is None else _COMPARISONS[test].format(variable, literal(condition[test]))
+    return {"when": when, "label": condition.get("branch")}
+
+
+def _choice(option: Json) -> Json:
+    if not isinstance(option, dict) or ("label" in option and "value" not in option):
+        return option
+    label = option.get("value", option.get("id", option.get("branch")))
+    about = option.get("description", option.get("label"))
+    return {"label": label, **({"description": about} if about is not None else {})}
+
+
+def _read_parallel(part: NodePart) -> None:
+    config = part.config
+    dynamic = config.said.get("dynamicBranches")
+    if isinstance(dynamic, dict):
+        entry = config.take("dynamicBranches")
+        for key in ("items", "path", "array", "source", "over", "expression"):
+            if key in object_of(entry):
+                config.put("items", dynamic[key], said_as="dynamicBranches")
+        for key in ("as", "itemVariable", "variable", "item"):
+            if key in object_of(entry):
+                config.put("as", dynamic[key], said_as="dynamicBranches")
+    else:
+        config.rename("dynamicBranches", "items")
+    config.renames(concurrency="maxParallel", maxConcurrency="maxParallel", itemVariable="as", array="items")
+
+
+def _read_join(part: NodePart) -> None:
+    config = part.config
+    count = config.said.get("n", config.said.get("count"))
+    for old in ("waitFor", "mode"):
+        config.rename(old, "wait", lambda value: _wait(value, count))
+    aggregation = config.take("aggregation")
+    if isinstance(aggregation, str) and aggregation in ("any", "n_of_m", "first"):
+        config.put("wait", _wait(aggregation, count), said_as="aggregation")
+        if aggregation != "n_of_m":
+            config.put("aggregate", "first", said_as="aggregation")
+    elif aggregation is not None:
+        name = _AGGREGATES.get(aggregation, aggregation) if isinstance(aggregation, str) else aggregation
+        config.put("aggregate", name, said_as="aggregation")
+    if "wait" in config.made and config.made["wait"] == count:
+        config.take("n")
+        config.take("count")
+    _read_strategy(part)
+
+
+def _wait(value: Json, count: Json) -> Json:
+    if value in ("n_of_m", "first", "any"):
+        return count if value == "n_of_m" and count is not None else "any" if value != "n_of_m" else value
+    return value
+
+
+def _read_strategy(part: NodePart) -> None:
+    """`strategy` over named fields needs no branches: it is an expression over the state."""
+    config = part.config
+    strategy = config.said.get("strategy", "all")
+    names = [name for name in list_of(config.said.get("inputVariables")) if isinstance(name, str)]
+    if names and strategy in ("all", "any"):
+        config.take("strategy")
+        config.take("inputVariables")
+        pairs = ", ".join(f"{literal(name)}: {field_path(name)}" for name in names)
+        made = f"{{{pairs}}}" if strategy == "all" else " ?? ".join(field_path(name) for name in names)
+        config.put("aggregate", made, said_as="inputVariables")
+    elif not names:
+        config.rename("strategy", "aggregate", lambda value: _STRATEGIES.get(str(value), value))
+
+
+def _read_human(part: NodePart) -> None:
+    config = part.config
+    config.renames(inputSchema="form", showData="show", prompt="message", editableFields="editable")
+    options = config.said.get("options")
+    if isinstance(options, list):
+        config.said["options"] = [{"value": option} if isinstance(option, str) else option for option in options]
+    if part.node.notes.tolerant:
+        answer = f"humanResponse_{part.id.replace('-', '_')}"
+        gate = member("nodes", part.id)
+        add_output(part, answer, f"{{response: {gate}.action, data: {gate}.data}}")
+
+
+def add_output(part: NodePart, path: str, expression: str) -> None:
+    """One more thing the node leaves behind."""
+    outputs = part.node.made.setdefault("outputs", {})
+    if isinstance(outputs, dict):
+        outputs.setdefault(path, expression)
+
+
+def _read_transform(part: NodePart) -> None:
+    config = part.config
+    config.rename("mappings", "set", lambda value: _each(value, as_expression))
+    for old in ("expression", "jsonPath"):
+        config.rename(old, "jsonpath")
+
+
+def _read_memory(part: NodePart) -> None:
+    config = part.config
+    for key, words in (("scope", _TIERS), ("operation", _OPERATIONS)):
+        value = config.said.get(key)
+        if isinstance(value, str):
+            config.said[key] = words.get(value, value)
+    if config.said.get("scope") == "workflow" and part.node.notes.tolerant:
+        config.said["scope"] = "execution"  # once the word for one run of it
+    if "section" in config.said:
+        config.said.setdefault("scope", "long_term")
+        config.said.setdefault("operation", "get")
+    config.renames(profileId="namespace", tier="scope")
+    config.rename("profileIdPath", "namespace", lambda value: f"{{{{{value}}}}}")
+    if "value" in config.said and part.node.notes.tolerant:
+        config.said["value"] = as_expression(config.said["value"])
+
+
+def _read_workflow(part: NodePart) -> None:
+    config = part.config
+    config.rename("workflowId", "workflow")
+    config.rename("inputMapping", "input", lambda value: _each(value, as_expression))
+
+
+def _read_code(part: NodePart) -> None:
+    """Python is run; any other language is shown, kept, and left to plug-ins."""
+    config = part.config
+    language = config.said.get("language", "javascript" if "code" in config.said else "python")
+    if isinstance(language, str) and language.lower() not in ("python", "py"):
+        part.node.made["type"] = f"code-{language.lower()}"
+        part.kind = ""
+        return
+    if "language" in config.said:
+        config.said["language"] = "python"
+    config.renames(code="source", script="source")
+
+
+def _read_template_render(part: NodePart) -> None:
+    """Keys that end in `Var`, `Variable` or `Path` bind a name inside the template."""
+    config = part.config
+    bind = {}
+    for key in list(config.said):
+        value = config.said[key]
+        found = re.fullmatch(r"(\w+?)(Var|Variable|Path)", key)
+        if found and isinstance(value, str):
+            config.take(key)
+            bind[found[1]] = value if found[2] == "Path" else field_path(value)
+    if bind:
+        config.put("bind", {**bind}, said_as="template")
+
+
+def _read_verifier(part: NodePart) -> None:
+    config = part.config
+    config.rename("inputVariable", "input", _field)
+    config.renames(inputPath="input", modelId="model")
+
+
+def _field(value: Json) -> Json:
+    return field_path(value) if isinstance(value, str) else value
+
+
+def _read_structured_record(part: NodePart) -> None:
+    config = part.config
+    config.renames(inputPath="input", sourcePath="source", iterationIndexPath="index")
+    config.rename("recordsVar", "records")
+    config.rename("evidenceVar", "records")
+    if part.node.notes.tolerant:
+        for key, default in (("input", "_extractionOutput"), ("source", "_loopItem"), ("records", "_evidence")):
+            if key not in config.made and key not in config.said:
+                config.made[key] = default
+        if "schema" not in config.said:
+            config.made["schema"] = {}
+            named = config.said.get("schemaName")
+            message = f"the schema {named!r} is not part of the document, so records are not checked"
+            part.node.notes.warn("schema-unknown", config.author, message, hint="Write the JSON Schema under 'schema'.")
+
+
+def _read_planner(part: NodePart) -> None:
+    part.config.rename("modelId", "model")
+
+
+READ_CONFIG: Final[Mapping[str, Callable[[NodePart], None]]] = {
+    "start": _read_start,
+    "end": _read_end,
+    "agent": _read_agent,
+    "tool": _read_tool,
+    "decision": _read_decision,
+    "parallel": _read_parallel,
+    "join": _read_join,
+    "human": _read_human,
+    "transform": _read_transform,
+    "memory": _read_memory,
+    "workflow": _read_workflow,
+    "code": _read_code,
+    "template-render": _read_template_render,
+    "verifier": _read_verifier,
+    "structured-record": _read_structured_record,
+    "planner": _read_planner,
+}

@@ -1,0 +1,205 @@
+"""Any workflow as steps: agents and tools execute, gates are checkpoints; what has no word is listed as lost."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pointsman.definition.model.agents import AgentConfig
+from pointsman.definition.model.control import HumanConfig
+from pointsman.definition.model.edges import Always, Edge, OnLabel, Otherwise
+from pointsman.definition.model.nodes import Node
+from pointsman.definition.model.work import ToolConfig
+from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.problems import Problem, pointer_to
+from pointsman.dialects.conditions import condition_text
+from pointsman.dialects.foreign_fields import field_path, list_of, object_of
+from pointsman.dialects.losses import NEVER_LOST, document_of, extension_of, loss, lost_fields, outgoing, type_of
+from pointsman.dialects.steps.keywords import ACTIONS, AGENT_WORDS
+from pointsman.dialects.steps.output import output_field
+from pointsman.dialects.write_back import Rendered, edge_keys, node_keys
+from pointsman.values import Json, JsonObject
+
+_SAME: Final = ("name", "description", "version", "tags", "config", "agents")
+_HEAD: Final = NEVER_LOST | {*_SAME, "entry", "input", "output"}
+_NODE: Final = frozenset(("id", "type", "name", "description", "position", "inputs", "outputs", "routing", "config"))
+_EDGE: Final = frozenset(("id", "source", "target", "condition", "label"))
+
+
+def render(workflow: Workflow) -> Rendered:
+    writing = _Writing(workflow)
+    nodes = {key: writing.node(index) for index, key in enumerate(node_keys(workflow))}
+    edges = {
+        key: writing.edge(index)
+        for index, key in enumerate(edge_keys(workflow))
+        if not extension_of(workflow.edges[index], "steps").get("implied")
+    }
+    return Rendered(writing.head(), nodes, edges, tuple(writing.losses))
+
+
+class _Writing:
+    def __init__(self, workflow: Workflow) -> None:
+        self.workflow = workflow
+        self.out = outgoing(workflow)
+        self.types = {node.id: node.type for node in workflow.nodes}
+        self.losses: list[Problem] = list(lost_fields(workflow, _HEAD, "", "steps"))
+
+    def head(self) -> JsonObject:
+        said = document_of(self.workflow)
+        head: JsonObject = {"id": self.workflow.id, "name": said.get("name", self.workflow.id)}
+        head |= {field: said[field] for field in _SAME if field in said and field != "name"}
+        reached = {edge.target for edge in self.workflow.edges}
+        first = next((node.id for node in self.workflow.nodes if node.id not in reached), None)
+        if (entry := self.workflow.entry or first) is not None:
+            head["entry_node"] = entry
+        if "input" in said:
+            head["input_schema"] = said["input"]
+        self._check_output()
+        return {**head, **extension_of(self.workflow, "steps")}
+
+    def _check_output(self) -> None:
+        """The output must be the one the shape implies: there is no word for it."""
+        output = self.workflow.output
+        fields = {str(node.id): None if node.type == "human" else _field(node) for node in self.workflow.nodes}
+        ways = [(edge.source, edge.target, isinstance(edge.condition, Always | None)) for edge in self.workflow.edges]
+        implied = output_field(fields, ways)
+        if output is not None and output != (field_path(implied) if implied else None):
+            self.losses.append(loss("/output", "this output", "steps", hint="Steps give back what they left last."))
+
+    def node(self, index: int) -> JsonObject:
+        node, at = self.workflow.nodes[index], f"/nodes/{index}"
+        self.losses.extend(lost_fields(node, _NODE, at, "steps"))
+        said, extension = document_of(node), extension_of(node, "steps")
+        made: JsonObject = {"id": node.id, "type": "checkpoint" if node.type == "human" else "execute"}
+        made |= {field: said[field] for field in ("name", "description", "position") if field in said}
+        step, gate = object_of(extension.pop("step", None)), object_of(extension.pop("checkpoint", None))
+        match node.config:
+            case HumanConfig() as config:
+                made["checkpoint"] = {**self._checkpoint(config, at), **gate}
+            case ToolConfig() as config if "execute_fn" in extension:
+                made["execute_fn"] = config.tool
+                del extension["execute_fn"]
+            case AgentConfig() as config:
+                made["step"] = {**self._agent(node, config, at), **step}
+            case ToolConfig() as config:
+                made["step"] = {**self._tool(node, config, at), **step}
+            case _:
+                hint = "It is kept as a word; steps' own runtime will not know it."
+                self.losses.append(loss(f"{at}/type", type_of(node), "steps", hint=hint))
+                made["type"] = node.type
+                made["config"] = document_of(node.config)
+        self._check_routing(node, at)
+        return {**made, **extension}
+
+    def _check_routing(self, node: Node, at: str) -> None:
+        if node.type == "human" or not self.out[node.id]:
+            return
+        if node.routing == "label" or node.type == "tool_executor":
+            hint = "Steps follow conditions: the first that holds."
+            self.losses.append(loss(f"{at}/routing", "choosing the next node by name", "steps", hint=hint))
+        elif node.routing != "first" and len(self.out[node.id]) > 1:
+            self.losses.append(loss(f"{at}/routing", "taking several edges at once", "steps"))
+
+    def _named(self, node: Node) -> JsonObject:
+        said = document_of(node)
+        return {field: said[field] for field in ("name", "description") if field in said}
+
+    def _agent(self, node: Node, config: AgentConfig, at: str) -> JsonObject:
+        said = document_of(config)
+        step = self._named(node)
+        if (system := said.get("system")) is not None:
+            step["goal"] = system.replace("\\{", "{") if isinstance(system, str) else system
+        schema = object_of(said.get("outputSchema"))
+        choices = list_of(schema.get("enum")) if schema.get("type") == "string" else []
+        if choices:
+            step |= {"step_type": "llm_decision", "choices": choices}
+        for native, word in AGENT_WORDS.items():
+            if native in said and not (native == "outputSchema" and choices):
+                step[word] = said[native]
+        step["input_fields"] = self._input_fields(node, at)
+        step |= self._output_field(node, at)
+        if "prompt" in said:
+            step["prompt_template"] = said["prompt"]
+        known = (*AGENT_WORDS, "system", "prompt", "result")
+        self.losses.extend(lost_fields(config, known, f"{at}/config", "steps"))
+        if config.result not in (None, "auto"):
+            self.losses.append(loss(f"{at}/config/result", f"result {config.result!r}", "steps"))
+        return step
+
+    def _input_fields(self, node: Node, at: str) -> list[Json]:
+        fields: list[Json] = []
+        for name, expression in (node.inputs or {}).items():
+            fields.append(name)
+            if expression not in (name, field_path(name), f"state.{name}"):
+                hint = "A step reads fields of the same name."
+                self.losses.append(loss(f"{at}/inputs{pointer_to(name)}", f"{expression!r}", "steps", hint=hint))
+        return fields
+
+    def _output_field(self, node: Node, at: str) -> JsonObject:
+        field = _field(node)
+        for path, expression in (node.outputs or {}).items():
+            if expression != "result" or path != field:
+                hint = "A step writes its whole result into one field."
+                self.losses.append(loss(f"{at}/outputs{pointer_to(path)}", f"{path!r}", "steps", hint=hint))
+        return {"output_field": field} if field else {}
+
+    def _tool(self, node: Node, config: ToolConfig, at: str) -> JsonObject:
+        step: JsonObject = {**self._named(node), "step_type": "tool_call", "tool": config.tool}
+        if config.parameters is not None:
+            step["input_mapping"] = config.parameters
+        self.losses.extend(lost_fields(config, ("tool", "parameters"), f"{at}/config", "steps"))
+        return {**step, **self._output_field(node, at)}
+
+    def _checkpoint(self, config: HumanConfig, at: str) -> JsonObject:
+        said = document_of(config)
+        made: JsonObject = {}
+        if "title" in said:
+            made["title"] = said["title"]
+        if (message := said.get("message")) is not None:
+            made["description"] = message.replace("\\{", "{") if isinstance(message, str) else message
+        options = [object_of(option).get("value") for option in list_of(said.get("options"))]
+        made["allowed_actions"] = options or list_of(said.get("actions")) or ["approve", "reject"]
+        if any(option not in ACTIONS for option in options):
+            hint = f"A checkpoint knows {', '.join(ACTIONS)}."
+            self.losses.append(loss(f"{at}/config/options", "options of one's own", "steps", hint=hint))
+        if "editable" in said:
+            made["editable_fields"] = said["editable"]
+        if config.auto_proceed:
+            made["auto_proceed"] = True
+        if config.timeout is not None and (config.auto_proceed or config.on_timeout in made["allowed_actions"]):
+            made |= {"auto_proceed": True, "auto_proceed_timeout_seconds": config.timeout.seconds}
+        elif config.timeout is not None:
+            self.losses.append(loss(f"{at}/config/timeout", "failing when nobody answers", "steps"))
+        known = ("title", "message", "actions", "options", "editable", "show", "autoProceed", "timeout", "onTimeout")
+        self.losses.extend(lost_fields(config, known, f"{at}/config", "steps"))
+        return made
+
+    def edge(self, index: int) -> JsonObject:
+        edge, at = self.workflow.edges[index], f"/edges/{index}"
+        self.losses.extend(lost_fields(edge, _EDGE, at, "steps"))
+        said = document_of(edge)
+        made: JsonObject = {"from": edge.source, "to": edge.target}
+        made |= {field: said[field] for field in ("id", "label") if field in said}
+        return {**made, **self._condition(edge, at), **extension_of(edge, "steps")}
+
+    def _condition(self, edge: Edge, at: str) -> JsonObject:
+        match edge.condition:
+            case OnLabel(label=label) if self.types.get(edge.source) == "human":
+                return {"label": label}
+            case Otherwise() if self._is_last(edge):
+                return {}
+            case condition:
+                text = condition_text(condition, edge.source)
+        if text is None:
+            kind = condition.type if condition is not None else ""
+            hint = "The edge is taken always."
+            self.losses.append(loss(f"{at}/condition", f"a condition of type {kind!r}", "steps", hint=hint))
+        return {"condition": text} if text else {}
+
+    def _is_last(self, edge: Edge) -> bool:
+        """A default that comes last is what an edge without condition means there."""
+        return self.out[edge.source][-1] is edge
+
+
+def _field(node: Node) -> str:
+    """Where a step leaves its whole result; empty where nowhere."""
+    return next((path for path, expression in (node.outputs or {}).items() if expression == "result"), "")

@@ -1,0 +1,162 @@
+"""One call of one model: its turn, the exchange, another key or another try where that can help.
+
+    turn ─▶ exchange ─┬─▶ reply
+                      ├─ 429, a key refused or spent: the key rests ─▶ another key, or the same once it is warm
+                      ├─ the service cannot answer now               ─▶ a pause, again
+                      └─ anything else, or words were heard          ─▶ `ModelFailed`
+
+A key that was not tried yet costs no try; all else is tried again at most `retries` times.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from pointsman.engine.failures import Failure
+from pointsman.models.failures import ModelFailed
+from pointsman.models.key_budgets import BUDGET_SPENT, Days
+from pointsman.models.key_pool import PATIENCE_S, REFUSED_S, KeysExhausted, LoopClock
+from pointsman.models.prices import Prices
+from pointsman.models.providers import Line, Providers
+from pointsman.ports import Clock, Hear, ModelReply, ModelRequest
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+REFUSED_KEYS: Final = frozenset({"model-unauthorized", "model-quota-exceeded", BUDGET_SPENT})
+RATE_LIMITED: Final = "model-rate-limited"
+UNANSWERED: Final = frozenset({"model-unavailable", "model-server-error", "model-unreachable"})
+
+
+class Ear:
+    """Hears the text as it streams, and remembers that it did: what was said cannot be taken back."""
+
+    def __init__(self, hear: Hear | None) -> None:
+        self._hear = hear
+        self.heard = False
+
+    @property
+    def listening(self) -> Hear | None:
+        return None if self._hear is None else self._listen
+
+    def _listen(self, text: str, /) -> None:
+        assert self._hear is not None
+        self.heard = True
+        self._hear(text)
+
+
+class Caller:
+    """Calls models over their lines."""
+
+    def __init__(
+        self,
+        providers: Providers,
+        clock: Clock | None = None,
+        *,
+        days: Days | None = None,
+        prices: Prices | None = None,
+    ) -> None:
+        self._providers = providers
+        self._prices = prices or Prices()
+        self._days = days or Days()
+        self._clock: Clock = clock or LoopClock()
+
+    async def call(self, line: Line, request: ModelRequest, ear: Ear) -> ModelReply:
+        """Raises `ModelFailed`, `ModelUnusable`."""
+        left, tried, failure, refused = line.retries, set[int](), None, list[str]()
+        while True:
+            try:
+                key = await line.pool.take(request.key_index)
+            except KeysExhausted as why:
+                raise ModelFailed(failure or why.failure) from None
+            tried.add(key)
+            try:
+                reply = await self._paid(line, key, request, ear)
+            except ModelFailed as why:
+                failure = why.failure
+                line.pool.failed(key, failure)
+            else:
+                return _told(reply, line, key, request.key_index, refused)
+            finally:
+                line.pool.give_back(key)
+            await self._rest(line, key, failure)
+            if failure.code == BUDGET_SPENT:
+                refused.append(failure.message)
+            elif failure.code in REFUSED_KEYS:
+                refused.append(f"key {key} of {line.provider!r} is not accepted ({failure.code})")
+            following = line.pool.next_key(request.key_index)
+            elsewhere = _is_keys_fault(failure) and following is not None and following not in tried
+            if not elsewhere:
+                left -= 1
+            if ear.heard or following is None or left < 0 or not _may_help(failure, elsewhere=elsewhere):
+                raise ModelFailed(failure)
+            if failure.code in UNANSWERED:
+                await self._clock.sleep_until(self._clock.now() + (failure.retry_after_s or line.wait_s))
+
+    async def _paid(self, line: Line, key: int, request: ModelRequest, ear: Ear) -> ModelReply:
+        """The exchange, where the key may still pay for it today. Raises `ModelFailed`, `ModelUnusable`."""
+        model, limit = self._providers.model(line, key), line.day
+        if (refusal := await self._days.refusal(line.provider, key, limit)) is not None:
+            raise ModelFailed(refusal)
+        reply = await bounded(model, request, ear, name=f"{line.provider}:{line.model}")
+        reply = replace(reply, usage=self._prices.paid(line.provider, line.model, reply.usage))
+        await self._days.paid(line.provider, key, limit, reply.usage)
+        if limit is None or limit.usd is None or reply.usage.cost_usd is not None:
+            return reply
+        unpriced = f"no price of {reply.model!r} is known: the dollars of the day do not count it"
+        return replace(reply, warnings=(*reply.warnings, unpriced))
+
+    async def _rest(self, line: Line, key: int, failure: Failure) -> None:
+        if failure.code == RATE_LIMITED:
+            wait = line.wait_s if failure.retry_after_s is None else failure.retry_after_s
+            line.pool.rest(key, wait, failure)
+            await line.pool.tell(key)
+        elif failure.code in REFUSED_KEYS:
+            line.pool.rest(key, REFUSED_S, failure)
+
+
+async def bounded(
+    model: Model, request: ModelRequest, ear: Ear, *, name: str, headers: dict[str, str] | None = None
+) -> ModelReply:
+    """One exchange within the request's time. Raises `ModelFailed`."""
+    from pointsman.models.exchange import exchange
+
+    bound = asyncio.timeout(request.timeout_s)
+    try:
+        async with bound:
+            return await exchange(model, request, headers=headers, on_text=ear.listening)
+    except TimeoutError:
+        if not bound.expired():
+            raise
+        message = f"the model {name!r} did not answer within {request.timeout_s:g} s"
+        hint = "Raise the workflow's `config.limits.nodeTime`, or ask a faster model."
+        raise ModelFailed(Failure(code="model-timeout", message=message, retryable=True, hint=hint)) from None
+
+
+def _is_keys_fault(failure: Failure) -> bool:
+    return failure.code == RATE_LIMITED or failure.code in REFUSED_KEYS
+
+
+def _may_help(failure: Failure, *, elsewhere: bool) -> bool:
+    if failure.code in UNANSWERED:
+        return (failure.retry_after_s or 0.0) <= PATIENCE_S
+    return elsewhere or failure.code == RATE_LIMITED
+
+
+def _told(reply: ModelReply, line: Line, key: int, index: int | None, refused: list[str]) -> ModelReply:
+    """The reply with the key that paid, and what was not as it was asked for."""
+    if not line.key_count:
+        return replace(reply, provider=line.provider)
+    warnings = [*reply.warnings, *refused]
+    if index is not None and not line.pool.rotates:
+        wanted = index % line.key_count
+        if wanted != index:
+            warnings.append(
+                f"keyIndex {index} is beyond the keys of {line.provider!r} ({line.key_count}): key {wanted} is meant"
+            )
+        if wanted != key:
+            warnings.append(f"key {wanted} of {line.provider!r} cannot be used now: key {key} was")
+    return replace(reply, provider=line.provider, key=key, warnings=tuple(warnings))

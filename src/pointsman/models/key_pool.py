@@ -1,0 +1,396 @@
+"""The keys of one provider, and whose turn it is. Whoever comes first is served first; nobody is lost or starved.
+
+    take(index) ─▶ queue of that key ─┬─ the provider paused long enough since its last call    (`interval_s`)
+                   queue of any key   ├─ the key did, too                                       (`key_interval_s`)
+                                      ├─ the key has room for one more call at once             (`concurrency`)
+                                      └─ the key is not cooling ─▶ the key's number ─▶ give_back(key)
+
+A key that was rate-limited cools; one that was refused rests. A key that would have to be waited for longer than
+`PATIENCE_S` is no choice: its calls go to the next one, and where none is left they fail at once and say for how long.
+One timer waits for the next turn. Belongs to one event loop, and keeps time by it. Where other processes use the same
+keys, whose turn it is here is agreed with them (`models.turns`) before anybody calls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from random import uniform
+from typing import ClassVar, Final, Literal, TypeAlias
+
+from pointsman.engine.failures import Failure
+from pointsman.models.failures import ModelFailed
+from pointsman.models.key_leases import Turn, Turns
+from pointsman.ports import Clock
+from pointsman.values import JsonObject
+
+PATIENCE_S: Final = 30.0
+"""Longest wait for a key that cools. Longer ones are for retries of the step, which survive a restart."""
+SPREAD_S: Final = 0.05
+"""Processes that wait for one key look again within so long of each other, in no order: none is always the later."""
+REFUSED_S: Final = 600.0
+"""How long a key rests that the provider refused. Then it is tried again: access may have been repaired."""
+
+
+class KeysExhausted(ModelFailed):
+    """No key of a provider can be used soon."""
+
+    code: ClassVar[str] = "model-keys-exhausted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pacing:
+    """How a provider wants to be called. Zero and None are unlimited."""
+
+    interval_s: float = 0.0
+    """From one call of the provider to the next, whichever key pays."""
+    key_interval_s: float = 0.0
+    """From one call with a key to the next with the same."""
+    concurrency: int | None = None
+    """Calls that one key may have open at once."""
+    calls_max: int | None = None
+    """Calls that one key may pay for, as long as this process lives."""
+    rest_s_max: float = 3600.0
+    """The longest that a key rests because the provider asked for it."""
+    rotates: bool = False
+    """Calls take the keys in turn, whatever `keyIndex` says."""
+
+
+@dataclass(slots=True)
+class _Key:
+    last: float = -math.inf
+    """When it was last used."""
+    calls: int = 0
+    open: int = 0
+    ready_at: float = -math.inf
+    """Another process uses it until then."""
+    rests_until: float = -math.inf
+    why: Failure | None = None
+    """What made it rest."""
+    failed: str = ""
+    """The code of the last failure of a call with it."""
+    failed_at: float = -math.inf
+
+
+@dataclass(slots=True, eq=False)
+class _Waiter:
+    ticket: int
+    granted: asyncio.Future[int] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+Condition: TypeAlias = Literal["free", "pausing", "busy", "cooling", "refused", "spent"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyState:
+    """How it stands with one key in this process."""
+
+    number: int
+    condition: Condition
+    """Free to be used; paced, or as many calls open as may be; limited, refused, or what it may pay for is paid."""
+    for_s: float | None
+    """How long it stays so; None: until something happens."""
+    why: str
+    """The code of the failure that made it rest."""
+    open: int
+    calls: int
+    """Since this process began to use the provider."""
+    used_ago_s: float | None
+    failed: str
+    """The code of the last failure of a call with it."""
+    failed_ago_s: float | None
+
+
+class LoopClock:
+    """Seconds of the running event loop: a clock that is set backwards holds nobody up."""
+
+    def now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    async def sleep_until(self, at: float) -> None:
+        await asyncio.sleep(at - self.now())
+
+
+class KeyPool:
+    """Hands out the numbers of keys. Knows no key itself, so none can leak from here."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        keys: int,
+        pacing: Pacing | None = None,
+        clock: Clock | None = None,
+        turns: Turns | None = None,
+    ) -> None:
+        """`name` is the provider's, for messages and `turns`. A provider without keys has one nameless key."""
+        self._name = name
+        self._turns = turns
+        self._clock = clock or LoopClock()
+        self._pacing = pacing or Pacing()
+        self._keys = [_Key() for _ in range(max(keys, 1))]
+        self._queues: dict[int | None, deque[_Waiter]] = {}
+        self._tickets = count()
+        self._last = -math.inf
+        self._handing = False
+        """A key was granted, and whoever takes it has not begun: its moment is what the next turn is counted from."""
+        self._timer: asyncio.Task[None] | None = None
+        self._wakes_at = math.inf
+
+    @property
+    def rotates(self) -> bool:
+        return self._pacing.rotates
+
+    async def take(self, index: int | None = None) -> int:
+        """Wait for a turn; the number of the key to use, to be given back. `index` is the one wanted.
+
+        Raises `KeysExhausted` where none can be used within `PATIENCE_S`.
+        """
+        waiter = _Waiter(next(self._tickets))
+        while True:
+            key = await self._granted(waiter, index)
+            if self._turns is None or await self._agreed(self._turns, key):
+                break
+            # It was here first, and it stays so.
+            waiter = _Waiter(waiter.ticket)
+        self._handing = False
+        self._last = self._keys[key].last = self._clock.now()
+        self._serve()
+        return key
+
+    async def _granted(self, waiter: _Waiter, index: int | None) -> int:
+        queue = self._queues.setdefault(self._wanted(index), deque())
+        if queue and queue[0].ticket > waiter.ticket:
+            queue.appendleft(waiter)  # It was the first, and could not agree with the other processes.
+        else:
+            queue.append(waiter)
+        self._serve()
+        try:
+            return await waiter.granted
+        except asyncio.CancelledError:
+            if waiter.granted.done() and not waiter.granted.cancelled() and waiter.granted.exception() is None:
+                self._return(waiter.granted.result())  # granted in the moment of being cancelled
+            self._serve()
+            raise
+
+    async def _agreed(self, turns: Turns, key: int) -> bool:
+        """Whether the other processes let it be our turn; then it is. Meanwhile nobody here is granted anything."""
+        pacing = self._pacing
+        try:
+            turn = await turns.take(self._name, key, interval_s=pacing.interval_s, key_interval_s=pacing.key_interval_s)
+            if turn.wait_s > 0:
+                await self._clock.sleep_until(self._clock.now() + turn.wait_s)
+        except BaseException:
+            self._return(key)
+            self._serve()
+            raise
+        if not turn.granted:
+            self._learn(turn)
+            self._return(key)
+            return False
+        # As for everybody else who waits for it: who used it last must not always be the first to look again.
+        self._keys[key].ready_at = self._clock.now() + pacing.key_interval_s + self._spread()
+        return True
+
+    def _spread(self) -> float:
+        return uniform(0, min(SPREAD_S, self._pacing.key_interval_s / 10))
+
+    def _learn(self, turn: Turn) -> None:
+        """Take over what other processes did to keys."""
+        now = self._clock.now()
+        for key, seconds in turn.ready_in_s.items():
+            if key < len(self._keys):
+                self._keys[key].ready_at = now + seconds + self._spread()
+        for key, seconds in turn.rests_s.items():
+            if key < len(self._keys):
+                self.rest(key, seconds, _limited_elsewhere(key, self._name))
+
+    def give_back(self, key: int) -> None:
+        """The call is over."""
+        self._keys[key].open -= 1
+        self._serve()
+
+    def rest(self, key: int, seconds: float, why: Failure) -> None:
+        """Do not use a key for so long. What is known already is not shortened."""
+        one = self._keys[key]
+        until = self._clock.now() + min(seconds, self._pacing.rest_s_max)
+        if until > one.rests_until:
+            one.rests_until, one.why = until, why
+        self._serve()
+
+    def failed(self, key: int, failure: Failure) -> None:
+        """A call with it failed, whatever that means for others."""
+        self._keys[key].failed, self._keys[key].failed_at = failure.code, self._clock.now()
+
+    @property
+    def waiting(self) -> int:
+        """How many calls wait for a turn."""
+        return sum(not one.granted.done() for queue in self._queues.values() for one in queue)
+
+    def look(self) -> list[KeyState]:
+        """How each key stands now."""
+        now = self._clock.now()
+        return [self._state(number, now) for number in range(len(self._keys))]
+
+    def _state(self, number: int, now: float) -> KeyState:
+        one = self._keys[number]
+        condition, until = self._condition(number, now)
+        return KeyState(
+            number=number,
+            condition=condition,
+            for_s=until - now if math.isfinite(until) else None,
+            why="" if one.why is None or one.rests_until <= now else one.why.code,
+            open=one.open,
+            calls=one.calls,
+            used_ago_s=now - one.last if math.isfinite(one.last) else None,
+            failed=one.failed,
+            failed_ago_s=now - one.failed_at if one.failed else None,
+        )
+
+    def _condition(self, number: int, now: float) -> tuple[Condition, float]:
+        one, pacing = self._keys[number], self._pacing
+        if pacing.calls_max is not None and one.calls >= pacing.calls_max:
+            return "spent", math.inf
+        if one.rests_until > now and one.why is not None:
+            return CONDITIONS.get(one.why.code, "refused"), one.rests_until
+        ready = self._ready_at(number)
+        if ready > now:
+            return ("pausing", ready) if math.isfinite(ready) else ("busy", math.inf)
+        return "free", math.inf
+
+    async def tell(self, key: int) -> None:
+        """Tell the other processes how long a key rests."""
+        if self._turns is not None:
+            await self._turns.rest(self._name, key, self._keys[key].rests_until - self._clock.now())
+
+    def is_usable(self, key: int) -> bool:
+        """Whether a key is worth waiting for."""
+        one = self._keys[key]
+        spent = self._pacing.calls_max is not None and one.calls >= self._pacing.calls_max
+        return not spent and one.rests_until - self._clock.now() <= PATIENCE_S
+
+    def usable(self) -> Iterator[int]:
+        """The keys worth waiting for."""
+        return (key for key in range(len(self._keys)) if self.is_usable(key))
+
+    def next_key(self, index: int | None) -> int | None:
+        """Which key a turn would bring now; None: none is usable."""
+        choice = self._choice(self._wanted(index), self._clock.now())
+        return None if choice is None else choice[1]
+
+    async def close(self) -> None:
+        """Stop the timer."""
+        if self._timer is not None:
+            self._timer.cancel()
+            await asyncio.gather(self._timer, return_exceptions=True)
+
+    def _wanted(self, index: int | None) -> int | None:
+        return None if index is None or self._pacing.rotates else index % len(self._keys)
+
+    def _serve(self) -> None:
+        """Give the first in line its key, or see to it that someone looks again when that may be possible."""
+        if self._handing:
+            return
+        now = self._clock.now()
+        first: tuple[int, int | None, int] | None = None
+        wake = math.inf
+        for wanted in [*self._queues]:
+            queue = self._queues[wanted]
+            while queue and queue[0].granted.done():
+                queue.popleft()
+            if not queue:
+                del self._queues[wanted]
+            elif (choice := self._choice(wanted, now)) is None:
+                self._fail(self._queues.pop(wanted))
+            elif choice[0] > now:
+                wake = min(wake, choice[0])
+            elif first is None or queue[0].ticket < first[0]:
+                first = (queue[0].ticket, wanted, choice[1])
+        if first is not None:
+            self._grant(self._queues[first[1]].popleft(), first[2])
+        elif wake < math.inf:
+            self._look_again_at(wake)
+
+    def _choice(self, wanted: int | None, now: float) -> tuple[float, int] | None:
+        """When a key is ready, and which; None where none is worth waiting for. The wanted one, else the next."""
+        usable = [*self.usable()]
+        if not usable:
+            return None
+        if wanted is not None:
+            key = wanted if wanted in usable else min(usable, key=lambda key: (key - wanted) % len(self._keys))
+            return self._ready_at(key), key
+        # The one that rested longest, of those that are ready soonest.
+        at, _, key = min((max(self._ready_at(key), now), self._keys[key].last, key) for key in usable)
+        return at, key
+
+    def _ready_at(self, key: int) -> float:
+        one, pacing = self._keys[key], self._pacing
+        if pacing.concurrency is not None and one.open >= pacing.concurrency:
+            return math.inf  # Whoever gives it back looks again.
+        return max(self._last + pacing.interval_s, one.last + pacing.key_interval_s, one.ready_at, one.rests_until)
+
+    def _grant(self, waiter: _Waiter, key: int) -> None:
+        self._keys[key].open += 1
+        self._keys[key].calls += 1
+        self._handing = True
+        waiter.granted.set_result(key)
+
+    def _return(self, key: int) -> None:
+        self._keys[key].open -= 1
+        self._keys[key].calls -= 1
+        self._handing = False
+
+    def _fail(self, waiting: deque[_Waiter]) -> None:
+        failure = self._exhausted()
+        for waiter in waiting:
+            if not waiter.granted.done():
+                waiter.granted.set_exception(KeysExhausted(failure))
+
+    def _exhausted(self) -> Failure:
+        now = self._clock.now()
+        told = "; ".join(f"key {number}: {self._why(key, now)}" for number, key in enumerate(self._keys))
+        message = f"no key of {self._name!r} can be used now: {told}"
+        resting = [key for key in self._keys if key.rests_until > now and key.why is not None]
+        limited = [key for key in resting if key.why is not None and key.why.retryable]
+        if limited:
+            wait = min(key.rests_until for key in limited) - now
+            return Failure(code="model-rate-limited", message=message, retryable=True, retry_after_s=math.ceil(wait))
+        if resting:
+            first = resting[0].why
+            assert first is not None
+            details: JsonObject | None = first.details
+            return Failure(code=first.code, message=message, hint=first.hint or _REPAIR, details=details)
+        hint = "Raise `calls_max` of the provider in the settings, or add keys."
+        return Failure(code="model-key-budget-spent", message=message, hint=hint)
+
+    def _why(self, key: _Key, now: float) -> str:
+        if key.why is not None and key.rests_until > now:
+            return f"{key.why.code}, rests for {math.ceil(key.rests_until - now)} s"
+        return f"has paid for {key.calls} calls, and may pay for no more"
+
+    def _look_again_at(self, at: float) -> None:
+        if self._timer is not None:
+            if at == self._wakes_at:
+                return
+            self._timer.cancel()
+        self._wakes_at = at
+        self._timer = asyncio.create_task(self._wait(at))
+
+    async def _wait(self, at: float) -> None:
+        await self._clock.sleep_until(at)
+        self._timer = None
+        self._serve()
+
+
+def _limited_elsewhere(key: int, name: str) -> Failure:
+    message = f"key {key} of {name!r} was limited in another process"
+    return Failure(code="model-rate-limited", message=message, retryable=True)
+
+
+CONDITIONS: Final[dict[str, Condition]] = {"model-rate-limited": "cooling", "model-key-budget-spent": "spent"}
+"""What made a key rest -> how it stands; anything else: it was refused."""
+_REPAIR: Final = "Set keys that the provider accepts: `keys` in the settings, or its environment variable."

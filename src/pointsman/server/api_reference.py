@@ -1,0 +1,219 @@
+"""The API for people: a page made of the OpenAPI document. No scripts, nothing of others, one style that is its own.
+
+document ─▶ parts by tag ─▶ operations: what they take, what they answer, how they refuse, how to ask with curl
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from html import escape
+from typing import Final, NamedTuple, cast
+
+from pointsman.server.api_reference_style import STYLE
+from pointsman.server.openapi_document import METHODS, Described
+from pointsman.server.problems import MEDIA_TYPE
+
+POLICY: Final = (
+    f"default-src 'none'; style-src 'sha256-{b64encode(sha256(STYLE.encode()).digest()).decode()}'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+FOLDED: Final = " \\\n     "
+ADDRESS: Final = "http://localhost:8000"
+EXAMPLE_CHARS_MAX: Final = 4000
+
+
+class Operation(NamedTuple):
+    """One operation of the document."""
+
+    method: str
+    path: str
+    told: Described
+
+    @property
+    def id(self) -> str:
+        return str(self.told["operationId"])
+
+
+def page_of(document: Described) -> str:
+    """The whole page."""
+    shapes = cast("Described", document["components"]["schemas"])
+    parts: defaultdict[str, list[Operation]] = defaultdict(list)
+    for operation in _operations(document):
+        parts[str(operation.told["tags"][0])].append(operation)
+    tags = [tag for tag in document["tags"] if parts.get(str(tag["name"]))]
+    contents = "".join(_contents(str(tag["name"]), parts[str(tag["name"])]) for tag in tags)
+    body = "".join(_part(tag, parts[str(tag["name"])], shapes) for tag in tags)
+    info = document["info"]
+    title = f"{info['title']} API"
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{_text(title)}</title><style>{STYLE}</style></head><body>"
+        '<a class="skip" href="#operations">To the operations</a>'
+        f"<header><h1>{_text(title)} <small>{_text(info['version'])}</small></h1><p>{_text(info['description'])}</p>"
+        "<p>Show a key with each request: <code>Authorization: Bearer pm_…</code>. Errors are problem documents "
+        f"(<code>{MEDIA_TYPE}</code>) with a <code>code</code> and a <code>hint</code>. For programs: "
+        '<a href="/api/openapi.json">openapi.json</a>.</p></header>'
+        f'<nav aria-label="Operations">{contents}</nav><main id="operations">{body}</main></body></html>\n'
+    )
+
+
+def _operations(document: Described) -> Iterator[Operation]:
+    for path, methods in cast("dict[str, Described]", document["paths"]).items():
+        for method in METHODS:
+            if method in methods:
+                yield Operation(method.upper(), path, methods[method])
+
+
+def _contents(tag: str, operations: list[Operation]) -> str:
+    links = "".join(
+        f'<li><a href="#{one.id}">{_method(one)} {_text(one.told["summary"])}</a></li>' for one in operations
+    )
+    return f"<details open><summary>{_text(tag)}</summary><ul>{links}</ul></details>"
+
+
+def _method(one: Operation) -> str:
+    return f'<b class="{one.method.lower()}">{one.method}</b>'
+
+
+def _part(tag: Described, operations: list[Operation], shapes: Described) -> str:
+    sections = "".join(_operation(one, shapes) for one in operations)
+    return f"<h2>{_text(tag['name'])}</h2><p>{_text(tag['description'])}</p>{sections}"
+
+
+def _operation(one: Operation, shapes: Described) -> str:
+    body = cast("Described", one.told.get("requestBody", {}).get("content", {}))
+    return (
+        f'<section id="{one.id}"><h3><a href="#{one.id}">{_text(one.told["summary"])}</a></h3>'
+        f'<p class="address">{_method(one)} <code>{_text(one.path)}</code></p>'
+        f"<p>{_prose(str(one.told.get('description', '')))}</p>"
+        f"{_parameters(one, shapes)}{_taken(body, shapes)}{_curl(one, body)}{_answered(one, shapes)}{_refused(one)}"
+        "</section>"
+    )
+
+
+def _parameters(one: Operation, shapes: Described) -> str:
+    given = cast("list[Described]", one.told.get("parameters", ()))
+    rows = [
+        (str(each["name"]), str(each["in"]), _kind(each["schema"], shapes), bool(each.get("required")), _said(each))
+        for each in given
+        if each["in"] != "cookie"
+    ]
+    return _table("Parameters", ("name", "in", "type", "", "meaning"), rows)
+
+
+def _taken(body: Described, shapes: Described) -> str:
+    """The fields of a body, where it is an object."""
+    found = ""
+    for media, content in body.items():
+        shape = _resolved(content.get("schema", {}), shapes)
+        required = cast("list[str]", shape.get("required", ()))
+        fields = cast("dict[str, Described]", shape.get("properties", {}))
+        rows = [(name, _kind(each, shapes), name in required, _said(each)) for name, each in fields.items()]
+        found += _table(f"Body: {media}", ("name", "type", "", "meaning"), rows)
+    return found
+
+
+def _curl(one: Operation, body: Described) -> str:
+    lines = [f"curl -f -X {one.method} '{ADDRESS}{one.path}' -H 'authorization: Bearer pm_…'"]
+    for media, content in body.items():
+        lines += [f"-H 'content-type: {media}'"] if not media.startswith("multipart/") else []
+        example = content.get("example")
+        if example is not None:
+            sent = example if isinstance(example, str) else json.dumps(example, ensure_ascii=False)
+            quoted = sent.replace("'", "'\\''")
+            lines.append(f"-d '{quoted}'")
+        break
+    return f"<pre>{_text(FOLDED.join(lines))}</pre>"
+
+
+def _answered(one: Operation, shapes: Described) -> str:
+    found = ""
+    for status, answer in cast("dict[str, Described]", one.told["responses"]).items():
+        if status >= "400":
+            continue
+        contents = cast("dict[str, Described]", answer.get("content", {}))
+        told = "".join(_example(media, content, shapes) for media, content in contents.items())
+        found += f"<details><summary>{status} {_text(answer['description'])}</summary>{told}</details>"
+    return found
+
+
+def _example(media: str, content: Described, shapes: Described) -> str:
+    example = content.get("example")
+    text = example if isinstance(example, str) else json.dumps(example, indent=2, ensure_ascii=False)
+    shown = text if len(text) <= EXAMPLE_CHARS_MAX else f"{text[:EXAMPLE_CHARS_MAX]}…"
+    shape = _resolved(content.get("schema", {}), shapes)
+    fields = cast("dict[str, Described]", shape.get("properties", {}))
+    rows = [(name, _kind(each, shapes), _said(each)) for name, each in fields.items()]
+    return f"{_table(media, ('name', 'type', 'meaning'), rows)}<pre>{_text(shown)}</pre>"
+
+
+def _refused(one: Operation) -> str:
+    told = [
+        f"<li><b>{status}</b> {_prose(str(answer['description']))}</li>"
+        for status, answer in cast("dict[str, Described]", one.told["responses"]).items()
+        if status >= "400"
+    ]
+    return f"<details><summary>Errors</summary><ul>{''.join(told)}</ul></details>" if told else ""
+
+
+def _table(title: str, heads: tuple[str, ...], rows: Sequence[tuple[str | bool, ...]]) -> str:
+    if not rows:
+        return ""
+    head = "".join(f'<th scope="col">{_text(each) or "needed"}</th>' for each in heads)
+    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
+    return f"<table><caption>{_text(title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(value: str | bool) -> str:  # noqa: FBT001 - a cell is whatever stands in it
+    return f"<td>{('needed' if value else '') if isinstance(value, bool) else _prose(value)}</td>"
+
+
+def _resolved(schema: Described, shapes: Described) -> Described:
+    named = str(schema.get("$ref", "")).rpartition("/")[2]
+    return cast("Described", shapes.get(named, {})) if named else schema
+
+
+def _kind(schema: Described, shapes: Described, depth: int = 0) -> str:
+    """What may stand there, in a few words."""
+    if "$ref" in schema:
+        shape = _resolved(schema, shapes)
+        return _kind(shape, shapes, depth + 1) if "enum" in shape else str(schema["$ref"]).rpartition("/")[2]
+    options = cast("list[Described]", schema.get("anyOf") or schema.get("oneOf") or ())
+    if options and depth < 4:
+        return " or ".join(dict.fromkeys(_kind(each, shapes, depth + 1) for each in options))
+    if "enum" in schema:
+        return ", ".join(f"`{each}`" for each in schema["enum"])
+    if "const" in schema:
+        return f"`{schema['const']}`"
+    kind = str(schema.get("type", "any"))
+    if kind == "array":
+        kind = f"list of {_kind(schema.get('items', {}), shapes, depth + 1)}" if depth < 4 else "list"
+    return kind + _bounds(schema)
+
+
+def _bounds(schema: Described) -> str:
+    low = schema.get("minimum", schema.get("minLength", schema.get("minItems")))
+    high = schema.get("maximum", schema.get("maxLength", schema.get("maxItems")))
+    if low is None and high is None:
+        return ""
+    return f" ({'' if low is None else f'{low:g}'}…{'' if high is None else f'{high:g}'})"
+
+
+def _said(schema: Described) -> str:
+    return str(schema.get("description", ""))
+
+
+def _prose(text: str) -> str:
+    """Words between backticks are code."""
+    parts = _text(text).split("`")
+    closed = len(parts) % 2 == 1
+    return "".join(f"<code>{part}</code>" if at % 2 and closed else part for at, part in enumerate(parts))
+
+
+def _text(value: object) -> str:
+    return escape(str(value))

@@ -1,0 +1,328 @@
+"""What every operation of the server has at hand: the installation, who asks, and the channels it streams on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Annotated, ClassVar, Final, cast
+
+from fastapi import Depends, Request, Security
+from fastapi.security import APIKeyCookie, HTTPBearer
+from fastapi.security.http import HTTPAuthorizationCredentials
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from pointsman.app import Pointsman
+from pointsman.auth.audit import Audit
+from pointsman.auth.callers import LOCAL, Caller, Role
+from pointsman.auth.keys import Keys
+from pointsman.auth.login_throttle import Strangers
+from pointsman.auth.logins import Logins
+from pointsman.auth.oidc_login import Provider
+from pointsman.auth.oidc_tokens import Tokens, is_token
+from pointsman.auth.people import Seen
+from pointsman.auth.presence import Presence, Seat
+from pointsman.auth.rate_limiter import Pace, Seats
+from pointsman.auth.redaction import Redactor
+from pointsman.errors import CallerError, OperatorError
+from pointsman.executions.broker import Channels
+from pointsman.operations.measuring import Measuring
+from pointsman.operations.readiness import Life
+from pointsman.server.background_tasks import Behind
+from pointsman.server.bodies import STATE, RequestBody, Unchecked
+from pointsman.server.connections import ADMITTED
+from pointsman.server.middleware.security import READING, Refused
+
+BEARER: Final = HTTPBearer(
+    auto_error=False,
+    description="An API key, or a token of the identity provider.",
+    scheme_name="key",
+)
+CALLER: Final = "known_caller"
+"""In the state of a request: who asks."""
+OF_PROXIES: Final = frozenset(
+    {
+        "cdn-loop",
+        "client-ip",
+        "fastly-client-ip",
+        "fly-client-ip",
+        "forwarded",
+        "true-client-ip",
+        "via",
+        "x-client-ip",
+        "x-cluster-client-ip",
+        "x-host",
+        "x-proxyuser-ip",
+        "x-real-ip",
+    }
+)
+OF_PROXIES_BEGIN: Final = ("cf-", "x-amzn-", "x-arr-", "x-azure-", "x-envoy-", "x-forwarded", "x-original-")
+"""Headers that proxies add, or how they begin."""
+REPLAY: Final = "/api/workflows/executions/{eid}/replay"
+CHANGING_NOTHING: Final = frozenset(
+    {
+        "/api/expressions/check",
+        "/api/expressions/evaluate",
+        "/api/schedules/times",
+        "/api/workflows/check",
+        "/api/workflows/convert",
+        "/api/workflows/{id}/dry-run",
+        "/mcp",
+        REPLAY,
+    }
+)
+"""They are sent a body, change nothing and cost nothing: an editor asks at every pause. What a tool of `/mcp` changes
+is told where it is called."""
+EXPORTING: Final = frozenset({"/api/audit/export", "/api/workflows/executions/{eid}/export"})
+"""They change nothing, and take whole records out of the store: they are in the audit log too."""
+COOKIE: Final = "__Host-pointsman"
+LOGIN: Final = APIKeyCookie(
+    name=COOKIE, auto_error=False, description="What `POST /api/login` gave a browser.", scheme_name="login"
+)
+
+
+class NotSignedIn(CallerError):
+    """The server lets in who shows a key, and none was shown, or one that it does not know."""
+
+    code: ClassVar[str] = "not-signed-in"
+
+
+class ProxyUnknown(CallerError):
+    """The server lets in everybody on this machine, and the request comes from elsewhere, through a proxy."""
+
+    code: ClassVar[str] = "proxy-unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """One server."""
+
+    app: Pointsman
+    keys: Keys
+    logins: Logins
+    tokens: Tokens | None
+    provider: Provider | None
+    """With which browsers log in."""
+    seen: Seen
+    """Whom it named."""
+    audit: Audit
+    pace: Pace
+    streams: Seats
+    strangers: Strangers
+    webhook_pace: Pace
+    """Of the calls of webhooks, by address."""
+    channels: Channels
+    measuring: Measuring
+    redact: Redactor
+    """Takes out what is secret, by its name or value."""
+    is_local: bool
+    """It listens on this machine only: while no key is made, whoever reaches it is let in."""
+    life: Life = field(default_factory=Life)
+    """How far this process has come."""
+    writing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Whoever replaces what they have read: nobody else of this server does meanwhile."""
+    leaving: list[Callable[[], None]] = field(default_factory=list["Callable[[], None]"])
+    """What else holds clients, and lets them go."""
+    behind: Behind = field(default_factory=Behind)
+    unchecked: Unchecked = field(default_factory=Unchecked)
+    presence: Presence = field(init=False)
+    """Who has a stream open."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "presence", Presence(self.still))
+
+    def let_go(self) -> None:
+        """The server stops: whoever listens is told so, and nobody is waited for."""
+        self.channels.let_go()
+        for leave in self.leaving:
+            leave()
+
+    async def close(self) -> None:
+        """Nothing goes on behind it; what the audit log waits for is written."""
+        self.presence.close()
+        await self.behind.close()
+        await self.channels.close()
+        self.measuring.close()
+        await self.audit.close()
+
+    async def asks_nobody(self) -> bool:
+        """Whoever reaches it is let in: it is for this machine alone, and there is nothing to show."""
+        return self.is_local and self.tokens is None and not await self.keys.are_made()
+
+    async def caller(self, credential: str, address: str) -> Caller:
+        """By an API key or a token. Raises `NotSignedIn`, `TooManyRequests`, `IssuerUnreachable`."""
+        self.strangers.may_try(address, credential)
+        if self.tokens is not None and is_token(credential):
+            caller = await self.tokens.caller(credential)
+            if caller is not None:
+                await self.seen.note(caller)
+        else:
+            caller = await self.keys.caller(credential)
+        if caller is None:
+            self.audit.failed_login(address)
+            self.strangers.failed(address, credential)
+            why = "this key or token opens nothing here"
+            raise NotSignedIn(why, hint="It was revoked, has expired, or is of another store or issuer.")
+        self.strangers.opened(credential)
+        return caller
+
+    async def visitor(self, cookie: str, address: str) -> Caller | None:
+        """By what a browser was given; None: it opens nothing any more. Raises `TooManyRequests`."""
+        self.strangers.may_try(address, cookie)
+        caller = await self.logins.caller(cookie)
+        if caller is None:
+            self.audit.failed_login(address)
+            self.strangers.failed(address, cookie)
+        else:
+            self.strangers.opened(cookie)
+        return caller
+
+    async def still(self, caller: Caller) -> bool:
+        """Whether what the caller showed would let them in now, as whom they were."""
+        if caller.until is not None and caller.until <= self.app.clock.now():
+            return False
+        match caller.entrance:
+            case "local":
+                return await self.asks_nobody()
+            case "key":
+                return await self.keys.caller_of(caller.proof) == caller
+            case "login":
+                return await self.logins.caller_of(caller.proof) == caller
+            case "token" | "shell":
+                return True
+
+    def take_stream(self, caller: Caller) -> Seat:
+        """One more that the caller has open, until it leaves its seat. Raises `TooManyRequests`."""
+        leave = (lambda: None) if caller.entrance == "local" else self.streams.take(caller.name)
+        return self.presence.enter(caller, leave)
+
+
+class Attended:
+    """An ASGI application whose requests find their desk (`desk_of`), and their body within limits (`body_of`)."""
+
+    def __init__(self, app: ASGIApp, desk: Desk, *, body_bytes_max: int) -> None:
+        self._app = app
+        self._desk = desk
+        self._body_bytes_max = body_bytes_max
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        body = RequestBody(scope, receive, self._body_bytes_max)
+        scope.setdefault("state", {}).update({"desk": self._desk, STATE: body})
+        await self._app(scope, body, send)
+
+
+def desk_of(request: Request) -> Desk:
+    return cast("Desk", request.state.desk)
+
+
+async def caller_of(
+    request: Request,
+    desk: Annotated[Desk, Depends(desk_of)],
+    shown: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)],
+    cookie: Annotated[str | None, Security(LOGIN)],
+) -> Caller:
+    """By the key where one is shown, else by the cookie. What asks for a change is told to the audit log first.
+
+    Found out once for each request. Raises `NotSignedIn`, `TooManyRequests`.
+    """
+    known = cast("Caller | None", request.scope["state"].get(CALLER))
+    if known is not None:
+        return known
+    caller = await _let_in(request, desk, shown, cookie)
+    request.scope["state"][CALLER] = caller
+    if caller.entrance != "local":
+        request.scope["state"][ADMITTED] = True
+        desk.pace.take(caller.name)
+    what, target = deed_of(request)
+    path = what.partition(" ")[2]
+    if path in EXPORTING or (request.method not in READING and path not in CHANGING_NOTHING):
+        deed = await desk.audit.asked(caller, what, target=target, origin=address_of(request))
+        request.state.asked = (caller, what, deed, target)
+    return caller
+
+
+def address_of(request: Request) -> str:
+    """From where it comes."""
+    return request.client.host if request.client else ""
+
+
+def deed_of(request: Request) -> tuple[str, str]:
+    """What a request asks for, and of what: as the address says."""
+    path = str(getattr(request.scope.get("route"), "path", request.url.path))
+    return f"{request.method} {path}", ", ".join(f"{name}={value}" for name, value in request.path_params.items())
+
+
+async def note_refusal(request: Request, code: str) -> None:
+    """What was asked for was not done."""
+    asked = getattr(request.state, "asked", None)
+    if asked is not None:
+        caller, what, deed, _ = cast("tuple[Caller, str, str, str]", asked)
+        with suppress(OperatorError):  # The store is away: that is what the caller is told.
+            await desk_of(request).audit.refused(caller, what, deed, code)
+
+
+async def _let_in(
+    request: Request, desk: Desk, shown: HTTPAuthorizationCredentials | None, cookie: str | None
+) -> Caller:
+    if shown is None:
+        caller = None if cookie is None else await desk.visitor(cookie, address_of(request))
+        if caller is not None:
+            _must_be_own_page(request)
+            return _noted(request, caller)
+        if await desk.asks_nobody():
+            return _local(request)
+        raise NotSignedIn("no key was shown", hint="Send `Authorization: Bearer KEY`; `pointsman keys add` makes one.")
+    if await desk.asks_nobody():
+        return _local(request)  # Clients of models show a key wherever they call.
+    return _noted(request, await desk.caller(shown.credentials, address_of(request)))
+
+
+def _local(request: Request) -> Caller:
+    """Whoever is on this machine. A proxy on this machine calls for others. Raises `ProxyUnknown`."""
+    forwarded = sorted(name for name in request.headers if name in OF_PROXIES or name.startswith(OF_PROXIES_BEGIN))
+    if forwarded:
+        raise ProxyUnknown(
+            f"a proxy forwards this request ({', '.join(forwarded)[:200]}), and the settings name none",
+            hint="Make a key (`pointsman keys add NAME --role admin`), and set `names` and `proxies` under [server].",
+        )
+    return _noted(request, LOCAL)
+
+
+def _noted(request: Request, caller: Caller) -> Caller:
+    """For the log of requests."""
+    request.state.caller = caller.name
+    return caller
+
+
+def _must_be_own_page(request: Request) -> None:
+    """Browsers send cookies by themselves, so what changes anything must say that a page of ours asked for it: the gate
+    has seen that what is said is true. Raises `Refused`."""
+    if request.method not in READING and not {"origin", "sec-fetch-site"} & set(request.headers):
+        raise Refused(
+            HTTPStatus.FORBIDDEN,
+            "origin-refused",
+            "nothing says which page asks",
+            "Browsers say so; programs show a key: `Authorization: Bearer KEY`.",
+        )
+
+
+AtDesk = Annotated[Desk, Depends(desk_of)]
+Asking = Annotated[Caller, Depends(caller_of)]
+
+
+@dataclass(frozen=True, slots=True)
+class Must:
+    """A dependency: who asks must have the role."""
+
+    role: Role
+    what: str
+    """As in "save workflows"."""
+
+    def __call__(self, caller: Asking) -> Caller:
+        caller.must_have(self.role, self.what)
+        return caller

@@ -1,0 +1,36 @@
+"""Answers: JSON as the journal writes it (integers keep all their digits), encoded once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from fastapi import Response
+from starlette.types import Receive, Scope, Send
+
+from pointsman.server.middleware.audit import note_answer
+from pointsman.values import Json
+
+_ENCODER = msgspec.json.Encoder()
+ERRORS: Final = 400
+
+
+class JsonReply(Response):
+    """A JSON value."""
+
+    def __init__(
+        self,
+        value: Json,
+        *,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        media_type: str = "application/json",
+    ) -> None:
+        super().__init__(_ENCODER.encode(value), status, headers, media_type)
+        self._value = value
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self.status_code < ERRORS:
+            note_answer(scope, self._value)
+        await super().__call__(scope, receive, send)

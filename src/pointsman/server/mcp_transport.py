@@ -1,0 +1,113 @@
+"""`/mcp`: MCP over HTTP, for whoever the API lets in. The protocol is the SDK's; who asks is found out as everywhere.
+
+Nothing of it is loaded before the first client comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, cast
+
+from fastapi.security.utils import get_authorization_scheme_param
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from pointsman.auth.callers import Caller
+from pointsman.errors import PointsmanError
+from pointsman.server.bodies import body_of
+from pointsman.server.context import BEARER, LOGIN, Desk, address_of, caller_of
+from pointsman.server.middleware.security import Refused, refused
+from pointsman.server.problems import refusal
+from pointsman.server.sse import while_seated
+
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+    from pointsman.mcp.audit import Context
+    from pointsman.mcp.server import Face
+
+PATH: Final = "/mcp"
+CALLER: Final = "pointsman.caller"
+BODY_BYTES_MAX: Final = 16 * 1024 * 1024
+"""As much as a workflow may have."""
+
+
+class McpDoor:
+    """An ASGI application around another one, which has all other paths."""
+
+    def __init__(self, app: ASGIApp, desk: Desk) -> None:
+        self._app = app
+        self._desk = desk
+        self._serving: asyncio.Task[None] | None = None
+        self._manager: asyncio.Future[StreamableHTTPSessionManager] | None = None
+        self._stopped = asyncio.Event()
+        desk.leaving.append(self._stopped.set)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] != PATH:
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        try:
+            caller = await caller_of(request, self._desk, await BEARER(request), await LOGIN(request))
+            body = body_of(scope)
+            body.allow(BODY_BYTES_MAX)
+            await body.check_json()
+        except Refused as why:
+            await refused(why)(scope, receive, send)
+        except PointsmanError as why:
+            await refusal(why)(scope, receive, send)
+        else:
+            manager = await self._opened()
+            scope = {**scope, CALLER: caller, "user": _user(request, caller)}
+            seat = self._desk.presence.enter(caller, lambda: None)
+            await while_seated(seat, manager.handle_request(scope, receive, send))
+
+    async def _opened(self) -> StreamableHTTPSessionManager:
+        """Its sessions live in a task of their own: until the server lets go."""
+        if self._manager is None:
+            self._manager = asyncio.get_running_loop().create_future()
+            self._serving = asyncio.create_task(self._serve(self._manager))
+        return await asyncio.shield(self._manager)
+
+    async def _serve(self, opened: asyncio.Future[StreamableHTTPSessionManager]) -> None:
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # Most servers have no such client.
+
+        from pointsman.mcp.audit import Deeds  # As above.
+        from pointsman.mcp.server import Face
+
+        deeds = Deeds(self._desk.audit, lambda context: address_of(_request(context)))
+        face: Face = Face(self._desk.app, _caller, deeds)
+        manager = StreamableHTTPSessionManager(face.server, max_request_body_size=BODY_BYTES_MAX)
+        async with manager.run(), face.watching():
+            opened.set_result(manager)
+            await self._stopped.wait()
+
+    async def close(self) -> None:
+        """Let its clients go."""
+        self._stopped.set()
+        if self._serving is not None:
+            with suppress(asyncio.CancelledError):
+                await self._serving
+
+
+def _request(context: Context) -> Request:
+    request: object = context.request
+    assert isinstance(request, Request), "over HTTP every message comes with its request"
+    return cast("Request", request)
+
+
+def _caller(context: Context) -> Caller:
+    caller = _request(context).scope[CALLER]
+    assert isinstance(caller, Caller)
+    return caller
+
+
+def _user(request: Request, caller: Caller) -> object:
+    """A session goes on only for who began it."""
+    from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser  # As above.
+    from mcp.server.auth.provider import AccessToken
+
+    _, token = get_authorization_scheme_param(request.headers.get("authorization"))
+    return AuthenticatedUser(AccessToken(token=token or "-", client_id=caller.name, scopes=[]))

@@ -1,0 +1,157 @@
+"""The gate before all operations: which names the server answers to, which pages may call, which headers answers carry.
+
+A server that asks nobody for a key listens on this machine only, but any page in a browser of this machine can call it.
+So it answers only to its own names (a foreign name that points here is a page's trick), and changes nothing for a page
+that it did not serve.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from pointsman.server.json_responses import JsonReply
+from pointsman.server.problems import problem
+
+OWN_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
+"""No userinfo, path, spaces, or letters of other scripts."""
+PORT: Final = re.compile(r":[0-9]+$")
+USUAL_PORTS: Final[Mapping[str, str]] = {"http": ":80", "https": ":443"}
+PART_BYTES: Final = 65_536
+"""Of an answer, that are written at once."""
+READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+SAFE: Final[Mapping[str, str]] = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+"""For answers that are data. Pages bring their own policy."""
+SAYS: Final[Mapping[int, str]] = {404: "no-such-page", 405: "method-refused", 415: "media-type-refused"}
+"""The code of what the framework refuses by its status; else the body is at fault."""
+HINTS: Final[Mapping[int, str]] = {
+    404: "/api/docs lists every address.",
+    405: "The header `Allow` names the methods that it takes.",
+}
+
+
+class Refused(HTTPException):
+    """The request is not read any further."""
+
+    def __init__(self, status: HTTPStatus, code: str, detail: str, hint: str) -> None:
+        # What is left of the body is not waited for.
+        super().__init__(status, detail, headers={"connection": "close"})
+        self.code, self.hint = code, hint
+
+
+def refused(why: Refused) -> JsonReply:
+    """As it is answered."""
+    return problem(
+        HTTPStatus(why.status_code), why.code, str(why.detail), hint=why.hint, headers=dict(why.headers or {})
+    )
+
+
+def turned_away(why: HTTPException) -> tuple[str, JsonReply]:
+    """Its code, and how it is answered: also what the framework refuses by itself."""
+    if isinstance(why, Refused):
+        return why.code, refused(why)
+    status = HTTPStatus(why.status_code)
+    code = SAYS.get(status, "body-invalid")
+    said = "the body cannot be read" if status == HTTPStatus.BAD_REQUEST else str(why.detail)
+    return code, problem(status, code, said, hint=HINTS.get(status, ""), headers=dict(why.headers or {}))
+
+
+class Gate:
+    """An ASGI application around another one."""
+
+    def __init__(self, app: ASGIApp, *, names: frozenset[str] | None = None) -> None:
+        """`names`: those it answers to; None: all."""
+        self._app = app
+        self._names = names
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def guarded_send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in SAFE.items():
+                    headers.setdefault(name, value)
+            for part in _parts_of(message):
+                await send(part)
+
+        try:
+            self._check(str(scope["method"]), Headers(scope=scope))
+        except Refused as why:
+            await refused(why)(scope, receive, guarded_send)
+        else:
+            await self._app(scope, receive, guarded_send)
+
+    def _check(self, method: str, headers: Headers) -> None:
+        host = _host_of(headers)
+        if self._names is not None and PORT.sub("", host).strip("[]") not in self._names:
+            raise Refused(
+                HTTPStatus.FORBIDDEN,
+                "origin-refused",
+                f"this server does not answer to the name {host[:100]!r}",
+                "Call it as localhost. To serve others make a key, and say `names` under [server] in the settings.",
+            )
+        if method not in READING:
+            self._check_origin(headers, host)
+
+    def _check_origin(self, headers: Headers, host: str) -> None:
+        """What changes anything comes from a program, or from a page of this server."""
+        origins, site = headers.getlist("origin"), headers.get("sec-fetch-site", "none")
+        if any(_authority_of(one) != host for one in origins) or site not in ("none", "same-origin"):
+            raise Refused(
+                HTTPStatus.FORBIDDEN,
+                "origin-refused",
+                f"a page of {(origins[0] if origins else 'elsewhere')[:100]!r} may not change anything here",
+                "Call it from a program, or from its own page.",
+            )
+
+
+def _host_of(headers: Headers) -> str:
+    """By what name, and port, the server was called; in lower case. Raises `Refused`."""
+    hosts = headers.getlist("host")
+    if len(hosts) == 1 and HOST.fullmatch(hosts[0]):
+        return hosts[0].lower()
+    raise Refused(
+        HTTPStatus.BAD_REQUEST,
+        "host-invalid",
+        f"the header `Host` is {', '.join(hosts)[:100]!r}" if hosts else "the header `Host` is missing",
+        "Send it once: the name or address of the server, and its port where that is not the usual one.",
+    )
+
+
+def _authority_of(origin: str) -> str:
+    """As `Host` says it; empty: the origin is not that of a page of a server."""
+    try:
+        found = urlsplit(origin)
+    except ValueError:
+        return ""
+    return found.netloc.lower().removesuffix(USUAL_PORTS.get(found.scheme, ""))
+
+
+def _parts_of(message: Message) -> Iterator[Message]:
+    """A large body in parts, so that no connection holds more of it than its client takes."""
+    body = message.get("body", b"")
+    if message["type"] != "http.response.body" or len(body) <= PART_BYTES:
+        yield message
+        return
+    last = (len(body) - 1) // PART_BYTES * PART_BYTES
+    for begin in range(0, last, PART_BYTES):
+        yield {**message, "body": body[begin : begin + PART_BYTES], "more_body": True}
+    yield {**message, "body": body[last:]}

@@ -1,0 +1,232 @@
+"""The past of executions: where the time went, whether it would go the same again, and going on elsewhere."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import Response
+from pydantic import Field
+
+from pointsman.auth.authority import join
+from pointsman.auth.policy import must_run, must_see, must_see_workflow
+from pointsman.executions.migrating import misfits_view
+from pointsman.executions.replays import replay_view
+from pointsman.executions.timeline import timeline as timeline_of
+from pointsman.server.context import Asking, AtDesk
+from pointsman.server.json_responses import JsonReply
+from pointsman.server.operation import Operations
+from pointsman.server.routes.control import changed
+from pointsman.server.routes.parameters import Eid, Operator
+from pointsman.server.routes.response_docs import answers
+from pointsman.server.schemas.error_examples import EXECUTION_ID
+from pointsman.server.schemas.requests import Answer, Body, JsonValue, sample
+from pointsman.server.schemas.responses import Status
+
+router = Operations(prefix="/api/workflows/executions/{eid}", tags=["executions"])
+
+Reference = Annotated[str, Field(min_length=1, max_length=300, description="`id`, `id@revision` or `id@version`.")]
+
+
+class MoveBody(Body):
+    """Another definition to go on with."""
+
+    model_config = sample(to="letter@3", checkOnly=True)
+    to: Reference
+    check_only: bool = Field(default=False, description="Only tell what does not fit.")
+
+
+class Misfit(Answer):
+    """Something under way that has no place in the other definition."""
+
+    code: str
+    where: str = Field(description="The step, or the node with its branch.")
+    message: str
+
+
+class MoveAnswer(Answer):
+    """Whether everything under way has a place there."""
+
+    model_config = sample(
+        executionId=EXECUTION_ID,
+        fits=False,
+        moved=False,
+        problems=[{"code": "node-gone", "where": "review", "message": "there is no node 'review'"}],
+    )
+    execution_id: str
+    fits: bool
+    moved: bool
+    problems: list[Misfit]
+
+
+class ReplayBody(Body):
+    """With which definition."""
+
+    model_config = sample(against="letter@3")
+    against: Reference | None = Field(default=None, description="Absent: the one that each row was decided with.")
+
+
+class Difference(Answer):
+    """Something that is decided differently now."""
+
+    row: int
+    event: int
+    kind: str
+    field: str
+    recorded: JsonValue
+    now: JsonValue
+
+
+class ReplayAnswer(Answer):
+    """What came of deciding each row again."""
+
+    model_config = sample(executionId=EXECUTION_ID, same=True, rows=12, status="completed", differences=[], untold=[])
+    execution_id: str
+    same: bool
+    rows: int
+    status: Status
+    differences: list[Difference]
+    untold: list[int] = Field(description="Rows that cannot be decided again: not all that caused them is kept.")
+
+
+class TimeSpan(Answer):
+    """One thing that took time."""
+
+    step: str
+    node: str
+    name: str
+    scope: list[JsonValue]
+    visit: int
+    kind: Literal["work", "gate", "wait", "child", "parallel"]
+    attempt: int
+    start_ms: float
+    end_ms: float | None = Field(description="null: it is not over.")
+    status: str
+
+
+class NodeAccount(Answer):
+    """What a node took, all its visits and attempts together."""
+
+    node: str
+    name: str
+    model: str | None = Field(description="The one that its agent names.")
+    key_index: int | None
+    models_used: list[str] = Field(description="Those that answered.")
+    keys_used: list[JsonValue]
+    steps: int
+    retries: int
+    cached: int
+    status: str
+    seconds: float
+    model_calls: int
+    tool_calls: int
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cost_usd: float | None
+
+
+class TimelineAnswer(Answer):
+    """When each thing began and ended, from the start on, and what each node took."""
+
+    model_config = sample(
+        executionId=EXECUTION_ID,
+        workflowId="letter",
+        status="completed",
+        model=None,
+        startedAt=1_763_700_000.0,
+        durationMs=4012.0,
+        spans=[
+            {
+                "step": "write",
+                "node": "write",
+                "name": "Write",
+                "scope": [],
+                "visit": 1,
+                "kind": "work",
+                "attempt": 1,
+                "startMs": 3.0,
+                "endMs": 3804.5,
+                "status": "done",
+            }
+        ],
+        nodes=[
+            {
+                "node": "write",
+                "name": "Write",
+                "model": "openai:gpt-5",
+                "keyIndex": None,
+                "modelsUsed": ["openai:gpt-5"],
+                "keysUsed": [0],
+                "steps": 1,
+                "retries": 0,
+                "cached": 0,
+                "status": "done",
+                "seconds": 3.8015,
+                "modelCalls": 1,
+                "toolCalls": 0,
+                "inputTokens": 812,
+                "outputTokens": 240,
+                "cacheReadTokens": 0,
+                "costUsd": 0.0021,
+            }
+        ],
+    )
+    execution_id: str
+    workflow_id: str
+    status: Status
+    model: str | None = Field(description="The one that answers all its agents, where it was started so.")
+    started_at: float
+    duration_ms: float
+    spans: list[TimeSpan]
+    nodes: list[NodeAccount]
+
+
+@router.get(
+    "/timeline",
+    responses=answers(TimelineAnswer, "unknown-execution"),
+    summary="Read where the time went",
+)
+async def timeline(desk: AtDesk, caller: Asking, eid: Eid) -> Response:
+    """What ran, waited and failed when; tokens, calls and cost by node."""
+    await must_see(desk.app, caller, eid)
+    return JsonReply(await timeline_of(desk.app, eid))
+
+
+@router.post(
+    "/replay",
+    responses=answers(
+        ReplayAnswer, "unknown-execution", "unknown-workflow", "workflow-disabled", "workflow-invalid", 503, body=True
+    ),
+    summary="Decide it again",
+)
+async def replay(desk: AtDesk, caller: Operator, eid: Eid, body: ReplayBody | None = None) -> Response:
+    """Its journal is decided row by row once more, and compared. No model and no tool is called, nothing changes."""
+    await must_see(desk.app, caller, eid)
+    against = None if body is None else body.against
+    if against is not None:
+        await must_see_workflow(desk.app, caller, against)
+    return JsonReply(replay_view(await desk.app.replay(eid, against=against, caller=caller)))
+
+
+@router.post(
+    "/move",
+    responses=changed(
+        "move-refused",
+        "unknown-workflow",
+        "workflow-disabled",
+        "workflow-invalid",
+        shape=MoveAnswer,
+    ),
+    summary="Go on with another definition",
+)
+async def move(desk: AtDesk, caller: Operator, eid: Eid, body: MoveBody) -> Response:
+    """For one that is paused, interrupted, failed or waiting. Nothing is moved unless all that is under way has a place
+    there."""
+    await must_run(desk.app, caller, eid)
+    await must_see_workflow(desk.app, caller, body.to)
+    if not body.check_only:
+        await join(desk.app, caller, eid)
+    moved = await desk.app.move(eid, body.to, check_only=body.check_only, by=caller.name, caller=caller)
+    found = misfits_view(moved)
+    fits = not found
+    return JsonReply({"executionId": eid, "fits": fits, "moved": fits and not body.check_only, "problems": found})

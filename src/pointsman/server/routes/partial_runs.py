@@ -1,0 +1,88 @@
+"""Trying workflows: a part of one is performed, the rest of it is said; of the draft that is on the screen."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fastapi import Response
+from pydantic import Field
+
+from pointsman.authoring.draft_runs import drafted, play_draft, try_draft
+from pointsman.authoring.operations import read_operations
+from pointsman.executions.dry_run import dry_view
+from pointsman.executions.partial_runs import trial_of
+from pointsman.server.context import AtDesk
+from pointsman.server.json_responses import JsonReply
+from pointsman.server.operation import Operations
+from pointsman.server.routes.executions import started
+from pointsman.server.routes.parameters import Editor, Id
+from pointsman.server.routes.response_docs import answers
+from pointsman.server.schemas.requests import Body, JsonValue, sample
+from pointsman.server.schemas.responses import DryRunAnswer, Started
+
+router = Operations(prefix="/api/workflows", tags=["workflows"])
+
+NODES_MAX: Final = 2000
+STEPS_MAX: Final = 10_000
+
+
+class TrialBody(Body):
+    """What is tried, and how."""
+
+    model_config = sample(input={"goal": "tides"}, pinned={"write": {"text": "Dear all, …"}}, until=["review"])
+    operations: list[JsonValue] | None = Field(
+        default=None, max_length=2000, description="Changes that are not saved: what runs is the workflow with them."
+    )
+    document: JsonValue = Field(default=None, description="Instead of the saved one: a whole document, of the same id.")
+    input: JsonValue = Field(default=None, description="What the workflow's `input` schema takes; of `node` the data.")
+    pinned: dict[str, JsonValue] = Field(
+        default_factory=dict,
+        max_length=STEPS_MAX,
+        description="Node, or one step of it (`each[1.0]/draft#1`) -> what it brings, without being performed.",
+    )
+    until: list[str] = Field(
+        default_factory=list[str], max_length=NODES_MAX, description="Only what leads to these nodes is performed."
+    )
+    breakpoints: list[str] = Field(
+        default_factory=list[str], max_length=NODES_MAX, description="It pauses before these nodes."
+    )
+    node: str | None = Field(default=None, max_length=300, description="Only this node, with `input` as the data.")
+    given: JsonValue = Field(default=None, description="The value that reaches `node`.")
+    model: str | None = Field(default=None, min_length=1, max_length=200, description="Answers all its agents.")
+    dry_run: bool = Field(default=False, description="Only estimate: nothing is called or kept.")
+
+
+@router.post(
+    "/{id}/try",
+    responses=answers(DryRunAnswer)
+    | answers(
+        Started,
+        "unknown-workflow",
+        "input-invalid",
+        "workflow-invalid",
+        "workflow-disabled",
+        "operation-refused",
+        "trial-unfit",
+        "model-fixed",
+        503,
+        status=202,
+        body=True,
+    ),
+    status_code=202,
+    summary="Try a workflow",
+)
+async def try_(desk: AtDesk, caller: Editor, id: Id, body: TrialBody) -> Response:
+    """A trial is an execution as any other, and streamed as any; lists show it where they are asked for trials.
+
+    With `dryRun` the way it would go, past its breakpoints, and what it would cost.
+    """
+    found = read_operations(body.operations) if body.operations else ()
+    source = await drafted(desk.app, caller, id, operations=found, document=body.document)
+    trial = trial_of(
+        pinned=body.pinned, until=body.until, breakpoints=body.breakpoints, node=body.node, given=body.given
+    )
+    if body.dry_run:
+        return JsonReply(dry_view(await play_draft(desk.app, caller, source, body.input, trial)))
+    return await started(
+        desk, await try_draft(desk.app, caller, source, body.input, trial, model=body.model), wait=False
+    )

@@ -1,0 +1,57 @@
+"""Tools of the caller: described here, carried out by whoever started the execution, who returns what came of them.
+
+[client_tools.locate]
+description = "Where the user is."
+parameters = {type = "object", properties = {precise = {type = "boolean"}}}
+timeout = "5m"
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pointsman.definition.model.quantities import Duration
+from pointsman.engine.failures import Failure
+from pointsman.ports import ToolSpec
+from pointsman.tools.failures import ToolFailed
+from pointsman.tools.http.config import AnObject
+from pointsman.tools.tool import OUTPUT_BYTES_MAX, Limits, ToolContext
+from pointsman.values import Json, JsonObject
+
+
+class ClientToolDescription(BaseModel):
+    """One tool."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    description: str = ""
+    parameters: AnObject = Field(default_factory=lambda: {"type": "object"})
+    """JSON Schema of the arguments."""
+    timeout: Duration | None = None
+    """How long the caller has."""
+    bytes_max: int = Field(default=OUTPUT_BYTES_MAX, ge=1)
+    """Of a result, as JSON."""
+    requires_approval: bool = False
+
+
+class ClientTool:
+    """What models are shown of it. It is never run here."""
+
+    def __init__(self, name: str, described: ClientToolDescription) -> None:
+        self.name = name
+        self.limits = Limits()
+        self.spec = ToolSpec(
+            name=name,
+            description=described.description,
+            parameters=cast("JsonObject", described.parameters),
+            side="client",
+            requires_approval=described.requires_approval,
+            timeout_s=None if described.timeout is None else described.timeout.seconds,
+            bytes_max=described.bytes_max,
+        )
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
+        """Raises `ToolFailed`: only the caller can."""
+        message = f"{self.name!r} is carried out by the caller, and nobody was asked"
+        raise ToolFailed(Failure(code="client-failed", message=message))

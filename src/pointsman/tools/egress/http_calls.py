@@ -1,0 +1,170 @@
+"""One call and its whole answer: bounded in time, in bytes and in how far it is led on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Final, TypeVar
+
+import httpx2
+from msgspec import Struct
+
+from pointsman.engine.failures import connection_problem
+from pointsman.tools.egress.context import TRACEPARENT
+from pointsman.tools.egress.failures import (
+    AddressRefused,
+    AnswerTooLarge,
+    AnswerUnreadable,
+    NotReached,
+    RedirectRefused,
+)
+from pointsman.tools.egress.secret_hosts import Guard, check_secrets
+from pointsman.tools.egress.transport import Door, Resolve, Rules, resolve
+from pointsman.values import Bytes
+
+T = TypeVar("T")
+
+TIMEOUT_S: Final = 30.0
+"""Of a whole call, redirects and body included."""
+BODY_BYTES_MAX: Final = Bytes(10_000_000)
+REDIRECTS_MAX: Final = 4
+
+_ELSEWHERE: Final = frozenset({"accept", "accept-language", "user-agent"})
+"""Headers that a redirect to another origin keeps. Any other could be a credential."""
+
+
+class Call(Struct, frozen=True, kw_only=True):
+    """What is sent."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = {}
+    body: bytes = b""
+    said: str = ""
+    """The address as messages say it; empty: as it is."""
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """What came back."""
+
+    status: int
+    headers: Mapping[str, str]
+    """Names in lower case."""
+    body: bytes
+    url: str
+    """Where it came from in the end."""
+
+
+class Outgoing:
+    """Sends calls. Nothing is kept between them: no cookie, no connection, no credential."""
+
+    def __init__(
+        self,
+        rules: Rules | None = None,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        body_bytes_max: int = BODY_BYTES_MAX,
+        redirects_max: int = REDIRECTS_MAX,
+        resolve: Resolve = resolve,
+    ) -> None:
+        self.rules = rules if rules is not None else Rules()
+        self.body_bytes_max = body_bytes_max
+        self._timeout_s = timeout_s
+        self._redirects_max = redirects_max
+        self._resolve: Resolve = resolve
+
+    def door(self) -> Door:
+        """A transport for a client that is not ours, through which it gets no further."""
+        return Door(self.rules, resolve=self._resolve)
+
+    async def send(self, call: Call, guards: Sequence[Guard] = ()) -> Answer:
+        """The answer, whatever its status. `guards`: the secrets that the call carries.
+
+        Raises `AddressRefused`, `RedirectRefused`, `SecretRefused`, `NotReached`, `AnswerTooLarge`,
+        `AnswerUnreadable`.
+        """
+        return await self._bounded(self._send(call, guards))
+
+    async def status(self, call: Call) -> int:
+        """The status of the answer only: nothing is followed or read. Raises `AddressRefused`, `NotReached`."""
+        return await self._bounded(self._status(call))
+
+    async def _bounded(self, sending: Awaitable[T]) -> T:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await sending
+        except TimeoutError as why:
+            hint = "Raise `[http] timeout` in the settings, or ask for less."
+            raise NotReached(f"no whole answer within {self._timeout_s:g} s", hint=hint) from why
+        except httpx2.InvalidURL:
+            # What is wrong with it is a part of it, and may be a part of a secret.
+            raise AddressRefused("the address is no web address", hint="Write https://host/path.") from None
+        except (OSError, httpx2.HTTPError) as why:
+            what, hint = connection_problem(why)
+            raise NotReached(what, hint=hint) from why
+
+    def _client(self) -> httpx2.AsyncClient:
+        return httpx2.AsyncClient(
+            transport=self.door(), trust_env=False, follow_redirects=False, timeout=self._timeout_s
+        )
+
+    async def _status(self, call: Call) -> int:
+        async with self._client() as client:
+            answer = await client.send(_request(client, call), stream=True)
+            await answer.aclose()
+            return answer.status_code
+
+    async def _send(self, call: Call, guards: Sequence[Guard]) -> Answer:
+        async with self._client() as client:
+            request = _request(client, call)
+            for hop in range(self._redirects_max + 1):
+                check_secrets(request, guards, led_on=hop > 0)
+                answer = await client.send(request, stream=True)
+                try:
+                    following = answer.next_request
+                    if following is None:
+                        return await self._read(answer)
+                finally:
+                    await answer.aclose()
+                request = _led_on(request, following)
+        raise RedirectRefused(f"it leads on more than {self._redirects_max} times")
+
+    async def _read(self, answer: httpx2.Response) -> Answer:
+        # What was not asked to be packed is not unpacked: a few bytes could become gigabytes.
+        encoding = answer.headers.get("content-encoding", "identity").strip().lower()
+        if encoding not in ("", "identity"):
+            raise AnswerUnreadable(f"the answer is packed as {encoding!r}; it was asked for as it is")
+        most = self.body_bytes_max
+        body = bytearray()
+        async for part in answer.aiter_raw():
+            body += part
+            if len(body) > most:
+                raise AnswerTooLarge(f"the answer has more than {most} bytes", hint="Ask for less.")
+        headers = {name.lower(): value for name, value in answer.headers.items()}
+        return Answer(status=answer.status_code, headers=headers, body=bytes(body), url=str(answer.url))
+
+
+def _request(client: httpx2.AsyncClient, call: Call) -> httpx2.Request:
+    request = client.build_request(call.method, call.url, content=call.body or None, headers=call.headers)
+    request.headers["accept-encoding"] = "identity"
+    traced = TRACEPARENT.get()
+    if traced is not None:
+        request.headers.setdefault("traceparent", traced)
+    if "user-agent" not in {name.lower() for name in call.headers}:
+        request.headers["user-agent"] = "pointsman"
+    return request
+
+
+def _led_on(before: httpx2.Request, after: httpx2.Request) -> httpx2.Request:
+    """The request by which a redirect is followed. Raises `RedirectRefused`."""
+    if before.url.scheme == "https" and after.url.scheme == "http":
+        raise RedirectRefused("it leads from https to http")
+    after.headers.pop("cookie", None)
+    if (before.url.scheme, before.url.host, before.url.port) != (after.url.scheme, after.url.host, after.url.port):
+        if after.method not in ("GET", "HEAD"):
+            raise RedirectRefused(f"it leads what was sent on to another host, {after.url.host!r}")
+        host = after.headers["host"]
+        kept = {name: value for name, value in after.headers.items() if name.lower() in _ELSEWHERE}
+        after.headers = httpx2.Headers({"host": host, **kept})
+    after.headers["accept-encoding"] = "identity"
+    return after

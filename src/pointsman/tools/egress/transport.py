@@ -1,0 +1,186 @@
+"""The door: a transport through which a request goes only to where the operator lets it.
+
+Resolving, checking and connecting are one call. What a name server says a moment later does not matter, and there is no
+second place where an address is looked at. The name in the certificate stays the one of the URL.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Final, TypeAlias, cast
+
+import httpcore2
+import httpx2
+from msgspec import Struct
+
+from pointsman.tools.egress.addresses import Address, Network, is_in, is_outside
+from pointsman.tools.egress.failures import AddressRefused
+
+WEB_PORTS: Final = frozenset({80, 443})
+PORT_MAX: Final = 65_535
+USUAL: Final = {"http": 80, "https": 443}
+
+Resolve: TypeAlias = Callable[[str, int], Awaitable[list[Address]]]
+"""All addresses of a name; an address stands for itself. Raises `OSError`."""
+
+SocketOptions: TypeAlias = Iterable[
+    tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]
+]
+
+
+class Rules(Struct, frozen=True, kw_only=True):
+    """Where calls may go."""
+
+    networks: tuple[Network, ...] = ()
+    """Inside networks that are meant all the same."""
+    ports: frozenset[int] | None = WEB_PORTS
+    """None: any."""
+    plain: bool = True
+    """Whether http is allowed beside https."""
+
+
+async def resolve(host: str, port: int) -> list[Address]:
+    """Ask the system."""
+    try:
+        return [ipaddress.ip_address(host.partition("%")[0])]
+    except ValueError:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        return [ipaddress.ip_address(str(one[4][0]).partition("%")[0]) for one in found]
+
+
+class CheckedNetwork(httpcore2.AsyncNetworkBackend):
+    """Connects to addresses that passed the check, and to nothing else."""
+
+    def __init__(self, rules: Rules, resolve: Resolve) -> None:
+        self._rules = rules
+        self._resolve = resolve
+        # Where anyio is missing another class stands under this name; httpx2 brings it.
+        self._network = cast("httpcore2.AsyncNetworkBackend", httpcore2.AnyIOBackend())
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - the signature is httpcore's
+        local_address: str | None = None,
+        socket_options: SocketOptions | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        """Raises `AddressRefused` where any address of the name is inside: half a lie is one."""
+        try:
+            addresses = await self._resolve(host, port)
+        except (OSError, UnicodeError) as why:
+            raise httpcore2.ConnectError(f"there is no address of {host!r}: {why}") from why
+        for address in addresses:
+            if not is_outside(address) and not is_in(address, self._rules.networks):
+                hint = f'To allow it: `[http] networks = ["{address}/{address.max_prefixlen}"]` in the settings.'
+                raise AddressRefused(f"{host!r} is {address}, inside this network", hint=hint)
+        failure: Exception = httpcore2.ConnectError(f"there is no address of {host!r}")
+        for address in dict.fromkeys(addresses):
+            try:
+                return await self._network.connect_tcp(str(address), port, timeout, local_address, socket_options)
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as why:
+                failure = why
+        raise failure
+
+    async def connect_unix_socket(
+        self,
+        path: str,
+        timeout: float | None = None,  # noqa: ASYNC109 - the signature is httpcore's
+        socket_options: SocketOptions | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        """No data lead to a socket of this machine."""
+        raise AddressRefused("sockets of this machine are not called")
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+class Door(httpx2.AsyncBaseTransport):
+    """The transport of one client: every request of it passes here, redirects too."""
+
+    def __init__(self, rules: Rules, *, resolve: Resolve = resolve) -> None:
+        self._rules = rules
+        self._pool = httpcore2.AsyncConnectionPool(
+            ssl_context=_certificates(), network_backend=CheckedNetwork(rules, resolve)
+        )
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Raises `AddressRefused` beside the errors of httpx."""
+        admit(request.url, self._rules)
+        inner = httpcore2.Request(
+            method=request.method,
+            url=httpcore2.URL(
+                scheme=request.url.raw_scheme,
+                host=request.url.raw_host,
+                port=request.url.port,
+                target=request.url.raw_path,
+            ),
+            headers=request.headers.raw,
+            content=request.stream,
+            extensions=cast("dict[str, object]", request.extensions),
+        )
+        with _errors_of_httpx():
+            answer = await self._pool.handle_async_request(inner)
+        return httpx2.Response(
+            status_code=answer.status,
+            headers=answer.headers,
+            stream=_Body(answer),
+            extensions=dict(cast("Mapping[str, object]", answer.extensions)),  # pyright: ignore[reportUnknownMemberType] - theirs
+            request=request,
+        )
+
+    async def aclose(self) -> None:
+        await self._pool.aclose()
+
+
+def admit(url: httpx2.URL, rules: Rules) -> None:
+    """Check what can be seen of an address before it is resolved. Raises `AddressRefused`."""
+    if url.scheme not in USUAL or not url.host:
+        raise AddressRefused("the address is no web address", hint="Write https://host/path.")
+    if url.userinfo:
+        raise AddressRefused("the address names a user", hint="Write https://host/path, and credentials as `auth`.")
+    if url.scheme == "http" and not rules.plain:
+        raise AddressRefused("the address is not encrypted", hint="Use https, or set `[http] plain = true`.")
+    port = url.port or USUAL[url.scheme]
+    if port > PORT_MAX or (rules.ports is not None and port not in rules.ports):
+        hint = f"To allow it: `[http] ports = [{port}]` in the settings."
+        raise AddressRefused(f"port {port} of {url.host!r} is not called", hint=hint)
+
+
+class _Body(httpx2.AsyncByteStream):
+    """The bytes of an answer as they come."""
+
+    def __init__(self, answer: httpcore2.Response) -> None:
+        self._answer = answer
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        with _errors_of_httpx():
+            async for part in self._answer.aiter_stream():
+                yield part
+
+    async def aclose(self) -> None:
+        await self._answer.aclose()
+
+
+@contextmanager
+def _errors_of_httpx() -> Generator[None]:
+    try:
+        yield
+    except httpcore2.TimeoutException as why:
+        raise httpx2.ReadTimeout(str(why)) from why
+    except httpcore2.NetworkError as why:
+        raise httpx2.NetworkError(str(why)) from why
+    except (httpcore2.ProtocolError, httpcore2.UnsupportedProtocol) as why:
+        raise httpx2.ProtocolError(str(why)) from why
+
+
+@lru_cache(maxsize=1)
+def _certificates() -> ssl.SSLContext:
+    # Read once: it takes longer than a call. The environment has no say in whom we believe.
+    return httpx2.create_ssl_context(trust_env=False)

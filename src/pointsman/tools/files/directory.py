@@ -1,0 +1,209 @@
+"""The files of one execution. Every way is walked from an open directory, piece by piece, and no link is followed.
+
+    root ─ open ─▶ execution ─ openat ─▶ piece ─ openat ─▶ … ─▶ file: a regular one, with one name
+
+Between looking and opening nothing can be put in the way: what is looked at is what is open. Files appear whole: they
+are written beside their name and renamed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import stat
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from hashlib import file_digest, sha256
+from io import BufferedReader, BytesIO
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from pointsman.engine.failures import Failure
+from pointsman.redaction import head
+from pointsman.tools.failures import ToolFailed
+from pointsman.tools.files.config import FileSettings
+
+PIECES_MAX: Final = 16
+PIECE_BYTES_MAX: Final = 200
+UNFINISHED: Final = ".unfinished-"
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,150}")
+_ODD: Final = re.compile(r"[\x00-\x1f\x7f\\\ud800-\udfff]")
+_DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Found(NamedTuple):
+    """A file that is there."""
+
+    path: str
+    size: int
+
+
+class Jail:
+    """One execution's directory. Made with the first file."""
+
+    def __init__(self, settings: FileSettings, execution: str) -> None:
+        self._settings = settings
+        # An id that is no plain name is never a path.
+        name = execution if _NAME.fullmatch(execution) else f"x-{sha256(execution.encode()).hexdigest()}"
+        self._root = Path(settings.directory).expanduser().absolute()
+        self._directory = self._root / name
+
+    def read(self, path: str) -> bytes:
+        """Raises `ToolFailed`."""
+        with self._opened(path) as opened:
+            data = opened.read(self._settings.file_bytes_max + 1)
+        if len(data) > self._settings.file_bytes_max:
+            raise _full(path, f"it has more than {self._settings.file_bytes_max} bytes")
+        return data
+
+    def write(self, path: str, data: bytes) -> None:
+        """All of it, or nothing; what was there is replaced. Raises `ToolFailed`."""
+        names_in(path)
+        self._must_have_room(path, len(data))
+        self._put(path, BytesIO(data))
+
+    def measured(self, path: str) -> tuple[int, str]:
+        """Bytes and SHA-256 of a file, however large. Raises `ToolFailed`."""
+        with self._opened(path) as opened:
+            digest = file_digest(opened, sha256).hexdigest()
+            return opened.tell(), digest
+
+    def take_over(self, other: Jail) -> None:
+        """A copy of each file of another execution; what that one could keep, this one can. Raises `ToolFailed`."""
+        for file in other.files():
+            with other._opened(file.path) as opened:
+                self._put(file.path, opened)
+
+    @contextmanager
+    def _opened(self, path: str) -> Generator[BufferedReader]:
+        """A plain file, to be read."""
+        pieces = names_in(path)
+        with _told(path), self._folder(pieces[:-1], make=False) as folder:
+            file = os.open(pieces[-1], _READ, dir_fd=folder)
+            with open(file, "rb") as opened:
+                about = os.fstat(file)
+                if not stat.S_ISREG(about.st_mode) or about.st_nlink != 1:
+                    raise _refused(path, "it is no plain file")
+                yield opened
+
+    def _put(self, path: str, data: BufferedReader | BytesIO) -> None:
+        pieces = names_in(path)
+        with _told(path), self._folder(pieces[:-1], make=True) as folder:
+            self._replaceable(path, pieces[-1], folder)
+            unfinished = f"{UNFINISHED}{secrets.token_hex(8)}"
+            file = os.open(unfinished, _NEW, 0o600, dir_fd=folder)
+            try:
+                with open(file, "wb") as opened:
+                    shutil.copyfileobj(data, opened)
+                    opened.flush()
+                    os.fsync(file)
+                os.rename(unfinished, pieces[-1], src_dir_fd=folder, dst_dir_fd=folder)
+            except BaseException:
+                os.unlink(unfinished, dir_fd=folder)
+                raise
+            os.fsync(folder)
+
+    def files(self) -> list[Found]:
+        """All of them, by name. Links and other odd things are none."""
+        with _told(self._directory.name), suppress(FileNotFoundError), self._folder((), make=False) as folder:
+            return sorted(_listed(folder, ""))
+        return []
+
+    def remove(self) -> None:
+        """Delete them all. Links are removed, not followed. Raises `ToolFailed` where the system refuses."""
+        with _told(self._directory.name), suppress(FileNotFoundError):
+            shutil.rmtree(self._directory)
+
+    def _must_have_room(self, path: str, size: int) -> None:
+        settings, there = self._settings, self.files()
+        others = [file for file in there if file.path != path]
+        if size > settings.file_bytes_max:
+            raise _full(path, f"it has {size} bytes; {settings.file_bytes_max} is the most of one file")
+        if len(others) >= settings.files_max:
+            raise _full(path, f"there are {len(others)} files, which is the most")
+        if sum(file.size for file in others) + size > settings.bytes_max:
+            raise _full(path, f"all files together would have more than {settings.bytes_max} bytes")
+
+    def _replaceable(self, path: str, name: str, folder: int) -> None:
+        try:
+            about = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return
+        if not stat.S_ISREG(about.st_mode):
+            raise _refused(path, "there is something else than a plain file")
+
+    @contextmanager
+    def _folder(self, pieces: tuple[str, ...], *, make: bool) -> Generator[int]:
+        """The open directory of a file."""
+        if make:
+            self._root.mkdir(parents=True, exist_ok=True)
+            self._directory.mkdir(mode=0o700, exist_ok=True)
+        folder = os.open(self._directory, _DIRECTORY)
+        try:
+            for piece in pieces:
+                if make:
+                    _make(piece, folder)
+                inner = os.open(piece, _DIRECTORY, dir_fd=folder)
+                os.close(folder)
+                folder = inner
+            yield folder
+        finally:
+            os.close(folder)
+
+
+def _make(piece: str, folder: int) -> None:
+    with suppress(FileExistsError):  # Whatever it is, opening it as a directory tells.
+        os.mkdir(piece, 0o700, dir_fd=folder)
+
+
+def _listed(folder: int, before: str, depth: int = 0) -> Iterator[Found]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            about = entry.stat(follow_symlinks=False)
+            if stat.S_ISREG(about.st_mode) and about.st_nlink == 1 and not entry.name.startswith(UNFINISHED):
+                yield Found(before + entry.name, about.st_size)
+            elif stat.S_ISDIR(about.st_mode) and depth < PIECES_MAX:
+                inner = os.open(entry.name, _DIRECTORY, dir_fd=folder)
+                try:
+                    yield from _listed(inner, f"{before}{entry.name}/", depth + 1)
+                finally:
+                    os.close(inner)
+
+
+def names_in(path: str) -> tuple[str, ...]:
+    """The names on the way. Raises `ToolFailed` for one that is no name."""
+    pieces = tuple(path.split("/"))
+    if len(pieces) > PIECES_MAX:
+        raise _refused(path, f"it is more than {PIECES_MAX} directories deep")
+    for piece in pieces:
+        if piece in ("", ".", "..") or _ODD.search(piece) or piece.startswith(UNFINISHED):
+            raise _refused(path, f"{head(piece, 50)!r} is no name")
+        if len(piece.encode()) > PIECE_BYTES_MAX:
+            raise _refused(path, f"a name is longer than {PIECE_BYTES_MAX} bytes")
+    return pieces
+
+
+@contextmanager
+def _told(path: str) -> Generator[None]:
+    """What the system says, as a failure."""
+    try:
+        yield
+    except FileNotFoundError as why:
+        raise ToolFailed(
+            Failure(code="file-missing", message=f"there is no file {head(path, 200)!r}", hint="`list_files` tells.")
+        ) from why
+    except OSError as why:
+        raise _refused(path, os.strerror(why.errno or 0)) from why
+
+
+def _refused(path: str, why: str) -> ToolFailed:
+    hint = "Write a relative path such as notes/report.md."
+    return ToolFailed(Failure(code="file-refused", message=f"{head(path, 200)!r} is refused: {why}", hint=hint))
+
+
+def _full(path: str, why: str) -> ToolFailed:
+    return ToolFailed(Failure(code="file-quota", message=f"no room for {head(path, 200)!r}: {why}"))

@@ -1,0 +1,99 @@
+"""What an answer is worth as data, and what it means as a failure."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from email.utils import parsedate_to_datetime
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from pointsman.engine.failures import Failure
+from pointsman.errors import PointsmanError
+from pointsman.redaction import head
+from pointsman.tools.egress.failures import AnswerUnreadable, NotReached
+from pointsman.tools.egress.http_calls import Answer, Call
+from pointsman.tools.http.requests import shown
+from pointsman.values import Json, JsonObject
+
+ResponseType: TypeAlias = Literal["json", "text", "blob"]
+Mask: TypeAlias = Callable[[bytes], bytes]
+"""Masks secrets in bytes."""
+
+AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""Statuses after which the same again may help."""
+WAIT_S_MAX: Final = 3600.0
+"""Whoever asks for a longer wait gets this one: an answer must not stop an execution for years."""
+EXCERPT: Final = 1000
+
+
+def unmasked(data: bytes) -> bytes:
+    return data
+
+
+def result_of(answer: Answer, as_: ResponseType | None, mask: Mask = unmasked) -> JsonObject:
+    """{status, headers, data, ok}. Raises `AnswerUnreadable` for JSON that is none."""
+    headers: JsonObject = {name: value for name, value in answer.headers.items() if name != "set-cookie"}
+    return {"status": answer.status, "headers": headers, "data": data_of(answer, as_, mask), "ok": is_ok(answer)}
+
+
+def is_ok(answer: Answer) -> bool:
+    return 200 <= answer.status < 300
+
+
+def data_of(answer: Answer, as_: ResponseType | None, mask: Mask = unmasked) -> Json:
+    """As JSON, as text, or as base64 (`blob`); by its type where the node names none. Text and binary data are masked
+    before they are encoded once more; JSON is masked by the caller, as a tree."""
+    kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+    said_json = kind.endswith(("/json", "+json"))
+    if as_ == "json" or (as_ is None and said_json):
+        if not answer.body:
+            return None
+        try:
+            return msgspec.json.decode(answer.body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as why:
+            if is_ok(answer):
+                raise AnswerUnreadable(f"the answer is not JSON: {why}", hint="Ask for `responseType: text`.") from None
+            as_ = "text"
+    body = mask(answer.body)
+    if as_ == "blob":
+        return base64.b64encode(body).decode()
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        if as_ == "text":
+            return body.decode(errors="replace")
+        return base64.b64encode(body).decode()
+
+
+def failure_of_status(call: Call, answer: Answer, mask: Mask = unmasked) -> Failure | None:
+    """Why an answer outside 200 to 299 is a failure; None: it is not. The body is masked before it is cut."""
+    if is_ok(answer):
+        return None
+    excerpt = head(mask(answer.body).decode(errors="replace"), EXCERPT)
+    return Failure(
+        code="http-status",
+        message=f"{shown(call)} answered {answer.status}",
+        retryable=answer.status in AGAIN,
+        retry_after_s=wait_of(answer) if answer.status in AGAIN else None,
+        details={"status": answer.status, "data": excerpt},
+    )
+
+
+def wait_of(answer: Answer) -> float | None:
+    """How long `Retry-After` asks to wait; a date counts from the `Date` of the answer, whose clock it is."""
+    said = answer.headers.get("retry-after", "").strip()
+    if said.isascii() and said.isdigit():
+        return min(float(said[:12]), WAIT_S_MAX)
+    try:
+        span = parsedate_to_datetime(said) - parsedate_to_datetime(answer.headers.get("date", ""))
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return min(max(span.total_seconds(), 0.0), WAIT_S_MAX)
+
+
+def failure_of_call(call: Call, why: PointsmanError) -> Failure:
+    """A call that came back without an answer."""
+    message = f"{shown(call)}: {why}"
+    return Failure(code=why.code, message=message, hint=why.hint, retryable=isinstance(why, NotReached))

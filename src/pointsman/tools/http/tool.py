@@ -1,0 +1,173 @@
+"""HTTP tools: a described request, its places filled with the arguments of a call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, cast
+from urllib.parse import quote, urlsplit
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from pointsman.engine.failures import Failure
+from pointsman.errors import PointsmanError
+from pointsman.ports import KnownSecrets, ToolSpec
+from pointsman.redaction import Redaction, hiding, redaction_of
+from pointsman.tools.egress.secret_hosts import Guard
+from pointsman.tools.failures import ToolFailed
+from pointsman.tools.http.config import PLACE, HttpToolDescription
+from pointsman.tools.tool import Limits, ToolContext
+from pointsman.values import Json, JsonObject
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pointsman.tools.egress.http_calls import Call, Outgoing
+
+LIMITS: Final = Limits()
+
+
+class HttpTool:
+    """One tool. What it answers is the body of the answer: JSON, text or base64."""
+
+    def __init__(
+        self, name: str, described: HttpToolDescription, *, outgoing: Callable[[], Outgoing], secrets: KnownSecrets
+    ) -> None:
+        """`outgoing` is asked with the first call: it loads an HTTP client."""
+        self.name = name
+        self.limits = LIMITS
+        self.spec = ToolSpec(
+            name=name,
+            description=described.description,
+            parameters=described.schema_of_arguments,
+            idempotent=described.may_be_repeated,
+            requires_approval=described.requires_approval,
+        )
+        self._described = described
+        self._outgoing = outgoing
+        self._secrets = secrets
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
+        """Make the request. Raises `ToolFailed`."""
+        from pointsman.tools.http.requests import request_of
+
+        filling = Filling(arguments, self._secrets)
+        described = self._request(filling)
+        redaction = redaction_of(frozenset(filling.used.values()))
+        call = request_of(described, key=context.key)
+        with hiding(redaction):
+            return await self._sent(call, filling, redaction)
+
+    async def _sent(self, call: Call, filling: Filling, redaction: Redaction) -> Json:
+        from pointsman.tools.http.responses import data_of, failure_of_call, failure_of_status
+
+        try:
+            answer = await self._outgoing().send(call, self._guards(filling))
+            data = data_of(answer, None, redaction.data)
+        except PointsmanError as why:
+            raise ToolFailed(masked(failure_of_call(call, why), redaction)) from why
+        failure = failure_of_status(call, answer, redaction.data)
+        if failure is not None:
+            raise ToolFailed(masked(failure, redaction))
+        return redaction.json(data)
+
+    def _guards(self, filling: Filling) -> tuple[Guard, ...]:
+        """The settings name the secret beside the address, so it may go there; elsewhere only as its own rule says."""
+        own = origin_of(self._described.url)
+        return tuple(
+            Guard(name=name, value=value, hosts=(own, *self._secrets.rule(name).hosts))
+            for name, value in filling.used.items()
+        )
+
+    def _request(self, filling: Filling) -> JsonObject:
+        described = self._described
+        found: JsonObject = {
+            "url": filling.address(described.url),
+            "method": described.method,
+            "query": filling.tree(cast("Json", described.query)),
+            "headers": filling.tree({**described.headers}),
+        }
+        if described.body is not None:
+            body = filling.whole(cast("Json", described.body))
+            found["body"] = None if body is UNSET else body
+        return found
+
+
+class Filling:
+    """Arguments and secrets for the places of one call."""
+
+    def __init__(self, arguments: JsonObject, secrets: KnownSecrets) -> None:
+        self._arguments = arguments
+        self._secrets = secrets
+        self.used: dict[str, str] = {}
+        """The secrets that were put in, by name."""
+
+    def address(self, url: str) -> str:
+        """Each argument as one piece of the address, which leads nowhere else. Raises `ToolFailed`."""
+
+        def piece(secret: str, name: str) -> str:
+            text = self._secret(name) if secret else _text(self._arguments.get(name))
+            if text in ("", ".", ".."):
+                raise _wrong(f"the argument {name!r} is {text!r}, which cannot stand in an address")
+            return quote(text, safe="")
+
+        return PLACE.sub(lambda place: piece(place[1], place[2]), url)
+
+    def tree(self, tree: Json) -> Json:
+        """A tree of it. Entries whose argument was not given are left out."""
+        if isinstance(tree, dict):
+            filled = {key: self.whole(value) for key, value in tree.items()}
+            return {key: value for key, value in filled.items() if value is not UNSET}
+        if isinstance(tree, list):
+            return [value for value in map(self.whole, tree) if value is not UNSET]
+        return tree
+
+    def whole(self, value: Json) -> Json | UnsetType:
+        """A value; `UNSET` for a place whose argument was not given."""
+        if not isinstance(value, str):
+            return self.tree(value)
+        place = PLACE.fullmatch(value)
+        if place is not None and not place[1]:
+            return self._arguments.get(place[2], UNSET)
+        return PLACE.sub(
+            lambda place: self._secret(place[2]) if place[1] else _text(self._arguments.get(place[2])), value
+        )
+
+    def _secret(self, name: str) -> str:
+        value = self._secrets.secret(name)
+        if value is None:
+            hint = f"`pointsman secrets set {name}`, or set POINTSMAN_SECRET_{name}."
+            message = f"there is no secret {name!r}"
+            raise ToolFailed(Failure(code="secret-missing", message=message, hint=hint, needs=f"secret:{name}"))
+        self.used[name] = value
+        return value
+
+
+def origin_of(url: str) -> str:
+    """Scheme, host and port of an address, as `hosts` of a secret names them."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def masked(failure: Failure, redaction: Redaction) -> Failure:
+    """The failure without the secrets."""
+    return replace(
+        failure,
+        message=redaction.text(failure.message),
+        details=cast("JsonObject | None", redaction.json(failure.details)),
+    )
+
+
+def _text(value: Json) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case str() | int() | float():
+            return str(value)
+        case list() | dict():
+            raise _wrong("a list or an object cannot stand inside a text")
+
+
+def _wrong(message: str) -> ToolFailed:
+    return ToolFailed(Failure(code="tool-arguments", message=message, hint="Call it again, corrected."))

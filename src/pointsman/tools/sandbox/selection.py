@@ -1,0 +1,131 @@
+"""Which box this machine has: asked by trying them, the better one first."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from typing import ClassVar, Final, Protocol
+
+from pointsman.errors import OperatorError
+from pointsman.redaction import head
+from pointsman.tools.sandbox.limits import Bounds, Job, Preference
+from pointsman.tools.sandbox.syscalls import MACHINES, Machine
+from pointsman.values import Seconds
+
+HINT: Final = "On Debian and Ubuntu: apt-get install bubblewrap. `pointsman doctor` says what was tried."
+READS: Final = 42
+HELD: Final = 7
+TRIAL: Final = f'read line <"$1" && exit {READS}; exit {HELD}'
+"""What a box must keep a program from: reading a file that it was not given."""
+TRIAL_S: Final = Seconds(10.0)
+
+
+class SandboxMissing(OperatorError):
+    """There is no box here, or none that can do this. Nothing was run: there is nothing else it could run in."""
+
+    code: ClassVar[str] = "sandbox-missing"
+
+
+class NoBox(Exception):
+    """Why one of them cannot be had."""
+
+
+class Box(Protocol):
+    """Holds a program."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def complaints(self) -> tuple[bytes, ...]:
+        """How it begins to say that it did not let a program in."""
+        ...
+
+    def lacks(self, job: Job) -> str:
+        """What it cannot give, in words; empty: it can do the job."""
+        ...
+
+    def user(self, job: Job) -> int | None:
+        """Whose process it must be started as; None: ours."""
+        ...
+
+    def command_line(self, job: Job) -> list[str]:
+        """What to start instead of the program, with an empty environment, as a session of its own."""
+        ...
+
+
+@cache
+def find_box(preference: Preference = "auto") -> Box:
+    """Takes some 30 ms, once. Raises `SandboxMissing`, each time anew: what is missing may be put there meanwhile."""
+    if not sys.platform.startswith("linux"):
+        raise SandboxMissing(
+            f"there is no sandbox for {sys.platform!r}", hint="Run Pointsman on Linux, or in a Linux container."
+        )
+    machine = MACHINES.get(os.uname().machine)
+    if machine is None:
+        raise SandboxMissing(
+            f"there is no sandbox for the processor {os.uname().machine!r}",
+            hint=f"There is one for {', '.join(MACHINES)}.",
+        )
+    tried: list[str] = []
+    for name, find in FINDERS.items():
+        if preference in ("auto", name):
+            try:
+                return find(machine)
+            except NoBox as why:
+                tried.append(f"{name}: {why}")
+    raise SandboxMissing(f"this installation has no sandbox ({'; '.join(tried)})", hint=HINT)
+
+
+def box_for(job: Job, preference: Preference = "auto") -> Box:
+    """The box, if it can do the job. Raises `SandboxMissing`."""
+    box = find_box(preference)
+    if lacking := box.lacks(job):
+        raise SandboxMissing(f"the sandbox {box.name!r} cannot give {lacking}", hint=HINT)
+    return box
+
+
+def _bubblewrap(machine: Machine) -> Box:
+    from pointsman.tools.sandbox.bubblewrap import Bubblewrap  # Boxes are loaded by those who run something in them.
+
+    program = shutil.which("bwrap")
+    if program is None:
+        raise NoBox("`bwrap` is not installed")
+    return _tried(Bubblewrap(program, machine))
+
+
+def _landlock(machine: Machine) -> Box:
+    from pointsman.tools.sandbox.landlock import ABI_MIN, Landlock, landlock_abi  # As above.
+
+    abi = landlock_abi()
+    if abi < ABI_MIN:
+        raise NoBox(f"the kernel has version {abi} of it, {ABI_MIN} is needed" if abi else "the kernel has none")
+    return _tried(Landlock(machine))
+
+
+FINDERS: Final[dict[str, Callable[[Machine], Box]]] = {"bubblewrap": _bubblewrap, "landlock": _landlock}
+
+
+def _tried(box: Box) -> Box:
+    """Raises `NoBox` unless a program runs in it, and is held."""
+    with tempfile.NamedTemporaryFile("w", prefix="pointsman-trial-") as file:
+        file.write("not for a program in a box\n")
+        file.flush()
+        job = Job(program="/bin/sh", arguments=("-c", TRIAL, "trial", file.name), bounds=Bounds(seconds=TRIAL_S))
+        try:
+            ended = subprocess.run(
+                box.command_line(job), env={}, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, timeout=TRIAL_S
+            )
+        except (OSError, subprocess.TimeoutExpired) as why:
+            raise NoBox(str(why)) from None
+    if ended.returncode == READS:
+        raise NoBox("a program in it can read what it should not")
+    if ended.returncode != HELD:
+        said = ended.stderr.decode(errors="replace").strip().splitlines()
+        raise NoBox(head(said[0], 200) if said else f"it ended with {ended.returncode}")
+    return box
