@@ -26,7 +26,7 @@ class DialectUnderTest(NamedTuple):
     write: Callable[[Workflow, JsonObject | None], Written]
 
 
-MODULES: Final = {module.__name__.rpartition(".")[2]: module for module in (rows, graph, steps, plan)}
+MODULES: Final = {"rows": rows, "graph": graph, "steps": steps, "plan": plan}
 FILES: Final = sorted(f"{path.parent.name}/{path.stem}" for name in MODULES for path in (CORPUS / name).glob("*.json"))
 WORKFLOWS: Final = [file for file in FILES if file != SKETCH]
 

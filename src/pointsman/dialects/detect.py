@@ -159,7 +159,7 @@ def _matches(plugin: object, document: JsonObject) -> bool:
 def _module_of(dialect: str) -> DialectModule:
     """The dialect's code, imported when first needed."""
     if dialect in DIALECTS:
-        return cast(DialectModule, import_module(f"pointsman.dialects.{dialect}"))
+        return cast(DialectModule, import_module(f"pointsman.dialects.{dialect}.dialect"))
     installed = {plugin.name: plugin for plugin in entry_points(group=ENTRY_POINTS)}
     if dialect in installed:
         return cast(DialectModule, installed[dialect].load())
