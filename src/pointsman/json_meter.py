@@ -1,4 +1,6 @@
-"""What reading a body as JSON would cost, before anything reads it: its levels, its values, its longest number.
+"""JSON from outside: bodies, answers of models, results of tools. Its cost is measured before it is decoded.
+
+Measured are the levels, the values, and the digits of the longest number:
 
     JSON ─▶ slices ─▶ strings taken out ─▶ only brackets, commas left ─▶ +1, -1 ─▶ the highest sum
                                        └▶ digits in a row            └▶ their number
@@ -11,7 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import accumulate
 from json import detect_encoding
-from typing import Final
+from typing import Final, cast
+
+import msgspec
+
+from pointsman.values import Json
 
 LESS: Final = "Nest it less, and send large data as a file or as text."
 """What to do about an excess."""
@@ -31,8 +37,16 @@ _NO_SIGNS: Final = bytes(set(range(256)) - set(b'"[]{},'))
 _SIGNS: Final = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 
 
+class JsonUnreadable(ValueError):
+    """A text is not JSON, or has more than the limits allow."""
+
+
+class TooMuchJson(JsonUnreadable):
+    """A text has more than the limits allow. The message continues "the text …"."""
+
+
 class JsonMeter:
-    """Measures a body. What is not JSON is left to who reads it."""
+    """Measures a text. What is not JSON is left to the decoder."""
 
     def __init__(self, body: bytes) -> None:
         encoding = detect_encoding(body)
@@ -72,8 +86,19 @@ class JsonMeter:
             yield
 
 
+def decode_json(text: bytes | str) -> Json:
+    """Return the value of a JSON text from outside. Raises `JsonUnreadable`, `TooMuchJson`."""
+    try:
+        data = text.encode() if isinstance(text, str) else text
+        if excess := excess_of(data):
+            raise TooMuchJson(excess)
+        return cast("Json", msgspec.json.decode(data))
+    except (msgspec.MsgspecError, RecursionError, UnicodeError) as why:
+        raise JsonUnreadable(str(why)) from None
+
+
 def excess_of(body: bytes) -> str:
-    """What of a body is more than the limits allow, as in "the body {excess}"; empty: nothing is."""
+    """What of a text is more than the limits allow, as in "the body {excess}"; empty: nothing is."""
     meter = JsonMeter(body)
     for _ in meter.slices():
         pass

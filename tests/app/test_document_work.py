@@ -130,6 +130,15 @@ async def test_worker_that_held_much_memory_is_replaced(work: DocumentWork) -> N
     assert await work.run(process, by="ada", chars=1) != before
 
 
+async def test_second_process_starts_only_while_the_first_is_busy(tmp_path: Path) -> None:
+    work = DocumentWork()
+    work.use_workers(LIMITS.model_copy(update={"workers": 2, "seconds": 30, "memory_mb": 1000}), (__name__,))
+    assert len({await work.run(process, by="ada", chars=1) for _ in range(20)}) == 1
+    await asyncio.gather(*(work.run(meet, str(tmp_path), by=name, chars=1) for name in ("ada", "grace")))
+    assert len(os.listdir(tmp_path)) == 2
+    await work.close()
+
+
 async def test_limit_grows_with_the_document() -> None:
     work = DocumentWork()
     work.use_workers(LIMITS.model_copy(update={"seconds": 0.01, "seconds_per_mb": 0.1}), (__name__,))

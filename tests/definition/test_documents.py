@@ -335,3 +335,22 @@ def test_mutated_documents_are_read_or_refused(seed: int, as_yaml: bool) -> None
 def test_anything_at_all_is_read_or_refused(data: bytes | str) -> None:
     document = read_document(data)
     assert document.is_readable or document.problems[0].message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'{{"a": {"7" * 101}}}',
+        f'{{"a": 0.{"7" * 101}}}',
+        f'{{"a": {"7" * 101}, /* not plain */ "b": 1}}',
+        f"a: {'7' * 101}",
+        f"a: 0.{'7' * 101}",
+        f"a: 0x{'f' * 101}",
+        f"a: -{'7' * 5_000}",
+    ],
+)
+def test_number_of_more_than_a_hundred_digits_is_refused_in_every_format(text: str) -> None:
+    document = read_document(text)
+    assert [one.code for one in document.problems] == ["number-too-large"]
+    assert "100" in document.problems[0].message
+    assert "as a text" in document.problems[0].hint

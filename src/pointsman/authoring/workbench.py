@@ -80,7 +80,7 @@ class Workbench:
         """A saved workflow as its author wrote it, how it looks, and its problems."""
         await self.see(workflow)
         source = await self.app.source(workflow)
-        _, revision = await self.app.library.saved(workflow)
+        revision = (await self.app.library.found(workflow)).revision
         described = await self._described(source)
         return {"id": source.head.id, "revision": revision, **described}
 
@@ -132,7 +132,7 @@ class Workbench:
     async def _at(self, workflow: str, revision: int | None, text: str | None = None) -> tuple[Workflow, int]:
         """The saved one, or `text` instead of it. Raises `RevisionMoved` where the latest revision is another one."""
         name = workflow.partition("@")[0]
-        _, latest = await self.app.library.saved(name)
+        latest = (await self.app.library.found(name)).revision
         if revision is not None and revision != latest:
             raise RevisionMoved(f"{name!r} is at revision {latest} now", hint="Read it again, and change that.")
         source = await self.app.source(workflow)

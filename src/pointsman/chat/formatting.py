@@ -8,12 +8,11 @@ import re
 from collections.abc import Sequence
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
-import msgspec
-
 from pointsman.definition.reading.results import standard
 from pointsman.engine.decide.human_task_answers import EDIT
 from pointsman.errors import CallerError
 from pointsman.executions.families import OpenGate
+from pointsman.json_meter import JsonUnreadable, decode_json
 from pointsman.values import ExecutionId, Json, JsonObject
 
 EXECUTION: Final = r"[A-Za-z0-9][\w.:-]{0,99}"
@@ -212,6 +211,6 @@ def result_of(message: JsonObject) -> Json:
     """What a call came to: JSON where it is JSON, else the text."""
     text = text_of(message)
     try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError):
+        return decode_json(text)
+    except JsonUnreadable:
         return text

@@ -41,7 +41,7 @@ async def _share(
     store: str | None, workflow: str, audience: Audience | None, groups: tuple[str, ...], owner: str | None
 ) -> Sharing:
     async with installation(store) as app:
-        await app.library.saved(workflow)
+        await app.library.found(workflow)
         if audience is None and owner is None:
             return await sharing_of(app, workflow)
         known = await sharing_of(app, workflow)

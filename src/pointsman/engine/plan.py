@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -128,6 +128,8 @@ class Plan(Struct, frozen=True, kw_only=True, gc=False):
     """Defaults of declared state fields."""
     reaches: Callable[[str], frozenset[str]]
     """The nodes from which a node can be reached, itself among them if it is on a cycle; computed on demand."""
+    after: Callable[[Iterable[str]], frozenset[str]]
+    """These nodes, and all that control can come to from them. Linear, whatever the number of nodes."""
     leads: Callable[[str, str, str], bool]
     """Whether control can come from one node to another without passing a third (empty: any way)."""
     meets: Callable[[str, str], bool]

@@ -19,6 +19,8 @@ from pointsman.ports import Row
 from pointsman.runtime.local import folded
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
+from pointsman.workflows.document_work import beside
+from pointsman.workflows.library import size_of
 
 if TYPE_CHECKING:
     from pointsman.app import Pointsman
@@ -147,7 +149,8 @@ async def state_at(app: Pointsman, execution: str, at: int | None) -> JsonObject
 async def definition_of(app: Pointsman, execution: str) -> JsonObject:
     """The definition that an execution runs on, in the native dialect. Raises `UnknownExecution`, `DefinitionGone`."""
     state = await app.runtime.load(ExecutionId(execution))
-    return write_workflow(await app.library.kept(state.definition), dialect="native").document
+    workflow = await app.library.kept(state.definition)
+    return await beside(size_of(workflow), lambda: write_workflow(workflow, dialect="native").document)
 
 
 async def conversation_of(app: Pointsman, execution: str) -> tuple[str, str | None]:

@@ -43,6 +43,7 @@ from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 
 from pointsman.engine.failures import Failure, connection_problem
+from pointsman.json_meter import JsonUnreadable, decode_json
 from pointsman.models.failures import ModelFailed
 from pointsman.models.raw_responses import Sent, listening
 from pointsman.models.wire import REFUSED_HINT, to_messages, to_parameters, to_reply, to_settings
@@ -257,8 +258,8 @@ def _said(body: object) -> str:
     """What a provider says went wrong, out of the JSON in which it says so. Some clients hand it over as text, that of
     Bedrock in a dictionary of its own."""
     if isinstance(body, str | bytes):
-        with suppress(ValueError, RecursionError):
-            body = json.loads(body)
+        with suppress(JsonUnreadable):
+            body = decode_json(body)
     for key in ("Error", "Message", "error", "message", "detail"):
         if isinstance(body, dict):
             known = cast("dict[str, object]", body)

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from pointsman.json_meter import JsonUnreadable, decode_json
 from pointsman.values import Json
 
 TEXT_CHARS_MAX: Final = 200_000
@@ -23,7 +24,6 @@ _STARTS_MAX: Final = 8
 _START: Final = re.compile(r"[\[{]")
 _FENCED: Final = re.compile(r"\A\s*```[\w-]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```\s*\Z", re.DOTALL)
 _FENCE_INSIDE: Final = re.compile(r"```[\w-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
-_DECODE: Final = msgspec.json.Decoder()
 
 
 class Read(msgspec.Struct, frozen=True):
@@ -69,8 +69,8 @@ def without_trailing_commas(text: str) -> str:
 
 def _strict(text: str) -> Read | None:
     try:
-        return Read(_DECODE.decode(text))
-    except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError):
+        return Read(decode_json(text))
+    except JsonUnreadable:
         return None
 
 

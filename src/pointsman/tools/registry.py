@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from pointsman.engine.failures import Failure, failure_by
 from pointsman.engine.reports import ToolCall
 from pointsman.errors import Outage, PointsmanError
+from pointsman.json_meter import excess_of
 from pointsman.ports import Run, ToolSpec
 from pointsman.tool_output import printing
 from pointsman.tools.failures import ToolFailed, ToolMisdefined, ToolNameTaken, ToolNotLoaded
@@ -280,6 +281,9 @@ def _bounded(tool: Tool, result: Json) -> Json:
     if size > most:
         message = f"the tool {tool.name!r} answered {size} bytes; {most} is the most"
         raise _failed("tool-output-too-large", message, hint="Ask for less, or raise the tool's output_bytes_max.")
+    if excess := excess_of(written):
+        message = f"the answer of the tool {tool.name!r} {excess}"
+        raise _failed("tool-output-too-large", message, hint="Answer long numbers as texts, and ask for less.")
     return result
 
 

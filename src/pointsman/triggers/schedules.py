@@ -199,7 +199,7 @@ class Schedules:
             raise ScheduleInvalid(f"{id[:200]!r} cannot be the id of a schedule", hint=hint)
         if not 0 <= catch_up_s <= CATCH_UP_S_MAX:
             raise ScheduleInvalid(f"{catch_up_s:g} s cannot be caught up", hint=f"At most {CATCH_UP_S_MAX:g} s.")
-        await self._app.library.saved(workflow)
+        await self._app.library.found(workflow)
         now = self._app.clock.now()
         _must_be_ahead(timing, now)
         schedule = Schedule(
@@ -231,7 +231,7 @@ class Schedules:
         timing = timing_in_plan(how)
         now = self._app.clock.now()
         _must_be_ahead(timing, now)
-        await self._app.library.saved(workflow)
+        await self._app.library.found(workflow)
 
         def changed(known: Schedule) -> Schedule:
             if after not in (None, known.mark):

@@ -12,14 +12,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 from urllib.parse import parse_qsl
 
-import msgspec
 from msgspec.structs import replace
 
 from pointsman.auth.callers import Caller, together
 from pointsman.auth.redaction import redactor_for
 from pointsman.errors import CallerError, OperatorError, PointsmanError
 from pointsman.executions.inputs import event_key
-from pointsman.json_meter import LESS, excess_of
+from pointsman.json_meter import LESS, JsonUnreadable, TooMuchJson, decode_json
 from pointsman.settings import HANDLE
 from pointsman.triggers.declarations import WEBHOOK, Declared, read_declared
 from pointsman.triggers.deliveries import Deliveries, Delivery
@@ -214,9 +213,9 @@ def read_body(body: bytes, content_type: str) -> Json:
     if kind not in ("", "application/json") and not kind.endswith("+json"):
         hint = "Send application/json or application/x-www-form-urlencoded."
         raise BodyInvalid(f"nobody reads bodies of type {kind[:100]!r}", hint=hint)
-    if excess := excess_of(body):
-        raise BodyInvalid(f"the body {excess}", hint=LESS)
     try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError, ValueError) as why:
+        return decode_json(body)
+    except TooMuchJson as why:
+        raise BodyInvalid(f"the body {why}", hint=LESS) from None
+    except JsonUnreadable as why:
         raise BodyInvalid(f"the body is not JSON: {why}", hint="Send UTF-8, and say what it is.") from None

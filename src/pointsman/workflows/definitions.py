@@ -160,10 +160,7 @@ async def save(
 
 async def source(app: Pointsman, reference: str) -> Workflow:
     """As its author wrote it. Raises `UnknownWorkflow`."""
-    _, revision = await app.library.saved(reference)
-    saved = await app.library.workflows.find(f"{reference.partition('@')[0]}@{revision}")
-    assert saved is not None
-    return source_of(saved.draft)
+    return source_of((await app.library.found(reference)).draft)
 
 
 def _worth_a_look(names: Iterable[str], providers: Collection[str]) -> list[str]:

@@ -3,8 +3,8 @@
     event loop ── submit ──▶ thread ── pipe ──▶ worker process     (one thread for each process)
                                 └── ends it where it overruns, and starts the next
 
-Processes are shared by all installations of this process with the same limits, start with the first job, and end with
-this process.
+Processes are shared by all installations of this process with the same limits. The first starts with the first job,
+another one when a job arrives while all others are busy. They end with this process.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from queue import SimpleQueue
-from threading import Thread, Timer
+from threading import Lock, Thread, Timer
 from typing import ClassVar, Final, NamedTuple, cast
 
 from pointsman.errors import AuthorError, EngineBug, OperatorError, PointsmanError
@@ -144,38 +144,52 @@ class _Job(NamedTuple):
 
 
 class DocumentPool:
-    """A fixed number of worker processes, each with a thread that waits for it."""
+    """A limited number of worker processes, each with a thread that waits for it."""
 
     def __init__(self, *, workers: int, memory_mb: int, modules: tuple[str, ...] = ()) -> None:
         """`modules`: those that jobs need, imported before the first one."""
         self.memory_mb = memory_mb
+        self._workers_max = workers
         self._modules = modules
         self._jobs: SimpleQueue[_Job] = SimpleQueue()
         self._workers: set[_Worker] = set()
         self._is_closed = False
-        for number in range(workers):  # Daemons: a process that ends waits for no document.
-            Thread(target=self._serve, name=f"document-worker-{number}", daemon=True).start()
+        self._counting = Lock()
+        self._threads = 0
+        self._free = 0
+        """Threads that wait for a job, less the jobs that wait for a thread."""
 
     def submit(
         self, function: Callable[..., object], arguments: tuple[object, ...], seconds: float
     ) -> Future[Performed]:
         """Perform a function of a module. Raises what it raises, `DocumentTooExpensive`, `WorkersUnavailable`."""
         future = Future[Performed]()
+        with self._counting:
+            self._free -= 1
+            needs_thread = self._free < 0 and self._threads < self._workers_max
+            self._threads += needs_thread
+            self._free += needs_thread
         self._jobs.put(_Job(function, arguments, seconds, future))
+        if needs_thread:  # A daemon: a process that ends waits for no document.
+            Thread(target=self._serve, name=f"document-worker-{self._threads}", daemon=True).start()
         return future
 
     def _serve(self) -> None:
         worker: _Worker | None = None
         while True:
             job = self._jobs.get()
-            if not job.future.set_running_or_notify_cancel():
-                continue
-            try:
-                worker = worker or self._started()
-                job.future.set_result(self._perform(worker, job))
-            except BaseException as why:
-                job.future.set_exception(why)
-            del job  # Its document.
+            settle: Callable[[], None] | None = None
+            if job.future.set_running_or_notify_cancel():
+                try:
+                    worker = worker or self._started()
+                    settle = partial(job.future.set_result, self._perform(worker, job))
+                except BaseException as why:
+                    settle = partial(job.future.set_exception, why)
+            with self._counting:  # First: the next job of this caller must not start another process.
+                self._free += 1
+            if settle is not None:
+                settle()
+            del job, settle  # Its document.
             if worker is not None and not worker.goes_on:
                 worker = self._replaced(worker)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import msgspec
 from pydantic import TypeAdapter, ValidationError
 
 from pointsman.definition.reading.results import Unreadable
 from pointsman.definition.reading.yaml_reader import read_yaml
+from pointsman.json_meter import JsonUnreadable, TooMuchJson, decode_json
 from pointsman.settings import HttpTools, Settings, SettingsInvalid
 from pointsman.tools.http.openapi import BYTES_MAX, Imported, OpenApiUnreadable, read_openapi
 from pointsman.tools.http.tool import HttpTool
@@ -87,8 +88,10 @@ def _local(path: Path) -> bytes:
 
 def _document(data: bytes) -> Json:
     try:
-        return cast("Json", msgspec.json.decode(data))
-    except (msgspec.DecodeError, RecursionError):
+        return decode_json(data)
+    except TooMuchJson as why:
+        raise OpenApiUnreadable(f"the document {why}", hint="Cut out what you need.") from None
+    except JsonUnreadable:
         pass
     try:
         return read_yaml(data.decode()).value

@@ -41,6 +41,9 @@ ALL_LANGUAGES: Final = "allLanguages"
 PLANS_MAX: Final = 256
 """Compiled plans kept at hand."""
 
+ELEMENT_CHARS: Final = 100
+"""Of a node or an edge without its texts, about."""
+
 PINS_MAX: Final = 200
 """Sub-workflows that one execution may pin, transitively."""
 
@@ -169,12 +172,13 @@ class Library:
         async def sees(name: str) -> bool:
             return self.rights is None or await self.rights.sees_agent(reader, name)
 
-        found = await with_saved_agents(self.resolved(workflow), self._entries, self._settings.agents, sees)
+        resolved = await beside(size_of(workflow), lambda: self.resolved(workflow))
+        found = await with_saved_agents(resolved, self._entries, self._settings.agents, sees)
         return Prepared(found.workflow, revision, found.authors, reader)
 
     async def keep(self, workflow: Workflow) -> str:
         """Store the definition an execution will run on; its digest."""
-        return await self._store.blobs.put(encoded(workflow))
+        return await self._store.blobs.put(await beside(size_of(workflow), lambda: encoded(workflow)))
 
     async def pinned(self, definition: str, options: JsonObject) -> Plan:
         """The plan of a kept definition, compiled as the options of its execution say."""
@@ -212,7 +216,9 @@ class Library:
         """The models that a kept definition calls. Raises `DefinitionGone`."""
         found = self._model_uses.get(definition)
         if found is None:
-            found = self._model_uses[definition] = tuple(model_uses(await self.kept(definition), self.agents))
+            data = await self._blob(definition)
+            found = await beside(len(data), lambda: tuple(model_uses(_kept(data, definition), self.agents)))
+            self._model_uses[definition] = found
             if len(self._model_uses) > PLANS_MAX:
                 self._model_uses.popitem(last=False)
         return found
@@ -233,7 +239,7 @@ class Library:
     async def saved(self, reference: str) -> tuple[Workflow, int]:
         """A workflow by `id`, `id@revision` or `id@semver`, saved or built in. Raises `UnknownWorkflow`."""
         found = await self.found(reference)
-        return read_saved(found), found.revision
+        return await read_saved_beside(found), found.revision
 
     async def found(self, reference: str) -> SavedWorkflow:
         """As it was saved, named as for `saved`. Raises `UnknownWorkflow`."""
@@ -274,7 +280,7 @@ class Library:
     async def _child(self, saved: SavedWorkflow, reader: Caller) -> Prepared:
         """A sub-workflow as it runs for the people of `reader` and its own author."""
         reader = reader if self.rights is None else together(reader, await self.rights.author_of(saved))
-        return await self.prepared(read_saved(saved), saved.revision, reader)
+        return await self.prepared(await read_saved_beside(saved), saved.revision, reader)
 
     async def called(self, workflow: Workflow, reader: Caller = LOCAL) -> list[str]:
         """Return what its nodes call, and the saved workflows that are tools of its agents and that `reader` sees."""
@@ -361,6 +367,16 @@ def read_saved(saved: SavedWorkflow) -> Workflow:
     if workflow is None:
         raise AuthorError(f"the saved workflow {saved.draft.id!r} has errors: {problems[0].message}")
     return workflow
+
+
+async def read_saved_beside(saved: SavedWorkflow) -> Workflow:
+    """As `read_saved`: in a thread where the workflow is long."""
+    return await beside(len(saved.draft.text), lambda: read_saved(saved))
+
+
+def size_of(workflow: Workflow) -> int:
+    """About how many characters its document has, without its texts, which cost little."""
+    return ELEMENT_CHARS * (len(workflow.nodes) + len(workflow.edges))
 
 
 def without_delays(workflow: Workflow) -> Workflow:

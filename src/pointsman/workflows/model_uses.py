@@ -152,10 +152,8 @@ def _at(pointer: str, key: str, value: object) -> str:
 
 def still_to_come(plan: Plan, state: ExecutionState, uses: Iterable[ModelUse]) -> Iterator[ModelUse]:
     """The uses at nodes whose step is open, failed the execution, or can still be reached from such a step."""
-    open_ = _open_nodes(state)
-    for use in performed_in(plan.trial, uses):
-        if use.node in open_ or (use.node in plan.nodes and plan.reaches(use.node) & open_):
-            yield use
+    to_come = plan.after(_open_nodes(state))
+    return (use for use in performed_in(plan.trial, uses) if use.node in to_come)
 
 
 def _open_nodes(state: ExecutionState) -> set[str]:

@@ -26,7 +26,7 @@ async def list_workflows(
     newest first. `built_in`: only those, or only the others."""
     entries = await app.library.workflows.list(None if workflow is None else WorkflowId(workflow))
     if workflow is not None and not entries:
-        await app.library.saved(workflow)  # raises, with the names that are known
+        await app.library.found(workflow)  # raises, with the names that are known
     views = [entry_view(entry) for entry in entries]
     if workflow is not None:
         return views
@@ -66,7 +66,7 @@ async def diff_revisions(app: Pointsman, workflow: str, old: int | None, new: in
     """The authors' documents of two revisions compared line by line; absent: the latest two."""
     revisions = [entry.revision for entry in await app.library.workflows.list(WorkflowId(workflow))]
     if not revisions:
-        await app.library.saved(workflow)
+        await app.library.found(workflow)
     to = new if new is not None else revisions[0]
     since = old if old is not None else max((r for r in revisions if r < to), default=to)
     sources: list[Workflow] = []
@@ -89,7 +89,7 @@ async def old_revision(app: Pointsman, workflow: str, revision: int) -> Workflow
     """The document of a revision. Raises `UnknownWorkflow`, `NoSuchRevision`."""
     known = [entry.revision for entry in await app.workflows(workflow)]
     if not known:
-        await app.library.saved(workflow)
+        await app.library.found(workflow)
     if revision not in known:
         raise NoSuchRevision(
             f"{workflow!r} has no revision {revision}", hint=f"It has {', '.join(map(str, known[:20]))}."
@@ -106,5 +106,5 @@ async def delete_workflow(app: Pointsman, workflow: str, *, after: int | None = 
             hint=f"Name it without the revision: {workflow.partition('@')[0]}.",
         )
     if not await app.library.workflows.delete(WorkflowId(workflow), after=after):
-        await app.library.saved(workflow)
+        await app.library.found(workflow)
     await app.triggers.drop(workflow)

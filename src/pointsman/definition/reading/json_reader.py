@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pointsman.definition.reading.results import DEPTH_MAX, SKETCHES_MAX, Edit, Place, Reading, Unreadable
+from pointsman.json_meter import DIGITS_MAX
 from pointsman.values import Json, JsonObject
 
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
@@ -25,7 +26,6 @@ _CONTROLS: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _LITERALS: Final[dict[str, Json]] = {"true": True, "false": False, "null": None}
 _FOREIGN: Final = {"True": "true", "False": "false", "None": "null", "undefined": "null"}
 _NOT_NUMBERS: Final = ("NaN", "Infinity", "-Infinity")
-_DIGITS_MAX: Final = 1000
 
 
 @dataclass(slots=True)
@@ -243,9 +243,9 @@ class _Scanner:
 
     def _number(self, found: re.Match[str], start: int) -> Json:
         text = found[0]
-        if len(text) > _DIGITS_MAX:
+        if len(text) > DIGITS_MAX:
             raise self._wrong(
-                f"a number has more than {_DIGITS_MAX} characters", code="number-too-large", hint="Write it as a text."
+                f"a number has more than {DIGITS_MAX} characters", code="number-too-large", hint="Write it as a text."
             )
         self.at = found.end()
         if self.text[self.at : self.at + 1].isalnum():

@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Final, NoReturn, TypeAlias
 
+from pointsman.json_meter import DIGITS_MAX
 from pointsman.values import Json, JsonObject
 
 DEPTH_MAX: Final = 200
@@ -74,7 +75,9 @@ class _NotPlain(ValueError):
 def standard(text: str) -> Json:
     """Plain JSON, fast. Raises ValueError for whatever the exact reader must look at: bad text, duplicates, depth."""
     try:
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse, parse_float=_finite)
+        value = json.loads(
+            text, object_pairs_hook=_object, parse_constant=_refuse, parse_float=_finite, parse_int=_whole
+        )
     except RecursionError as why:
         raise _NotPlain from why
     if text.count("[") + text.count("{") > DEPTH_MAX and _depth(value) > DEPTH_MAX:
@@ -93,7 +96,15 @@ def _refuse(_name: str) -> NoReturn:
     raise _NotPlain
 
 
+def _whole(text: str) -> int:
+    if len(text) > DIGITS_MAX:
+        raise _NotPlain
+    return int(text)
+
+
 def _finite(text: str) -> float:
+    if len(text) > DIGITS_MAX:
+        raise _NotPlain
     number = float(text)
     if not math.isfinite(number):
         raise _NotPlain

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, cast
 
 from pointsman.definition.reading.results import DEPTH_MAX, Place, Reading, Unreadable
+from pointsman.json_meter import DIGITS_MAX
 from pointsman.values import Json, JsonObject
 
 VALUES_MAX: Final = 1_000_000
 """Most values a document may have once its aliases are written out."""
 
-_INT: Final = re.compile(r"[-+]?\d{1,1000}")
-_BASED: Final = re.compile(r"0o[0-7]{1,300}|0x[0-9a-fA-F]{1,300}")
+_INT: Final = re.compile(r"[-+]?\d+")
+_BASED: Final = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?")
 _NOT_NUMBER: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _PLAIN: Final[dict[str, Json]] = {
@@ -303,19 +304,26 @@ def _merge(top: _Open, value: Json, place: Place) -> None:
                 top.merged.add(key)
 
 
+def _short(number: str, event: _Event) -> str:
+    """The number. Raises `Unreadable` where it has too many digits."""
+    if len(number) > DIGITS_MAX:
+        message = f"a number has more than {DIGITS_MAX} characters"
+        raise Unreadable("number-too-large", message, event.offset, hint="Write it as a text, in quotes.")
+    return number
+
+
 def _plain(event: _Event) -> Json:
     """A text without quotes, by the core schema of YAML 1.2."""
     text = event.text
     if text in _PLAIN:
         return _PLAIN[text]
-    if _INT.fullmatch(text):
-        return int(text)
-    if _BASED.fullmatch(text):
-        return int(text, 0)
+    is_based = _BASED.fullmatch(text) is not None
+    if is_based or _INT.fullmatch(text):
+        return int(_short(text, event), 0 if is_based else 10)
     if _NOT_NUMBER.fullmatch(text):
         raise Unreadable("not-a-number", f"{text} is not a JSON number", event.offset, hint="Leave the key out.")
-    if len(text) <= 1000 and _FLOAT.fullmatch(text):
-        number = float(text)
+    if _FLOAT.fullmatch(text):
+        number = float(_short(text, event))
         if not math.isfinite(number):
             raise Unreadable("number-too-large", f"{text[:60]} is larger than any number can be", event.offset)
         return number

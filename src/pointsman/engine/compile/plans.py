@@ -17,7 +17,7 @@ from pointsman.engine.compile.edges import plan_edge
 from pointsman.engine.compile.formulas import Formulas, formulas_of
 from pointsman.engine.compile.limits import capped, limits_of
 from pointsman.engine.compile.nodes import NodeCompiler
-from pointsman.engine.compile.reachability import leads_in, meets_in, reaches_in
+from pointsman.engine.compile.reachability import after_in, leads_in, meets_in, reaches_in
 from pointsman.engine.plan import DeclaredField, Durability, Plan, PlanNode
 from pointsman.errors import AuthorError
 from pointsman.values import Json, JsonObject
@@ -68,6 +68,7 @@ def compile_workflow(
         config={**_settings(workflow), **(settings or {})},
         initial=_initial(workflow),
         reaches=reaches_in(graph, frozenset(nodes)),
+        after=after_in(graph),
         leads=leads_in(graph),
         meets=meets_in(graph),
         engine_names=_uses_engine_names(workflow),

@@ -5,7 +5,7 @@ A way stays inside its scope: through the parallel around a node it would come f
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from pointsman.definition.graph.analysis import Graph
 from pointsman.definition.graph.walks import NOWHERE, reach
@@ -25,6 +25,17 @@ def reaches_in(graph: Graph, nodes: frozenset[str]) -> Callable[[str], frozenset
         return found
 
     return reaches
+
+
+def after_in(graph: Graph) -> Callable[[Iterable[str]], frozenset[str]]:
+    """See `Plan.after`."""
+
+    def after(nodes: Iterable[str]) -> frozenset[str]:
+        known = [one for one in nodes if one.removesuffix(JUDGE) in graph.index]
+        found = reach(graph.links.targets, [_number(graph, one) for one in known])
+        return frozenset(graph.ids[one] for one in found if one >= 0)
+
+    return after
 
 
 def leads_in(graph: Graph) -> Callable[[str, str, str], bool]:

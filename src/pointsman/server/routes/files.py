@@ -8,7 +8,6 @@ from pathlib import Path as FilePath
 from typing import Annotated, Any, Final, NamedTuple
 from urllib.parse import quote
 
-import msgspec
 from fastapi import Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
@@ -20,7 +19,7 @@ from pointsman.executions.artifacts import artifacts_of
 from pointsman.executions.files import Given, artifact, input_with_files, media_type_of
 from pointsman.executions.inputs import SESSION_NAME_MAX, InputInvalid
 from pointsman.executions.redaction_levels import must_be_told
-from pointsman.json_meter import LESS, excess_of
+from pointsman.json_meter import LESS, JsonUnreadable, TooMuchJson, decode_json
 from pointsman.server.context import Asking, AtDesk
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
@@ -113,11 +112,11 @@ async def _form(request: Request) -> Sent:
 
 
 def _decoded(text: str) -> Json:
-    if excess := excess_of(text.encode()):
-        raise InputInvalid(f"`input` {excess}", hint=LESS)
     try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError, ValueError) as why:
+        return decode_json(text)
+    except TooMuchJson as why:
+        raise InputInvalid(f"`input` {why}", hint=LESS) from None
+    except JsonUnreadable as why:
         raise InputInvalid(f"`input` is not JSON: {why}", hint='As in {"question": "…"}.') from None
 
 

@@ -280,7 +280,7 @@ def _saved(said: JsonObject, *, status: int) -> Response:
 
 async def _entry(desk: Desk, id: str) -> JsonObject:
     name, _, _ = id.partition("@")
-    _, revision = await desk.app.library.saved(id)
+    revision = (await desk.app.library.found(id)).revision
     return next(entry for entry in await list_workflows(desk.app, name) if entry["revision"] == revision)
 
 

@@ -7,9 +7,8 @@ import os
 import signal
 from typing import Final
 
-import msgspec
-
 from pointsman.engine.failures import Failure
+from pointsman.json_meter import JsonUnreadable, TooMuchJson, decode_json
 from pointsman.ports import ToolSpec
 from pointsman.redaction import tail
 from pointsman.tools.commands.arguments import filled, standard_input
@@ -81,8 +80,10 @@ class CommandTool:
         if self._described.output == "text":
             return output.decode(errors="replace").removesuffix("\n")
         try:
-            return msgspec.json.decode(output)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as why:
+            return decode_json(output)
+        except TooMuchJson as why:
+            raise _failed("command-output", f"what the command {self.name!r} printed {why}") from None
+        except JsonUnreadable as why:
             raise _failed("command-output", f"what the command {self.name!r} said is no JSON: {why}") from None
 
 

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 from typing import Final, Literal, TypeAlias
 
-import msgspec
-
 from pointsman.engine.failures import Failure
 from pointsman.errors import PointsmanError
+from pointsman.json_meter import JsonUnreadable, TooMuchJson, decode_json
 from pointsman.redaction import head
 from pointsman.tools.egress.failures import AnswerUnreadable, NotReached
 from pointsman.tools.egress.http_calls import Answer, Call
@@ -51,10 +50,11 @@ def data_of(answer: Answer, as_: ResponseType | None, mask: Mask = unmasked) -> 
         if not answer.body:
             return None
         try:
-            return msgspec.json.decode(answer.body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as why:
+            return decode_json(answer.body)
+        except JsonUnreadable as why:
             if is_ok(answer):
-                raise AnswerUnreadable(f"the answer is not JSON: {why}", hint="Ask for `responseType: text`.") from None
+                wrong = str(why) if isinstance(why, TooMuchJson) else f"is not JSON: {why}"
+                raise AnswerUnreadable(f"the answer {wrong}", hint="Ask for `responseType: text`.") from None
             as_ = "text"
     body = mask(answer.body)
     if as_ == "blob":

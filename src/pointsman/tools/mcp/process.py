@@ -19,6 +19,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final, cast
 
+from pointsman.json_meter import excess_of
 from pointsman.tools.mcp.stderr import Stderr
 from pointsman.values import Json
 
@@ -122,6 +123,9 @@ class ServerProcess:
             *ended, rest = chunk.split(b"\n")
             for part in ended:
                 line += part
+                if excess := excess_of(bytes(line)):
+                    self.end = f"it wrote a message that {excess}"
+                    return
                 message = self._message(bytes(line))
                 line.clear()
                 if message is not None:

@@ -10,11 +10,12 @@ import math
 from typing import ClassVar, Final, cast
 
 from pointsman.errors import AuthorError
+from pointsman.json_meter import DIGITS_MAX
 from pointsman.values import Json, JsonObject
 
 DEPTH_MAX: Final = 100
-INTEGER_BITS_MAX: Final = 14_000
-"""Longer ones cannot be written down by Python."""
+TOO_LONG: Final = 10**DIGITS_MAX
+"""The smallest integer with too many digits."""
 
 
 class ResultUnusable(AuthorError):
@@ -43,7 +44,7 @@ class Reading:
                 return value
             case float() if math.isfinite(value):
                 return value
-            case int() if value.bit_length() <= INTEGER_BITS_MAX:
+            case int() if -TOO_LONG < value < TOO_LONG:
                 self._count(value.bit_length() // 4)
                 return value
             case list() | tuple():
@@ -77,7 +78,7 @@ def _told(value: object) -> str:
         case float():
             return f"the number {value}"
         case int():
-            return "a number with more than four thousand digits"
+            return f"a number with more than {DIGITS_MAX} digits"
         case _:
             name = type(value).__name__
             return "an instance of a class" if name.startswith("Monty") else f"a {name}"
