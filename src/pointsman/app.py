@@ -324,7 +324,7 @@ class Pointsman:
         execution that was started under it is returned, where there is one; with another input: `KeyReused`.
         `trigger` says what started it (`kind`, `id`), `by` who; `caller` is who it acts for. `written_by`: the authors
         of a document, where it is not the caller's own. `language`: of its texts; absent: the settings'. `model`
-        answers all its agents; or `ModelFixed`: here another one does that. `trial`: see `app.trials`.
+        answers all its agents; or `ModelFixed`: here another one does that. `trial`: see `executions.partial_runs`.
         """
         prepared = await self._definition(workflow, lenient=lenient, caller=caller, written_by=written_by)
         definition = prepared.definition
@@ -435,7 +435,7 @@ class Pointsman:
         caller: Caller = LOCAL,
         written_by: Iterable[Party] = (),
     ) -> DryRun:
-        """The way an execution, or a trial, would go, what it calls and costs; nothing is kept. See `app.dry`."""
+        """Estimate path, calls and cost of an execution or partial run; store nothing. See `executions.dry_run`."""
         from pointsman.executions.dry_run import dry_run  # Most processes run for real.
 
         found = await self.source(workflow) if isinstance(workflow, str) else workflow

@@ -20,8 +20,8 @@ from pointsman.settings import Settings
 from pointsman.settings.sections import HttpSettings
 from pointsman.tool_output import CHARS_MAX, apart_from_tools
 from pointsman.tools.http.responses import EXCERPT
-from pointsman.tools.mcp.stderr import CHARS_MAX as STDERR_CHARS_MAX
-from pointsman.tools.mcp.stderr import Stderr
+from pointsman.tools.mcp.process import CHARS_MAX as STDERR_CHARS_MAX
+from pointsman.tools.mcp.process import Stderr
 from pointsman.tools.tool import Tool
 from pointsman.values import Json, JsonObject
 from tests.tools.outgoing.peer import answer, peering

@@ -8,8 +8,7 @@ import re
 import pytest
 
 from pointsman.definition.model.workflow import RESERVED_IDS
-from pointsman.server.allowed_methods import methods_at
-from pointsman.server.application import api
+from pointsman.server.application import api, methods_at
 from tests.server import announced
 from tests.server.conftest import Served
 from tests.server.flows import CHAIN, secret_of

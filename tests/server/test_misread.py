@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.server.hints import over_http
+from pointsman.server.problems import over_http
 from tests.server.conftest import Served
 from tests.server.flows import CHAIN
 

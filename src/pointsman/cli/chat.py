@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import ClassVar, Final, Literal, TypeAlias, cast
 
@@ -32,7 +34,6 @@ from pointsman.cli.options import (
     var_option,
 )
 from pointsman.cli.printing import harmless, say, shown
-from pointsman.cli.prompt_input import is_terminal, read_line
 from pointsman.cli.results import code_of, looked_at, output_text, say_scripted, story
 from pointsman.definition.model.workflow import Workflow as Definition
 from pointsman.errors import CallerError, EngineBug, PointsmanError
@@ -41,6 +42,31 @@ from pointsman.executions.families import OpenGate
 from pointsman.executions.inputs import check_session, is_conversational
 from pointsman.executions.views import gate_view
 from pointsman.values import Json, JsonObject
+
+
+def is_terminal() -> bool:
+    """A person types, and sees what is printed."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def read_line(prompt: str) -> str | None:
+    """The next line; None at the end of the input. Ctrl-C raises `KeyboardInterrupt`, the cursor on a new line."""
+    if not is_terminal():
+        if sys.stdin.isatty():
+            click.echo(harmless(prompt), nl=False, err=True)
+        line = sys.stdin.readline()
+        return line.rstrip("\n") if line else None
+    with suppress(ImportError):
+        import_module("readline")  # Once it is loaded, `input` edits and recalls.
+    try:
+        return input(harmless(prompt))
+    except EOFError:
+        click.echo("")
+        return None
+    except KeyboardInterrupt:
+        click.echo("")
+        raise
+
 
 HELP: Final = """\
 /help      this list

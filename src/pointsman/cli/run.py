@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Final, TypeAlias, TypedDict, Unpack
+from typing import Final, TypeAlias, TypedDict, Unpack, cast
 
 import click
 
@@ -33,17 +34,132 @@ from pointsman.cli.options import (
     var_option,
     who_options,
 )
-from pointsman.cli.partial_run import Tried, trial_options
-from pointsman.cli.printing import say, shown
+from pointsman.cli.printing import print_json, say, shown
 from pointsman.cli.progress import watched
-from pointsman.cli.results import at_store, print_outcome, queued_lines, say_scripted
+from pointsman.cli.results import at_store, code_of, print_outcome, queued_lines, say_scripted
 from pointsman.cli.signals import stoppable
 from pointsman.errors import CallerError
 from pointsman.executions.driving import Answer, drive, outermost
+from pointsman.executions.dry_run import dry_view
 from pointsman.executions.execution import TakenOver
 from pointsman.executions.isolation import acts_outside
-from pointsman.values import Json
+from pointsman.values import ExecutionId, Json, JsonObject
 from pointsman.workflows.checking import called_again
+
+
+class Tried(TypedDict):
+    """What a start is given then."""
+
+    execution: ExecutionId | None
+    trial: JsonObject | None
+
+
+def trial_options(command: Callable[..., int]) -> Callable[..., int]:
+    """`--until`, `--pin`, `--break`, given on as `tried`: with one of them it is one, which lists leave out."""
+
+    @wraps(command)
+    def folded(
+        *, until: tuple[str, ...], pins: tuple[tuple[str, str], ...], breaks: tuple[str, ...], **others: object
+    ) -> int:
+        return command(tried=_named(_said(until, pins, breaks)), **others)
+
+    for option in (
+        click.option(
+            "--break",
+            "breaks",
+            multiple=True,
+            metavar="NODE",
+            help="Pause before a node; `resume` goes on to the next such node, `resume --step` by a step. Repeatable.",
+        ),
+        click.option(
+            "--pin",
+            "pins",
+            type=Pair(),
+            multiple=True,
+            metavar="NODE=JSON",
+            help="What a node brings, without being performed. Repeatable.",
+        ),
+        click.option(
+            "--until",
+            multiple=True,
+            metavar="NODE",
+            help="Perform only what leads to a node, and end behind it. Repeatable.",
+        ),
+    ):
+        folded = option(folded)
+    return folded
+
+
+def _said(until: Sequence[str], pins: Sequence[tuple[str, str]], breaks: Sequence[str]) -> JsonObject:
+    """What was asked for; empty: it is no trial."""
+    from pointsman.executions.partial_runs import trial_of  # Most runs are none.
+
+    pinned: dict[str, Json] = {node: value_of(text, what=f"what {node!r} brings") for node, text in pins}
+    return trial_of(pinned=pinned, until=until, breakpoints=breaks) if pinned or until or breaks else {}
+
+
+def _named(trial: JsonObject) -> Tried:
+    """A trial has an id of its own kind; what is none gets one as any."""
+    if not trial:
+        return Tried(execution=None, trial=None)
+    from pointsman.executions.partial_runs import trial_id  # As above.
+
+    return Tried(execution=trial_id(), trial=trial)
+
+
+Reads: TypeAlias = Callable[[Pointsman, Workflow | str], Awaitable[Json]]
+"""The input for a workflow."""
+
+
+async def dry_run(
+    app: Pointsman, found: Workflow | str | None, read: Reads, answers: Sequence[Answer], *, as_json: bool
+) -> int:
+    """Run it dry and print what came of it; the exit code."""
+    async with app:
+        workflow = await known(app, found)
+        view = dry_view(await app.dry_run(workflow, await read(app, workflow), answers=answers))
+    if as_json:
+        print_json(view)
+    else:
+        for line in lines_of(view):
+            click.echo(line)
+    return code_of(str(view["status"]))
+
+
+def lines_of(view: JsonObject) -> list[str]:
+    """For people."""
+    lines = [f"path: {shown(' → '.join(cast('list[str]', view['path'])), chars_max=1000)}"]
+    for one in cast("list[JsonObject]", view["waits"]):
+        place = one["nodeId"] or one["event"]
+        lines.append(f"waits at {shown(place)} ({one['kind']}); taken for: {shown(one['answered'] or 'its end')}")
+    lines += [_call(one) for one in cast("list[JsonObject]", view["calls"])]
+    for one in cast("list[JsonObject]", view["errors"]):
+        lines.append(f"{click.style('error', fg='red')} [{one['code']}] {shown(one['message'])}")
+    cost = cast(JsonObject, view["cost"])
+    unpriced = ", ".join(cast("list[str]", cost["unpriced"]))
+    said = f"unknown, no price for {unpriced}" if unpriced else _range(cost["lowUsd"], cost["highUsd"])
+    return [*lines, f"{view['status']} after {view['steps']} steps; nothing was called; cost: {said}"]
+
+
+def _call(one: JsonObject) -> str:
+    most = one["callsMax"]
+    times = f"{one['calls']}×" if most == one["calls"] else f"{one['calls']}× to {most or 'any number'}×"
+    text = f"{shown(one['nodeId'])}: {times} {one['kind']} {shown(one['name'])}"
+    if one["kind"] != "model":
+        return text
+    tokens = f"about {one['inputTokens']} → {one['outputTokens']} tokens"
+    return f"{text}, {tokens}, {_range(one['costUsd'], one['costMaxUsd'])}"
+
+
+def _range(low: Json, high: Json) -> str:
+    if not isinstance(low, int | float):
+        return "no price known"
+    if not isinstance(high, int | float):
+        return f"${low:.4f} or more"
+    if low == high == 0:
+        return "free"
+    return f"${low:.4f}" if low == high else f"${low:.4f} to ${high:.4f}"
+
 
 DURABILITIES: Final = ("step", "async", "exit")
 ON_ITS_WAY: Final = ("pending", "running", "waiting")
@@ -145,8 +261,6 @@ def run(
         return input_of(given, fields, await input_schema(app, workflow) if fields else None)
 
     if dry:
-        from pointsman.cli.dry_run import dry_run
-
         return go(dry_run(app, found, read, answers, as_json=as_json))
 
     async def begin(app: Pointsman) -> Execution:

@@ -9,14 +9,28 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from pointsman.definition.checks import check
-from pointsman.definition.checks.lenience import lenient
+from pointsman.definition.checks.references import dropped_edges, ends_missing
 from pointsman.definition.checks.subject import NOTHING_ASKED, Known
+from pointsman.definition.model.edges import Never
 from pointsman.definition.model.workflow import Workflow
 from pointsman.definition.problems import JsonPatchOp, Problem, limited, pointer_parts, sort_problems
 from pointsman.definition.reading.documents import Document
 from pointsman.dialects.detect import Read, read_workflow, read_workflows
 from pointsman.dialects.results import Imported
 from pointsman.values import Json
+
+
+def lenient(workflow: Workflow) -> tuple[Workflow, tuple[Problem, ...]]:
+    """Switch off every edge one end of which does not exist. Each is a warning; without any it is the same workflow."""
+    dangling = {edge for edge, _, _ in ends_missing(workflow)}
+    if not dangling:
+        return workflow, ()
+    edges = tuple(
+        edge.model_copy(update={"condition": Never()}) if position in dangling else edge
+        for position, edge in enumerate(workflow.edges)
+    )
+    without = workflow.model_copy(update={"edges": edges})
+    return without, tuple(dropped_edges(without))
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from pointsman.values import Json
 _VISIT: Final = re.compile(r"#\d+$")
 
 OPTION: Final = "trial"
-"""Of an execution: what its plan is made of (`engine.compile.trials`)."""
+"""Of an execution: what its plan is made of (`engine.compile.partial_run`)."""
 
 
 class Trial(Struct, frozen=True, kw_only=True, gc=False):

@@ -1,7 +1,7 @@
 """Forking: a new execution that begins as a copy of another one's journal, changed where somebody wants it.
 
 The copy is checked before a row of it is written; lists show it from its own first row on. What a crash leaves before
-that is deleted by `gc` (see `app.storage.copies`).
+that is deleted by `gc` (see `executions.copies`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Trials: a part of a workflow is performed, and the rest of it is said. What `engine.trial` tells, for callers.
+"""Trials: a part of a workflow is performed, and the rest of it is said. What `engine.partial_run` tells, for callers.
 
 A trial is an execution as any other: journalled, streamed, taken up after a crash, paid for. Its id begins with `try-`,
 and lists of executions leave it out unless they are asked for trials.

@@ -184,7 +184,7 @@ def timeline_view(
     timeline: Timeline, document: JsonObject | None, *, language: str, answerers: Mapping[str, JsonObject]
 ) -> JsonObject:
     """As JSON: spans in milliseconds from the start; usage per node with the model and key that its agent names, and
-    those that really answered (`answerers`, see `app.answerers`)."""
+    those that really answered (`answerers`, see `executions.answerers`)."""
     agents = _agents(document or {})
     names = _names(document or {}, language)
     usage: list[Json] = [

@@ -15,10 +15,13 @@ from msgspec import Struct
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
-from pointsman.engine.reports import ToolCall, WorkDone
-from pointsman.executors.agent_settings import AgentSettings, model_of
+from pointsman.engine.reports import ApprovalAsked, ToolCall, WorkDone, WorkFailed
+from pointsman.errors import PointsmanError
+from pointsman.executors.agent_settings import AgentSettings, agent_settings, model_of
+from pointsman.executors.approvals import CallsNeedApproval
 from pointsman.executors.attachments import NO_FILES, Sources, with_files
-from pointsman.executors.effect_ledger import TOO_LONG, Ledger, Outcome
+from pointsman.executors.decision import DecisionExecutor
+from pointsman.executors.effect_ledger import TOO_LONG, Ledger, Outcome, World
 from pointsman.executors.engine_tools import (
     Injected,
     Intercepted,
@@ -28,7 +31,7 @@ from pointsman.executors.engine_tools import (
     next_in_text,
     next_of,
 )
-from pointsman.executors.failures import WorkRefused
+from pointsman.executors.failures import WorkRefused, failure_of, work_failed
 from pointsman.executors.guardrails import Guardrails
 from pointsman.executors.history import History
 from pointsman.executors.model_answers import EMPTY, REASKS_MAX, Expected, Wrong
@@ -39,6 +42,33 @@ from pointsman.models.repair import Read
 from pointsman.models.transcript import as_text, assistant_message, role_of, tool_message, user_message
 from pointsman.ports import ModelReply, ModelRequest, Run, Thought, Tools
 from pointsman.values import Json, JsonObject
+
+
+class AgentExecutor:
+    """Input: {"system": text | null, "prompt": text | null, "inputs": {…}, "messages"?: […], "correction"?: text}.
+
+    An agent with `choices` decides: see `decision`.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._decision = DecisionExecutor(world)
+
+    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ApprovalAsked:
+        """One attempt: as many questions and tool calls as it takes, within bounds."""
+        if "choices" in spec.config:
+            return await self._decision.execute(command, spec, run)
+        ledger = Ledger(self._world, command, spec, run)
+        try:
+            settings = agent_settings(spec)
+            await self._world.tools.prepare(settings.tools or ())
+            files = Sources(self._world.fetch, self._world.keep, run.execution)
+            loop = AgentLoop(command, spec, run, settings=settings, tools=self._world.tools, ledger=ledger, files=files)
+            return await loop.perform()
+        except CallsNeedApproval as why:
+            return why.report(command)
+        except PointsmanError as why:
+            return work_failed(command, failure_of(why), ledger.usage)
 
 
 class Kept(Struct):

@@ -12,7 +12,7 @@ from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.reports import ApprovalAsked, WorkDone, WorkFailed
 from pointsman.errors import OperatorError
-from pointsman.executors.agent import AgentExecutor
+from pointsman.executors.agent_loop import AgentExecutor
 from pointsman.executors.attachments import Fetch, Keep
 from pointsman.executors.code import CodeExecutor
 from pointsman.executors.decision import DecisionExecutor
@@ -21,8 +21,7 @@ from pointsman.executors.judge import JudgeExecutor
 from pointsman.executors.planner import PlannerExecutor
 from pointsman.executors.record_extraction import RecordExecutor
 from pointsman.executors.recovery import RecoveryExecutor
-from pointsman.executors.tool import ToolExecutor
-from pointsman.executors.tool_executor import PendingCallsExecutor
+from pointsman.executors.tool import PendingCallsExecutor, ToolExecutor
 from pointsman.executors.verifier import VerifierExecutor
 from pointsman.ports import Executor, Models, Run, Secrets, Tools
 from pointsman.redaction import hiding

@@ -8,9 +8,52 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ApprovalAsked, ToolCall, WorkDone, WorkFailed
 from pointsman.errors import EngineBug
 from pointsman.executors.approvals import CallsNeedApproval
-from pointsman.executors.effect_ledger import Ledger, World
+from pointsman.executors.effect_ledger import Ledger, Outcome, World
 from pointsman.executors.failures import WorkRefused, work_failed
+from pointsman.models.transcript import read_call, text_of, tool_message
 from pointsman.ports import Run
+from pointsman.values import Json, JsonObject
+
+
+class PendingCallsExecutor:
+    """Input: {"calls": [{"id", "name", "arguments"}], "caller": node}.
+
+    Result: [{"tool", "toolCallId", "result" | "error"}] in order. A tool that fails, or does not exist, is told to
+    the model that called it; the step succeeds. `labels` are the tools' names, the last one first: control leaves by
+    the first of them that has an edge.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ApprovalAsked:
+        listed = command.input.get("calls")
+        calls = [call for one in (listed if isinstance(listed, list) else []) if (call := read_call(one)) is not None]
+        caller = text_of(command.input.get("caller")) or spec.name or spec.node
+        ledger = Ledger(self._world, command, spec, run)
+        try:
+            outcomes = await ledger.call(calls)
+        except CallsNeedApproval as why:
+            return why.report(command)
+        except WorkRefused as why:
+            return work_failed(command, why.failure, ledger.usage)
+        pairs = list(zip(calls, outcomes, strict=True))
+        return WorkDone(
+            step=command.step,
+            attempt=command.attempt,
+            result=[_entry(call, outcome) for call, outcome in pairs],
+            labels=tuple(dict.fromkeys(call.name for call in reversed(calls))),
+            messages=tuple(tool_message(call, outcome.told(), name=caller) for call, outcome in pairs),
+            usage=ledger.usage,
+            printed=ledger.printed,
+        )
+
+
+def _entry(call: ToolCall, outcome: Outcome) -> Json:
+    entry: JsonObject = {"tool": call.name, "toolCallId": call.id}
+    if outcome.failure is None:
+        return {**entry, "result": outcome.result}
+    return {**entry, "error": {"code": outcome.failure.code, "message": outcome.failure.message}}
 
 
 class ToolExecutor:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, cast
 
-from mcp.server.context import CallNext, HandlerResult
+import msgspec
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
+from mcp.server.session import ServerSession
+from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+from mcp.shared.subscriptions import ResourcesListChanged, ToolsListChanged
 from mcp.types import (
     INVALID_PARAMS,
     CallToolRequestParams,
@@ -23,22 +27,175 @@ from mcp.types import (
     ListResourceTemplatesResult,
     ListToolsResult,
     PaginatedRequestParams,
+    Prompt,
+    PromptArgument,
+    PromptMessage,
     ReadResourceRequestParams,
     ReadResourceResult,
+    Resource,
+    ResourceTemplate,
+    TextContent,
+    TextResourceContents,
 )
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from mcp import MCPError
 from pointsman import Pointsman, __version__
-from pointsman.auth.callers import Caller
+from pointsman.auth.callers import LOCAL, Caller
+from pointsman.authoring.guide import GUIDE
+from pointsman.authoring.operations import operations_schema
 from pointsman.authoring.tools import verbs
 from pointsman.authoring.workbench import Workbench
-from pointsman.mcp import prompts, resources
+from pointsman.definition.model.schema import native_schema
+from pointsman.errors import OperatorError, PointsmanError
 from pointsman.mcp.audit import Context, Deeds
 from pointsman.mcp.calls import Calls
-from pointsman.mcp.changes import Changes
 from pointsman.mcp.tools import VerbTool, WorkflowTool, tool_named, verbs_of, workflows_of
+from pointsman.store.records import WorkflowEntry
 from pointsman.values import JsonObject
 from pointsman.workflows.workflow_tools import WorkflowTools
+
+SCHEME: Final = "pointsman://"
+WORKFLOWS: Final = f"{SCHEME}workflows/"
+TEXT: Final = {"json": "application/json", "yaml": "application/yaml", "jsonc": "application/json"}
+FIXED: Final = {
+    f"{SCHEME}guide": ("How workflows are written", "text/markdown"),
+    f"{SCHEME}schema": ("JSON Schema of workflows", "application/schema+json"),
+    f"{SCHEME}operations": ("JSON Schema of operations on workflows", "application/schema+json"),
+}
+TEMPLATE: Final = ResourceTemplate(
+    name="workflow", title="A saved workflow, as its author wrote it", uri_template=f"{WORKFLOWS}{{id}}"
+)
+
+
+async def list_resources(bench: Workbench) -> list[Resource]:
+    """The fixed ones, then the saved workflows that the caller may see."""
+    fixed = [
+        Resource(name=uri.removeprefix(SCHEME), title=title, uri=uri, mime_type=kind)
+        for uri, (title, kind) in FIXED.items()
+    ]
+    saved = [
+        Resource(name=str(entry["id"]), title=str(entry["name"]), uri=f"{WORKFLOWS}{entry['id']}")
+        for entry in await bench.list()
+    ]
+    return [*fixed, *saved]
+
+
+async def read_resource(bench: Workbench, uri: str) -> ReadResourceResult:
+    """Raises `MCPError` for what is not there, or not there for the caller."""
+    if uri in FIXED:
+        return _resource_text(uri, _fixed_text(uri), FIXED[uri][1])
+    if not uri.startswith(WORKFLOWS):
+        raise MCPError(INVALID_PARAMS, f"there is no resource {uri[:200]!r}")
+    try:
+        source, _ = await bench.source(uri.removeprefix(WORKFLOWS))
+    except PointsmanError as why:
+        raise MCPError(INVALID_PARAMS, f"{why}. {why.hint}".strip()) from None
+    document = await bench.app.documents.here(lambda: source.document, chars=source.chars, of=source.digest)
+    return _resource_text(uri, document.text, TEXT[document.format])
+
+
+def _fixed_text(uri: str) -> str:
+    if uri.endswith("guide"):
+        return GUIDE
+    return msgspec.json.encode(native_schema() if uri.endswith("schema") else operations_schema()).decode()
+
+
+def _resource_text(uri: str, text: str, kind: str) -> ReadResourceResult:
+    return ReadResourceResult(contents=[TextResourceContents(uri=uri, text=text, mime_type=kind)])
+
+
+PROMPTS: Final = (
+    Prompt(
+        name="design_workflow",
+        title="Design a workflow",
+        description="From words to a saved workflow: drafted, checked, mended, saved.",
+        arguments=[PromptArgument(name="goal", description="What it shall do.", required=True)],
+    ),
+    Prompt(
+        name="change_workflow",
+        title="Change a workflow",
+        description="By typed operations, shown before they are saved.",
+        arguments=[
+            PromptArgument(name="workflow", description="Its id.", required=True),
+            PromptArgument(name="wish", description="What shall be different.", required=True),
+        ],
+    ),
+)
+
+
+async def fill_prompt(bench: Workbench, name: str, arguments: Mapping[str, str]) -> GetPromptResult:
+    """Raises `MCPError` for prompts that are not there, and arguments that are missing."""
+    prompt = next((one for one in PROMPTS if one.name == name), None)
+    if prompt is None:
+        raise MCPError(INVALID_PARAMS, f"there is no prompt {name[:100]!r}")
+    missing = [one.name for one in prompt.arguments or [] if one.name not in arguments]
+    if missing:
+        raise MCPError(INVALID_PARAMS, f"the prompt {name!r} needs {', '.join(missing)}")
+    if name == "design_workflow":
+        text = (
+            f"Design a Pointsman workflow: {arguments['goal']}\n\nWrite it, call check_workflow, mend every error, "
+            f"and call save_workflow once there is none. Then show its picture.\n\n{GUIDE}"
+        )
+    else:
+        try:
+            source, _ = await bench.source(arguments["workflow"])
+            document = await bench.app.documents.here(lambda: source.document, chars=source.chars, of=source.digest)
+        except PointsmanError as why:
+            raise MCPError(INVALID_PARAMS, f"{why}. {why.hint}".strip()) from None
+        text = (
+            f"Change the Pointsman workflow {arguments['workflow']!r}: {arguments['wish']}\n\nCall edit_workflow, look "
+            "at the problems that are new, and call it again with apply=true once there is no error.\n\n"
+            f"It is now:\n\n{document.text}"
+        )
+    return GetPromptResult(messages=[PromptMessage(role="user", content=TextContent(type="text", text=text))])
+
+
+SESSION: Final = "mcp-session-id"
+SESSIONS_MAX: Final = 1000
+LOOKED_EVERY_S: Final = 2.0
+"""Other faces and processes save workflows too; what this one saves is told at once."""
+
+
+class Changes:
+    """Newer clients listen to the bus; older ones are told on the connection they hold."""
+
+    def __init__(self, bus: InMemorySubscriptionBus) -> None:
+        self.bus = bus
+        self._sessions: dict[str, ServerSession] = {}
+        self._known: list[WorkflowEntry] | None = None
+
+    def note(self, context: ServerRequestContext[Any, Any]) -> None:
+        """Who is there."""
+        if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            return
+        headers = getattr(context.request, "headers", {})
+        self._sessions[str(headers.get(SESSION, ""))] = context.session
+        while len(self._sessions) > SESSIONS_MAX:
+            del self._sessions[next(iter(self._sessions))]
+
+    async def look(self, app: Pointsman) -> None:
+        """Tell, if the saved workflows are others than when they were looked at before, whoever changed them."""
+        before, self._known = self._known, await app.workflows()
+        if before is not None and before != self._known:
+            await self._tell()
+
+    async def watch(self, app: Pointsman) -> None:
+        """Look now and then, until cancelled. A store that is away for a while is looked at later."""
+        while True:
+            with suppress(OperatorError):
+                await self.look(app)
+            await asyncio.sleep(LOOKED_EVERY_S)
+
+    async def _tell(self) -> None:
+        """There are other tools and resources now."""
+        await self.bus.publish(ToolsListChanged())
+        await self.bus.publish(ResourcesListChanged())
+        for session in [*self._sessions.values()]:
+            with suppress(MCPError, RuntimeError, OSError):  # It is gone.
+                await session.send_tool_list_changed()
+                await session.send_resource_list_changed()
+
 
 Asks: TypeAlias = Callable[[Context], Caller]
 """Who asks."""
@@ -142,18 +299,26 @@ class Face:
         return result
 
     async def _list_resources(self, context: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
-        return ListResourcesResult(resources=await resources.listed(self.bench(context)))
+        return ListResourcesResult(resources=await list_resources(self.bench(context)))
 
     async def _list_templates(
         self, context: Context, params: PaginatedRequestParams | None
     ) -> ListResourceTemplatesResult:
-        return ListResourceTemplatesResult(resource_templates=[resources.TEMPLATE])
+        return ListResourceTemplatesResult(resource_templates=[TEMPLATE])
 
     async def _read_resource(self, context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
-        return await resources.read(self.bench(context), str(params.uri))
+        return await read_resource(self.bench(context), str(params.uri))
 
     async def _list_prompts(self, context: Context, params: PaginatedRequestParams | None) -> ListPromptsResult:
-        return ListPromptsResult(prompts=list(prompts.PROMPTS))
+        return ListPromptsResult(prompts=list(PROMPTS))
 
     async def _get_prompt(self, context: Context, params: GetPromptRequestParams) -> GetPromptResult:
-        return await prompts.given(self.bench(context), params.name, params.arguments or {})
+        return await fill_prompt(self.bench(context), params.name, params.arguments or {})
+
+
+async def serve_stdio(app: Pointsman, *, name: str = "") -> None:
+    """Until the client closes its end. What runs then goes on when the store is kept, or resumed."""
+    caller = Caller(name=name or LOCAL.name, role=LOCAL.role, entrance="shell")
+    face = Face(app, lambda _: caller, Deeds(app.audit))
+    async with stdio_server() as (incoming, outgoing), face.watching():
+        await face.server.run(incoming, outgoing, face.options)

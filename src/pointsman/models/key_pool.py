@@ -8,7 +8,7 @@
 A key that was rate-limited cools; one that was refused rests. A key that would have to be waited for longer than
 `PATIENCE_S` is no choice: its calls go to the next one, and where none is left they fail at once and say for how long.
 One timer waits for the next turn. Belongs to one event loop, and keeps time by it. Where other processes use the same
-keys, whose turn it is here is agreed with them (`models.turns`) before anybody calls.
+keys, whose turn it is here is agreed with them (`models.key_leases`) before anybody calls.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, Literal, cast
 
 from pydantic import ValidationError
 from pydantic_ai.messages import (
@@ -32,13 +32,48 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall, Usage
 from pointsman.models.failures import ModelFailed
 from pointsman.models.prices import cost_usd
-from pointsman.models.reasoning_effort import thinking_settings
 from pointsman.models.repair import read_json
 from pointsman.models.transcript import as_text, calls_of, content_of, role_of, text_of
-from pointsman.ports import ModelReply, ToolSpec
+from pointsman.ports import ModelReply, Thinking, ToolSpec
 from pointsman.ports import ModelRequest as Request
 from pointsman.redaction import head
 from pointsman.values import Json, JsonObject
+
+_LEVELS: Final = (("low", 1_024), ("medium", 8_192))
+"""The level that a budget of so many tokens is, for providers that know no budgets; above these it is `high`."""
+
+Level = Literal["minimal", "low", "medium", "high"]
+
+
+def thinking_settings(thinking: Thinking, system: str) -> ModelSettings:
+    """`system` is the provider's name. A budget goes to those that know budgets, to others as the nearest level."""
+    settings = ModelSettings()
+    if thinking.chat_template_kwargs is not None:
+        settings["extra_body"] = {"chat_template_kwargs": thinking.chat_template_kwargs}
+    if thinking.enabled is False:
+        settings["thinking"] = False
+    elif thinking.budget is not None and thinking.budget >= 0:
+        settings |= _budgeted(thinking.budget, system)
+    elif thinking.level is not None:
+        settings["thinking"] = cast("Level", thinking.level.lower())
+    elif thinking.enabled:
+        settings["thinking"] = True
+    return settings
+
+
+def _budgeted(budget: int, system: str) -> ModelSettings:
+    if not budget:
+        return ModelSettings(thinking=False)
+    match system:
+        case "anthropic":
+            own = {"anthropic_thinking": {"type": "enabled", "budget_tokens": budget}}
+        case "google" | "google-gla" | "google-vertex" | "google-cloud":
+            own = {"google_thinking_config": {"thinking_budget": budget, "include_thoughts": True}}
+        case _:
+            level = next((name for name, most in _LEVELS if budget <= most), "high")
+            return ModelSettings(thinking=cast("Level", level))
+    return cast("ModelSettings", own)
+
 
 REFUSED_HINT: Final = "Change what is asked, or take it from here with an edge on the error `model-refused`."
 _REFUSAL_CHARS_MAX: Final = 500

@@ -1,7 +1,7 @@
 """Importing an execution from the file of an export: read twice, first to verify everything, then to write.
 
 The list of executions learns of one with its last row, of sub-workflows before their parents: what a crash interrupts
-is not there yet, importing again begins anew, and `gc` deletes what is left of it (see `app.storage.copies`).
+is not there yet, importing again begins anew, and `gc` deletes what is left of it (see `executions.copies`).
 """
 
 from __future__ import annotations

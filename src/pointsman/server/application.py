@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from copy import deepcopy
 from functools import cache, partial
+from http import HTTPStatus
 from typing import Final, cast
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from pointsman import Pointsman, PointsmanError, __version__
@@ -25,7 +27,6 @@ from pointsman.executions.broker import Channels
 from pointsman.operations.measuring import Measuring
 from pointsman.operations.readiness import Life
 from pointsman.server import pages, problems
-from pointsman.server.allowed_methods import answered_by_address
 from pointsman.server.bodies import BODY_BYTES_MAX
 from pointsman.server.context import Attended, Desk, note_refusal
 from pointsman.server.json_responses import JsonReply
@@ -75,6 +76,38 @@ from pointsman.server.routes.openai_errors import InTheirWords
 from pointsman.server.sse import WIRE
 from pointsman.server.validation_errors import misread
 from pointsman.values import JsonObject
+
+NOTHING_THERE: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED})
+
+
+def methods_at(api: FastAPI, path: str) -> frozenset[str]:
+    """What may be asked of an address, by any route."""
+    routes = [*api.routes, *(route for router in api.state.routers for route in router.routes)]
+    found = {
+        method
+        for route in routes
+        if isinstance(route, Route) and route not in pages.router.routes and _is_at(route, path)
+        for method in route.methods or ()
+    }
+    return frozenset(found | {"GET"} if pages.is_there(path.removeprefix("/")) else found)
+
+
+def answered_by_address(api: FastAPI, method: str, path: str, why: HTTPException) -> HTTPException:
+    """The same, where the framework found no operation: whether it is the address or the method that there is not."""
+    if why.status_code not in NOTHING_THERE:
+        return why
+    allowed = methods_at(api, path)
+    if not allowed:
+        return HTTPException(HTTPStatus.NOT_FOUND, "there is nothing at this address")
+    if method in allowed:
+        return why
+    said = f"this address does not take {method[:20]!r}"
+    return HTTPException(HTTPStatus.METHOD_NOT_ALLOWED, said, {"allow": ", ".join(sorted(allowed))})
+
+
+def _is_at(route: Route, path: str) -> bool:
+    return route.is_at(path) if isinstance(route, Operation) else bool(route.path_regex.match(path))
+
 
 JOBS: Final = ("pointsman.app", "pointsman.authoring.workbench")
 """Modules that define jobs on documents, and load what they need."""

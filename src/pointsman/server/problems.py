@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final, cast
 
@@ -14,9 +16,32 @@ from pointsman.auth.rate_limiter import TooManyRequests
 from pointsman.definition.problems import Problem
 from pointsman.errors import AuthorError, CallerError, EngineBug, OperatorError, PointsmanError
 from pointsman.executions.partial_runs import TrialUnfit
-from pointsman.server.hints import over_http
 from pointsman.server.json_responses import JsonReply
 from pointsman.values import Json, JsonObject
+
+ONE: Final = "/api/workflows/executions/ID"
+OPERATIONS: Final[Mapping[str, str]] = {
+    "list": "GET /api/workflows/executions",
+    "list --json": "GET /api/sessions",
+    "show": f"GET {ONE}",
+    "events": f"GET {ONE}/events",
+    "cancel": f"POST {ONE}/cancel",
+    "resume": f"POST {ONE}/resume",
+    "retry": f"POST {ONE}/retry",
+    "fork": f"POST {ONE}/fork",
+    "delete": f"DELETE {ONE}",
+    "notifications list": "GET /api/notifications",
+    "secrets set": "PUT /api/secrets/ID",
+}
+"""What does over HTTP what a command does; `ID`: what the command names, where it names something."""
+_NAMES: Final = "|".join(sorted(OPERATIONS, key=len, reverse=True))
+COMMAND: Final = re.compile(rf"`pointsman ({_NAMES})(?![\w-])(?: ([\w.-]+))?[^`]*`")
+
+
+def over_http(hint: str) -> str:
+    """A hint, for whoever has an address and no prompt."""
+    return COMMAND.sub(lambda command: f"`{OPERATIONS[command[1]].replace('ID', command[2] or 'ID')}`", hint)
+
 
 MEDIA_TYPE: Final = "application/problem+json"
 RATE_LIMITED: Final = "model-rate-limited"

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import socket
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_address
@@ -30,8 +31,57 @@ from pointsman.operations.worker_role import Tell, drain, first_of, keeping
 from pointsman.server.application import make_application, make_desk
 from pointsman.server.connections import IDLE_S, Connection, ConnectionTable, bound, connections_for
 from pointsman.server.middleware.requests import logged
-from pointsman.server.sd_notify import tell, watched
 from pointsman.settings.server import ServerSettings
+
+SOCKET: Final = "NOTIFY_SOCKET"
+WATCHDOG: Final = "WATCHDOG_USEC"
+WATCHDOG_PID: Final = "WATCHDOG_PID"
+
+
+def tell(*said: str, environment: Mapping[str, str] | None = None) -> bool:
+    """Say lines such as `READY=1`. False: there is nobody to tell."""
+    address = (os.environ if environment is None else environment).get(SOCKET, "")
+    if not address.startswith(("/", "@")):
+        return False
+    if address.startswith("@"):
+        address = "\0" + address[1:]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as out:
+        try:
+            out.connect(address)
+            out.sendall("\n".join(said).encode())
+        except OSError:
+            return False  # The manager is gone: nothing depends on its hearing this.
+    return True
+
+
+def watched_every_s(environment: Mapping[str, str] | None = None) -> float | None:
+    """How often to say that the process lives: twice in the time after which it would be restarted. None: never."""
+    env = os.environ if environment is None else environment
+    if env.get(WATCHDOG_PID, str(os.getpid())) != str(os.getpid()):
+        return None
+    given = env.get(WATCHDOG, "")
+    return int(given) / 2_000_000 if given.isdecimal() and int(given) else None
+
+
+@asynccontextmanager
+async def watched() -> AsyncGenerator[None]:
+    """Say so inside of this, as long as the event loop turns."""
+    every = watched_every_s()
+
+    async def living(pause: float) -> None:
+        while True:
+            tell("WATCHDOG=1")
+            await asyncio.sleep(pause)
+
+    task = None if every is None else asyncio.create_task(living(every))
+    try:
+        yield
+    finally:
+        if task is not None:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
 
 STOPS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 REQUESTS_S: Final = 2

@@ -106,7 +106,7 @@ class Summary(Struct, frozen=True, kw_only=True):
     needs: tuple[str, ...] = ()
     """What workers must have to perform the steps that wait for one, as in `Failure.needs`, sorted."""
     worker: str = ""
-    """The process that wrote the row behind this (see `runtime.workers`); empty: nobody knows."""
+    """The process that wrote the row behind this (see `runtime.worker_names`); empty: nobody knows."""
     gates: tuple[GateEntry, ...] | None = None
     """All its open gates; None: those it had. Only inboxes are asked for them, lists may leave them out."""
     spent: Spent | None = None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
@@ -21,10 +22,50 @@ from pointsman.runtime.clock import SystemClock
 from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.testing.files import Case, Expect, TestRefused, read_tests
-from pointsman.testing.matching import differences, fits, missing_in_order, same, shown
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.builtin.documents import shipped
 from pointsman.workflows.scripts import load_script, parse_script
+
+SHOWN_MAX = 300
+
+
+def differences(expected: Json, found: Json, at: str) -> Iterator[str]:
+    """Where `found` is not what is expected: of objects the named members count, everything else exactly."""
+    if isinstance(expected, dict) and isinstance(found, dict):
+        for key, value in expected.items():
+            if key not in found:
+                yield f"{at}.{key}: expected {shown(value)}, is absent"
+            else:
+                yield from differences(value, found[key], f"{at}.{key}")
+    elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
+        for number, (wanted, came) in enumerate(zip(expected, found, strict=True)):
+            yield from differences(wanted, came, f"{at}[{number}]")
+    elif not same(expected, found):
+        yield f"{at}: expected {shown(expected)}, was {shown(found)}"
+
+
+def same(one: Json, other: Json) -> bool:
+    """Equal as JSON: true is not 1."""
+    return isinstance(one, bool) == isinstance(other, bool) and one == other
+
+
+def fits(expected: Json, found: Json) -> bool:
+    return not any(differences(expected, found, ""))
+
+
+def missing_in_order(expected: Sequence[Json], found: Sequence[Json]) -> Json | None:
+    """The first of `expected` that does not come, after those before it, in `found`."""
+    rest = iter(found)
+    for wanted in expected:
+        if not any(fits(wanted, came) for came in rest):
+            return wanted
+    return None
+
+
+def shown(value: Json) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}…"
+
 
 IN_MEMORY: Final = "memory:"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pointsman.definition.checks import check
-from pointsman.definition.checks.lenience import lenient
 from pointsman.definition.checks.subject import Known, ToolFacts
+from pointsman.dialects.checking import lenient
 from pointsman.values import JsonObject
 from tests.definition.check.problems_in import codes, drawn, found, the, workflow_of
 from tests.definition.graphs import document, draw

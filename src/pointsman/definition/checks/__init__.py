@@ -11,26 +11,19 @@ from __future__ import annotations
 from itertools import chain
 
 from pointsman.definition.checks.agents import check_agents
-from pointsman.definition.checks.approvers import check_approvers
-from pointsman.definition.checks.arguments import check_arguments
-from pointsman.definition.checks.compensation import check_compensation
 from pointsman.definition.checks.conflicts import check_conflicts
 from pointsman.definition.checks.dataflow import check_dataflow
-from pointsman.definition.checks.effects import check_effects
-from pointsman.definition.checks.endings import check_endings
-from pointsman.definition.checks.expression_types import check_types_of
-from pointsman.definition.checks.formulas import read_formulas
-from pointsman.definition.checks.ignored_settings import check_unheeded
-from pointsman.definition.checks.joining import check_joining
+from pointsman.definition.checks.effects import check_effects, check_unheeded
+from pointsman.definition.checks.endings import check_compensation, check_endings
+from pointsman.definition.checks.formulas import check_types_of, read_formulas
 from pointsman.definition.checks.placeholders import check_fixed_texts, check_placeholders
 from pointsman.definition.checks.references import check_references
 from pointsman.definition.checks.results import check_results
 from pointsman.definition.checks.routing import check_routing
-from pointsman.definition.checks.schemas import check_schemas
-from pointsman.definition.checks.scoping import check_scoping
-from pointsman.definition.checks.settings import check_settings
+from pointsman.definition.checks.schemas import check_arguments, check_schemas
+from pointsman.definition.checks.scoping import check_joining, check_scoping
+from pointsman.definition.checks.settings import check_approvers, check_settings, check_triggers
 from pointsman.definition.checks.subject import NOTHING_ASKED, Known, Subject
-from pointsman.definition.checks.triggers import check_triggers
 from pointsman.definition.graph.analysis import analyse
 from pointsman.definition.model.workflow import Workflow
 from pointsman.definition.problems import Problem, sort_problems

@@ -2,17 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from pointsman.definition.checks.subject import Subject
+from pointsman.definition.checks.repairs import question, rename
+from pointsman.definition.checks.subject import Subject, listed
 from pointsman.definition.json_schema import JsonSchema, faults_of
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.control import HumanConfig, StartConfig
 from pointsman.definition.model.nodes import NodeConfig
-from pointsman.definition.model.work import StructuredRecordConfig
-from pointsman.definition.problems import Problem, error, pointer_to
+from pointsman.definition.model.work import StructuredRecordConfig, ToolConfig
+from pointsman.definition.problems import Problem, error, pointer_to, warning
 from pointsman.values import Json, JsonObject
+
+
+def check_arguments(subject: Subject) -> Iterator[Problem]:
+    for position, node in enumerate(subject.nodes):
+        if not isinstance(node.config, ToolConfig):
+            continue
+        facts = (subject.known.tools or {}).get(node.config.tool)
+        if facts is not None and facts.parameters is not None and not facts.off:
+            yield from _arguments(subject, position, node.config, node.inputs, facts.parameters)
+
+
+def _arguments(
+    subject: Subject, position: int, config: ToolConfig, inputs: Mapping[str, Json] | None, schema: JsonObject
+) -> Iterator[Problem]:
+    """`inputs`: those of the node, which are the parameters where it names none."""
+    declared, required = schema.get("properties"), schema.get("required")
+    properties = declared if isinstance(declared, dict) else {}
+    from_inputs = config.parameters is None and inputs is not None
+    given = (inputs if from_inputs else config.parameters) or {}
+    at = subject.at_node(position, *(("inputs",) if from_inputs else ("config", "parameters")))
+    refused, meant = warning if subject.imported else error, set[str | None]()
+    for name, value in (config.parameters or {}).items():
+        if name in properties or not _is_closed(schema):
+            continue
+        near = subject.nearest(name, [one for one in properties if one not in given])
+        meant.add(near)
+        takes = f"It takes {listed(properties)}." if properties else "It takes none: remove it."
+        message = f"the tool {config.tool!r} has no parameter {name!r}"
+        fix = None if near is None else rename(at, name, near, value)
+        make = refused if schema.get("additionalProperties") is False else warning
+        yield make("unknown-argument", at + pointer_to(name), message, hint=question(near, takes), fix=fix)
+    for name in required if isinstance(required, list) else ():
+        if isinstance(name, str) and name not in given and name not in meant:
+            message = f"the tool {config.tool!r} needs the parameter {name!r}, and {subject.node(position)} gives none"
+            has_place = from_inputs or config.parameters is not None
+            where = at if has_place else subject.at_node(position, "config")
+            make = refused
+            yield make("missing-argument", where, message, hint=f"Add {name!r} to `parameters`.")
+    for name, value in (config.parameters or {}).items():
+        part = properties.get(name)
+        if isinstance(part, dict) and _is_fixed(value) and not refers(part):
+            yield from _misfits(subject, config.tool, name, value, part, at + pointer_to(name))
+
+
+def _misfits(subject: Subject, tool: str, name: str, value: Json, schema: JsonObject, at: str) -> Iterator[Problem]:
+    if faults_of(schema):
+        return
+    make = warning if subject.imported else error
+    for misfit in JsonSchema(schema).misfits(value, most=1):
+        message = f"the tool {tool!r} refuses this {name!r}: {misfit.message}"
+        yield make("argument-invalid", at + pointer_to(*misfit.path), message, hint="Give a value of that kind.")
+
+
+def _is_closed(schema: JsonObject) -> bool:
+    """Whether a parameter that the schema does not list is refused, or probably ignored."""
+    if "properties" not in schema and "additionalProperties" not in schema:
+        return False
+    return "patternProperties" not in schema and schema.get("additionalProperties", False) is False
+
+
+def _is_fixed(value: Json) -> bool:
+    """Whether a value is the same in every execution: a number, or a text without a template or a path."""
+    if isinstance(value, str):
+        return not any(mark in value for mark in ("{", "$", "secret."))
+    return isinstance(value, int | float)
 
 
 def check_schemas(subject: Subject) -> Iterator[Problem]:

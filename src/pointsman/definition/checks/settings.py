@@ -9,11 +9,114 @@ from pointsman.definition.checks.repairs import remove
 from pointsman.definition.checks.routes import actions_of
 from pointsman.definition.checks.subject import Subject, listed
 from pointsman.definition.model.agents import AgentConfig, AgentMemory
-from pointsman.definition.model.control import HumanConfig, WaitConfig
+from pointsman.definition.model.control import ControlConfig, HumanConfig, ToolExecutorConfig, WaitConfig
+from pointsman.definition.model.people import Approval, Approvers
 from pointsman.definition.model.policies import Config
 from pointsman.definition.model.work import MemoryConfig, ToolConfig
+from pointsman.definition.model.workflow import Trigger
 from pointsman.definition.problems import Problem, error, note, pointer_to, warning
 from pointsman.expressions.names import ROOTS
+
+WEBHOOK_SECRET_CHARS_MIN: Final = 16
+ADDRESS_WORDS: Final = ("run", "pause", "resume", "times")
+"""How addresses of schedules end."""
+NEEDS: Final = {"schedule": "cron", "webhook": "path", "event": "event"}
+
+
+def check_triggers(subject: Subject) -> Iterator[Problem]:
+    seen: set[tuple[str, str]] = set()
+    for position, trigger in enumerate(subject.workflow.triggers or ()):
+        at = pointer_to("triggers", position)
+        yield from _when(at, trigger)
+        for key, named in (("id", trigger.id), ("path", trigger.path)):
+            if named is None:
+                continue
+            if (key, named) in seen:
+                message = f"two triggers have the {key} {named!r}"
+                yield error("duplicate-trigger", f"{at}/{key}", message, hint="Rename one of them.")
+            seen.add((key, named))
+        if trigger.type == "schedule" and trigger.id in ADDRESS_WORDS:
+            message = (
+                f"over HTTP the schedule of trigger {trigger.id!r} cannot be reached: its id is a word of addresses"
+            )
+            yield warning("trigger-id-reserved", f"{at}/id", message, hint=f"Other than {', '.join(ADDRESS_WORDS)}.")
+        if trigger.type == "webhook":
+            yield from _secret(at, trigger)
+
+
+def _when(at: str, trigger: Trigger) -> Iterator[Problem]:
+    missing = NEEDS[trigger.type]
+    if not getattr(trigger, missing):
+        message = f"trigger {trigger.id!r} of type {trigger.type!r} lacks `{missing}`"
+        yield error("trigger-incomplete", at, message, hint=f"Set `{missing}`.")
+    elif trigger.cron is not None:
+        from pointsman.definition.model.cron import (  # only documents with schedules pay for its import
+            EXAMPLE,
+            cron_fault,
+        )
+
+        fault = cron_fault(trigger.cron)
+        if fault is not None:
+            yield error("cron-invalid", f"{at}/cron", fault.message, hint=EXAMPLE)
+
+
+def _secret(at: str, trigger: Trigger) -> Iterator[Problem]:
+    secret = trigger.secret
+    if secret is None:
+        message = f"whoever knows the address of trigger {trigger.id!r} can call it"
+        yield warning("webhook-unsigned", at, message, hint="Set `secret`, best as a handle: `secret.NAME`.")
+    elif not secret.startswith("secret.") and len(secret) < WEBHOOK_SECRET_CHARS_MIN:
+        message = f"the secret of trigger {trigger.id!r} is shorter than {WEBHOOK_SECRET_CHARS_MIN} characters"
+        yield error("weak-secret", f"{at}/secret", message, hint="Use a longer one, best as a handle: `secret.NAME`.")
+
+
+UNASKABLE: Final = ("transform", "template-render", "progress")
+"""Types that are no control and take no time all the same."""
+
+
+def check_approvers(subject: Subject) -> Iterator[Problem]:
+    config = subject.workflow.config or Config()
+    if config.approval is not None:
+        yield from _terms(config.approval, "/config/approval", "`config.approval`")
+    for position, node in enumerate(subject.nodes):
+        if isinstance(node.config, HumanConfig):
+            yield from _terms(node.config, subject.at_node(position, "config"), subject.node(position))
+        if node.approval is not None:
+            yield from _terms(node.approval, subject.at_node(position, "approval"), subject.node(position))
+        passes = isinstance(node.config, ControlConfig) and not isinstance(node.config, ToolExecutorConfig)
+        if node.requires_approval and (passes or node.type in UNASKABLE):
+            message = f"{subject.node(position)} does no work: nobody can be asked before it starts"
+            hint = "Put a `human` node before it."
+            yield error("approval-unsupported", subject.at_node(position, "requiresApproval"), message, hint=hint)
+
+
+def _terms(said: HumanConfig | Approval, at: str, who: str) -> Iterator[Problem]:
+    if said.approvers is not None:
+        yield from _approvers(said.approvers, f"{at}/approvers", who)
+    before = said.approvers
+    for number, level in enumerate(said.escalation or ()):
+        where = f"{at}{pointer_to('escalation', number)}"
+        yield from _approvers(level.approvers, f"{where}/approvers", who)
+        if level.approvers == before:
+            message = f"{who} is put to the same people again"
+            yield warning("escalation-idle", where, message, hint="Name others, or give the first ones more time.")
+        before = level.approvers
+    if said.escalation and said.timeout is None:
+        message = f"{who} is never put to others: the first ones have all the time there is"
+        yield warning("escalation-idle", f"{at}/escalation", message, hint="Set `timeout`.")
+
+
+def _approvers(approvers: Approvers, at: str, who: str) -> Iterator[Problem]:
+    users, groups = approvers.users, approvers.groups
+    if (users is not None or groups is not None) and not users and not groups:
+        message = f"{who} asks nobody: no user and no group may answer"
+        yield error("approvers-nobody", at, message, hint="Name a user or a group, or leave `approvers` out.")
+    elif users and not groups:
+        for key, needed in (("quorum", approvers.quorum), ("rejectQuorum", approvers.reject_quorum)):
+            if needed is not None and needed > len(set(users)):
+                message = f"{needed} answers are needed, and only {len(set(users))} may answer"
+                yield error("quorum-unmet", f"{at}/{key}", message, hint="Lower the quorum, or add people.")
+
 
 EDIT: Final = "edit"
 """The action of a gate that changes its editable fields."""

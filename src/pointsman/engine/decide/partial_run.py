@@ -1,4 +1,4 @@
-"""Trying: the rules that a trial adds. See `engine.trial`.
+"""Trying: the rules that a trial adds. See `engine.partial_run`.
 
     arrive ─▶ does it lead to where the trial ends? no: control ends ─▶ start ─▶ a breakpoint? pause, once
                                                                         └─▶ pinned? pass with the value given

@@ -2,28 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Protocol, cast
 
-from fastapi import Path, Query, Response
+import msgspec
+from fastapi import Depends, Header, Path, Query, Request, Response
 from pydantic import Field
 
+from pointsman.auth.callers import Caller
 from pointsman.authoring.conversation_history import Earlier
 from pointsman.authoring.operations import operations_schema, read_operations
 from pointsman.authoring.workbench import Workbench
 from pointsman.definition.model.schema import native_schema
-from pointsman.server.context import Asking, AtDesk
+from pointsman.server.context import Asking, AtDesk, Desk
+from pointsman.server.design_stream import streamed
 from pointsman.server.if_match import revision_of
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.routes.design_requests import Designing
-from pointsman.server.routes.parameters import Editor, IfMatch
+from pointsman.server.routes.idempotency import once
+from pointsman.server.routes.parameters import Editor, IfMatch, Key
 from pointsman.server.routes.response_docs import Described, answers
 from pointsman.server.schemas.requests import Answer, Body, JsonValue, sample
 from pointsman.server.schemas.responses import SavedAnswer
 from pointsman.server.sse import MEDIA_TYPE
 from pointsman.values import JsonObject
+
+if TYPE_CHECKING:
+    from pointsman.authoring.design import Round
+
+
+Accept = Annotated[
+    str | None,
+    Header(max_length=1000, description="`text/event-stream`: each round as it happens."),
+]
+
+
+class Work(Protocol):
+    """Designing that tells its rounds."""
+
+    def __call__(self, *, hear: Callable[[Round], None] = ...) -> Awaitable[JsonObject]: ...
+
+
+class Asked(NamedTuple):
+    """Who asks, and how it is to be answered."""
+
+    desk: Desk
+    caller: Caller
+    request: Request
+    key: str | None
+    accept: str | None
+
+    async def told(self, work: Work) -> Response:
+        """Done once under a key: whoever lost the stream asks again, and pays no second time."""
+        if MEDIA_TYPE not in (self.accept or "").lower():
+            return await self.whole(work)
+        return await streamed(partial(self._behind, work), self.desk.take_stream(self.caller))
+
+    async def _behind(self, work: Work, hear: Callable[[Round], None]) -> JsonObject:
+        if self.key is None:
+            return await work(hear=hear)
+        reply = await self.desk.behind.finish(self.whole(partial(work, hear=hear)))
+        return cast("JsonObject", msgspec.json.decode(reply.body))
+
+    async def whole(self, work: Callable[[], Awaitable[JsonObject]]) -> Response:
+        """Its answer, without rounds."""
+
+        async def answered() -> Response:
+            return JsonReply(await work())
+
+        return await once(self.desk, self.caller, self.request, self.key, answered)
+
+
+async def _asked(request: Request, desk: AtDesk, caller: Editor, key: Key = None, accept: Accept = None) -> Asked:
+    return Asked(desk, caller, request, key, accept)
+
+
+Designing = Annotated[Asked, Depends(_asked)]
+
 
 router = Operations(prefix="/api/workflows", tags=["workflows"])
 

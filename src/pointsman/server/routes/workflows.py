@@ -6,6 +6,7 @@ from typing import Annotated, Final, Literal, cast
 
 import msgspec
 from fastapi import Query, Request, Response
+from pydantic import Field
 
 from pointsman.app import Workflow
 from pointsman.auth.callers import Caller
@@ -17,24 +18,45 @@ from pointsman.server.context import Asking, AtDesk, Desk
 from pointsman.server.if_match import etag_of, held
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.routes.parameters import After, Dialect, Draft, Editor, Id, IfMatch, IfNew, Limit, Order
+from pointsman.server.routes.parameters import ETAG, After, Dialect, Draft, Editor, Id, IfMatch, IfNew, Limit, Order
 from pointsman.server.routes.response_docs import Described, answers, bytes_body, refusals, text_answer
-from pointsman.server.schemas.requests import CheckBody, CloneBody, PatchBody
+from pointsman.server.schemas.requests import Answer, CheckBody, CloneBody, PatchBody, sample
 from pointsman.server.schemas.responses import (
+    ENTRY,
+    WORKFLOW,
     CheckAnswer,
+    ExecutionEntry,
     PatchedAnswer,
     SavedAnswer,
     WorkflowAnswer,
+    WorkflowEntryAnswer,
     WorkflowPage,
     WrittenAnswer,
 )
-from pointsman.server.workflow_list import CataloguePage
 from pointsman.session import clone_as, delete_as, save_as
 from pointsman.values import JsonObject
 from pointsman.workflows.catalogue import PLACES, Sort, fitting, with_last
 from pointsman.workflows.conversion import converted_for
 from pointsman.workflows.metadata import patched
 from pointsman.workflows.revisions import RevisionMoved, diff_revisions, list_workflows, saved_view
+
+
+class CatalogueEntryAnswer(WorkflowEntryAnswer):
+    """A saved workflow in the list of all."""
+
+    etag: str = Field(description=ETAG)
+    last_execution: ExecutionEntry | None = Field(
+        default=None, description="With `last`: the one that began last, of those that the caller sees."
+    )
+
+
+class CataloguePage(Answer):
+    """Saved workflows, without their documents."""
+
+    model_config = sample(workflows=[{**WORKFLOW, "etag": '"2-9f86d081884c7d65"', "lastExecution": ENTRY}], next=None)
+    workflows: list[CatalogueEntryAnswer]
+    next: str | None = Field(default=None, description="The `after` of the next page; null: this was the last.")
+
 
 router = Operations(prefix="/api/workflows", tags=["workflows"])
 

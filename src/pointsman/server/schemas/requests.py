@@ -190,7 +190,7 @@ class CheckBody(Body):
 
 
 class PatchBody(BaseModel):
-    """A JSON merge patch: what is not there stays, null takes out. `app.patching` says what may be patched."""
+    """A JSON merge patch: what is not there stays, null takes out. `workflows.metadata` says what may be patched."""
 
     model_config = sample(name="Letters", enabled=False, tags=["mail"]) | ConfigDict(extra="allow", strict=True)
     name: JsonValue = Field(default=None, description="A text, or one by language.")

@@ -2,19 +2,117 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Final
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import format_datetime
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from pointsman.engine.failures import Failure
 from pointsman.ports import ToolSpec
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.mail.addresses import AddressWrong, address_of, line_of, sender_of
 from pointsman.tools.mail.config import MailSettings
-from pointsman.tools.mail.letters import plain_letter
-from pointsman.tools.mail.message import Letter, message_of
 from pointsman.tools.tool import Limits, ToolContext
 from pointsman.values import Json, JsonObject
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+class Letter(msgspec.Struct, frozen=True, kw_only=True):
+    """What it says and to whom. Addresses and subject were looked at."""
+
+    to: Sequence[str]
+    cc: Sequence[str] = ()
+    subject: str
+    body: str
+
+    @property
+    def recipients(self) -> list[str]:
+        """Each once."""
+        return [*dict.fromkeys([*self.to, *self.cc])]
+
+
+def message_of(letter: Letter, *, sender: Address, key: str, at: datetime) -> EmailMessage:
+    """The same key gives the same `Message-ID`: whoever gets it twice can tell."""
+    message = EmailMessage(policy=SMTP)
+    message["From"] = sender
+    message["To"] = [Address(addr_spec=address) for address in letter.to]
+    if letter.cc:
+        message["Cc"] = [Address(addr_spec=address) for address in letter.cc]
+    message["Subject"] = letter.subject
+    message["Date"] = format_datetime(at)
+    message["Message-ID"] = f"<{sha256(key.encode()).hexdigest()[:40]}@{sender.domain}>"
+    message["Auto-Submitted"] = "auto-generated"
+    message.set_content(letter.body, charset="utf-8")
+    return message
+
+
+_HEADER: Final = re.compile(r"\**(subject|to|from|cc|bcc|date|reply-to)\**\s*:\**[^\n]*", re.IGNORECASE)
+_FENCE: Final = re.compile(r"\s*(```|~~~)")
+_RULE: Final = re.compile(r"\s*([-*_])\s*(\1\s*){2,}")
+_TABLE_RULE: Final = re.compile(r"[\s|:-]*-[\s|:-]*")
+_HEADING: Final = re.compile(r"\s{0,3}#{1,6}\s+(.*?)\s*#*\s*")
+_BULLET: Final = re.compile(r"(\s*)[*+]\s+")
+_IMAGE: Final = re.compile(r"!\[([^\]\n]{0,500})\]\([^()\n]{0,2000}\)")
+_LINK: Final = re.compile(r"\[([^\[\]\n]{1,500})\]\((\S{1,2000}?)\)")
+_PLACE: Final = re.compile(
+    r"\[\s*(?:your|recipient|client|company|insert|name|date|address|phone|email|title|position|contact)[^\[\]\n]{0,80}\]"
+    r"|\{\{[^{}\n]{0,80}\}\}|<\s*(?:your|insert|recipient|name)[^<>\n]{0,80}>",
+    re.IGNORECASE,
+)
+_STRONG: Final = re.compile(r"(\*\*|__)(?=\S)([^\n]{1,2000}?)(?<=\S)\1")
+_SOFT: Final = re.compile(r"(?<![\w*\\])([*_])(?=[^\s*_])([^\n*_]{1,500}?)(?<=\S)\1(?![\w*])")
+_CODE: Final = re.compile(r"`([^`\n]{1,500})`")
+_ESCAPED: Final = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|>~])")
+_BLANKS: Final = re.compile(r"\n{3,}")
+
+
+def plain_letter(text: str) -> str:
+    """The text as a person would have typed it."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").strip("\n").split("\n")
+    kept: list[str] = []
+    fenced = False
+    for line in _without_headers(lines):
+        if _FENCE.match(line):
+            fenced = not fenced
+        elif fenced:
+            kept.append(line)
+        elif not (_RULE.fullmatch(line) or ("|" in line and _TABLE_RULE.fullmatch(line))):
+            kept.append(_line(line))
+    return _BLANKS.sub("\n\n", "\n".join(line.rstrip() for line in kept)).strip()
+
+
+def _without_headers(lines: list[str]) -> list[str]:
+    """Without the headers that a letter begins with."""
+    begins = 0
+    while begins < len(lines) and (not lines[begins].strip() or _HEADER.fullmatch(lines[begins].strip())):
+        begins += 1
+    return lines[begins:]
+
+
+def _line(line: str) -> str:
+    heading = _HEADING.fullmatch(line)
+    said = heading[1] if heading else _BULLET.sub(r"\1- ", line, count=1) if _BULLET.match(line) else line
+    said = said.removeprefix("> ") if said.startswith(">") else said
+    said = _LINK.sub(_linked, _IMAGE.sub(r"\1", said))
+    said = _CODE.sub(r"\1", _SOFT.sub(r"\2", _STRONG.sub(r"\2", said)))
+    bare = _PLACE.sub("", said)
+    if bare != said:
+        bare = re.sub(r" +([,.;:!?])", r"\1", re.sub(r"(?<=\S) {2,}", " ", bare))
+    return _ESCAPED.sub(r"\1", bare)
+
+
+def _linked(link: re.Match[str]) -> str:
+    return link[2] if link[1] in (link[2], link[2].removeprefix("mailto:")) else f"{link[1]} ({link[2]})"
+
 
 NAME: Final = "send_email"
 ADDRESSES_MAX: Final = 20

@@ -14,19 +14,55 @@ import asyncio
 import json
 import os
 import signal
+import threading
 from asyncio.subprocess import PIPE, Process, SubprocessStreamProtocol
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, TextIO, cast
 
 from pointsman.json_meter import excess_of
-from pointsman.tools.mcp.stderr import Stderr
 from pointsman.values import Json
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.client._transport import TransportStreams
     from mcp.shared.message import SessionMessage
+
+
+CHARS_MAX: Final = 2_000
+
+
+class Stderr:
+    """The end of what one process prints to its standard error."""
+
+    def __init__(self, mask: Callable[[str], str]) -> None:
+        """`mask` takes the secrets out of a line, before the beginning of the text is cut off."""
+        self._mask = mask
+        self._text = ""
+        reading, writing = os.pipe()
+        self.file: TextIO = os.fdopen(writing, "w", encoding="utf-8")
+        """What the process is given."""
+        self._thread = threading.Thread(target=self._read, args=(reading,), daemon=True, name="mcp-stderr")
+        self._thread.start()
+
+    def tail(self) -> str:
+        """The end of it so far."""
+        return self._text.strip()
+
+    def close(self) -> None:
+        """Nobody else is given it; once the process has ended, so does the reading."""
+        self.file.close()
+
+    def settle(self) -> None:
+        """Wait a moment for what a process wrote as it ended."""
+        self.close()
+        self._thread.join(SETTLES_S)
+
+    def _read(self, reading: int) -> None:
+        with os.fdopen(reading, encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                self._text = (self._text + self._mask(line))[-CHARS_MAX:]
+
 
 CHUNK: Final = 65_536
 LINE_BYTES_MAX: Final = 64_000_000

@@ -2,21 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import html
+import re
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from pointsman.engine.failures import Failure
 from pointsman.errors import PointsmanError
 from pointsman.ports import ToolSpec
-from pointsman.redaction import redaction_of
+from pointsman.redaction import head, redaction_of
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.search.config import SearchSettings
-from pointsman.tools.search.engines import hits_in, request_to
 from pointsman.tools.tool import Limits, ToolContext
 from pointsman.values import Json, JsonObject
 
 if TYPE_CHECKING:
     from pointsman.tools.egress.http_calls import Outgoing
+
+
+TEXT_CHARS_MAX: Final = 2000
+TITLE_CHARS_MAX: Final = 300
+_TAG: Final = re.compile(r"</?[a-zA-Z][^<>]*>")
+
+
+def request_to(settings: SearchSettings, query: str, *, hits: int, key: str) -> JsonObject:
+    """The request, as `request_of` wants it described."""
+    match settings.engine:
+        case "searxng":
+            return {"url": settings.address, "query": {"q": query, "format": "json"}, "headers": _bearer(key)}
+        case "tavily":
+            body: JsonObject = {"query": query, "max_results": hits}
+            return {"url": settings.address, "method": "POST", "headers": _bearer(key), "body": body}
+        case "brave":
+            headers: JsonObject = {"X-Subscription-Token": key, "Accept": "application/json"}
+            return {"url": settings.address, "query": {"q": query, "count": hits}, "headers": headers}
+
+
+def hits_in(settings: SearchSettings, answer: Json, *, most: int) -> list[Json] | None:
+    """[{"title", "url", "text"}]; None: this is not what the engine answers."""
+    listed = answer.get("web", {}) if settings.engine == "brave" and isinstance(answer, dict) else answer
+    results = listed.get("results", [] if settings.engine == "brave" else None) if isinstance(listed, dict) else None
+    if not isinstance(results, list):
+        return None
+    return [*_hits(results, "description" if settings.engine == "brave" else "content")][:most]
+
+
+def _hits(results: list[Json], text: str) -> Iterator[Json]:
+    for one in results:
+        if isinstance(one, dict) and isinstance(url := one.get("url"), str) and url.startswith(("http://", "https://")):
+            yield {
+                "title": _plain(one.get("title"), TITLE_CHARS_MAX),
+                "url": url,
+                "text": _plain(one.get(text), TEXT_CHARS_MAX),
+            }
+
+
+def _plain(said: Json, chars_max: int) -> str:
+    """Engines mark what was found by tags."""
+    return head(html.unescape(_TAG.sub("", said)), chars_max).strip() if isinstance(said, str) else ""
+
+
+def _bearer(key: str) -> JsonObject:
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
 
 NAME: Final = "web_search"
 LIMITS: Final = Limits()
