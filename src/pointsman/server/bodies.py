@@ -1,7 +1,8 @@
 """Bodies: how much of one is read, and what is read as JSON.
 
     request ─▶ caller and role ─▶ limit of the operation ─▶ read ─▶ JSON: its cost ─▶ operation
-               (`operation`)      (413 before it is read)           (400, in slices)
+               (`operation`)      (413 before it is read)           (400, in slices;
+                                                                     decoded in a thread)
 
 Until its operation raises the limit, a request may have a body of `STRANGER_BYTES`. What is not awaited is not read.
 """
@@ -25,6 +26,7 @@ from pointsman.json_meter import LESS, JsonMeter
 from pointsman.server.middleware.security import READING, Refused
 from pointsman.server.problems import is_json
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.document_work import beside
 
 BODY_BYTES_MAX: Final = 64_000_000
 STRANGER_BYTES: Final = 64_000
@@ -142,7 +144,8 @@ class JsonRequest(Request):
 
     async def json(self) -> Json:
         """Raises `Refused`, and ValueError for what is no JSON."""
-        return cast("Json", json.loads(await self.body(), object_pairs_hook=_object))
+        body = await self.body()
+        return await beside(len(body), lambda: cast("Json", json.loads(body, object_pairs_hook=_object)))
 
 
 def _object(pairs: list[tuple[str, Json]]) -> JsonObject:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, TypeAlias, cast
 
@@ -236,10 +237,10 @@ class WithAgents(NamedTuple):
 
 
 async def with_saved_agents(
-    workflow: Definition, entries: Entries, known: Mapping[str, AgentConfig], sees: SeesAgent
+    workflow: Definition, named: AbstractSet[str], entries: Entries, sees: SeesAgent
 ) -> WithAgents:
-    """Put the saved agents that a workflow names, and that may be used, into it. `known`: those of the settings."""
-    missing = agents_named(workflow) - known.keys() - (workflow.agents or {}).keys()
+    """Put the saved agents of these names that may be used into a workflow, where it does not describe them."""
+    missing = named - (workflow.agents or {}).keys()
     found = await saved_agents(entries, missing, sees) if missing else {}
     if not found:
         return WithAgents(workflow, {})

@@ -27,7 +27,7 @@ from pointsman.settings import Settings
 from pointsman.store.api import Entries, Store, Workflows
 from pointsman.store.records import SavedWorkflow
 from pointsman.values import Json, JsonObject
-from pointsman.workflows.agents import with_saved_agents
+from pointsman.workflows.agents import agents_named, with_saved_agents
 from pointsman.workflows.builtin.documents import IDS
 from pointsman.workflows.builtin.library import WithShelf
 from pointsman.workflows.builtin.tools import shipped_among
@@ -172,8 +172,12 @@ class Library:
         async def sees(name: str) -> bool:
             return self.rights is None or await self.rights.sees_agent(reader, name)
 
-        resolved = await beside(size_of(workflow), lambda: self.resolved(workflow))
-        found = await with_saved_agents(resolved, self._entries, self._settings.agents, sees)
+        def ready() -> tuple[Workflow, set[str]]:
+            resolved = self.resolved(workflow)
+            return resolved, agents_named(resolved) - self._settings.agents.keys()
+
+        resolved, named = await beside(size_of(workflow), ready)
+        found = await with_saved_agents(resolved, named, self._entries, sees)
         return Prepared(found.workflow, revision, found.authors, reader)
 
     async def keep(self, workflow: Workflow) -> str:

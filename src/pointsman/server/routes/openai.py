@@ -8,7 +8,7 @@ from typing import Annotated, Final, cast
 
 import msgspec
 from fastapi import Header, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from pointsman.chat.adapter import Asked, Dialogue, begin
 from pointsman.chat.formatting import Calls
@@ -22,7 +22,7 @@ from pointsman.server.routes.openai_errors import DOOR, also_streamed, error_tol
 from pointsman.server.routes.parameters import Id, Operator
 from pointsman.server.routes.response_docs import answers
 from pointsman.server.schemas.error_examples import EXECUTION_ID
-from pointsman.server.schemas.requests import JsonValue
+from pointsman.server.schemas.requests import BoundedBody, JsonValue
 from pointsman.server.sse import BEAT, EventStream
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.library import UnknownWorkflow
@@ -57,12 +57,12 @@ class ChatMessage(BaseModel):
     content: JsonValue = None
 
 
-class ChatBody(BaseModel):
+class ChatBody(BoundedBody):
     """A request as OpenAI describes it; what is not here is not looked at."""
 
     model_config = ConfigDict(extra="ignore", json_schema_extra={"examples": [CHAT]})
     model: str = Field(min_length=1, max_length=300, description="The id of a workflow.")
-    messages: list[ChatMessage] = Field(min_length=1, max_length=10_000)
+    messages: Annotated[list[ChatMessage], FailFast()] = Field(min_length=1, max_length=10_000)
     stream: bool = False
     stream_options: dict[str, JsonValue] | None = Field(default=None, description="`include_usage`.")
     metadata: dict[str, JsonValue] | None = Field(

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Final, cast
 
 from fastapi import Header, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
 from pointsman.chat.adapter import Asked, Dialogue, begin
 from pointsman.chat.formatting import EXECUTION, MessagesInvalid
@@ -19,7 +20,7 @@ from pointsman.server.routes.parameters import Operator
 from pointsman.server.routes.response_docs import answers
 from pointsman.server.routes.response_events import Telling
 from pointsman.server.schemas.error_examples import EXECUTION_ID
-from pointsman.server.schemas.requests import JsonValue
+from pointsman.server.schemas.requests import BoundedBody, JsonValue
 from pointsman.server.sse import EventStream
 from pointsman.values import ExecutionId, Json, JsonObject
 
@@ -97,12 +98,20 @@ class ConversationName(BaseModel):
     id: str = Field(min_length=1, max_length=200)
 
 
-class ResponsesBody(BaseModel):
+def _objects(value: object) -> object:
+    """Refuse a list at its first item that is not an object."""
+    for at, item in enumerate(cast("list[object]", value)) if isinstance(value, list) else ():
+        if not isinstance(item, dict):
+            raise PydanticCustomError("dict_type", "item {at} must be an object", {"at": at})
+    return cast("object", value)
+
+
+class ResponsesBody(BoundedBody):
     """A request as OpenAI describes it; what is not here is not looked at."""
 
     model_config = ConfigDict(extra="ignore", json_schema_extra={"examples": [SAID]})
     model: str = Field(min_length=1, max_length=300, description="The id of a workflow.")
-    input: str | Annotated[list[dict[str, JsonValue]], Field(max_length=10_000)] = Field(
+    input: str | Annotated[list[dict[str, JsonValue]], Field(max_length=10_000), BeforeValidator(_objects)] = Field(
         description="What the user says; or all that was said, as items."
     )
     instructions: str | None = Field(

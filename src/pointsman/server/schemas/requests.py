@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from annotated_types import MaxLen
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 from pydantic import JsonValue as _Json
 from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticKnownError
 
 from pointsman.server.null_examples import marked
 
@@ -31,10 +33,41 @@ def given(*names: str) -> dict[str, JsonValue]:
 
 
 WORKFLOW_ID_PATTERN: Final = "^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$"
+PROBLEMS_MAX: Final = 100
+"""Unknown fields of one object that are reported."""
+LIMITS_MAX: Final = 100
 _WHOLE: Final[tuple[object, ...]] = (int, int | None)
 
 
-class Body(BaseModel):
+class BoundedBody(BaseModel):
+    """A body whose misfits are few, however large it is: to report 200 000 of them took five seconds."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_unknown(cls, given: object) -> object:
+        """Keep `PROBLEMS_MAX` of the unknown fields: each is a problem, and a body has room for 200 000."""
+        if not isinstance(given, dict) or len(cast("dict[str, JsonValue]", given)) <= PROBLEMS_MAX:
+            return cast("object", given)
+        sent = cast("dict[str, JsonValue]", given)
+        known = {name for field, one in cls.model_fields.items() for name in (field, one.alias or field)}
+        unknown = [name for name in sent if name not in known]
+        return {name: sent[name] for name in (*(known & sent.keys()), *unknown[:PROBLEMS_MAX])}
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _not_too_long(cls, value: object, info: ValidationInfo) -> object:
+        """Refuse a list or an object that is too long, before each of its members becomes a problem of its own."""
+        if isinstance(value, list | dict):
+            size = len(cast("list[object] | dict[str, object]", value))
+            for rule in cls.model_fields[info.field_name or ""].metadata:
+                if isinstance(rule, MaxLen) and size > rule.max_length:
+                    kind = "List" if isinstance(value, list) else "Dictionary"
+                    context = {"field_type": kind, "max_length": rule.max_length, "actual_length": size}
+                    raise PydanticKnownError("too_long", context)
+        return cast("object", value)
+
+
+class Body(BoundedBody):
     """What is sent. Unknown fields are refused: they are mostly misspelt ones; and a text is not a number."""
 
     model_config = ConfigDict(extra="forbid", strict=True, alias_generator=to_camel)
@@ -44,7 +77,8 @@ class Body(BaseModel):
     def _whole(cls, value: object, info: ValidationInfo) -> object:
         """JSON has one kind of number: 3.0 is an integer."""
         field = cls.model_fields.get(info.field_name or "")
-        if isinstance(value, float) and value.is_integer() and field is not None and field.annotation in _WHOLE:
+        annotation = cast("object", field.annotation if field is not None else None)
+        if isinstance(value, float) and value.is_integer() and annotation in _WHOLE:
             return int(value)
         return value
 
@@ -125,7 +159,7 @@ class LimitsBody(Body):
     """Going on, maybe with higher limits."""
 
     model_config = sample(limits={"maxSteps": 500})
-    limits: dict[str, float] = Field(default_factory=dict, description="Limit -> its new value.")
+    limits: dict[str, float] = Field(default_factory=dict, max_length=LIMITS_MAX, description="Limit -> its new value.")
 
 
 class ResumeBody(LimitsBody):
@@ -189,7 +223,7 @@ class CheckBody(Body):
     )
 
 
-class PatchBody(BaseModel):
+class PatchBody(BoundedBody):
     """A JSON merge patch: what is not there stays, null takes out. `workflows.metadata` says what may be patched."""
 
     model_config = sample(name="Letters", enabled=False, tags=["mail"]) | ConfigDict(extra="allow", strict=True)
