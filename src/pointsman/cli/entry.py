@@ -43,7 +43,7 @@ COMMANDS: Final[dict[str, Place]] = {
     "signal": Place("run", "signal", "Send an event to an execution, and go on."),
     "publish": Place("triggers", "publish", "Tell an event to all who wait for it, and start what it starts."),
     "schedules": Place("triggers", "schedules", "What starts when: list, add, pause, resume, delete, next, run."),
-    "keep": Place("worker", "keep", "Keep a store: go on with executions, ring timers, start what is due."),
+    "keep": Place("serve", "keep", "Keep a store: go on with executions, ring timers, start what is due."),
     "serve": Place("serve", "serve", "Serve the API, and keep the store meanwhile."),
     "mcp": Place("mcp", "mcp", "Serve MCP clients on standard input and output."),
     "keys": Place("serve", "keys", "Keys that open the server: add, list, revoke."),
