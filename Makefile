@@ -5,6 +5,8 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 VENV := .venv
 TIME ?= 8h
 PYTEST ?= pytest
+# Many tests wait for processes and browsers: one worker more than there are cores keeps the cores busy.
+WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2) + 1)))
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header \
@@ -17,11 +19,13 @@ npm = if test -d web/node_modules; then echo "npm run $(1)" && cd web && npm run
 	else echo "npm run $(1) is left out: there is no Node, or npm has not run (make ui)"; fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-web check lint ui types bench reliability fuzz soak requirements lock clean
+.PHONY: help demo test test-unit test-pythons test-web check lint ui types bench reliability fuzz soak requirements lock clean
 
 help:
 	@echo "make demo          real workflows, offline"
-	@echo "make test          all tests"
+	@echo "make test-unit     the unit tier: pure and in memory, seconds, for every edit"
+	@echo "make test          unit and integration tests, and the web app in a browser; the house rules are in make check"
+	@echo "make test-pythons  the unit tier on every Python from 3.11 that this machine has"
 	@echo "make check         lint, format, types, walls between modules, house rules"
 	@echo "make lint          lint and format only, and the style and types of the web app"
 	@echo "make test-web      the tests of the web app that need no browser"
@@ -38,9 +42,15 @@ help:
 demo: $(VENV)/runtime.stamp ui
 	@$(BIN)/pointsman demo
 
+test-unit: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest --tier unit -n auto -q $(ARGS)
+
+test-pythons: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.pythons $(ARGS)
+
 test: $(VENV)/dev.stamp $(VENV)/postgresql.stamp $(VENV)/bubblewrap.stamp $(VENV)/nginx.stamp $(VENV)/llama.stamp $(VENV)/chromium.stamp ui
 	$(if $(ARGS),,@$(call npm,test))
-	$(BIN)/python -m $(PYTEST) -n auto $(ARGS)
+	$(BIN)/python -m $(PYTEST) -n $(WORKERS) --ignore=tests/house $(ARGS)
 
 test-web: ui
 	@$(call npm,test)

@@ -7,13 +7,14 @@ import os
 import signal
 import socket
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import postgres
+from tests import postgres, tiers
 from tests.house.requirements import REQUIREMENTS
 from tests.local_model import server as model_server
 
@@ -29,6 +30,8 @@ examples. `POINTSMAN_LONG=1` looks elsewhere each time."""
 
 os.environ.setdefault("POINTSMAN_MODEL", "scripted")
 """Tests ask for the scripted model, also in processes that they start. Tests of other models unset it."""
+
+WATCH = tiers.Watch()
 
 LOOPBACK_NAMES = {"localhost", "", "::1", "127.0.0.1"}
 
@@ -78,6 +81,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     browser = parser.getgroup("browser", "how steady the tests of the web app are")
     browser.addoption("--weak", type=float, nargs="?", const=6.0, default=0.0, help="a browser so many times slower")
     browser.addoption("--late", type=float, nargs="?", const=300.0, default=0.0, help="so many ms before each deed")
+    group = parser.getgroup("tiers", "which tests run")
+    group.addoption("--tier", choices=("unit", "all"), default="all", help="unit: what is pure and in memory")
 
 
 def pytest_configure() -> None:
@@ -120,7 +125,32 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not read the folders of the integration tier where it does not run."""
+    if config.getoption("tier") != "unit" or collection_path.parent != tiers.TESTS:
+        return None
+    return collection_path.name in tiers.FOLDERS or None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Hold a unit test to what the unit tier does."""
+    if tiers.is_integration(item):
+        return (yield)
+    with WATCH.watching():
+        return (yield)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    check_requirements(items)
+    if config.getoption("tier") == "unit":
+        left = [item for item in items if tiers.is_integration(item)]
+        items[:] = [item for item in items if not tiers.is_integration(item)]
+        config.hook.pytest_deselected(items=left)
+
+
+def check_requirements(items: list[pytest.Item]) -> None:
+    """Refuse marks of requirements that do not exist."""
     unknown = {
         f"{item.nodeid}: {identifier!r}"
         for item in items

@@ -128,6 +128,7 @@ async def test_what_is_backed_up_comes_back_whole_and_goes_on_in_either_kind_of_
         assert await app.store.verify() == []
 
 
+@pytest.mark.integration
 async def test_a_backup_shows_one_moment_while_others_write(tmp_path: Path) -> None:
     """What is begun meanwhile is in it as a whole, or not at all."""
     async with installed(f"sqlite:///{tmp_path / 'store.db'}", tmp_path) as app:
@@ -143,6 +144,7 @@ async def test_a_backup_shows_one_moment_while_others_write(tmp_path: Path) -> N
         assert (listed, len(named), late.id in named) == (3, 3, False)
 
 
+@pytest.mark.integration
 async def test_a_file_that_exists_is_never_replaced(tmp_path: Path) -> None:
     file = tmp_path / "there"
     file.write_text("mine")
@@ -155,6 +157,7 @@ async def test_a_file_that_exists_is_never_replaced(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["store.db", "there"]
 
 
+@pytest.mark.integration
 async def test_a_backup_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "monday.backup"
     async with installed(f"sqlite:///{tmp_path / 'store.db'}", tmp_path) as app:
@@ -195,6 +198,7 @@ async def test_a_restore_that_fails_in_the_middle_leaves_the_store_empty(
         assert len([one async for one in summaries(app, ExecutionQuery())]) == 3
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "change",
     [
@@ -220,6 +224,7 @@ async def test_a_backup_that_was_changed_is_refused_before_anything_is_written(t
         assert everything(app).keys() <= {"last_version"}
 
 
+@pytest.mark.integration
 async def test_what_is_no_backup_is_refused(tmp_path: Path) -> None:
     """Another file, a store that is in use, a backup that a newer version made."""
     async with installed(f"sqlite:///{tmp_path / 'store.db'}", tmp_path) as app:
@@ -235,6 +240,7 @@ async def test_what_is_no_backup_is_refused(tmp_path: Path) -> None:
                 await app.storage.restore(tmp_path / name)
 
 
+@pytest.mark.integration
 async def test_a_damaged_store_has_no_backup(tmp_path: Path) -> None:
     """Neither a broken chain nor a broken seal is copied as if it were whole."""
     path = tmp_path / "store.db"
@@ -257,6 +263,7 @@ async def test_a_damaged_store_has_no_backup(tmp_path: Path) -> None:
     assert not (tmp_path / "no.backup").exists()
 
 
+@pytest.mark.integration
 async def test_files_need_a_place_to_go(tmp_path: Path) -> None:
     file = tmp_path / "monday.backup"
     async with installed(f"sqlite:///{tmp_path / 'store.db'}", tmp_path) as app:

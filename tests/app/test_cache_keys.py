@@ -15,6 +15,8 @@ from pointsman.tools.tool import Tool
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.scripts import Script, parse_script
 
+pytestmark = pytest.mark.integration
+
 CACHED: JsonObject = {"cache": "long_term"}
 SAYS: JsonObject = {"id": "n", "type": "agent", "config": {"prompt": "Hi."}, "execution": CACHED}
 LOOKS: JsonObject = {"id": "n", "type": "tool", "config": {"tool": "look", "parameters": {}}, "execution": CACHED}

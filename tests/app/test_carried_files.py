@@ -26,6 +26,8 @@ from pointsman.values import ExecutionId, Json, JsonObject
 from tests.app.stand import HandClock, opened
 from tests.app.test_export import change, exported, forged, full
 
+pytestmark = pytest.mark.integration
+
 BINARY = b"\xff\0\1"
 TEXT = "Größe"
 EVIL = Path(gettempdir()) / f"evil-{uuid4().hex}"

@@ -13,6 +13,8 @@ from pointsman.values import Json, JsonObject
 from tests.app.stand import HandClock, opened
 from tests.boxes import needs_box, take_boxes_away
 
+pytestmark = pytest.mark.integration
+
 SETTINGS = Settings.model_validate({"sandbox": {"memory": "64MB"}})
 
 

@@ -42,6 +42,7 @@ async def said(app: Pointsman) -> list[str]:
     return [str(one["content"]) for one in messages if isinstance(one, dict)]
 
 
+@pytest.mark.integration
 async def test_while_a_turn_is_under_way_nobody_begins_another_one(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/store.db"
     async with installation(store) as app:
@@ -61,6 +62,7 @@ async def test_while_a_turn_is_under_way_nobody_begins_another_one(tmp_path: Pat
         await begin(app, "two")
 
 
+@pytest.mark.integration
 async def test_of_many_who_speak_at_the_same_moment_one_begins_the_turn(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/store.db"
     async with installation(store) as one, installation(store) as other:

@@ -136,6 +136,7 @@ async def test_a_copy_that_goes_on_very_slowly_is_told_that_it_was_given_up(
             await slow.store.journal.append(COPY, Row(last + 1, end.at, end.events))
 
 
+@pytest.mark.integration
 async def test_an_import_begins_anew_when_some_sub_workflows_were_listed_already(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

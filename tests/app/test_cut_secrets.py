@@ -124,6 +124,7 @@ async def test_messages_and_tracebacks_of_tools_are_cut_behind_the_mask(length: 
 
 
 @pytest.mark.parametrize("shift", [4, 20])
+@pytest.mark.integration
 async def test_the_body_of_a_refused_request_is_cut_behind_the_mask(shift: int) -> None:
     async with peering() as peer:
         body = f"{'x' * (EXCERPT - shift)}{SECRET}{'y' * 100}".encode()
@@ -136,6 +137,7 @@ async def test_the_body_of_a_refused_request_is_cut_behind_the_mask(shift: int) 
     assert not shows_a_piece(seen)
 
 
+@pytest.mark.integration
 async def test_the_parts_of_a_page_share_no_secret() -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(f"{'x' * 180}{SECRET}{'y' * 300}".encode(), "content-type: text/plain")
@@ -146,6 +148,7 @@ async def test_the_parts_of_a_page_share_no_secret() -> None:
         assert not shows_a_piece(seen)
 
 
+@pytest.mark.integration
 async def test_the_address_of_a_page_is_cut_behind_the_mask() -> None:
     question = "sK-Live-51cAnArY?0123456789aBcDeF"
     async with peering() as peer:

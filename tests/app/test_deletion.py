@@ -18,6 +18,8 @@ from pointsman.store.sqlite import blobs
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.app.stand import HandClock, asking, listening, noting, opened
 
+pytestmark = pytest.mark.integration
+
 CANARY = "canary91c4"
 DAY = 86_400.0
 

@@ -17,6 +17,8 @@ from pointsman.settings import Settings
 from pointsman.values import Instant, Seconds
 from tests.app.stand import HandClock, asking
 
+pytestmark = pytest.mark.integration
+
 DAY_S = 86_400.0
 
 

@@ -21,6 +21,8 @@ from pointsman.workflows.document_work import WAITING_CHARS_MAX, DocumentWork
 from pointsman.workflows.outline import Outline
 from pointsman.workflows.sources import WorkflowInvalid, invalid
 
+pytestmark = pytest.mark.integration
+
 LIMITS = DocumentSettings(workers=1, seconds=0.3, seconds_per_mb=0, memory_mb=300)
 CHAIN = '{"pointsman": 1, "id": "x", "nodes": [{"id": "a", "type": "agent", "config": {"prompt": "Go."}}], "edges": []}'
 

@@ -19,6 +19,8 @@ from pointsman.tools.tool import Tool
 from pointsman.values import Json, JsonObject
 from tests.app.stand import HandClock
 
+pytestmark = pytest.mark.integration
+
 HOUR_S = 3600.0
 
 

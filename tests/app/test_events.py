@@ -15,6 +15,8 @@ from pointsman.values import Json, JsonObject
 from pointsman.workflows.library import DefinitionGone
 from tests.app.stand import HandClock, listening, noting, opened
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture
 def clock() -> HandClock:

@@ -21,6 +21,8 @@ from pointsman.values import ExecutionId, Json
 from pointsman.workflows.sources import FileUnreadable
 from tests.app.stand import HandClock, asking, noting, opened
 
+pytestmark = pytest.mark.integration
+
 KEY = "canary-of-a-key"
 BIG = "a large document " * 10_000
 

@@ -14,6 +14,8 @@ from pointsman.values import Json, JsonObject
 from tests.app.stand import HandClock, listening, noting, opened
 from tests.patience import PATIENCE_S
 
+pytestmark = pytest.mark.integration
+
 NONE: Json = {"persistence": "none"}
 SECRET = "canary-of-an-input"
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from pointsman.app import Pointsman, Workflow
 from pointsman.executions.inbox import inbox
 from pointsman.settings import Settings
+
+pytestmark = pytest.mark.integration
 
 GATE = """\
 pointsman: 1

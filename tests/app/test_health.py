@@ -17,6 +17,8 @@ from pointsman.values import ExecutionId, Json, JsonObject
 from tests.app.stand import HandClock, asking, listening, noting, opened
 from tests.boxes import take_boxes_away, why_no_box
 
+pytestmark = pytest.mark.integration
+
 HOUR = 3600.0
 
 

@@ -15,6 +15,8 @@ from pointsman.settings.sections import HttpSettings
 from pointsman.values import Json, JsonObject
 from tests.tools.outgoing.peer import Peer, answer, peering
 
+pytestmark = pytest.mark.integration
+
 TOKEN = "sesame-open-the-door"
 
 

@@ -11,6 +11,8 @@ from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.scripts import parse_script
 
+pytestmark = pytest.mark.integration
+
 SCRIPT = (
     'rules: [{node: reader, contains: "up to 16 metres", text: They are high.}, {node: reader, text: Nothing here.}]'
 )

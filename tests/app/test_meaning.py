@@ -156,6 +156,7 @@ async def test_vectors_of_another_length_are_an_error_that_says_how_to_go_on(sto
         assert [one.key for one in found] == ["pets"], "other dimensions are another model"
 
 
+@pytest.mark.integration
 async def test_without_a_model_of_embeddings_nothing_is_asked_or_kept(tmp_path: Path, places: Places) -> None:
     provider: JsonObject = {"base_url": places.address, "keys": [KEY]}
     plain = Settings.model_validate({"providers": {"own": provider}})
@@ -168,6 +169,7 @@ async def test_without_a_model_of_embeddings_nothing_is_asked_or_kept(tmp_path: 
     assert not any(b"memory_vectors" in part for part in parts(tmp_path))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("least", [0.99, -1.0])
 async def test_how_alike_is_alike_enough_is_said_in_the_settings(places: Places, least: float) -> None:
     async with Pointsman("memory:", settings=settings(places, similarity_min=least)) as app:
@@ -178,6 +180,7 @@ async def test_how_alike_is_alike_enough_is_said_in_the_settings(places: Places,
         assert [one.key for one in await ann.search("puppy")] == expected
 
 
+@pytest.mark.integration
 async def test_who_plays_from_a_script_asks_nobody_what_anything_means(places: Places) -> None:
     async with Pointsman("memory:", settings=settings(places), model="scripted") as app:
         ann = app.memory.of("user", "ann")
@@ -187,6 +190,7 @@ async def test_who_plays_from_a_script_asks_nobody_what_anything_means(places: P
     assert places.asked == []
 
 
+@pytest.mark.integration
 async def test_the_model_of_embeddings_is_listed_and_pinged_as_what_it_is(places: Places) -> None:
     async with Pointsman("memory:", settings=settings(places)) as app:
         listed = list_models(app)["models"]
@@ -201,6 +205,7 @@ async def test_the_model_of_embeddings_is_listed_and_pinged_as_what_it_is(places
         assert KEY not in json.dumps(refused)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("model", ["small", ":small", "own:", ""])
 def test_a_model_of_embeddings_without_a_provider_is_refused_by_name(model: str, places: Places) -> None:
     with pytest.raises(ValidationError, match="names no provider: write provider:name"):

@@ -46,6 +46,7 @@ async def kept(app: Pointsman, workflow: Workflow, text: str, *, by: str = "", s
     return await execution.output()
 
 
+@pytest.mark.integration
 @pytest.mark.requirement("S1-73", "S1-74", "S1-143")
 async def test_what_is_remembered_is_there_after_a_restart_for_its_owner_alone(store_url: str) -> None:
     user, own = remembering("user"), remembering("workflow")
@@ -193,6 +194,7 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("moment", ["before", "after"])
 async def test_a_process_that_is_killed_around_a_change_makes_it_once(tmp_path: Path, moment: str) -> None:
     store, workflow = f"sqlite:///{tmp_path}/store.db", remembering("user")

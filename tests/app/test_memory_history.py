@@ -169,6 +169,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.integration
 async def test_a_crash_between_the_past_and_the_value_leaves_neither(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
 

@@ -17,6 +17,8 @@ from pointsman.values import Json, JsonObject
 from pointsman.workflows.scripts import parse_script
 from pointsman.workflows.sources import WorkflowInvalid
 
+pytestmark = pytest.mark.integration
+
 TOOLS: list[Json] = ["memory_get", "memory_set", "memory_append", "memory_delete", "memory_search"]
 
 

@@ -19,6 +19,8 @@ from pointsman.ports import Hear, ModelReply, ModelRequest
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
 
+pytestmark = pytest.mark.integration
+
 REAL = "anthropic:claude-sonnet-4-5"
 SETTINGS = Settings(delays=False)
 

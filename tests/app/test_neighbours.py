@@ -123,6 +123,7 @@ async def test_of_two_that_resume_at_once_one_goes_on_and_the_other_is_told(url:
         assert (await app.view(execution.id))["status"] == "waiting"
 
 
+@pytest.mark.integration
 async def test_a_stream_goes_on_although_the_store_was_away_when_a_row_came(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,8 @@ from pointsman.triggers.signatures import key_of, verify
 from pointsman.values import Json, JsonObject
 from tests.app.stand import HandClock, asking, noting, opened
 
+pytestmark = pytest.mark.integration
+
 SECRET = "a secret of more than sixteen characters"
 
 

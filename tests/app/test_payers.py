@@ -94,6 +94,7 @@ def test_a_key_that_may_pay_for_no_more_is_spent_until_something_happens() -> No
     assert [(one.condition, one.for_s) for one in after] == [("spent", None), ("spent", None), ("free", None)]
 
 
+@pytest.mark.integration
 async def test_keys_are_told_by_name_with_what_they_paid_for_also_after_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,6 +131,7 @@ async def test_keys_are_told_by_name_with_what_they_paid_for_also_after_a_restar
     assert [keys_of(told)[0]["calls"] for told in (first, again)] == [1, 0], "of this process"
 
 
+@pytest.mark.integration
 async def test_executions_that_leave_nothing_pay_from_the_same_keys(tmp_path: Path) -> None:
     fleeting = Workflow.of({**SAYS, "config": {"persistence": "none"}})
     async with asyncio.timeout(PATIENCE_S), provider([*words("Aye."), *END]) as own:

@@ -80,6 +80,7 @@ async def nothing_is_written(app: Pointsman, execution: str) -> None:
     assert (found.ready, found.writable, found.store) == (False, False, True)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("left", ["", "-wal", "-wal -shm"], ids=["closed", "with its log", "with log and index"])
 async def test_a_file_that_cannot_be_written_is_read(
     left: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -117,6 +118,7 @@ async def test_a_database_that_can_only_be_read_is_read(cluster: postgres.Cluste
         await nothing_is_written(app, execution.id)
 
 
+@pytest.mark.integration
 async def test_an_older_store_that_cannot_be_brought_up_to_date_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,6 +134,7 @@ async def test_an_older_store_that_cannot_be_brought_up_to_date_says_so(
             pass
 
 
+@pytest.mark.integration
 async def test_a_store_that_becomes_read_only_under_a_process_is_not_ready(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,6 +161,7 @@ async def test_a_database_that_becomes_read_only_under_a_process_is_not_ready(cl
                 await asyncio.sleep(0.02)
 
 
+@pytest.mark.integration
 async def test_a_standby_server_is_read_and_follows_what_the_primary_writes(primary: postgres.Cluster) -> None:
     folder = postgres.own_folder()
     standby = primary.copied_to(folder)

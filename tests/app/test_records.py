@@ -65,6 +65,7 @@ async def test_a_session_has_a_name_that_the_store_did_not_have(monkeypatch: pyt
     assert (first, second) == ("ses_00000001", "ses_00000002")
 
 
+@pytest.mark.integration
 @pytest.mark.requirement("S2-07", "S2-21", "S2-27", "S2-32", "S2-45", "S2-63")
 async def test_records_are_found_by_their_session_after_a_restart(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'records.db'}"
@@ -129,6 +130,7 @@ async def test_who_does_not_see_a_workflow_sees_no_records_of_it() -> None:
             await records_of(app, session, sees=nobody)
 
 
+@pytest.mark.integration
 @pytest.mark.requirement("S2-42", "S2-43", "S2-44", "S2-49", "S2-67", "S2-O8", "T2-14")
 async def test_the_document_is_sent_with_its_metrics_to_the_address_of_the_command(tmp_path: Path) -> None:
     async with mail_server(tmp_path) as server, pipeline("memory:", server) as app:
@@ -142,6 +144,7 @@ async def test_the_document_is_sent_with_its_metrics_to_the_address_of_the_comma
     assert cast(JsonObject, view["output"])["email_sent"] is True
 
 
+@pytest.mark.integration
 @pytest.mark.requirement("S2-42")
 @pytest.mark.parametrize(
     ("command", "settings"),
@@ -166,6 +169,7 @@ async def test_nothing_is_sent_without_an_address_or_without_permission(
     assert ("mail" in cast("list[Json]", view["path"])) is (command == COMMAND)
 
 
+@pytest.mark.integration
 @pytest.mark.requirement("S2-45", "S2-46")
 async def test_a_mail_that_is_refused_is_reported_and_the_document_is_there(tmp_path: Path) -> None:
     async with mail_server(tmp_path) as server, pipeline("memory:", server) as app:

@@ -13,6 +13,8 @@ from pointsman.triggers.deliveries import HELD_S, KIND, REFUSED_KEPT
 from pointsman.triggers.webhooks import WebhookRefused
 from tests.app.stand import noting
 
+pytestmark = pytest.mark.integration
+
 HOOKED = noting(triggers=[{"id": "hook", "type": "webhook", "path": "issues", "secret": "whsec-0123456789abcdef"}])
 
 

@@ -16,6 +16,8 @@ from pointsman.workflows.library import UnknownWorkflow
 from pointsman.workflows.revisions import delete_workflow
 from tests.app.stand import HandClock, asking, noting, opened, seconds
 
+pytestmark = pytest.mark.integration
+
 
 async def count(app: Pointsman) -> int:
     return len(await app.executions())

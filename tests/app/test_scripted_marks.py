@@ -64,6 +64,7 @@ async def test_a_sub_workflow_marks_the_execution_that_calls_it() -> None:
         assert [one["scripted"] for one in await list_executions(app)] == [True, True]
 
 
+@pytest.mark.integration
 async def test_the_mark_is_kept_in_the_store(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/store.db"
     async with Pointsman(store, settings=SETTINGS, model="scripted") as app:
@@ -78,6 +79,7 @@ async def test_the_mark_is_kept_in_the_store(tmp_path: Path) -> None:
         assert (await again.view())["scripted"] is True
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("cache", ["session", "long_term"])
 async def test_a_cached_answer_of_the_scripted_model_is_marked(cache: str) -> None:
     """The cached step makes no call: the mark comes from what the cache keeps."""
@@ -96,6 +98,7 @@ async def test_a_cached_answer_of_the_scripted_model_is_marked(cache: str) -> No
     assert [view["scripted"] for view in views] == [True, True]
 
 
+@pytest.mark.integration
 async def test_an_answer_of_the_scripted_model_is_never_cached_for_a_real_one() -> None:
     says: JsonObject = {
         "id": "n",
@@ -113,6 +116,7 @@ async def test_an_answer_of_the_scripted_model_is_never_cached_for_a_real_one() 
         assert (await real.view())["scripted"] is False
 
 
+@pytest.mark.integration
 async def test_scripts_of_other_rules_do_not_share_the_cache(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/store.db"
     says: JsonObject = {**SAYS, "execution": {"cache": "long_term"}}

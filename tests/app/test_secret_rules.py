@@ -57,6 +57,7 @@ EVERY_PLACE: list[JsonObject] = [
 ]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("config", EVERY_PLACE, ids=str)
 async def test_a_secret_without_hosts_goes_nowhere(config: JsonObject) -> None:
     async with peering() as peer:
@@ -67,6 +68,7 @@ async def test_a_secret_without_hosts_goes_nowhere(config: JsonObject) -> None:
         assert "[secrets.TOKEN]" in str(error["hint"])
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("config", EVERY_PLACE, ids=str)
 async def test_a_secret_goes_to_its_host_and_to_no_other(config: JsonObject) -> None:
     async with peering() as peer, peering() as stranger:
@@ -78,6 +80,7 @@ async def test_a_secret_goes_to_its_host_and_to_no_other(config: JsonObject) -> 
         assert (len(peer.asked), stranger.asked) == (1, [])
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("where", ["{secret.TOKEN}", "x?k={secret.TOKEN}"])
 async def test_a_secret_in_the_address_is_checked_too(where: str) -> None:
     async with peering() as peer:
@@ -92,6 +95,7 @@ async def redirected(peer: Peer, stranger: Peer, location: str, **config: Json) 
     return await outcome(given, asking(f"{peer.url}/", headers={"Authorization": "Bearer {secret.TOKEN}"}, **config))
 
 
+@pytest.mark.integration
 async def test_a_redirect_does_not_take_the_secret_to_another_host() -> None:
     async with peering() as peer, peering() as stranger:
         for taken in (CANARY, "canary-of-the-rules-7a%2F2%2Bb", "canary-of-the-rules-7a%2f2%2bb"):
@@ -99,6 +103,7 @@ async def test_a_redirect_does_not_take_the_secret_to_another_host() -> None:
             assert (status, error["code"], stranger.asked) == ("failed", "secret-refused", [])
 
 
+@pytest.mark.integration
 async def test_a_redirect_without_the_secret_is_followed() -> None:
     async with peering() as peer, peering() as stranger:
         status, _ = await redirected(peer, stranger, f"{stranger.url}/taken?signed=1")
@@ -228,6 +233,7 @@ async def test_only_workflows_of_the_groups_use_the_secret() -> None:
     assert seen == [CANARY]
 
 
+@pytest.mark.integration
 async def test_the_store_names_hosts_of_a_secret_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POINTSMAN_SECRET_FROM_OUTSIDE", CANARY)
     async with peering() as peer:
@@ -319,6 +325,7 @@ async def test_a_secret_may_begin_an_address_or_stand_behind_its_host(url: str) 
         assert not (await app.check(asking(url))).problems
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "secret", ["canary-of/the?rules#cut@here", "http://canary:of?the-rules", "http://h:canary/of-the?rules"]
 )

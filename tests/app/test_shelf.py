@@ -21,6 +21,8 @@ from pointsman.workflows.scripts import load_script, parse_script
 from pointsman.workflows.sources import WorkflowInvalid
 from tests.examples.plays import EXAMPLES
 
+pytestmark = pytest.mark.integration
+
 ITERATE = "builtin:iterate"
 CALLING = """\
 id: calling

@@ -40,6 +40,7 @@ async def test_who_adds_at_once_loses_nothing_and_a_new_day_begins_at_nothing(
         await store.close()
 
 
+@pytest.mark.integration
 async def test_a_key_that_is_spent_stays_so_after_a_restart(tmp_path: Path) -> None:
     document = Workflow.of(
         {

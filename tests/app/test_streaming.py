@@ -16,6 +16,8 @@ from pointsman.values import Json, JsonObject
 from tests.app.streams import END, Provider, chunk, provider, words
 from tests.patience import PATIENCE_S
 
+pytestmark = pytest.mark.integration
+
 """Nothing here takes long; a test that hangs ends."""
 
 

@@ -32,6 +32,7 @@ def says(*triggers: Json) -> Workflow:
     return Workflow.parse(json.dumps({"pointsman": 1, "id": "says", "nodes": [node], "triggers": [*triggers]}))
 
 
+@pytest.mark.integration
 async def test_a_scheduled_start_that_is_refused_is_shown_with_its_reason(tmp_path: Path) -> None:
     clock = HandClock()
     async with Pointsman(f"sqlite:///{tmp_path}/s.db", settings=Settings(), clock=clock) as app:
@@ -48,6 +49,7 @@ async def test_a_scheduled_start_that_is_refused_is_shown_with_its_reason(tmp_pa
         assert await app.executions() == []
 
 
+@pytest.mark.integration
 async def test_a_webhook_that_may_start_nothing_says_why(tmp_path: Path) -> None:
     clock = HandClock()
     async with Pointsman(f"sqlite:///{tmp_path}/s.db", settings=Settings(), clock=clock) as app:

@@ -87,6 +87,7 @@ async def test_the_python_exception_names_code_node_step_and_execution_and_has_t
     assert ExecutionFailed.code == "execution-failed"
 
 
+@pytest.mark.integration
 async def test_another_process_has_the_traceback_as_the_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = f"sqlite:///{tmp_path / 'store.db'}"
     async with Pointsman(url, tools=[divide], model="scripted", settings=Settings()) as app:

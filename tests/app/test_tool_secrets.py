@@ -58,6 +58,7 @@ def kept_in(folder: Path) -> bytes:
     return b"".join(file.read_bytes() for file in folder.iterdir())
 
 
+@pytest.mark.integration
 async def test_a_secret_reaches_the_tool_and_no_journal_log_event_or_export(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -112,6 +113,7 @@ async def test_a_secret_that_nobody_has_fails_the_step_before_the_tool_is_called
     assert door.given == []
 
 
+@pytest.mark.integration
 async def test_who_approves_a_step_sees_the_handle_and_not_the_secret(tmp_path: Path) -> None:
     """Also over a restart: the secret is looked up when the call is made, not when it is asked for."""
     door, url = Door(), f"sqlite:///{tmp_path}/store.db"
@@ -127,6 +129,7 @@ async def test_who_approves_a_step_sees_the_handle_and_not_the_secret(tmp_path: 
     assert len(door.given) == 1
 
 
+@pytest.mark.integration
 async def test_what_an_approver_writes_is_text_where_a_handle_stood(tmp_path: Path) -> None:
     given: list[Json] = []
 

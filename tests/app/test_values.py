@@ -166,6 +166,7 @@ def small(*nodes: JsonObject, **config: Json) -> Workflow:
 BIG: JsonObject = {"old": 1, "text": "x" * 2_000}
 
 
+@pytest.mark.integration
 @pytest.mark.requirement("S1-99")
 async def test_input_answers_and_events_that_are_too_large_are_refused_and_everything_goes_on(tmp_path: Path) -> None:
     async with opened("sqlite", tmp_path) as app:
@@ -189,6 +190,7 @@ async def test_input_answers_and_events_that_are_too_large_are_refused_and_every
         assert await again.settled() == "completed"
 
 
+@pytest.mark.integration
 async def test_a_result_that_nobody_writes_is_held_to_the_limit_too(tmp_path: Path) -> None:
     given[:] = ["x" * 2_000]
     async with opened("sqlite", tmp_path) as app:
@@ -199,6 +201,7 @@ async def test_a_result_that_nobody_writes_is_held_to_the_limit_too(tmp_path: Pa
         assert failure.code == "state-too-large"
 
 
+@pytest.mark.integration
 async def test_what_an_agent_says_is_held_to_the_limit_with_the_conversation(tmp_path: Path) -> None:
     talk = small({"id": "say", "type": "agent", "config": {"prompt": "Say it"}}, conversational=True)
     script = parse_script("rules: [{node: say, text: " + "x" * 700 + "}]")

@@ -86,6 +86,7 @@ def url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path}/store/store.db"
 
 
+@pytest.mark.integration
 async def test_a_secret_of_the_store_reaches_its_call_also_over_a_restart(url: str) -> None:
     door = Door()
     async with installation(url, OLD) as app:
@@ -98,6 +99,7 @@ async def test_a_secret_of_the_store_reaches_its_call_also_over_a_restart(url: s
     assert door.given == [CANARY]
 
 
+@pytest.mark.integration
 async def test_nothing_that_is_kept_told_logged_exported_or_backed_up_has_the_secret(
     url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -120,6 +122,7 @@ async def test_nothing_that_is_kept_told_logged_exported_or_backed_up_has_the_se
     assert b"secret.DOOR" in exported, "what is kept names the handle"
 
 
+@pytest.mark.integration
 async def test_a_backup_carries_secrets_that_open_with_their_key_elsewhere(url: str, tmp_path: Path) -> None:
     async with installation(url, OLD) as app:
         await app.vault.set("DOOR", CANARY, rule=RULE)
@@ -131,6 +134,7 @@ async def test_a_backup_carries_secrets_that_open_with_their_key_elsewhere(url: 
         assert app.settings.secret("DOOR") == CANARY
 
 
+@pytest.mark.integration
 async def test_another_key_seals_what_is_set_later_and_rotation_seals_the_rest(url: str) -> None:
     async with installation(url, OLD) as app:
         await app.vault.set("DOOR", CANARY, rule=RULE)
@@ -149,6 +153,7 @@ async def test_another_key_seals_what_is_set_later_and_rotation_seals_the_rest(u
         assert app.settings.secret("DOOR") == CANARY, "what could not be opened was left as it was"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("keys", "code"), [((), "vault-locked"), ((NEW,), "secret-unreadable"), (("x",), "vault-key-invalid")]
 )
@@ -166,6 +171,7 @@ async def test_without_the_right_key_the_step_fails_typed_and_before_the_tool_is
     assert door.given == []
 
 
+@pytest.mark.integration
 async def test_a_changed_secret_counts_for_the_next_call_and_elsewhere_within_a_second(url: str) -> None:
     clock = HandClock()
     door = Door()
@@ -218,6 +224,7 @@ async def test_a_sealed_secret_does_not_open_under_another_name() -> None:
             app.settings.secret("WINDOW")
 
 
+@pytest.mark.integration
 async def test_the_first_secret_makes_a_key_for_its_owner_only_and_later_ones_never_do(
     url: str, tmp_path: Path
 ) -> None:
@@ -238,6 +245,7 @@ async def test_the_first_secret_makes_a_key_for_its_owner_only_and_later_ones_ne
     assert not file.exists()
 
 
+@pytest.mark.integration
 async def test_a_key_file_that_others_may_read_is_refused(url: str, tmp_path: Path) -> None:
     async with installation(url) as app:
         await app.vault.set("DOOR", CANARY, rule=RULE)
@@ -271,6 +279,7 @@ async def test_a_secret_that_is_not_kept_cannot_be_deleted() -> None:
         assert "'DOOR'" in refused.value.hint
 
 
+@pytest.mark.integration
 async def test_a_damaged_entry_is_refused_when_it_is_asked_for_and_can_be_set_anew(url: str) -> None:
     async with installation(url, OLD) as app:
         await app.store.entries.put("secret", "DOOR", {"name": "DOOR", "sealed": 7, "changed": "never"})
@@ -307,6 +316,7 @@ async def test_who_makes_a_key_while_another_does_is_refused_and_no_key_is_lost(
     assert not other.exists(), "what was refused leaves nothing that refuses the next"
 
 
+@pytest.mark.integration
 async def test_a_secret_that_does_not_open_shuts_nothing_but_what_needs_it(url: str) -> None:
     async with installation(url, OLD) as app:
         await app.vault.set("DOOR", CANARY, rule=RULE)
@@ -319,6 +329,7 @@ async def test_a_secret_that_does_not_open_shuts_nothing_but_what_needs_it(url: 
         assert redactor_for(app.settings).text("open") == "open"
 
 
+@pytest.mark.integration
 async def test_the_doctor_names_the_secrets_that_cannot_be_opened(url: str) -> None:
     async with installation(url, OLD) as app:
         await app.vault.set("DOOR", CANARY, rule=RULE)

@@ -144,6 +144,7 @@ async def test_the_process_that_started_it_goes_on_by_itself(url: str) -> None:
         assert execution.state.output == {"got": "ABC"}
 
 
+@pytest.mark.integration
 async def test_a_handle_shows_where_the_newest_driver_of_its_process_got(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'store.db'}"
     async with opened(url, polish) as starter, opened(url) as other:
@@ -318,6 +319,7 @@ async def test_a_keeper_with_the_tool_takes_it_up(url: str) -> None:
                 await asyncio.sleep(0.02)
 
 
+@pytest.mark.integration
 async def test_a_keeper_without_the_tool_looks_again_once_a_minute(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'store.db'}"
     name = await began(url)
@@ -393,6 +395,7 @@ async def left_and_taken_up(url: str, workflow: Workflow, having: Settings, need
         return execution
 
 
+@pytest.mark.integration
 async def test_a_model_that_cannot_be_asked_waits_for_a_worker_that_can(store: str) -> None:
     head: JsonObject = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "small"}
     deltas: list[JsonObject] = [
@@ -409,6 +412,7 @@ async def test_a_model_that_cannot_be_asked_waits_for_a_worker_that_can(store: s
     assert execution.state.output == "Dear Ada"
 
 
+@pytest.mark.integration
 async def test_a_tool_of_an_mcp_server_waits_for_a_worker_that_has_the_server(store: str, tmp_path: Path) -> None:
     server: JsonObject = {"command": [sys.executable, PEER, str(tmp_path / "starts")], "tools": ["add"]}
     having = Settings.model_validate({"mcp": {"desk": server}})
@@ -416,6 +420,7 @@ async def test_a_tool_of_an_mcp_server_waits_for_a_worker_that_has_the_server(st
     await left_and_taken_up(store, adds, having, "tool:desk__add")
 
 
+@pytest.mark.integration
 async def test_a_kind_of_work_waits_for_a_worker_that_has_its_package(
     store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -443,6 +448,7 @@ async def test_a_kind_of_work_waits_for_a_worker_that_has_its_package(
 # While it waits for a worker --------------------------------------------------------------------------------------
 
 
+@pytest.mark.integration
 async def test_a_fork_of_an_execution_that_waits_for_a_worker_waits_too(store: str) -> None:
     name = await began(store)
     async with opened(store) as other:
@@ -455,6 +461,7 @@ async def test_a_fork_of_an_execution_that_waits_for_a_worker_waits_too(store: s
             assert await (await worker.open(one)).settled() == "completed"
 
 
+@pytest.mark.integration
 async def test_a_fork_in_a_process_that_has_the_tool_goes_on_and_leaves_the_first_one_waiting(store: str) -> None:
     name = await began(store)
     async with opened(store) as other:
@@ -465,6 +472,7 @@ async def test_a_fork_in_a_process_that_has_the_tool_goes_on_and_leaves_the_firs
         assert (await worker.view(name))["status"] == "waiting"
 
 
+@pytest.mark.integration
 async def test_an_execution_that_waits_for_a_worker_has_nothing_to_retry(store: str) -> None:
     name = await began(store)
     async with opened(store) as other:
@@ -475,6 +483,7 @@ async def test_an_execution_that_waits_for_a_worker_has_nothing_to_retry(store: 
         assert len(await execution.rows()) == rows
 
 
+@pytest.mark.integration
 async def test_a_step_that_fails_with_a_worker_is_retried_by_another_that_lacks_the_tool_and_waits_again(
     store: str,
 ) -> None:
@@ -497,6 +506,7 @@ async def test_a_step_that_fails_with_a_worker_is_retried_by_another_that_lacks_
         assert await (await worker.open(name)).settled() == "completed"
 
 
+@pytest.mark.integration
 async def test_a_parent_that_is_cancelled_ends_a_sub_workflow_that_waits_for_a_worker(store: str) -> None:
     above = Workflow.of(
         {"id": "above", "nodes": [{"id": "call", "type": "workflow", "config": {"workflow": "letter"}}], "edges": []}
@@ -513,6 +523,7 @@ async def test_a_parent_that_is_cancelled_ends_a_sub_workflow_that_waits_for_a_w
         assert (again.status, below.status, below.needs) == ("cancelled", "cancelled", ())
 
 
+@pytest.mark.integration
 async def test_the_deadline_of_the_execution_counts_while_it_waits_for_a_worker(store: str) -> None:
     clock = HandClock()
     bounded = Workflow.of(

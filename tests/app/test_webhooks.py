@@ -25,6 +25,8 @@ from pointsman.triggers.webhooks import (
 from pointsman.values import Json, JsonObject
 from tests.app.stand import HandClock, listening, noting, opened
 
+pytestmark = pytest.mark.integration
+
 SECRET = "a secret of more than sixteen characters"
 BODY = b'{"issue": {"title": "it leaks"}}'
 

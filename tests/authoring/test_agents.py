@@ -34,6 +34,7 @@ def calling(*calls: tuple[str, JsonObject], says: str) -> Script:
     return parse_script(json.dumps({"rules": [{"node": "help", "answers": [*answers, {"text": says}]}]}))
 
 
+@pytest.mark.integration
 @pytest.mark.requirement("S4-01", "S4-35", "S4-39", "S4-41")
 async def test_an_agent_in_a_chat_designs_saves_and_runs_a_workflow_that_stays(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'store.db'}"

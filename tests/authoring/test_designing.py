@@ -132,6 +132,7 @@ async def test_a_model_that_fails_is_told_as_such() -> None:
             await design(app, "A note.")
 
 
+@pytest.mark.integration
 @pytest.mark.requirement("S4-36", "S4-43")
 async def test_a_change_by_words_is_shown_as_operations_and_saved_when_it_is_accepted(tmp_path: Path) -> None:
     wrong: JsonObject = {

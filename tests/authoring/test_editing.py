@@ -192,6 +192,7 @@ def bench(app: Pointsman, caller: Caller = LOCAL) -> Workbench:
     return Workbench(app, caller)
 
 
+@pytest.mark.integration
 @pytest.mark.requirement("S4-36", "S4-39", "S4-55")
 async def test_revisions_are_edited_compared_and_taken_back_across_restarts(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'store.db'}"

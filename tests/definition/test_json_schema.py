@@ -52,6 +52,7 @@ def remote(address: str) -> list[JsonObject]:
     ]
 
 
+@pytest.mark.integration
 def test_schemas_that_name_other_documents_are_refused_and_nothing_is_fetched() -> None:
     with a_listener() as (address, made):
         for schema in remote(address):

@@ -60,6 +60,7 @@ def run(words: list[str]) -> Ran:
         return Ran(terminal.read(), code)
 
 
+@pytest.mark.integration
 @each("block", [(page, block) for page, block in BLOCKS if block.language == "console"])
 def test_a_console_prints_what_the_page_shows(page: Path, block: Block, at_home: Path) -> None:
     if block.about == "sandbox" and (why := why_no_box()):
@@ -73,6 +74,7 @@ def test_a_quotation_stands_in_its_file(page: Path, block: Block) -> None:
     assert block.text in (ROOT / block.about).read_text(encoding="utf-8")
 
 
+@pytest.mark.integration
 @each("block", [(page, block) for page, block in BLOCKS if block.language == "python" and "import " in block.text])
 def test_python_runs(page: Path, block: Block, at_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(block.text, f"{page.name}:{block.line}", "exec"), {"__name__": "__main__"})  # noqa: S102 - our own page

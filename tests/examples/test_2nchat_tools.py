@@ -55,6 +55,7 @@ async def ask(app: Pointsman, text: str, *, workflow: Workflow | None = None, se
     return await execution.view()
 
 
+@pytest.mark.integration
 @pytest.mark.requirement("S0-38", "S0-41", "S0-43", "S0-61", "S1-74")
 async def test_a_conversation_uses_real_tools_from_turn_to_turn_and_across_restarts(tmp_path: Path) -> None:
     module, store = tools_of_the_example(), f"sqlite:///{tmp_path}/chat.db"
@@ -86,6 +87,7 @@ async def test_a_real_change_is_made_once_by_the_worker_it_was_handed_to() -> No
     assert [one["stage"] for one in module.RECORDS if one["object"] == "opportunity"] == ["Won"]
 
 
+@pytest.mark.integration
 @pytest.mark.requirement("S0-40", "S0-45")
 async def test_an_http_tool_goes_on_along_its_own_edge() -> None:
     async with peering() as peer:

@@ -21,6 +21,8 @@ from pointsman.values import Json, JsonObject
 from tests.examples.plays import EXAMPLES
 from tests.http_server import http_server
 
+pytestmark = pytest.mark.integration
+
 KEYS: Final = ("canary-first-0123456789", "canary-second-0123456789", "canary-third-0123456789")
 INTERVAL_S: Final = 0.1
 PLAN: Final = {"plan": [{"step": 1, "task": "look"}], "research": "found"}

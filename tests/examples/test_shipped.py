@@ -32,10 +32,12 @@ EACH = pytest.mark.parametrize(
 
 
 @EACH
+@pytest.mark.integration
 def test_an_example_does_in_memory_what_its_test_says(file: Path, case: Case) -> None:
     assert run_case(case, file.parent) == ()
 
 
+@pytest.mark.integration
 @EACH
 def test_an_example_does_on_disk_what_its_test_says(file: Path, case: Case, tmp_path: Path) -> None:
     assert run_case(case, file.parent, store=f"sqlite:///{tmp_path / 'pointsman.db'}") == ()

@@ -15,6 +15,8 @@ from pointsman.values import Bytes, Json, JsonObject, Seconds
 from tests.boxes import needs_box, take_boxes_away
 from tests.executors.stage import StagedRun, agent, work
 
+pytestmark = pytest.mark.integration
+
 LIMITS = CodeLimits(seconds=Seconds(5.0), memory_bytes=Bytes(64_000_000), result_bytes=Bytes(10_000))
 
 

@@ -47,6 +47,7 @@ def test_python_agrees(source: str) -> None:
         assert isinstance(value, bool) == isinstance(expected, bool)
 
 
+@pytest.mark.integration
 @pytest.mark.requirement("S1-O12", "X-4")
 @pytest.mark.skipif(NODE is None, reason="node is not installed: it is the oracle of this test")
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.large_base_example])

@@ -111,6 +111,7 @@ async def test_several_may_open_an_old_store_at_once(old: str) -> None:
         await store.close()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("release", releases())
 async def test_an_old_file_is_migrated_while_somebody_reads_it(release: str, tmp_path: Path) -> None:
     path = tmp_path / "old.db"

@@ -76,6 +76,7 @@ def test_every_wire_has_its_cassettes() -> None:
         assert any(one.expect.failure for one in own), kind
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("kind", "cassette"), ALL, ids=[f"{kind}: {cassette.name}" for kind, cassette in ALL])
 async def test_an_answer_is_read_as_it_is_documented(server: HTTPServer, kind: str, cassette: Cassette) -> None:
     play(server, kind, cassette)
@@ -106,6 +107,7 @@ async def test_an_answer_is_read_as_it_is_documented(server: HTTPServer, kind: s
 SIGNED = [(kind, one) for kind, one in ALL if one.expect.echoes]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("kind", "cassette"), SIGNED, ids=[f"{kind}: {cassette.name}" for kind, cassette in SIGNED])
 async def test_signed_thoughts_are_sent_back_with_the_results_of_the_calls(
     server: HTTPServer, kind: str, cassette: Cassette

@@ -19,6 +19,8 @@ from pointsman.values import Json, JsonObject
 from tests.http_server import http_server
 from tests.local_model.server import EMBEDDING, ModelServer, running
 
+pytestmark = pytest.mark.integration
+
 KEY = "canary-key-0123456789"
 OPENAI: JsonObject = {
     "object": "list",

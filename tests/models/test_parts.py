@@ -16,6 +16,8 @@ from pointsman.ports import ModelRequest, Thinking
 from pointsman.values import Json, JsonObject
 from tests.http_server import http_server
 
+pytestmark = pytest.mark.integration
+
 KEY = "canary-key-0123456789"
 PICTURE = base64.b64encode(b"\x89PNG\r\n\x1a\n a picture of nothing").decode()
 LOOK: JsonObject = {

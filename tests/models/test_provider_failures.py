@@ -16,6 +16,8 @@ from pointsman.models.transcript import user_message
 from pointsman.models.transport import PydanticModels
 from pointsman.ports import ModelRequest
 
+pytestmark = pytest.mark.integration
+
 KEY = "sk-secret-12345678"
 
 

@@ -21,6 +21,8 @@ from pointsman.ports import ModelReply, ModelRequest, ToolSpec
 from pointsman.values import Json, JsonObject
 from tests.http_server import http_server
 
+pytestmark = pytest.mark.integration
+
 PYTHON = re.compile(r"\{'|\w(Error|Exception)\(|b'|<class|object at 0x")
 """What a Python value looks like in a text."""
 ANYWHERE = re.compile(".*")

@@ -32,6 +32,7 @@ edges: [{source: first, target: ask}, {source: ask, target: second, label: appro
 """
 
 
+@pytest.mark.integration
 def test_agents_are_told_in_the_language_of_their_execution_whatever_the_settings_become(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'store.db'}"
 
@@ -97,6 +98,7 @@ def elsewhere(script: str, store: str) -> Pointsman:
     return Pointsman(settings=settings, script=parse_script(script), clock=VirtualClock())
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("answer", "config", "code"), FAULTS, ids=[code for _, _, code in FAULTS])
 def test_an_agent_that_gets_nowhere_is_a_failure_with_a_hint_and_its_execution_goes_on_once_that_is_mended(
     answer: str, config: JsonObject, code: str, tmp_path: Path

@@ -72,6 +72,7 @@ edges: [{source: split, target: grow}, {source: grow, target: look}, {source: lo
     assert played.data["seen"] == {str(n): [[0], n] for n in (1, 2, 3)}
 
 
+@pytest.mark.integration
 @pytest.mark.requirement("S1-09", "S1-15", "S1-13")
 def test_the_rules_run_without_store_models_tools_or_faces() -> None:
     program = """
@@ -279,6 +280,7 @@ edges:
     assert played.view["output"] == {"went": "down", "found": 7}
 
 
+@pytest.mark.integration
 @pytest.mark.requirement("S1-70")
 async def test_a_step_is_on_disk_before_the_next_one_starts(tmp_path: Path) -> None:
     seen: list[list[str]] = []

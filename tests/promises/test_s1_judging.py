@@ -57,6 +57,7 @@ rules:
 """
 
 
+@pytest.mark.integration
 def test_a_verifier_counts_its_revisions_over_restarts(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'store.db'}"
 

@@ -13,6 +13,8 @@ from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import JsonObject
 from tests.runtime.test_keeper import flow
 
+pytestmark = pytest.mark.integration
+
 SET: JsonObject = {"id": "note", "type": "transform", "config": {"set": {"noted": "result"}}}
 WORK: JsonObject = {
     "id": "keep",

@@ -14,6 +14,8 @@ import pytest
 from tests.cli.conftest import Prompt, own_place, prompt
 from tests.cli.flows import written
 
+pytestmark = pytest.mark.integration
+
 __all__ = ["own_place", "prompt"]
 
 THREE = """\

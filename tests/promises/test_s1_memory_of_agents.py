@@ -13,6 +13,8 @@ from pointsman.values import Json, JsonObject
 from tests.examples.plays import overheard
 from tests.promises.staged import installation, written
 
+pytestmark = pytest.mark.integration
+
 
 def talk(memory: str) -> str:
     return f"""

@@ -13,6 +13,8 @@ from pointsman.settings import Settings
 from pointsman.workflows.sources import WorkflowInvalid
 from tests.promises.staged import written
 
+pytestmark = pytest.mark.integration
+
 LETTER = """\
 pointsman: 1
 id: letter

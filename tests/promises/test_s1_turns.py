@@ -12,6 +12,8 @@ from pointsman.engine.state import ExecutionState
 from pointsman.store.api import Store
 from pointsman.values import JsonObject
 
+pytestmark = pytest.mark.integration
+
 TALK: JsonObject = {
     "id": "talk",
     "config": {"conversational": True},

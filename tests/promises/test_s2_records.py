@@ -33,6 +33,7 @@ async def worked(store: str) -> str:
         return execution.id
 
 
+@pytest.mark.integration
 @pytest.mark.requirement("S2-07", "S2-21", "S2-27", "S2-32", "S2-61", "S2-63", "T2-15")
 async def test_plan_research_document_and_report_are_kept_as_they_are_made_and_found_by_the_session(
     tmp_path: Path,

@@ -108,6 +108,7 @@ def test_several_reporters_work_where_triage_or_the_settings_ask_for_them(
     assert str(output["draft"]).split() == draft.split()
 
 
+@pytest.mark.integration
 @pytest.mark.requirement("S3-13", "S3-21", "S3-93")
 async def test_what_a_closed_installation_left_is_restored_with_its_state_and_goes_on(tmp_path: Path) -> None:
     nodes = [agent("one", "a", goal="goal"), agent("two", "b", a="a"), agent("three", "final", b="b")]

@@ -41,7 +41,7 @@ ROWS: Final = (
         {"pr": 500, "long": 20_000},
         "seeds",
         simulation.examine,
-        test_size=200,
+        test_size=80,
     ),
     Row(
         "kill",
@@ -50,7 +50,7 @@ ROWS: Final = (
         {"pr": 10, "long": 100},
         "kills",
         killing.on_sqlite,
-        test_size=4,
+        test_size=2,
     ),
     Row(
         "kill-postgres",
@@ -59,7 +59,7 @@ ROWS: Final = (
         {"pr": 10, "long": 100},
         "kills",
         killing.on_postgres,
-        test_size=4,
+        test_size=2,
     ),
     Row(
         "restart",

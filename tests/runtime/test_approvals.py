@@ -21,6 +21,8 @@ from pointsman.tools.registry import ToolRegistry
 from pointsman.values import Json
 from pointsman.workflows.scripts import parse_script
 
+pytestmark = pytest.mark.integration
+
 AGENT = """\
 pointsman: 1
 id: cashier

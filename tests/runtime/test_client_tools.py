@@ -17,6 +17,8 @@ from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.scripts import parse_script
 
+pytestmark = pytest.mark.integration
+
 AGENT = """\
 pointsman: 1
 id: guide

@@ -57,25 +57,30 @@ async def behind_while_running(durability: str, tmp_path: Path, *, asked: str = 
     return behind
 
 
+@pytest.mark.integration
 @pytest.mark.requirement("S1-66")
 async def test_a_step_is_on_disk_before_the_next_one_starts(tmp_path: Path) -> None:
     assert set(await behind_while_running("step", tmp_path)) == {0}
 
 
+@pytest.mark.integration
 async def test_without_a_word_steps_are_committed_one_by_one(tmp_path: Path) -> None:
     assert set(await behind_while_running("", tmp_path)) == {0}
 
 
+@pytest.mark.integration
 async def test_behind_never_means_more_than_the_bound(tmp_path: Path) -> None:
     behind = await behind_while_running("async", tmp_path)
     assert 1 < max(behind) <= BEHIND_ROWS_MAX
 
 
+@pytest.mark.integration
 @pytest.mark.requirement("S1-66")
 async def test_at_the_end_means_nothing_but_the_start_before_it(tmp_path: Path) -> None:
     assert await behind_while_running("exit", tmp_path) == [*range(len(STEPS))]
 
 
+@pytest.mark.integration
 async def test_what_is_asked_for_one_execution_wins_over_its_definition(tmp_path: Path) -> None:
     assert set(await behind_while_running("exit", tmp_path, asked="step")) == {0}
 
@@ -297,6 +302,7 @@ def noting(notes: Path):
     return note
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("durability", "repeated_max"), [("step", 1), ("async", BEHIND_ROWS_MAX + 1), ("exit", 3000)])
 async def test_a_killed_process_repeats_no_more_than_its_mode_allows(
     durability: str, repeated_max: int, tmp_path: Path

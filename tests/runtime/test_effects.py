@@ -21,6 +21,8 @@ from pointsman.store.sqlite import open_sqlite
 from pointsman.values import Json
 from tests.runtime.world import FIRST, Shelf, chain
 
+pytestmark = pytest.mark.integration
+
 
 class Paying:
     """Asks for some effects in order, and hangs in front of those that are not allowed yet."""

@@ -81,6 +81,7 @@ def test_what_waits_is_let_go_and_woken_when_its_timer_rings() -> None:
     run_virtually(story())
 
 
+@pytest.mark.integration
 def test_a_timer_rings_although_the_process_that_set_it_is_gone(tmp_path: Path) -> None:
     async def story() -> None:
         address = f"sqlite:///{tmp_path}/store.db"

@@ -12,6 +12,8 @@ from pointsman.engine.state import ExecutionState
 from pointsman.settings import Settings
 from pointsman.values import ExecutionId
 
+pytestmark = pytest.mark.integration
+
 FLOW = Workflow.of(
     {"pointsman": 1, "id": "pays", "nodes": [{"id": "pay", "type": "tool", "config": {"tool": "pay"}}], "edges": []}
 )

@@ -100,6 +100,7 @@ async def test_no_more_steps_run_at_once_than_the_limit_allows() -> None:
     assert (most, len(doing.asked)) == (3, 10)
 
 
+@pytest.mark.integration
 @pytest.mark.requirement("S1-67", "S3-92", "S1-157", "S1-121")
 async def test_what_a_process_left_unfinished_is_taken_up_and_nothing_recorded_runs_again(tmp_path: Path) -> None:
     store = await open_sqlite(f"sqlite:///{tmp_path / 'a.db'}")
@@ -187,6 +188,7 @@ async def test_a_store_that_is_away_as_a_sub_workflow_begins_fails_no_step(monke
     assert [(c.step.node, c.attempt) for c in doing.asked] == [("x", 1), ("y", 1), ("after", 1)]
 
 
+@pytest.mark.integration
 async def test_a_parent_that_comes_back_finds_the_child_it_had_started(tmp_path: Path) -> None:
     store = await open_sqlite(f"sqlite:///{tmp_path / 'a.db'}")
     reached, forever = asyncio.Event(), asyncio.Event()

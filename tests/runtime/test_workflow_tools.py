@@ -18,6 +18,8 @@ from pointsman.values import ExecutionId, JsonObject, WorkflowId
 from pointsman.workflows.scripts import parse_script
 from pointsman.workflows.sources import WorkflowInvalid
 
+pytestmark = pytest.mark.integration
+
 GREET = """\
 pointsman: 1
 id: greet

@@ -24,6 +24,7 @@ async def test_a_store_in_memory(rule: Rule) -> None:
     await rule("memory:")
 
 
+@pytest.mark.integration
 @pytest.mark.requirement("S1-71", "S1-110", "S1-118", "S1-161", "S2-64", "S4-53", "X-6")
 @pytest.mark.parametrize("rule", ALL_RULES, ids=name_of)
 async def test_a_store_in_sqlite(rule: Rule, tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ from pointsman.testing.stores import draft_of
 from pointsman.testing.usage import taking
 from pointsman.values import ExecutionId
 
+pytestmark = pytest.mark.integration
+
 FLIPS = 300 if os.environ.get("POINTSMAN_LONG") else 40
 DERIVED = ("summaries", "awaited", "gates", "gate_people", "keeper", "sqlite_sequence", "deleted_executions")
 """What follows from the journals, or says who is at work: not compared here."""

@@ -88,6 +88,7 @@ async def no_row_follows_the_takeover(url: str, take_over: Takeover) -> None:
         assert await new.verify() == []
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("rule", [a_zombie_is_refused, no_row_follows_the_takeover])
 async def test_on_sqlite_when_the_lock_was_lost(rule: Refusal, tmp_path: Path) -> None:
     async def take_over(new: Store) -> Keep:
@@ -171,6 +172,7 @@ print("stepped down", flush=True)
 LEASE_S: Final = 1.5
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("does", ["works", "waits"])
 async def test_a_stopped_leader_of_an_sqlite_store_loses_its_role(
     does: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

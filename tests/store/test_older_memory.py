@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 
 import psycopg
+import pytest
 from psycopg import sql
 
 from pointsman.store.api import Store, open_store
@@ -28,6 +29,7 @@ async def check(store: Store) -> None:
     assert await store.verify() == []
 
 
+@pytest.mark.integration
 async def test_a_file_of_before_is_brought_up_and_stays_sealed(tmp_path: Path) -> None:
     path = tmp_path / "old.db"
     with sqlite3.connect(path) as database:

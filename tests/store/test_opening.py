@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from pointsman.store.sqlite import open_sqlite
+
+pytestmark = pytest.mark.integration
 
 
 async def test_several_may_open_a_new_store_at_the_same_moment(tmp_path: Path) -> None:

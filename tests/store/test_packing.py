@@ -60,6 +60,7 @@ def test_many_small_values_that_are_large_together_are_kept_as_one() -> None:
     assert large_values(({"result": wide},)) == [encode_json(wide)]
 
 
+@pytest.mark.integration
 @pytest.mark.requirement("S1-101", "T1-19")
 async def test_a_document_that_goes_through_ten_steps_is_stored_once(tmp_path: Path) -> None:
     rows = [
@@ -87,6 +88,7 @@ async def test_a_document_that_goes_through_ten_steps_is_stored_once(tmp_path: P
         assert connection.execute("SELECT count(*) FROM blob_uses").fetchone() == (1,)
 
 
+@pytest.mark.integration
 async def test_a_piece_that_is_missing_or_changed_is_found(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
     async with opened(url) as store:

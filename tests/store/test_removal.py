@@ -20,6 +20,8 @@ from pointsman.store.sqlite.transaction import Transaction
 from pointsman.testing.journals import ONE, opened, row_of, rows_in
 from pointsman.values import ExecutionId, JsonObject
 
+pytestmark = pytest.mark.integration
+
 CANARY = "canary7f3a"
 TWO = ExecutionId("exec-two")
 

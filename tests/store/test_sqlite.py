@@ -22,6 +22,8 @@ from pointsman.store.sqlite.writer import Writer
 from pointsman.testing.journals import ONE, opened, row_of, rows_in
 from pointsman.values import ExecutionId
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:

@@ -62,18 +62,21 @@ def test_an_address_without_a_file_is_refused(url: str) -> None:
         path_of(url)
 
 
+@pytest.mark.integration
 async def test_strange_file_names_work(tmp_path: Path) -> None:
     async with opened(f"sqlite:///{tmp_path}/100%25 ü%3F%23.db") as store:
         await store.journal.append(ONE, row_of(1))
     assert (tmp_path / "100% ü?#.db").is_file()
 
 
+@pytest.mark.integration
 async def test_a_missing_directory_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreMissing) as refused:
         await open_store(f"sqlite:///{tmp_path}/no/such/store.db")
     assert f"{tmp_path}/no/such" in refused.value.hint
 
 
+@pytest.mark.integration
 async def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "store.db"
     file.write_bytes(b"the minutes of the last meeting, which are long enough to have a header " * 20)
@@ -83,6 +86,7 @@ async def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
     assert file.read_bytes() == before
 
 
+@pytest.mark.integration
 async def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "store.db"
     with sqlite3.connect(file) as other:
@@ -95,6 +99,7 @@ async def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> Non
     other.close()
 
 
+@pytest.mark.integration
 async def test_a_store_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
     async with opened(url) as store:
@@ -107,6 +112,7 @@ async def test_a_store_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     assert "Upgrade" in refused.value.hint
 
 
+@pytest.mark.integration
 async def test_a_closed_store_says_so(tmp_path: Path) -> None:
     store = await open_store(f"sqlite:///{tmp_path}/store.db")
     await store.close()

@@ -47,6 +47,7 @@ async def test_a_call_of_a_tool_that_is_off_is_a_typed_failure() -> None:
     assert (caught.value.failure.code, caught.value.failure.retryable) == ("tool-off", False)
 
 
+@pytest.mark.integration
 async def test_a_database_in_the_settings_switches_sql_on(tmp_path: Path) -> None:
     import sqlite3
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from pointsman import Pointsman, Workflow
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
@@ -26,6 +28,7 @@ def chain(*nodes: JsonObject) -> Workflow:
     return Workflow.parse(json.dumps({"pointsman": 1, "id": "flow", "nodes": [*nodes], "edges": edges}))
 
 
+@pytest.mark.integration
 async def test_times_continues_to_count_after_a_resume_in_another_process(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/store.db"
     async with Pointsman(store, settings=SETTINGS, script=parse_script(SCRIPT)) as app:

@@ -59,6 +59,7 @@ def by_measure(rows: list[JsonObject], workflow: str) -> dict[str, JsonObject]:
     return {str(row["measure"]): row for row in rows if row["workflow"] == workflow}
 
 
+@pytest.mark.integration
 def test_the_dearest_is_told_with_what_it_left_also_after_a_restart(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'store.db'}"
 
@@ -171,6 +172,7 @@ def test_no_budget_opens_a_journal_and_all_that_stand_still_are_counted(monkeypa
     assert (calls["executions"], calls["over"]) == (many, many)
 
 
+@pytest.mark.integration
 def test_a_day_bounds_what_has_ended_and_not_what_has_not(tmp_path: Path) -> None:
     async def run() -> list[list[Json]]:
         async with installation(SCRIPT, store=f"sqlite:///{tmp_path / 'store.db'}") as app:

@@ -106,6 +106,7 @@ def test_what_earlier_releases_took_in_is_counted_as_it_is_today_and_names_nobod
     )
 
 
+@pytest.mark.integration
 def test_what_a_row_adds_up_is_looked_at_execution_by_execution_after_a_restart(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'store.db'}"
 
@@ -151,6 +152,7 @@ def test_what_was_taken_in_is_not_taken_in_twice_and_a_retry_on_another_day_adds
     assert len({str(row["day"]) for row in later}) == 2
 
 
+@pytest.mark.integration
 def test_another_process_goes_on_where_the_last_one_was_and_can_make_all_of_it_again(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'store.db'}"
 
@@ -171,6 +173,7 @@ def test_another_process_goes_on_where_the_last_one_was_and_can_make_all_of_it_a
     assert (count, rebuilt) == (2, both)
 
 
+@pytest.mark.integration
 def test_what_a_deleted_execution_cost_stays_and_its_words_go(tmp_path: Path) -> None:
     async def run() -> tuple[list[str], list[str], list[Json]]:
         async with installation(SCRIPT, store=f"sqlite:///{tmp_path / 'store.db'}") as app:

@@ -110,6 +110,7 @@ def test_secrets_are_found_inside_texts_and_names_the_longest_first_and_nothing_
     }
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("level", LEVELS)
 def test_at_every_level_another_process_goes_on_and_the_journal_can_be_decided_again(
     level: Level, tmp_path: Path

@@ -95,6 +95,7 @@ async def test_an_execution_is_a_trace_of_stretches_steps_and_calls() -> None:
     assert "tides" not in str([span.attributes for span in heard.spans])
 
 
+@pytest.mark.integration
 async def test_another_process_goes_on_with_the_trace_and_repeats_no_span(tmp_path: Path) -> None:
     store, heard = f"sqlite:///{tmp_path / 'store.db'}", Heard()
     async with installation(SCRIPT, store=store) as app, heard.by(app):

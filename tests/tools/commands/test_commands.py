@@ -122,6 +122,7 @@ def test_a_command_that_cannot_be_meant_so_is_refused(argv: list[object], more: 
         CommandDescription.model_validate({"argv": argv, **more})
 
 
+@pytest.mark.integration
 @needs_box
 @pytest.mark.requirement("S1-08", "S1-144", "S1-104")
 async def test_a_command_answers_with_what_its_program_says() -> None:
@@ -132,6 +133,7 @@ async def test_a_command_answers_with_what_its_program_says() -> None:
     assert await answer(described(SH, "-c", "exit 1", exit_codes=(0, 1))) == ""
 
 
+@pytest.mark.integration
 @needs_box
 @pytest.mark.parametrize(
     ("command", "code", "message"),
@@ -151,6 +153,7 @@ async def test_a_command_that_gives_nothing_says_why(command: CommandDescription
     assert message in told.message
 
 
+@pytest.mark.integration
 async def test_what_the_box_complains_of_is_never_taken_for_what_the_program_found() -> None:
     box_or_skip("bubblewrap")
     search = described("/bin/grep", "--", "{word}", "/nowhere/book", read=["/nowhere/book"], exit_codes=(0, 1))
@@ -161,6 +164,7 @@ async def test_what_the_box_complains_of_is_never_taken_for_what_the_program_fou
     assert (await failure(pretends, box="bubblewrap")).code == "sandbox-failed"
 
 
+@pytest.mark.integration
 @needs_box
 async def test_a_command_reads_what_the_operator_lets_it_and_nothing_else(tmp_path: Path) -> None:
     open_, closed = tmp_path / "open", tmp_path / "closed"
@@ -176,6 +180,7 @@ async def test_a_command_reads_what_the_operator_lets_it_and_nothing_else(tmp_pa
     assert (open_ / "notes").read_text() == "notes of open"
 
 
+@pytest.mark.integration
 @needs_box
 async def test_a_command_that_the_box_cannot_hold_is_refused_not_loosened() -> None:
     box_or_skip("landlock")
@@ -192,6 +197,7 @@ async def test_without_a_sandbox_no_command_runs(monkeypatch: pytest.MonkeyPatch
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("box", BOXES)
 async def test_arguments_come_to_the_program_as_they_are(box: BoxName) -> None:
     box_or_skip(box)

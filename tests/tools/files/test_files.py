@@ -179,6 +179,7 @@ def installed(tmp_path: Path) -> Pointsman:
     return Pointsman(f"sqlite:///{tmp_path}/store.db", settings=settings)
 
 
+@pytest.mark.integration
 async def test_an_execution_keeps_its_files_until_it_is_deleted(tmp_path: Path) -> None:
     async with installed(tmp_path) as app:
         execution = await app.start(Workflow.of(WORKFLOW))
@@ -192,6 +193,7 @@ async def test_an_execution_keeps_its_files_until_it_is_deleted(tmp_path: Path) 
         assert len(cast("list[Json]", (await app.view(other.id))["artifacts"])) == 1
 
 
+@pytest.mark.integration
 async def test_bytes_that_are_no_text_come_and_go_as_base64(tmp_path: Path) -> None:
     packed = base64.b64encode(b"\xff\0\1").decode()
     write: JsonObject = {"path": "a.bin", "base64": packed}

@@ -18,6 +18,8 @@ from pointsman.tools.failures import ToolFailed
 from pointsman.values import Json, JsonObject
 from tests.tools.mail.server import PASSWORD, MailServer, mail_server
 
+pytestmark = pytest.mark.integration
+
 LETTER: JsonObject = {"to": "ann@example.org", "subject": "Größe", "body": "# Report\n\nDear [Name], **all** well."}
 
 

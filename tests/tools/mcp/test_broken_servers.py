@@ -30,6 +30,8 @@ from pointsman.tools.registry import ToolRegistry
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.tooling import registry_for
 
+pytestmark = pytest.mark.integration
+
 PEER: Final = str(Path(__file__).with_name("broken_peer.py"))
 AT_ONCE_S: Final = 10.0
 """Less than the timeout of the server, and enough for a busy machine."""

@@ -15,6 +15,8 @@ from pointsman.settings import Settings
 from pointsman.tools.failures import ToolFailed
 from pointsman.values import Json, JsonObject
 
+pytestmark = pytest.mark.integration
+
 DYING = "import os, sys; print('no such table: ' + os.environ.get('WORD', ''), file=sys.stderr); sys.exit(3)"
 CALLS = Workflow.of(
     {"id": "calls", "nodes": [{"id": "work", "type": "tool", "config": {"tool": "desk__add"}}], "edges": []}

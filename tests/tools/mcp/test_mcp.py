@@ -29,6 +29,8 @@ from pointsman.values import Json, JsonObject
 from pointsman.workflows.tooling import registry_for
 from tests.tools.mcp.peer import server as peer
 
+pytestmark = pytest.mark.integration
+
 if TYPE_CHECKING:
     from pointsman.tools.egress.transport import Door
 

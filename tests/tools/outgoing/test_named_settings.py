@@ -25,6 +25,7 @@ async def test_a_refusal_names_the_setting(url: str, rules: Rules, setting: str)
     assert setting in caught.value.hint
 
 
+@pytest.mark.integration
 async def test_a_call_that_is_not_answered_says_why_in_words() -> None:
     with pytest.raises(NotReached, match="the connection was refused"):
         await Outgoing(Rules(networks=EVERYWHERE, ports=None)).send(Call(method="GET", url="http://127.0.0.1:9/"))

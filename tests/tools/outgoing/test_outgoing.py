@@ -89,6 +89,7 @@ async def test_other_spellings_of_this_machine_are_this_machine(host: str, monke
         await Outgoing().send(Call(method="GET", url=f"http://{host}/"))
 
 
+@pytest.mark.integration
 async def test_the_address_that_was_checked_is_the_one_connected_to() -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(b"here")
@@ -101,6 +102,7 @@ async def test_the_address_that_was_checked_is_the_one_connected_to() -> None:
             await inward(names).send(Call(method="GET", url=f"http://rebinding.example:{peer.port}/"))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "to",
     ["http://169.254.169.254/latest/meta-data", "http://[fd00:ec2::254]/", "http://inside.example/", "ftp://1.1.1.1/"],
@@ -113,6 +115,7 @@ async def test_a_redirect_passes_the_same_door(to: str) -> None:
         assert len(peer.asked) == 1
 
 
+@pytest.mark.integration
 async def test_a_redirect_to_another_host_takes_no_credentials_along() -> None:
     async with peering() as one, peering() as other:
         one.answers["/"] = answer(b"", f"location: {other.url}/there", status="307 Temporary Redirect")
@@ -133,6 +136,7 @@ async def test_a_redirect_to_another_host_takes_no_credentials_along() -> None:
         assert len(other.asked) == 1
 
 
+@pytest.mark.integration
 async def test_a_redirect_on_the_same_host_is_the_same_call() -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(b"", "location: /there", "set-cookie: a=b", status="308 Permanent Redirect")
@@ -144,6 +148,7 @@ async def test_a_redirect_on_the_same_host_is_the_same_call() -> None:
         assert "a=b" not in peer.asked[1]
 
 
+@pytest.mark.integration
 async def test_nobody_is_led_on_for_ever() -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(b"", "location: /", status="302 Found")
@@ -152,6 +157,7 @@ async def test_nobody_is_led_on_for_ever() -> None:
         assert len(peer.asked) == 5
 
 
+@pytest.mark.integration
 async def test_a_packed_answer_is_refused_and_never_unpacked() -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(gzip.compress(b"\0" * 50_000_000), "content-encoding: gzip")
@@ -160,6 +166,7 @@ async def test_a_packed_answer_is_refused_and_never_unpacked() -> None:
         assert "accept-encoding: identity" in peer.asked[0].lower()
 
 
+@pytest.mark.integration
 async def test_an_endless_answer_is_left_at_its_bound() -> None:
     sent = 0
 
@@ -178,6 +185,7 @@ async def test_an_endless_answer_is_left_at_its_bound() -> None:
     assert sent < 50_000_000
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\nx-", b"HTTP/1.1 200 OK\r\ncontent-length: 90000000\r\n\r\n"])
 async def test_who_answers_drop_by_drop_is_not_waited_for(head: bytes) -> None:
     async def dripping(writer: asyncio.StreamWriter) -> None:
@@ -193,6 +201,7 @@ async def test_who_answers_drop_by_drop_is_not_waited_for(head: bytes) -> None:
             await inward(timeout_s=0.2).send(Call(method="GET", url=f"{peer.url}/"))
 
 
+@pytest.mark.integration
 async def test_who_says_nothing_is_not_waited_for() -> None:
     over = asyncio.Event()
 
@@ -206,6 +215,7 @@ async def test_who_says_nothing_is_not_waited_for() -> None:
         over.set()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("bytes_", [b"", b"nonsense\r\n\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nshort"])
 async def test_an_answer_that_breaks_off_is_none(bytes_: bytes) -> None:
     async with peering() as peer:
@@ -214,6 +224,7 @@ async def test_an_answer_that_breaks_off_is_none(bytes_: bytes) -> None:
             await inward().send(Call(method="GET", url=f"{peer.url}/"))
 
 
+@pytest.mark.integration
 async def test_proxies_of_the_environment_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
@@ -222,6 +233,7 @@ async def test_proxies_of_the_environment_are_not_asked(monkeypatch: pytest.Monk
         assert (await inward().send(Call(method="GET", url=f"{peer.url}/"))).body == b"direct"
 
 
+@pytest.mark.integration
 async def test_an_operator_may_mean_a_network_and_nothing_beside_it() -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(b"meant")

@@ -17,6 +17,8 @@ from pointsman.tools.pages import text as reading
 from pointsman.values import Json, JsonObject
 from tests.tools.outgoing.peer import Peer, answer, peering
 
+pytestmark = pytest.mark.integration
+
 ARTICLE = """<!doctype html><html><head><title> Tides &amp;
 power </title><style>b {color: red}</style><script>steal()</script></head>
 <body><nav><a href="/">Home</a> <a href="/about">About us</a></nav>

@@ -23,6 +23,8 @@ from pointsman.values import Bytes, Seconds
 from tests.boxes import BOXES, BoxName, box_or_skip, take_boxes_away
 from tests.tools.sandbox import probes
 
+pytestmark = pytest.mark.integration
+
 PYTHON: Final = str(Path(sys.executable).resolve())
 HELD: Final = {"EPERM", "EACCES", "ENOENT", "EROFS", "ESRCH", "ENOSYS", "EINVAL", "ENXIO"}
 NOTHING: Final = {

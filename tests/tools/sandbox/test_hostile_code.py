@@ -17,6 +17,8 @@ from pointsman.values import Bytes, Json, Seconds
 from tests.boxes import BOXES, BoxName, box_or_skip, needs_box
 from tests.tools.sandbox.hostile import HARMLESS, HOSTILE
 
+pytestmark = pytest.mark.integration
+
 LIMITS = CodeLimits(seconds=Seconds(0.4), memory_bytes=Bytes(32_000_000), result_bytes=Bytes(100_000))
 ROOMY = CodeLimits(seconds=Seconds(30.0), memory_bytes=Bytes(32_000_000), at_once=2)
 

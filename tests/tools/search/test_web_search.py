@@ -71,6 +71,7 @@ def ok(said: JsonObject) -> bytes:
     return answer(json.dumps(said).encode(), "content-type: application/json")
 
 
+@pytest.mark.integration
 async def test_searxng_is_asked_by_its_query() -> None:
     async with peering() as peer:
         peer.next = [ok(SEARXNG)]
@@ -82,6 +83,7 @@ async def test_searxng_is_asked_by_its_query() -> None:
         assert "authorization" not in peer.asked[0].lower()
 
 
+@pytest.mark.integration
 async def test_tavily_is_asked_with_its_key() -> None:
     async with peering() as peer:
         peer.next = [ok(TAVILY)]
@@ -93,6 +95,7 @@ async def test_tavily_is_asked_with_its_key() -> None:
         assert json.loads(body) == {"query": "tides & <x>", "max_results": 3}
 
 
+@pytest.mark.integration
 async def test_brave_is_asked_with_its_token() -> None:
     async with peering() as peer:
         peer.next = [ok(BRAVE), ok({"type": "search", "query": {}})]
@@ -103,6 +106,7 @@ async def test_brave_is_asked_with_its_token() -> None:
         assert await found(app) == []
 
 
+@pytest.mark.integration
 async def test_an_engine_that_fails_is_a_typed_failure_without_its_key() -> None:
     async with peering() as peer:
         app = installed(peer, "tavily")

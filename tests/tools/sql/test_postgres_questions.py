@@ -43,6 +43,7 @@ def shop(cluster: postgres.Cluster) -> ToolRegistry:
     return asking(url(cluster), timeout="5s")
 
 
+@pytest.mark.integration
 async def test_a_select_gives_columns_and_rows(shop: ToolRegistry) -> None:
     found = await asked(shop, "SELECT id, who, total, photo, at IS NULL AS late FROM sql_tool_orders ORDER BY id;")
     assert found == {

@@ -12,6 +12,8 @@ import pytest
 from pointsman.tools.registry import ToolRegistry
 from tests.tools.sql.asking import asked, asking, refusal
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture
 def file(tmp_path: Path) -> Iterator[Path]:

@@ -50,6 +50,7 @@ async def called(peer: Peer, tool: JsonObject, **arguments: Json) -> Json:
     return await registry.call(ToolCall(id="1", name="weather", arguments=arguments), key="k1")
 
 
+@pytest.mark.integration
 async def test_arguments_go_to_their_places() -> None:
     async with peering() as peer:
         peer.next = [answer(b'{"sun": 1, "you": "key-of-five"}', "content-type: application/json")]
@@ -61,6 +62,7 @@ async def test_arguments_go_to_their_places() -> None:
         assert msgspec.json.decode(body) == {"n": 3, "list": ["you"], "fixed": 1}
 
 
+@pytest.mark.integration
 async def test_what_was_not_given_is_left_out() -> None:
     async with peering() as peer:
         peer.next = [answer(b"", status="204 None")]
@@ -70,6 +72,7 @@ async def test_what_was_not_given_is_left_out() -> None:
         assert msgspec.json.decode(body) == {"list": [], "fixed": 1}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "arguments", [{}, {"city": 1}, {"city": "a", "days": "3"}, {"city": "a", "more": 1}, {"city": ".."}]
 )
@@ -81,6 +84,7 @@ async def test_arguments_that_do_not_fit_send_nothing(arguments: JsonObject) -> 
         assert peer.asked == []
 
 
+@pytest.mark.integration
 async def test_a_service_that_refuses_or_is_not_there_is_a_typed_failure() -> None:
     async with peering() as peer:
         peer.next = [answer(b"later", "retry-after: 7", status="429 Slow"), answer(b"x" * 2_000_000)]
@@ -105,6 +109,7 @@ def test_no_argument_says_where_a_call_goes(url: str) -> None:
         Settings.model_validate({"tools": {"weather": {"url": url}}})
 
 
+@pytest.mark.integration
 async def test_an_imported_document_is_called_by_a_workflow_also_after_a_restart(tmp_path: Path) -> None:
     async with peering() as peer:
         paths = {"/pets/{id}": {"get": {"operationId": "showPet", "parameters": [ID]}}}

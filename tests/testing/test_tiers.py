@@ -1,0 +1,72 @@
+"""The unit tier: a test that leaves it fails, whatever runs."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import WATCH
+from tests.tiers import LeftTheUnitTier
+
+pytestmark = pytest.mark.integration
+
+
+def bind() -> None:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+
+
+def look_up() -> None:
+    socket.getaddrinfo("localhost", 80)
+
+
+def run_a_process() -> None:
+    subprocess.run([sys.executable, "-c", ""], check=True)
+
+
+def open_a_file() -> None:
+    sqlite3.connect("store.db").close()
+
+
+def open_a_file_in_a_thread() -> None:
+    thread = threading.Thread(target=open_a_file)
+    thread.start()
+    thread.join()
+
+
+@pytest.mark.parametrize("leave", [bind, look_up, run_a_process, open_a_file, open_a_file_in_a_thread])
+def test_what_leaves_the_unit_tier_fails(
+    leave: Callable[[], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(LeftTheUnitTier, match="mark the test with"), WATCH.watching():
+        leave()
+
+
+def test_event_loops_files_and_stores_in_memory_stay_in_the_unit_tier(tmp_path: Path) -> None:
+    with WATCH.watching():
+        asyncio.run(asyncio.sleep(0))
+        (tmp_path / "one.txt").write_text("one", "utf-8")
+        sqlite3.connect(":memory:").close()
+
+
+def test_threads_that_an_earlier_test_left_do_not_count(tmp_path: Path) -> None:
+    go, done = threading.Event(), threading.Event()
+
+    def work() -> None:
+        go.wait()
+        sqlite3.connect(tmp_path / "store.db").close()
+        done.set()
+
+    threading.Thread(target=work).start()
+    with WATCH.watching():
+        go.set()
+        assert done.wait(60)
