@@ -15,7 +15,9 @@ from playwright.async_api import Browser, Page, async_playwright, expect
 from pointsman.server.pages import is_built
 from tests.server.conftest import Served, serving
 
-CHROMIUM: Final = shutil.which("chromium") or shutil.which("chromium-browser")
+PROGRAMS: Final = ("chromium-headless-shell", "chromium", "chromium-browser")
+"""Browsers that do, the cheapest first: the headless shell takes a third less processor time."""
+CHROMIUM: Final = next(filter(None, map(shutil.which, PROGRAMS)), None)
 WAITS_MS: Final = 45_000
 AXE: Final = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 

@@ -12,7 +12,9 @@ from tests.server import flows
 from tests.server.conftest import Served
 from tests.web.conftest import AXE, WAITS_MS, Opens
 
-RULES: Final = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']}"
+RULES: Final = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'], resultTypes: ['violations']}"
+COLOURS: Final = "{runOnly: {type: 'rule', values: ['color-contrast']}, resultTypes: ['violations']}"
+"""Of all rules, what another theme can break."""
 SETTLED: Final = """() => {
   const main = document.querySelector('main');
   return main?.innerText.trim().length > 10 && main.querySelector('[role=status] .animate-spin') === null;
@@ -61,10 +63,11 @@ async def settled(page: Page) -> None:
     await page.wait_for_function(SETTLED)
 
 
-async def violations(page: Page) -> list[str]:
+async def violations(page: Page, rules: str = RULES) -> list[str]:
     """What axe finds: each with where it is and why."""
-    await page.add_script_tag(path=AXE)
-    found: list[Any] = await page.evaluate(f"axe.run(document, {RULES}).then((said) => said.violations)")
+    if not await page.evaluate("'axe' in window"):
+        await page.add_script_tag(path=AXE)
+    found: list[Any] = await page.evaluate(f"axe.run(document, {rules}).then((said) => said.violations)")
     return [
         f"{one['id']}: {node['target']} {node['html'][:160]} {node['any'][:1] or node['all'][:1]}"
         for one in found

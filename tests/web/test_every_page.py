@@ -15,7 +15,7 @@ from tests.server.conftest import Served
 from tests.web import test_accessibility as accessibility
 from tests.web.conftest import Opens
 from tests.web.harbour import Harbour, furnished
-from tests.web.test_accessibility import TALLER, WIDER, address, settled, violations
+from tests.web.test_accessibility import COLOURS, TALLER, WIDER, address, settled, violations
 from tests.web.words_shown import ids_on, said_on, wrong_words
 
 DESK: Final[ViewportSize] = {"width": 1280, "height": 800}
@@ -127,7 +127,7 @@ async def in_both_themes(page: Page) -> list[str]:
     """What axe finds in light colours, and in dark ones."""
     found = await violations(page)
     await page.emulate_media(color_scheme="dark")
-    found += [f"dark: {one}" for one in await violations(page)]
+    found += [f"dark: {one}" for one in await violations(page, COLOURS)]
     await page.emulate_media(color_scheme="light")
     return found
 

@@ -25,6 +25,8 @@ WORKFLOWS: Final = (
 )
 """One of each dialect, and the largest."""
 
+LOOKS_EVERY_MS: Final = 250
+
 FAULTS: Final = """() => {
   const rect = (one) => one.getBoundingClientRect();
   const all = (selector) => [...document.querySelectorAll(selector)];
@@ -40,15 +42,12 @@ FAULTS: Final = """() => {
   for (const edge of all('.react-flow__edge')) {
     const path = edge.querySelector('path.react-flow__edge-path');
     const ends = edge.dataset.id.replace(/ [0-9]+$/, '').split('->');
+    const [length, onScreen] = [path.getTotalLength(), path.getScreenCTM()];
+    const points = Array.from({ length: 201 }, (_, step) =>
+      path.getPointAtLength((length * step) / 200).matrixTransform(onScreen));
+    const inside = ({ x, y }, at) => x > at.left + 1 && x < at.right - 1 && y > at.top + 1 && y < at.bottom - 1;
     for (const { id, at } of boxes) {
-      if (ends.includes(id)) continue;
-      for (let step = 0; step <= 200; step++) {
-        const point = path.getPointAtLength((path.getTotalLength() * step) / 200);
-        const { x, y } = point.matrixTransform(path.getScreenCTM());
-        if (x <= at.left + 1 || x >= at.right - 1 || y <= at.top + 1 || y >= at.bottom - 1) continue;
-        faults.push(`${edge.dataset.id} over ${id}`);
-        break;
-      }
+      if (!ends.includes(id) && points.some((point) => inside(point, at))) faults.push(`${edge.dataset.id} over ${id}`);
     }
   }
   const canvas = rect(document.querySelector('.react-flow'));
@@ -63,7 +62,7 @@ FAULTS: Final = """() => {
 async def faults(page: Page) -> list[str]:
     """What is wrong with the picture, once nothing is or enough time has passed."""
     with suppress(TookTooLong):
-        await page.wait_for_function(f"() => ({FAULTS})().length === 0")
+        await page.wait_for_function(f"() => ({FAULTS})().length === 0", polling=LOOKS_EVERY_MS)
     found: list[str] = await page.evaluate(FAULTS)
     return found
 

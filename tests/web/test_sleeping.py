@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Final
 
 import pytest_asyncio
 from playwright.async_api import Page, expect
@@ -14,6 +15,12 @@ from tests.web.conftest import Opens
 from tests.web.line import Line, a_line
 from tests.web.test_execution import node
 from tests.web.typing_in import write
+
+HURRIED: Final = """
+const wait = window.setTimeout;
+window.setTimeout = (go, ms, ...given) => wait(go, ms >= 1000 ? ms / 25 : ms, ...given);
+"""
+"""Waits between two questions to a server that is away, and other long ones, are over in a 25th of their time."""
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -46,7 +53,7 @@ async def nothing_is_lost_or_twice(page: Page, served: Served, execution: str) -
 
 async def test_a_window_that_was_frozen_hears_what_it_slept_through(opens: Opens, served: Served) -> None:
     execution = await waiting_letter(served)
-    async with opens(f"/executions/{execution}") as page:
+    async with opens(f"/executions/{execution}", before=HURRIED) as page:
         await expect(node(page, "review").get_by_text("waiting")).to_be_attached()
         inside = await page.context.new_cdp_session(page)
         await inside.send("Page.setWebLifecycleState", {"state": "frozen"})  # pyright: ignore[reportUnknownMemberType] - untyped there
@@ -57,7 +64,7 @@ async def test_a_window_that_was_frozen_hears_what_it_slept_through(opens: Opens
 
 async def test_a_line_that_was_cut_is_told_and_taken_up_again(opens: Opens, served: Served, line: Line) -> None:
     execution = await waiting_letter(served)
-    async with opens(lenient=True) as page:
+    async with opens(lenient=True, before=HURRIED) as page:
         await page.goto(f"{line.address}/executions/{execution}")
         await expect(node(page, "review").get_by_text("waiting")).to_be_attached()
         line.cut()
@@ -71,7 +78,7 @@ async def test_a_line_that_was_cut_is_told_and_taken_up_again(opens: Opens, serv
 
 async def test_a_server_that_is_started_anew_is_followed_on(opens: Opens, tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/store.db"
-    async with a_line() as line, opens(lenient=True) as page:
+    async with a_line() as line, opens(lenient=True, before=HURRIED) as page:
         async with serving(store) as first:
             line.to = first.client.base_url.port or 0
             execution = await waiting_letter(first)
@@ -86,7 +93,7 @@ async def test_a_server_that_is_started_anew_is_followed_on(opens: Opens, tmp_pa
 
 async def test_a_slow_server_is_waited_for(opens: Opens, served: Served, line: Line) -> None:
     execution = await waiting_letter(served)
-    async with opens() as page:
+    async with opens(before=HURRIED) as page:
         await page.goto(f"{line.address}/executions")
         await expect(page.get_by_role("link", name=execution)).to_be_visible()
         line.hold()
@@ -101,7 +108,7 @@ async def test_a_page_that_cannot_be_read_is_waited_for_and_the_app_stays(
     opens: Opens, served: Served, line: Line
 ) -> None:
     await served.save(flows.CHAIN)
-    async with opens(lenient=True) as page:
+    async with opens(lenient=True, before=HURRIED) as page:
         await page.goto(f"{line.address}/workflows")
         await expect(page.get_by_role("link", name="chain", exact=True)).to_be_visible()
         line.cut()
@@ -124,7 +131,7 @@ async def test_what_cannot_be_saved_is_kept_told_and_saved_when_the_server_is_ba
     opens: Opens, served: Served, line: Line
 ) -> None:
     await served.save(flows.CHAIN)
-    async with opens(lenient=True) as page:
+    async with opens(lenient=True, before=HURRIED) as page:
         await change(page, line)
         line.cut()
         await page.get_by_role("button", name="Save", exact=True).click()
@@ -140,7 +147,7 @@ async def test_what_cannot_be_saved_is_kept_told_and_saved_when_the_server_is_ba
 
 async def test_a_save_whose_answer_was_lost_is_not_a_stranger_s(opens: Opens, served: Served, line: Line) -> None:
     await served.save(flows.CHAIN)
-    async with opens(lenient=True) as page:
+    async with opens(lenient=True, before=HURRIED) as page:
         await change(page, line)
         await expect(page.get_by_role("button", name="Save", exact=True)).to_be_enabled()
         line.hold()
