@@ -16,7 +16,7 @@ from pointsman.auth.policy import sees_execution
 from pointsman.auth.step_rights import GuardedExecutors
 from pointsman.auth.vault import Vault
 from pointsman.call_observers import Calls
-from pointsman.engine.decide.migrate import Misfit
+from pointsman.engine.decide.migrate import MigrationMismatch
 from pointsman.engine.plan import Plan as EnginePlan
 from pointsman.engine.replay import Replay
 from pointsman.engine.state import ExecutionState
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from pointsman.executions.isolation import Isolation
     from pointsman.models.transport import PydanticModels
     from pointsman.operations.storage import Storage
-    from pointsman.runtime.leader import Keeper
+    from pointsman.runtime.leader import Leader
     from pointsman.triggers.events import Published
     from pointsman.triggers.schedules import Kept, Plan
     from pointsman.triggers.triggers import Triggers
@@ -237,7 +237,7 @@ class Pointsman:
             self._triggers = Triggers(self)
         return self._triggers
 
-    def keeping(self, *, wait: bool = False) -> AbstractAsyncContextManager[Keeper]:
+    def keeping(self, *, wait: bool = False) -> AbstractAsyncContextManager[Leader]:
         """Go on with the executions of this store by itself, in one process, for as long as the block is open.
 
         Raises `StoreKept` where another process does; with `wait` it stands by until it can take over.
@@ -421,7 +421,7 @@ class Pointsman:
         check_only: bool = False,
         by: str = "",
         caller: Caller = LOCAL,
-    ) -> list[Misfit]:
+    ) -> list[MigrationMismatch]:
         """Let an execution that stands still go on with another definition. See `Lives.move`."""
         return await self.lives.move(execution, to, check_only=check_only, by=by, caller=caller)
 

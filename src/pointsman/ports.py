@@ -11,7 +11,7 @@ from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.events.steps import Event
 from pointsman.engine.failures import Failure
-from pointsman.engine.reports import ApprovalAsked, ToolCall, Usage, WorkDone, WorkFailed
+from pointsman.engine.reports import ToolCall, ToolCallsProposed, Usage, WorkDone, WorkFailed
 from pointsman.redaction import Redaction
 from pointsman.values import ExecutionId, Json, JsonObject
 
@@ -111,7 +111,7 @@ class Run(Protocol):
 class Executor(Protocol):
     """Performs one attempt of one kind of work. May be called twice for the same attempt."""
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ApprovalAsked:
+    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ToolCallsProposed:
         """Do it and report. Return failures; raise only on bugs and cancellation."""
         ...
 

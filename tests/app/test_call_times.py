@@ -7,7 +7,7 @@ import pytest
 from pointsman import Pointsman, Workflow, tool
 from pointsman.definition.model.policies import Limits
 from pointsman.definition.model.quantities import Duration
-from pointsman.engine.actions import Work
+from pointsman.engine.actions import WorkAction
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.failures import Failure
 from pointsman.executors.effect_ledger import CallTimes
@@ -22,7 +22,7 @@ def times(document: JsonObject, caps: Limits | None = None) -> tuple[Json, Json]
     definition, problems = Workflow.of(document).definition, ()
     assert definition is not None, problems
     does = compile_workflow(definition, caps=caps or Limits()).nodes["a"].does
-    assert isinstance(does, Work)
+    assert isinstance(does, WorkAction)
     return does.spec.settings["modelCallTime"], does.spec.settings["toolCallTime"]
 
 

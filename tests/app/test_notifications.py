@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from pointsman.app import Workflow
-from pointsman.engine.decide.human_tasks import GateMoved
+from pointsman.engine.decide.human_tasks import GateChangedMeanwhile
 from pointsman.operations.health import findings
 from pointsman.settings import Settings
 from pointsman.settings.sections import NotificationSettings
@@ -353,7 +353,7 @@ async def test_a_gate_whose_data_changed_is_announced_again_with_its_new_digest(
         first, second = address.bodies
         assert [one["message"] for one in (first, second)] == ["Send the old one?", "Send the new one?"]
         assert first["id"] != second["id"]
-        with pytest.raises(GateMoved):
+        with pytest.raises(GateChangedMeanwhile):
             await execution.answer("ask", "approve", digest=str(first["digest"]))
         await execution.answer("ask", "approve", digest=str(second["digest"]))
         assert await execution.settled() == "completed"

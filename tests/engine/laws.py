@@ -14,28 +14,28 @@ from msgspec.structs import replace
 
 from pointsman.definition.graph.analysis import analyse
 from pointsman.definition.model.workflow import Workflow
-from pointsman.engine.actions import Work
+from pointsman.engine.actions import WorkAction
 from pointsman.engine.commands import Execute
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.compile.partial_run import TrialUnfit, tried
 from pointsman.engine.events.lifecycle import LimitsRaised, UndoBegan, UndoEnded
 from pointsman.engine.events.steps import (
+    InstantStepCompleted,
     StepCancelled,
     StepFailed,
-    StepPassed,
     StepStarted,
     StepSucceeded,
     TokenEnded,
 )
-from pointsman.engine.events.waits import Warned
+from pointsman.engine.events.waits import WarningRaised
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import (
-    ApprovalAsked,
     CancelRequested,
     PauseRequested,
     Report,
     ResumeRequested,
     RetryRequested,
+    ToolCallsProposed,
     Usage,
     WorkDone,
     WorkFailed,
@@ -155,7 +155,7 @@ def must_end(outcome: Outcome) -> None:
 
 
 def must_settle_once(outcome: Outcome) -> None:
-    begun = Counter(event.step for event in outcome.events if isinstance(event, StepStarted | StepPassed))
+    begun = Counter(event.step for event in outcome.events if isinstance(event, StepStarted | InstantStepCompleted))
     settled = Counter(
         event.step
         for event in outcome.events
@@ -290,7 +290,7 @@ def must_keep_to_its_budget(seed: int, size: int = 7) -> None:
     if policy != "warn":
         _must_begin_nothing_that_is_not_paid_for(bound, outcome, most)
     else:
-        warned = any(isinstance(event, Warned) and event.code == "budget-spent" for event in outcome.events)
+        warned = any(isinstance(event, WarningRaised) and event.code == "budget-spent" for event in outcome.events)
         hold(warned == (outcome.state.usage.tool_calls >= most), "told wrongly that the budget is spent")
 
 
@@ -302,16 +302,16 @@ def _must_begin_nothing_that_is_not_paid_for(plan: Plan, outcome: Outcome, most:
                 most = more
             case StepSucceeded(usage=usage) | StepFailed(usage=usage) if usage is not None:
                 spent += usage.tool_calls
-            case StepStarted(step=step) if isinstance(plan.nodes[step.node].does, Work):
+            case StepStarted(step=step) if isinstance(plan.nodes[step.node].does, WorkAction):
                 hold(spent < most, f"{step} began with {spent} of {most} calls spent")
             case _:
                 pass
 
 
-def _paid(command: Execute) -> WorkDone | WorkFailed | ApprovalAsked:
+def _paid(command: Execute) -> WorkDone | WorkFailed | ToolCallsProposed:
     """The work of random workflows, each try of which is a call of a tool."""
     report = perform(command)
-    return report if isinstance(report, ApprovalAsked) else replace(report, usage=Usage(tool_calls=1))
+    return report if isinstance(report, ToolCallsProposed) else replace(report, usage=Usage(tool_calls=1))
 
 
 def must_undo_when_cancelled(plan: Plan, seed: int) -> None:
@@ -355,7 +355,7 @@ def trial_for(plan: Plan, seed: int, *, stops: bool) -> Plan:
     """The plan, tried: some nodes pinned, as far as some node, and with breakpoints."""
     random = Random(seed)
     nodes = sorted(id for id, node in plan.nodes.items() if not node.hidden)
-    works = sorted(id for id, node in plan.nodes.items() if isinstance(node.does, Work) and not node.hidden)
+    works = sorted(id for id, node in plan.nodes.items() if isinstance(node.does, WorkAction) and not node.hidden)
     until = random.choice(nodes)
     said: JsonObject = {"pinned": {id: {"pinned": id} for id in works if random.random() < 0.3}}
     if random.random() < 0.7:

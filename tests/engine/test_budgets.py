@@ -7,7 +7,7 @@ import pytest
 from pointsman.definition.model.policies import Limits
 from pointsman.definition.model.quantities import Duration
 from pointsman.definition.model.workflow import Workflow
-from pointsman.engine.actions import Work
+from pointsman.engine.actions import WorkAction
 from pointsman.engine.commands import HoldChild
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.decide.budgets import refused
@@ -15,7 +15,7 @@ from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.decide.limit_raises import LimitCapped, LimitUsed, UnknownLimit
 from pointsman.engine.decide.outstanding import outstanding
 from pointsman.engine.events.waits import LimitHit
-from pointsman.engine.reports import ChildSpent, Usage
+from pointsman.engine.reports import ChildUsageReported, Usage
 from pointsman.values import Json, JsonObject, Seconds
 from tests.engine.world import World, limits, plan_of, started
 
@@ -186,7 +186,7 @@ def test_time_and_parallel_work_are_capped_like_the_rest() -> None:
     plan = capped({"limits": {"executionTime": "10m", "parallel": 4}}, caps).simulation.plan
     assert (plan.limits.execution_time_s, plan.limits.parallel) == (60.0, 2)
     does = plan.nodes["a"].does
-    assert isinstance(does, Work)
+    assert isinstance(does, WorkAction)
     assert (does.spec.settings["modelCallTime"], does.spec.settings["toolCallTime"]) == (5.0, 5.0)
 
 
@@ -223,7 +223,7 @@ def test_a_node_may_be_visited_more_often_but_not_less_often_than_it_was() -> No
 def test_a_sub_workflow_is_held_with_its_parent_also_after_a_crash(policy: str) -> None:
     world = started("start -> child1", nodes=CHILD, config=budget(policy, tokens=90))
     step, attempt = world.at("child1")
-    report = ChildSpent(step=step, attempt=attempt, usage=TALK)
+    report = ChildUsageReported(step=step, attempt=attempt, usage=TALK)
     decision = decide(world.simulation.plan, world.state, report, world.now)
     assert HoldChild(step=step, attempt=1) in decision.commands
     if policy == "stop":

@@ -9,16 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pointsman.engine.approvers import Approvers
+from pointsman.engine.approvers import GateApprovers
 from pointsman.engine.decide.dispatch import decide
-from pointsman.engine.decide.human_tasks import GateClosedAlready, GateMoved
+from pointsman.engine.decide.human_tasks import GateChangedMeanwhile, GateClosedAlready
 from pointsman.engine.digests import is_same
 from pointsman.engine.events.waits import GateChanged, GateClosed, GateOpened
-from pointsman.engine.reports import ApprovalAsked, ForkRequested, GateAnswered, MoveRequested, Report, SteerRequested
-from pointsman.engine.state import Gate
+from pointsman.engine.reports import (
+    ForkRequested,
+    GateAnswered,
+    MigrationRequested,
+    Report,
+    SteerRequested,
+    ToolCallsProposed,
+)
+from pointsman.engine.state import GateState
 from pointsman.engine.steps import Branch, Step
 from pointsman.engine.tool_calls import ProposedCall
-from pointsman.engine.writes import Edit
+from pointsman.engine.writes import DataEdit
 from pointsman.values import Json
 from tests.engine.replays import forked
 from tests.engine.world import More, World, plan_of, started
@@ -43,7 +50,7 @@ def asking(drawing: str = LINE, nodes: More | None = None, **config: object) -> 
     )
 
 
-def gate_at(world: World, name: str = "ask1") -> Gate:
+def gate_at(world: World, name: str = "ask1") -> GateState:
     step, _ = world.at(name)
     gate = world.state.steps[step].gate
     assert gate is not None
@@ -51,7 +58,7 @@ def gate_at(world: World, name: str = "ask1") -> Gate:
 
 
 def write(world: World, **values: Json) -> World:
-    world.tell(SteerRequested(edits=tuple(Edit((name,), value) for name, value in values.items()), by="eve"))
+    world.tell(SteerRequested(edits=tuple(DataEdit((name,), value) for name, value in values.items()), by="eve"))
     return world
 
 
@@ -70,7 +77,7 @@ def test_a_gate_whose_data_a_person_changes_is_asked_again() -> None:
     assert (gate.message, gate.shown, gate.opened) == ("Send new?", {"letter": "new"}, world.state.at)
     assert gate.digest != before
     assert [event.digest for event in world.events(GateChanged)] == [gate.digest]
-    with pytest.raises(GateMoved, match="ask1"):
+    with pytest.raises(GateChangedMeanwhile, match="ask1"):
         answer(world, before)
     assert world.gates == ["ask1"]
     answer(world, gate.digest)
@@ -90,10 +97,10 @@ def test_a_fork_that_changes_the_letter_asks_for_the_new_letter() -> None:
     before = gate_at(world).digest
     rows = tuple(world.simulation.rows)
     copy = World(world.simulation.plan)
-    report = ForkRequested(origin="simulated", row=len(rows), edits=(Edit(("letter",), "new"),))
+    report = ForkRequested(origin="simulated", row=len(rows), edits=(DataEdit(("letter",), "new"),))
     copy.simulation = forked(world.simulation.plan, rows, report, seed=2)
     assert gate_at(copy).shown == {"letter": "new"}
-    with pytest.raises(GateMoved):
+    with pytest.raises(GateChangedMeanwhile):
         answer(copy, before)
     assert copy.answer("ask1", "approve").asked("tool1")["parameters"] == {"letter": "new"}
     assert gate_at(world).digest == before
@@ -129,7 +136,7 @@ def test_another_line_of_control_that_writes_an_editable_field_asks_again() -> N
     digest = gate_at(world).digest
     world.signal("e", "new").crash()
     assert gate_at(world).values == ("new",)
-    with pytest.raises(GateMoved):
+    with pytest.raises(GateChangedMeanwhile):
         answer(world, digest)
 
 
@@ -156,7 +163,7 @@ def test_an_edit_at_one_gate_asks_again_at_another_where_the_field_is_editable()
     digest = gate_at(world).digest
     world.answer("ask2", "edit", {"letter": "new"})
     assert gate_at(world).values == ("new",)
-    with pytest.raises(GateMoved):
+    with pytest.raises(GateChangedMeanwhile):
         answer(world, digest)
 
 
@@ -231,17 +238,17 @@ def test_another_definition_asks_again_where_its_gate_differs() -> None:
         nodes={"ask1": {"type": "human", "config": {**config, "approvers": {"groups": ["finance"]}}}},
         config=REAL_TIME,
     )
-    decide(plan, world.state, MoveRequested(definition="d2"), world.now)
+    decide(plan, world.state, MigrationRequested(definition="d2"), world.now)
     gate = gate_at(world)
     assert (gate.message, [one["value"] for one in gate.options], gate.form) == ("Now?", ["send", "drop"], form)
-    assert gate.approvers == Approvers(groups=("finance",))
+    assert gate.approvers == GateApprovers(groups=("finance",))
     assert gate.digest != digest
 
 
 def test_another_definition_with_the_same_gate_does_not_ask_again() -> None:
     world = asking()
     digest = gate_at(world).digest
-    decision = decide(world.simulation.plan, world.state, MoveRequested(definition="d2"), world.now)
+    decision = decide(world.simulation.plan, world.state, MigrationRequested(definition="d2"), world.now)
     assert gate_at(world).digest == digest
     assert not any(isinstance(event, GateChanged) for event in decision.events)
 
@@ -254,9 +261,9 @@ def test_a_step_that_waits_to_start_is_asked_again_where_another_definition_woul
     for tool, to in (("send", "ben"), ("send_all", "ada")):
         world = World(plan("send", "ada")).begin()
         digest = gate_at(world, "tool1").digest
-        same = decide(plan("send", "ada"), world.state, MoveRequested(definition="d1"), world.now)
+        same = decide(plan("send", "ada"), world.state, MigrationRequested(definition="d1"), world.now)
         assert not any(isinstance(event, GateChanged) for event in same.events)
-        decide(plan(tool, to), world.state, MoveRequested(definition="d2"), world.now)
+        decide(plan(tool, to), world.state, MigrationRequested(definition="d2"), world.now)
         gate = gate_at(world, "tool1")
         assert gate.digest != digest
         step, _ = world.at("tool1")
@@ -359,14 +366,14 @@ def test_a_gate_in_a_branch_is_asked_again_when_the_data_of_its_branch_are_edite
     nodes = {"fork1": {"type": "parallel", "config": {"items": "['x', 'y']"}}, "join1": {"type": "join"}}
     world = asking(drawing, nodes)
     branch = (Branch("fork1", 1, 0),)
-    world.tell(SteerRequested(edits=(Edit(("letter",), "new", branch),)))
+    world.tell(SteerRequested(edits=(DataEdit(("letter",), "new", branch),)))
     shown = {step.scope: at.gate.shown for step, at in world.state.steps.items() if at.gate is not None}
     assert shown == {branch: {"letter": "new"}, (Branch("fork1", 1, 1),): {"letter": "old"}}
 
 
-def proposed(to: str) -> ApprovalAsked:
+def proposed(to: str) -> ToolCallsProposed:
     call = ProposedCall(number=2, name="send", arguments={"to": to})
-    return ApprovalAsked(step=Step("tool1"), attempt=1, calls=(call,))
+    return ToolCallsProposed(step=Step("tool1"), attempt=1, calls=(call,))
 
 
 def test_consent_to_a_tool_call_is_consent_to_exactly_that_call() -> None:

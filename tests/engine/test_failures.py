@@ -8,7 +8,7 @@ from pointsman.definition.model.policies import Limits
 from pointsman.definition.model.workflow import Workflow
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.events.steps import AttemptStarted, StepFailed
-from pointsman.engine.events.waits import Warned
+from pointsman.engine.events.waits import WarningRaised
 from pointsman.engine.replay import replay
 from tests.definition.graphs import document
 from tests.engine.world import World, limits, started
@@ -194,7 +194,7 @@ def test_a_model_may_send_control_elsewhere_or_give_up() -> None:
 )
 def test_the_reason_of_a_models_advice_is_a_warning_and_replays_alike(advice: dict[str, object]) -> None:
     world = advised(**advice, reason="The service is down: wait.")
-    (told,) = [event for event in world.events(Warned) if event.code == "recovery-advice"]
+    (told,) = [event for event in world.events(WarningRaised) if event.code == "recovery-advice"]
     assert (told.message, str(told.step)) == ("advice of the model: The service is down: wait.", "tool1")
     simulation = world.simulation
     found = replay(lambda _: simulation.plan, world.state.id, simulation.rows)

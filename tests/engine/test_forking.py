@@ -8,12 +8,12 @@ from pointsman.engine.decide.data_edits import EditRefused
 from pointsman.engine.events.lifecycle import UndoBegan
 from pointsman.engine.reports import ForkRequested, WorkDone
 from pointsman.engine.steps import Branch
-from pointsman.engine.writes import Edit
+from pointsman.engine.writes import DataEdit
 from tests.engine.replays import forked
 from tests.engine.world import World, limits, started
 
 
-def fork(world: World, *edits: Edit, **limits: float) -> World:
+def fork(world: World, *edits: DataEdit, **limits: float) -> World:
     """A world that goes on from everything that happened in another one."""
     plan = world.simulation.plan
     rows = tuple(world.simulation.rows)
@@ -33,7 +33,7 @@ def test_what_was_open_is_asked_again_and_nothing_else() -> None:
 
 def test_an_edit_covers_what_a_step_wrote_and_later_steps_see_it() -> None:
     world = started("tool1 -> tool2", nodes={"tool1": {"outputs": {"a.b": "result"}}}).done("tool1", "old")
-    copy = fork(world, Edit(("a", "b"), "new"))
+    copy = fork(world, DataEdit(("a", "b"), "new"))
     assert (copy.data, world.data) == ({"a": {"b": "new"}}, {"a": {"b": "old"}})
     copy.crash()
     assert copy.data == {"a": {"b": "new"}}
@@ -49,7 +49,7 @@ def test_an_edit_in_a_branch_reaches_the_data_around_it_at_the_join() -> None:
         },
     )
     world.done("fork1[1.0]/tool1", 1).done("fork1[1.1]/tool1", 2)
-    copy = fork(world, Edit(("seen", "x"), 7, (Branch("fork1", 1, 0),)))
+    copy = fork(world, DataEdit(("seen", "x"), 7, (Branch("fork1", 1, 0),)))
     copy.done("fork1[1.0]/tool2").done("fork1[1.1]/tool2")
     assert copy.status == "completed"
     assert copy.data["seen"] == {"x": 7, "y": 2}
@@ -58,12 +58,12 @@ def test_an_edit_in_a_branch_reaches_the_data_around_it_at_the_join() -> None:
 @pytest.mark.parametrize(
     "edit",
     [
-        Edit(("text", "x"), 1),
-        Edit(("x",), 1, (Branch("nowhere", 1, 0),)),
-        Edit(("x",), "y" * 2_000),
+        DataEdit(("text", "x"), 1),
+        DataEdit(("x",), 1, (Branch("nowhere", 1, 0),)),
+        DataEdit(("x",), "y" * 2_000),
     ],
 )
-def test_an_edit_without_a_place_or_over_the_limit_is_refused_before_anything_is_written(edit: Edit) -> None:
+def test_an_edit_without_a_place_or_over_the_limit_is_refused_before_anything_is_written(edit: DataEdit) -> None:
     world = started(
         "tool1 -> tool2", nodes={"tool1": {"outputs": {"text": "result"}}}, config={"limits": {"stateSize": "1KB"}}
     ).done("tool1", "text")

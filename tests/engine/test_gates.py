@@ -8,7 +8,7 @@ from pointsman.engine.commands import Publish, StartChild, StopChild
 from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.decide.human_task_answers import ActionNotOffered
 from pointsman.engine.decide.human_tasks import GateClosedAlready
-from pointsman.engine.events.waits import Emitted, GateClosed, GateOpened
+from pointsman.engine.events.waits import EventEmitted, GateClosed, GateOpened
 from pointsman.engine.failures import Failure
 from pointsman.engine.forms import AnswerInvalid
 from pointsman.engine.reports import CancelRequested, GateAnswered, WorkDone
@@ -184,7 +184,7 @@ def test_an_emitted_event_reaches_the_world_and_who_waits_here() -> None:
     assert [command for command in decision.commands if isinstance(command, Publish)] == [
         Publish(order="emit:emit1", name="ready", data={"n": 4})
     ]
-    assert [event.data for event in decision.events if isinstance(event, Emitted)] == [{"n": 4}]
+    assert [event.data for event in decision.events if isinstance(event, EventEmitted)] == [{"n": 4}]
     assert {step.node for step in world.state.steps} == {"tool2", "tool3"}
 
 

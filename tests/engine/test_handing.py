@@ -9,7 +9,7 @@ from pointsman.definition.model.workflow import Workflow
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.decide.limit_raises import LimitCapped
-from pointsman.engine.events.lifecycle import ExecutionInterrupted, HandedOver, LimitsRaised
+from pointsman.engine.events.lifecycle import ExecutionInterrupted, LimitEscalated, LimitsRaised
 from pointsman.engine.reports import GateAnswered, TimerFired, Usage
 from pointsman.engine.status import status_of
 from pointsman.values import Json, JsonObject
@@ -51,7 +51,7 @@ def test_an_action_that_gives_more_takes_up_all_that_was_stopped(crashed: bool) 
 def test_another_action_drops_everything_else_and_takes_its_edge() -> None:
     world = asked().crash().answer("ask9", "stop")
     assert (world.status, world.working, world.timers, world.state.held) == ("running", ["tool9"], [], [])
-    assert [event.gate is None for event in world.events(HandedOver)] == [False, True]
+    assert [event.gate is None for event in world.events(LimitEscalated)] == [False, True]
     assert world.done("tool9", "a person called").output == "a person called"
 
 

@@ -9,8 +9,8 @@ from pointsman.engine.decide.human_tasks import AnswerDiffers, GateClosedAlready
 from pointsman.engine.decide.quorum import NotAnApprover, NotDelegable, VotesDiffer
 from pointsman.engine.events.waits import GateClosed, GateEscalated, GateVoted
 from pointsman.engine.forms import AnswerInvalid
-from pointsman.engine.replay import Difference, replay
-from pointsman.engine.reports import ApprovalAsked, DelegationRequested, GateAnswered, TimerFired
+from pointsman.engine.replay import ReplayDifference, replay
+from pointsman.engine.reports import DelegationRequested, GateAnswered, TimerFired, ToolCallsProposed
 from pointsman.engine.tool_calls import ProposedCall
 from pointsman.values import Json
 from tests.engine.world import World, started
@@ -254,13 +254,13 @@ def test_an_answer_to_one_gate_of_a_step_is_none_to_the_next() -> None:
     assert world.working == ["tool1"]
     world.simulation.asked.work.clear()
     call = ProposedCall(number=1, name="pay", arguments={})
-    world.tell(ApprovalAsked(step=step, attempt=1, calls=(call,)))
+    world.tell(ToolCallsProposed(step=step, attempt=1, calls=(call,)))
     with pytest.raises(GateClosedAlready):
         decide(world.simulation.plan, world.state, begin, world.now)
     assert (world.working, world.gates) == ([], ["tool1"])
 
 
-def replayed(world: World) -> tuple[list[Difference], list[int]]:
+def replayed(world: World) -> tuple[list[ReplayDifference], list[int]]:
     again = replay(lambda _: world.simulation.plan, world.state.id, world.simulation.rows)
     return again.differences, again.untold
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pytest
 from msgspec.structs import replace
 
-from pointsman.engine.actions import GatheredResult
+from pointsman.engine.actions import BranchResult
 from pointsman.engine.commands import Command, Publish, SetTimer, StopChild
 from pointsman.engine.data import Data
 from pointsman.engine.decide import (
@@ -26,17 +26,17 @@ from pointsman.engine.decide import (
     parallels,
     waits,
 )
-from pointsman.engine.decide.context import Desk
+from pointsman.engine.decide.context import DecisionContext
 from pointsman.engine.decide.outstanding import outstanding
-from pointsman.engine.decide.waits import Taker
+from pointsman.engine.decide.waits import EventReceiver
 from pointsman.engine.events.steps import BranchSettled, ScopesClosed
 from pointsman.engine.failures import Failure
 from pointsman.engine.fold import counters, scopes
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import EventReceived, WorkDone, WorkFailed
-from pointsman.engine.state import ExecutionState, Opening, ScopeState, StepState
-from pointsman.engine.steps import Thread
-from pointsman.engine.write_log import Trail
+from pointsman.engine.state import ExecutionState, ParallelFrame, ScopeState, StepState
+from pointsman.engine.steps import Lineage
+from pointsman.engine.write_log import LoggedPath
 from pointsman.engine.writes import Reducer
 from pointsman.testing import simulation
 from pointsman.values import Json, JsonObject
@@ -95,29 +95,29 @@ def waits_for_nobody_at_all(node: str, before: dict[str, set[str] | None]) -> bo
     return before[node] == set()
 
 
-def sees_only_the_state(desk: Desk, scope: ScopeState) -> bool:
+def sees_only_the_state(desk: DecisionContext, scope: ScopeState) -> bool:
     return scope.tokens == 0
 
 
 real_proceed = compensation.proceed
 real_receive = waits.receive
 real_results = joins.results
-real_add = Trail.add
+real_add = LoggedPath.add
 real_close = scopes.close
 real_settle_branch = scopes.settle_branch
 
 
-def in_order_of_arrival(desk: Desk, opening: Opening) -> list[GatheredResult]:
+def in_order_of_arrival(desk: DecisionContext, opening: ParallelFrame) -> list[BranchResult]:
     place = {branch: number for number, branch in enumerate(opening.settled)}
     return sorted(real_results(desk, opening), key=lambda one: place[one.branch])
 
 
-def at_the_end(trail: Trail, thread: Thread, node: str, reduce: Reducer, value: Json) -> bool:
+def at_the_end(trail: LoggedPath, thread: Lineage, node: str, reduce: Reducer, value: Json) -> bool:
     real_add(trail, thread, node, reduce, value)
     return True
 
 
-def unsplit(thread: Thread, node: str, edge: int, *, apart: bool) -> Thread:
+def unsplit(thread: Lineage, node: str, edge: int, *, apart: bool) -> Lineage:
     return thread
 
 
@@ -125,7 +125,7 @@ def unsaid(data: Data) -> JsonObject:
     return data.root
 
 
-def any_attempt(desk: Desk, report: WorkDone | WorkFailed) -> StepState | None:
+def any_attempt(desk: DecisionContext, report: WorkDone | WorkFailed) -> StepState | None:
     return desk.state.steps.get(report.step)
 
 
@@ -147,7 +147,7 @@ def counts_all_time(state: ExecutionState) -> None:
     state.working_since = state.at
 
 
-def first_done_first(desk: Desk) -> None:
+def first_done_first(desk: DecisionContext) -> None:
     desk.state.undo.sort(key=lambda owed: owed.step, reverse=True)
     real_proceed(desk)
 
@@ -160,12 +160,12 @@ def hears_everything(state: ExecutionState, report: EventReceived) -> bool:
     return not state.ended
 
 
-def keeps_nothing(desk: Desk, report: EventReceived) -> None:
+def keeps_nothing(desk: DecisionContext, report: EventReceived) -> None:
     real_receive(desk, replace(report, keeps=False))
 
 
-def takes_whatever_was_kept(desk: Desk, at: StepState, data: Json) -> Taker:
-    return Taker(at)
+def takes_whatever_was_kept(desk: DecisionContext, at: StepState, data: Json) -> EventReceiver:
+    return EventReceiver(at)
 
 
 BUGS: dict[str, Bug] = {
@@ -181,7 +181,7 @@ BUGS: dict[str, Bug] = {
     ),
     "what was done is undone in another order": Bug(compensation, "proceed", first_done_first),
     "nobody says what could not be undone": Bug(compensation, "_told", says_nothing),
-    "a node never waits": Bug(Desk, "alone", always),
+    "a node never waits": Bug(DecisionContext, "alone", always),
     "a node does not wait for what moves": Bug(enter_node, "_waits_for", no_nodes),
     "nodes that wait for each other wait for ever": Bug(
         enter_node,
@@ -190,13 +190,13 @@ BUGS: dict[str, Bug] = {
         test_joining.test_they_start_together_whatever_runs_elsewhere,
     ),
     "what is on its way is not counted": Bug(
-        Desk, "alone", sees_only_the_state, test_joining.test_what_passes_in_no_time_is_waited_for_too
+        DecisionContext, "alone", sees_only_the_state, test_joining.test_what_passes_in_no_time_is_waited_for_too
     ),
     "a round begins while its body moves": Bug(
         loops, "body_moves", never, test_loops.test_a_round_is_over_when_nothing_in_the_body_moves
     ),
     "a join sees its branches in order of arrival": Bug(joins, "results", in_order_of_arrival),
-    "writes are applied in order of arrival": Bug(Trail, "add", at_the_end),
+    "writes are applied in order of arrival": Bug(LoggedPath, "add", at_the_end),
     "lines that split are one line": Bug(exit_step, "split", unsplit),
     "who hands out data does not say so": Bug(
         Data, "shared", unsaid, test_data.test_a_list_that_was_copied_does_not_grow_with_the_one_it_was_copied_from

@@ -6,12 +6,12 @@ import msgspec
 import pytest
 
 from pointsman.engine.decide import limit_raises
-from pointsman.engine.decide.limit_raises import Offer
+from pointsman.engine.decide.limit_raises import RaisableLimit
 from tests.engine.test_limits import CYCLE, agents
 from tests.engine.world import World, limits, started
 
 
-def offered(world: World, *, most: float | None = None, later_s: float = 0.0) -> Offer | None:
+def offered(world: World, *, most: float | None = None, later_s: float = 0.0) -> RaisableLimit | None:
     """For the limit that interrupted it; `most`: what the operator allows; `later_s`: how long it has stood since."""
     state, plan = world.state, world.simulation.plan
     assert state.interruption is not None
@@ -28,7 +28,7 @@ def stopped_after_three_steps() -> World:
 
 def test_as_much_once_more_is_offered_and_is_enough_to_go_on() -> None:
     world = stopped_after_three_steps()
-    assert offered(world) == Offer("steps", 3, 3.0, 6.0, None)
+    assert offered(world) == RaisableLimit("steps", 3, 3.0, 6.0, None)
     assert world.resume(steps=6).done("tool1").status == "running"
 
 
@@ -41,16 +41,16 @@ def test_never_more_is_offered_than_the_operator_allows(most: float, found: floa
 
 def test_an_agent_that_repeats_itself_is_offered_as_many_tries_once_more() -> None:
     world = agents(*["you do it"] * 20)
-    assert offered(world) == Offer("no-progress", 3, 0.0, 6.0, None)
+    assert offered(world) == RaisableLimit("no-progress", 3, 0.0, 6.0, None)
     assert world.resume(**{"no-progress": 6}).done("agent2", "you do it", next="one").status == "running"
 
 
 def test_time_that_passes_while_it_stands_still_is_offered_too() -> None:
     world = started("start -> ask1", config=limits(deadline="60s")).ring()
-    assert offered(world, later_s=600.0) == Offer("deadline", 60.0, 660.0, 720.0, None)
+    assert offered(world, later_s=600.0) == RaisableLimit("deadline", 60.0, 660.0, 720.0, None)
     assert world.later(600).resume(deadline=720).timers == [60.0]
 
 
 def test_of_a_node_that_is_visited_too_often_the_visits_count() -> None:
     world = started(CYCLE, config=limits(visits=2)).done("tool1").done("tool1")
-    assert offered(world) == Offer("visits", 2, 2.0, 4.0, None)
+    assert offered(world) == RaisableLimit("visits", 2, 2.0, 4.0, None)

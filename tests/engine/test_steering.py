@@ -8,7 +8,7 @@ import pytest
 from pointsman.engine.decide.data_edits import EditRefused
 from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.decide.steering import NotSteerable
-from pointsman.engine.events.lifecycle import Steered
+from pointsman.engine.events.lifecycle import ExecutionSteered
 from pointsman.engine.replay import replay
 from pointsman.engine.reports import SteerRequested
 from pointsman.values import Json
@@ -30,7 +30,7 @@ def test_control_is_sent_to_another_node_and_is_nowhere_else() -> None:
     world = started("start -> tool1, ask1; tool1 -> tool2; ask1 -> tool3; tool9 -> tool4", config=REAL_TIME)
     steer(world, goto="tool9", by="ada", reason="stuck")
     assert (world.working, world.gates) == (["tool9"], [])
-    (event,) = world.events(Steered)
+    (event,) = world.events(ExecutionSteered)
     assert (event.by, event.reason) == ("ada", "stuck")
     world.crash().done("tool9").done("tool4")
     assert world.status == "completed"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.engine.actions import Work
+from pointsman.engine.actions import WorkAction
 from pointsman.engine.reports import ToolCall
 from pointsman.values import JsonObject
 from tests.engine.world import World, plan_of, started
@@ -77,13 +77,13 @@ def test_with_nothing_pending_it_warns_and_lets_control_pass() -> None:
 def test_the_way_to_the_tool_executor_is_no_label_an_agent_may_choose() -> None:
     plan = plan_of("start -> agent1; agent1 -#on-> agent2; agent1 -#run-> tools", nodes=AGENTS)
     does = plan.nodes["agent1"].does
-    assert isinstance(does, Work)
+    assert isinstance(does, WorkAction)
     assert (does.spec.routes, does.spec.leaves_calls) == (("on",), True)
 
 
 def test_agents_of_a_workflow_without_one_run_their_tools_themselves() -> None:
     does = plan_of("start -> agent1").nodes["agent1"].does
-    assert isinstance(does, Work)
+    assert isinstance(does, WorkAction)
     assert not does.spec.leaves_calls
 
 

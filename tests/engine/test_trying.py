@@ -6,7 +6,7 @@ import pytest
 
 from pointsman.engine.compile.partial_run import TrialUnfit, tried
 from pointsman.engine.events.lifecycle import ExecutionCompleted, ExecutionPaused, ExecutionStarted
-from pointsman.engine.events.steps import StepPassed
+from pointsman.engine.events.steps import InstantStepCompleted
 from pointsman.engine.replay import replay
 from pointsman.engine.reports import ResumeRequested
 from pointsman.values import Json, JsonObject
@@ -33,7 +33,7 @@ def test_what_is_pinned_is_not_performed_and_brings_what_was_said() -> None:
     nodes = {"tool2": {"config": {"tool": "t", "parameters": {"of": "{{nodes.tool1.name}}"}}}}
     world = trial(LINE, nodes=nodes, pinned={"tool1": {"name": "ada"}})
     assert (world.working, world.asked("tool2")["parameters"]) == (["tool2"], {"of": "ada"})
-    assert [str(one.step) for one in world.events(StepPassed) if one.pinned] == ["tool1"]
+    assert [str(one.step) for one in world.events(InstantStepCompleted) if one.pinned] == ["tool1"]
     world.crash().done("tool2").done("tool3")
     assert world.status == "completed"
 
@@ -48,7 +48,7 @@ def test_each_branch_and_each_round_brings_what_was_pinned_of_its_step() -> None
     pinned: JsonObject = {"fan1[1.0]/tool1": "north", "fan1[1.2]/tool1": "south", "tool2": "drawn"}
     world = trial(FAN, nodes=nodes, input={"all": [1, 2, 3]}, pinned=pinned, until=["join1"])
     assert world.working == ["fan1[1.1]/tool1"], "of this one nothing was said"
-    said = {str(one.step): one.result for one in world.events(StepPassed) if one.pinned}
+    said = {str(one.step): one.result for one in world.events(InstantStepCompleted) if one.pinned}
     assert said["fan1[1.0]/tool1"] == "north"
     assert said["fan1[1.2]/tool1"] == "south"
     world.crash().done("fan1[1.1]/tool1", "east")
@@ -59,7 +59,11 @@ def test_what_is_pinned_of_a_step_goes_before_what_is_pinned_of_its_node() -> No
     drawing = "start -> tool1; tool1 -> ask1; ask1 -#again-> tool1; ask1 -#done-> tool2"
     pinned: JsonObject = {"tool1": "any", "tool1#2": "second", "ask1#1": "again", "ask1#2": "again", "ask1": "done"}
     world = trial(drawing, pinned=pinned)
-    assert [one.result for one in world.events(StepPassed) if one.step.node == "tool1"] == ["any", "second", "any"]
+    assert [one.result for one in world.events(InstantStepCompleted) if one.step.node == "tool1"] == [
+        "any",
+        "second",
+        "any",
+    ]
     assert world.working == ["tool2"]
 
 

@@ -17,13 +17,13 @@ from pointsman.definition.model.workflow import Workflow
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.events.steps import Event
-from pointsman.engine.events.waits import Warned
+from pointsman.engine.events.waits import WarningRaised
 from pointsman.engine.failures import Failure
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import (
     CancelRequested,
     ChildEnded,
-    ChildSpent,
+    ChildUsageReported,
     EventReceived,
     GateAnswered,
     PauseRequested,
@@ -195,7 +195,7 @@ class World:
 
     def child_spends(self, name: str, usage: Usage) -> World:
         step, attempt = self.at(name)
-        self.tell(ChildSpent(step=step, attempt=attempt, usage=usage))
+        self.tell(ChildUsageReported(step=step, attempt=attempt, usage=usage))
         return self
 
     def crash(self) -> World:
@@ -258,7 +258,7 @@ class World:
 
     @property
     def warnings(self) -> list[str]:
-        return [event.code for event in self.events(Warned)]
+        return [event.code for event in self.events(WarningRaised)]
 
     @property
     def outcome(self) -> Outcome:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute, Phase
 from pointsman.engine.failures import Failure
-from pointsman.engine.reports import ApprovalAsked, Usage, WorkDone, WorkFailed
+from pointsman.engine.reports import ToolCallsProposed, Usage, WorkDone, WorkFailed
 from pointsman.engine.steps import Scope, Step
 from pointsman.executors.memory import MemoryExecutor
 from pointsman.executors.registry import Executors
@@ -101,7 +101,7 @@ class Stage:
 
     async def perform(
         self, command: Execute, spec: WorkSpec, run: Run | None = None
-    ) -> WorkDone | WorkFailed | ApprovalAsked:
+    ) -> WorkDone | WorkFailed | ToolCallsProposed:
         return await self.executors.executor_for(command).execute(command, spec, run or StagedRun())
 
     async def done(self, command: Execute, spec: WorkSpec, run: Run | None = None) -> WorkDone:

@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from pointsman.engine.reports import ApprovalAsked, WorkFailed
+from pointsman.engine.reports import ToolCallsProposed, WorkFailed
 from pointsman.ports import ModelRequest
 from pointsman.tools.disabled import OffTool
 from pointsman.tools.functions import tool
@@ -276,7 +276,7 @@ async def test_calls_of_client_tools_are_handed_out_and_never_run_here() -> None
     for leaves_calls in (False, True):  # a tool executor never gets them
         spec = agent(tools=["pick_file", "weather"], leaves_calls=leaves_calls)
         report = await stage.perform(execute(prompt="x"), spec)
-        assert isinstance(report, ApprovalAsked)
+        assert isinstance(report, ToolCallsProposed)
         (call,) = report.calls
         assert (call.name, call.arguments, call.wants, call.timeout_s) == ("pick_file", {"kind": "pdf"}, "result", 60)
 
@@ -305,7 +305,7 @@ async def test_a_tool_that_needs_approval_is_not_run_before_a_person_agreed() ->
 
     stage = Stage("rules: [{call: 1, toolCalls: [{name: pay}]}, {text: asked}]", pay)
     report = await stage.perform(execute(prompt="x"), agent(tools=["pay"]))
-    assert isinstance(report, ApprovalAsked)
+    assert isinstance(report, ToolCallsProposed)
     assert [(call.name, call.number) for call in report.calls] == [("pay", 2)]
 
 

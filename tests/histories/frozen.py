@@ -17,7 +17,7 @@ import msgspec
 
 from pointsman.engine.events.steps import Event
 from pointsman.engine.plan import Plan
-from pointsman.engine.reports import PlaceFreed, ResumeRequested, WorkerOffered
+from pointsman.engine.reports import AdmissionGranted, ResumeRequested, WorkerOffered
 from pointsman.engine.state import ENDED
 from pointsman.ports import Row
 from pointsman.store.codec import Codec
@@ -81,7 +81,7 @@ def taken_up(plan: Plan, rows: tuple[Row, ...]) -> Simulation:
     world.rows = list(rows)
     world.crash()
     world.now = rows[-1].at
-    world.tell(PlaceFreed())
+    world.tell(AdmissionGranted())
     for step in [*world.state.lacking]:
         world.tell(WorkerOffered(step=step, attempt=world.state.steps[step].attempt))
     world.go_on()

@@ -8,7 +8,7 @@ import pytest
 
 from pointsman.definition.model.nodes import CONFIG_OF
 from pointsman.definition.model.workflow import Workflow
-from pointsman.engine.actions import Work
+from pointsman.engine.actions import WorkAction
 from pointsman.engine.compile import compile_workflow
 from pointsman.settings import Settings
 from pointsman.store.api import open_store
@@ -75,7 +75,7 @@ async def test_every_type_of_node_has_a_rule_in_the_core_or_an_executor(kind: st
         assert "it" not in plan.nodes, "a comment never runs"
         return
     does = plan.nodes["it"].does
-    if isinstance(does, Work):
+    if isinstance(does, WorkAction):
         assert kind not in OF_THE_CORE
         assert does.spec.kind in await kinds_of_work()
     else:

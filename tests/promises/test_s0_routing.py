@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from pointsman.engine.actions import Work
+from pointsman.engine.actions import WorkAction
 from pointsman.engine.compile import compile_workflow
 from pointsman.executions.driving import drive
 from pointsman.testing.clock import run_virtually
@@ -236,7 +236,7 @@ def test_a_pending_call_goes_to_the_executor_whatever_next_says() -> None:
 @pytest.mark.requirement("S0-O7")
 def test_the_tool_executor_is_offered_to_no_model_and_reached_in_vain_without_a_call() -> None:
     router = compile_workflow(written(with_tools()).definition).nodes["router"].does
-    assert isinstance(router, Work)
+    assert isinstance(router, WorkAction)
     assert router.spec.routes == ("END",)
     played = play(with_tools(), script=said("node: Router, visit: 1, next: tools", "node: Router, next: END"))
     assert [warning["code"] for warning in played.warnings] == ["nothing-pending"]

@@ -11,7 +11,20 @@ from typing import cast
 import pytest
 
 from pointsman import Pointsman, tool
-from pointsman.engine.actions import Ask, Begin, Call, Change, Decide, Emit, Finish, Fork, Gather, Repeat, Wait, Work
+from pointsman.engine.actions import (
+    DecisionAction,
+    EmitAction,
+    EndAction,
+    HumanTaskAction,
+    JoinAction,
+    LoopAction,
+    ParallelAction,
+    StartAction,
+    TransformAction,
+    WaitAction,
+    WorkAction,
+    WorkflowAction,
+)
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.reports import Start
@@ -132,9 +145,20 @@ async def test_every_type_of_node_has_its_rule_or_its_executor(kind: str) -> Non
     async with installation() as app:
         assert app.hands is not None
         known = app.hands.executors.kinds()
-    assert isinstance(does, Begin | Finish | Decide | Fork | Gather | Repeat | Ask | Change | Wait | Emit | Call) or (
-        isinstance(does, Work) and does.spec.kind in known
-    )
+    assert isinstance(
+        does,
+        StartAction
+        | EndAction
+        | DecisionAction
+        | ParallelAction
+        | JoinAction
+        | LoopAction
+        | HumanTaskAction
+        | TransformAction
+        | WaitAction
+        | EmitAction
+        | WorkflowAction,
+    ) or (isinstance(does, WorkAction) and does.spec.kind in known)
 
 
 @pytest.mark.requirement("S1-45")

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from pointsman.definition.model.policies import DEFAULTS
-from pointsman.engine.actions import Work
+from pointsman.engine.actions import WorkAction
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.steps import Step
 from pointsman.executions.driving import Answer
@@ -199,8 +199,8 @@ def test_fifty_megabytes_and_thirty_seconds_are_the_defaults() -> None:
     assert DEFAULTS.state_size == 50_000_000
     documents = 'id: old\nnodes: [{id: a, type: code, config: {source: "return 1"}}]\n', SLOW_CODE
     of_001, of_today = (compile_workflow(written(one).definition).nodes["a"].does for one in documents)
-    assert isinstance(of_001, Work)
-    assert isinstance(of_today, Work)
+    assert isinstance(of_001, WorkAction)
+    assert isinstance(of_today, WorkAction)
     assert (of_001.timeout_s, of_today.timeout_s) == (30.0, 120.0)
     assert compile_workflow(written(FAILING % "fail").definition).limits.state_bytes == 50_000_000
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Final
 
 from pointsman import Pointsman, Workflow
-from pointsman.engine.events.waits import OrdersDelivered
+from pointsman.engine.events.waits import OutboxDelivered
 from pointsman.errors import CallerError
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.testing.clock import VirtualClock, run_virtually
@@ -112,7 +112,7 @@ class Ward:
         wrong: list[str] = []
         if not ended:
             wrong.append(f"it was {execution.status} when the cancellation was acknowledged")
-        if any(not isinstance(event, OrdersDelivered) for row in later for event in row.events):
+        if any(not isinstance(event, OutboxDelivered) for row in later for event in row.events):
             wrong.append(f"{len(later)} rows afterwards")
         if len(self.happened) > effects:
             wrong.append(f"{len(self.happened) - effects} effects afterwards")

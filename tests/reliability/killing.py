@@ -29,7 +29,7 @@ from random import Random
 from typing import Final
 
 from pointsman.engine.events.lifecycle import ExecutionCompleted
-from pointsman.engine.events.steps import StepPassed, StepStarted, StepSucceeded
+from pointsman.engine.events.steps import InstantStepCompleted, StepStarted, StepSucceeded
 from pointsman.engine.events.waits import GateClosed
 from pointsman.ports import Row
 from pointsman.store.api import Store, open_store
@@ -222,7 +222,7 @@ async def is_recorded(store: Store, deed: Deed) -> bool:
 def wrong_in(rows: list[Row], status: str) -> list[str]:
     """What must not be in the rows of a finished execution."""
     events = [event for row in rows for event in row.events]
-    begun = Counter(event.step for event in events if isinstance(event, StepStarted | StepPassed))
+    begun = Counter(event.step for event in events if isinstance(event, StepStarted | InstantStepCompleted))
     done = Counter(event.step for event in events if isinstance(event, StepSucceeded))
     wrong = [f"{step} began {times} times" for step, times in begun.items() if times > 1]
     wrong += [f"{step} succeeded {times} times" for step, times in done.items() if times > 1]

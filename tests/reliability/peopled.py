@@ -16,25 +16,25 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.decide.quorum import has_right
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import (
-    ApprovalAsked,
-    ChildSpent,
+    AdmissionGranted,
+    ChildUsageReported,
     DelegationRequested,
     ForkRequested,
     GateAnswered,
-    MoveRequested,
+    MigrationRequested,
     PauseRequested,
-    PlaceFreed,
     Report,
     ResumeRequested,
     Start,
     SteerRequested,
+    ToolCallsProposed,
     Usage,
     WorkDone,
     WorkFailed,
 )
-from pointsman.engine.state import Gate
+from pointsman.engine.state import GateState
 from pointsman.engine.steps import Step
-from pointsman.engine.writes import Edit
+from pointsman.engine.writes import DataEdit
 from pointsman.testing.graphs import INPUT, perform, random_workflow
 from pointsman.testing.simulation import Outcome, Simulation, first_option, refolded
 from pointsman.values import JsonObject
@@ -96,7 +96,7 @@ class Peopled(Simulation):
     def begin_in_line(self) -> None:
         """It waits until there is a place for it."""
         self.tell(Start(input=INPUT, seed=self.seed, queued=True))
-        self.tell(PlaceFreed())
+        self.tell(AdmissionGranted())
 
     def go_on_until(self, rows: int) -> None:
         while len(self.rows) < rows and (report := self._next()) is not None:
@@ -112,24 +112,24 @@ class Peopled(Simulation):
         """What somebody does of their own accord; where it has no place it is refused."""
         gates = [at for at in self.state.steps.values() if at.gate is not None]
         children = [(at, call) for at in self.state.steps.values() for call in at.children]
-        move = MoveRequested(definition=f"d{self._hands}", by="ada")
+        move = MigrationRequested(definition=f"d{self._hands}", by="ada")
         hands: list[list[Report]] = [
-            [SteerRequested(edits=(Edit(("noted",), self._hands),), by="ada")],
+            [SteerRequested(edits=(DataEdit(("noted",), self._hands),), by="ada")],
             [SteerRequested(goto=self.random.choice(list(self.plan.nodes)), reason="here", by="ben")],
             [PauseRequested(by="ada"), move, ResumeRequested(by="ada")],
             [move],
         ]
         alone: list[Report] = [DelegationRequested(step=at.step, by="ada", to="dora") for at in gates]
-        alone += [ChildSpent(step=at.step, attempt=at.attempt, usage=PRICE, call=call) for at, call in children]
+        alone += [ChildUsageReported(step=at.step, attempt=at.attempt, usage=PRICE, call=call) for at, call in children]
         return self.random.choice([*hands, *([one] for one in alone)])
 
-    def _vote(self, step: Step, gate: Gate) -> GateAnswered | None:
+    def _vote(self, step: Step, gate: GateState) -> GateAnswered | None:
         """Sometimes those who are asked first do not come."""
         come = self.seed // 4 % 2 == 0 or gate.level > 0 or gate.approvers is None or not gate.approvers.named
         return vote(step, gate) if come else None
 
 
-def vote(step: Step, gate: Gate) -> GateAnswered | None:
+def vote(step: Step, gate: GateState) -> GateAnswered | None:
     """The first option, by somebody who has the right and has not voted."""
     if gate.approvers is None or not gate.approvers.named:
         return first_option(step, gate)
@@ -137,10 +137,10 @@ def vote(step: Step, gate: Gate) -> GateAnswered | None:
     return GateAnswered(step=step, action=str(gate.options[0]["value"]), by=asked[0], gate=gate.id) if asked else None
 
 
-def paid(command: Execute) -> WorkDone | WorkFailed | ApprovalAsked:
+def paid(command: Execute) -> WorkDone | WorkFailed | ToolCallsProposed:
     """Work that costs something."""
     report = perform(command)
-    return report if isinstance(report, ApprovalAsked) else replace(report, usage=PRICE)
+    return report if isinstance(report, ToolCallsProposed) else replace(report, usage=PRICE)
 
 
 def with_people(plan: Plan, seed: int) -> Outcome:

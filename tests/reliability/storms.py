@@ -12,10 +12,10 @@ from contextlib import suppress
 from pointsman.engine.commands import Execute
 from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.decide.outstanding import outstanding
-from pointsman.engine.events.waits import OrdersDelivered
+from pointsman.engine.events.waits import OutboxDelivered
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import CancelRequested, GateAnswered, Report, ResumeRequested, RetryRequested
-from pointsman.engine.state import ExecutionState, Gate
+from pointsman.engine.state import ExecutionState, GateState
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError
 from pointsman.ports import Row
@@ -94,7 +94,7 @@ class Stormy(Simulation):
         self.rows_of_rivals += 1
         return True
 
-    def _perhaps(self, step: Step, gate: Gate) -> GateAnswered | None:
+    def _perhaps(self, step: Step, gate: GateState) -> GateAnswered | None:
         """Some people never answer; then the gate's time runs out, if it has one."""
         return None if self.seed % 5 == 0 and len(step.node) % 2 else first_option(step, gate)
 
@@ -119,7 +119,7 @@ def cancelled_at(plan: Plan, seed: int, rows: int) -> tuple[Outcome, int]:
     for command in late:
         simulation.tell(perform(command))
     simulation.go_on()
-    later = [row for row in simulation.rows[until:] if not all(isinstance(e, OrdersDelivered) for e in row.events)]
+    later = [row for row in simulation.rows[until:] if not all(isinstance(e, OutboxDelivered) for e in row.events)]
     return simulation.outcome, len(later)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from pointsman.engine.commands import Command, OpenGate, StartChild
+from pointsman.engine.commands import AnnounceGate, Command, StartChild
 from pointsman.engine.decide import dispatch, enter_node
 from pointsman.engine.decide.outstanding import outstanding
 from pointsman.engine.fold import lifecycle
@@ -40,7 +40,7 @@ def counts_by_two(state: ExecutionState, seq: int, at: float) -> None:
 
 
 BUGS: Final[dict[str, tuple[object, str, object]]] = {
-    "a crash forgets gates": (worlds, "outstanding", without(OpenGate)),
+    "a crash forgets gates": (worlds, "outstanding", without(AnnounceGate)),
     "a crash forgets sub-workflows": (worlds, "outstanding", without(StartChild)),
     "what was held is forgotten": (lifecycle, "take_up", takes_up_nothing),
     "nodes that wait for each other wait for ever": (enter_node, "_is_ready", waits_for_nobody_at_all),

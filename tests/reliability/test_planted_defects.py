@@ -19,7 +19,7 @@ from pointsman import redaction
 from pointsman.auth import redaction as redacting
 from pointsman.engine.commands import Command
 from pointsman.engine.decide import dispatch as decide_dispatch
-from pointsman.engine.decide.context import Desk
+from pointsman.engine.decide.context import DecisionContext
 from pointsman.engine.events.steps import Event
 from pointsman.engine.fold import dispatch as fold_dispatch
 from pointsman.engine.plan import Plan
@@ -120,7 +120,7 @@ def nothing_folded(state: ExecutionState, event: Event) -> None:
     """Take no notice."""
 
 
-def any_attempt(desk: Desk, report: WorkDone) -> StepState | None:
+def any_attempt(desk: DecisionContext, report: WorkDone) -> StepState | None:
     return desk.state.steps.get(report.step)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from pointsman.engine.events.waits import Warned
+from pointsman.engine.events.waits import WarningRaised
 from pointsman.ports import Row
 from pointsman.runtime.commits import Commits
 from pointsman.store.api import Ledger, open_store
@@ -36,7 +36,7 @@ async def test_rows_that_come_while_a_lone_one_is_written_are_written_after_it()
     ledger = SlowLedger((await open_store("memory:")).journal)
     seen: list[int] = []
     commits = Commits(EXECUTION, committed=lambda row: seen.append(row.seq), lost=lambda _: None)
-    rows = [Row(seq, float(seq), (Warned(code="c", message="m"),)) for seq in (1, 2, 3)]
+    rows = [Row(seq, float(seq), (WarningRaised(code="c", message="m"),)) for seq in (1, 2, 3)]
     written = [asyncio.ensure_future(commits.now(ledger, row, None)) for row in rows]
     flushed = asyncio.ensure_future(commits.flush(ledger))
     for _ in range(10):
@@ -51,7 +51,7 @@ async def test_a_lone_row_is_under_way_until_we_hear_of_it() -> None:
     """It may be in the journal already: whoever finds it there has not found the row of another process."""
     ledger = SlowLedger((await open_store("memory:")).journal)
     commits = Commits(EXECUTION, committed=lambda _: None, lost=lambda _: None)
-    written = asyncio.ensure_future(commits.now(ledger, Row(1, 1.0, (Warned(code="c", message="m"),)), None))
+    written = asyncio.ensure_future(commits.now(ledger, Row(1, 1.0, (WarningRaised(code="c", message="m"),)), None))
     await asyncio.sleep(0)
     assert commits.writing
     ledger.let_go.set()

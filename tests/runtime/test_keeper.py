@@ -12,7 +12,7 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.reports import EventReceived, GateAnswered, Start
 from pointsman.engine.steps import Step
 from pointsman.runtime.children import child_id
-from pointsman.runtime.leader import ABANDONED_S, Keeper
+from pointsman.runtime.leader import ABANDONED_S, Leader
 from pointsman.runtime.local import LocalRuntime
 from pointsman.store.api import Store
 from pointsman.store.memory.store import MemoryStore
@@ -49,12 +49,12 @@ async def begun(runtime: LocalRuntime, name: str, number: int = 0) -> ExecutionI
     return execution
 
 
-async def here(store: Store, work: Work = named) -> tuple[LocalRuntime, Doing, Keeper]:
+async def here(store: Store, work: Work = named) -> tuple[LocalRuntime, Doing, Leader]:
     runtime, doing = await make_runtime(SHELF, work, store=store, clock=VirtualClock())
-    return runtime, doing, Keeper(runtime, runtime.open)
+    return runtime, doing, Leader(runtime, runtime.open)
 
 
-async def looks(keeper: Keeper, times: int = 3) -> None:
+async def looks(keeper: Leader, times: int = 3) -> None:
     """Let the keeper look a few times, without any time passing in between."""
     for _ in range(times):
         await keeper.look()

@@ -8,7 +8,7 @@ import pytest
 
 from pointsman.engine.commands import Execute
 from pointsman.errors import CallerError
-from pointsman.runtime.leader import AGAIN_S, Keeper
+from pointsman.runtime.leader import AGAIN_S, Leader
 from pointsman.store.errors import (
     StoreCrowded,
     StoreFailed,
@@ -30,14 +30,14 @@ def test_an_execution_that_cannot_be_taken_up_is_told_of_and_holds_up_nobody() -
         store, troubles = MemoryStore(), list[tuple[str | None, str]]()
         runtime, _, _ = await here(store)
         waits = [await begun(runtime, "waits", number) for number in range(2)]
-        await looks(Keeper(runtime, runtime.open))
+        await looks(Leader(runtime, runtime.open))
 
         async def take_up(execution: ExecutionId) -> object:
             if execution == waits[0]:
                 raise CallerError("its definition is gone")
             return await runtime.open(execution)
 
-        keeper = Keeper(runtime, take_up, tell=lambda name, why: troubles.append((name, str(why))))
+        keeper = Leader(runtime, take_up, tell=lambda name, why: troubles.append((name, str(why))))
         await runtime.clock.sleep_until(runtime.clock.now() + 3601)
         await looks(keeper, 5)
         assert troubles == [(waits[0], "its definition is gone")], "told once, tried again later"
@@ -54,7 +54,7 @@ def test_a_store_that_cannot_be_used_for_a_while_is_told_of_once_and_tried_again
         store, troubles = MemoryStore(), list[tuple[str | None, str]]()
         runtime, doing, _ = await here(store)
         execution = await begun(runtime, "waits")
-        keeper = Keeper(runtime, runtime.open, tell=lambda name, why: troubles.append((name, str(why))))
+        keeper = Leader(runtime, runtime.open, tell=lambda name, why: troubles.append((name, str(why))))
         keeps = asyncio.create_task(keeper.run())
         list_, began = store.executions.list, runtime.clock.now()
 
@@ -118,7 +118,7 @@ def test_what_could_not_be_taken_up_and_was_deleted_is_not_tried_for_ever() -> N
                 raise CallerError("its definition is gone")
             return await runtime.open(name)
 
-        keeper = Keeper(runtime, take_up, tell=lambda _, why: told.append(str(why)))
+        keeper = Leader(runtime, take_up, tell=lambda _, why: told.append(str(why)))
         keeps = asyncio.create_task(keeper.run())
         await runtime.clock.sleep_until(runtime.clock.now() + 1)
         await store.removal.remove(execution, at=await store.journal.last(execution))
@@ -134,7 +134,7 @@ def test_a_store_that_is_away_while_executions_are_taken_up_is_reported_once_and
         store, troubles = MemoryStore(), list[tuple[str | None, str]]()
         runtime, _, _ = await here(store)
         waits = [await begun(runtime, "waits", number) for number in range(2)]
-        await looks(Keeper(runtime, runtime.open))
+        await looks(Leader(runtime, runtime.open))
         began = runtime.clock.now()
 
         async def take_up(execution: ExecutionId) -> object:
@@ -142,7 +142,7 @@ def test_a_store_that_is_away_while_executions_are_taken_up_is_reported_once_and
                 raise StoreUnreachable("away")
             return await runtime.open(execution)
 
-        keeper = Keeper(runtime, take_up, tell=lambda name, why: troubles.append((name, str(why))))
+        keeper = Leader(runtime, take_up, tell=lambda name, why: troubles.append((name, str(why))))
         keeps = asyncio.create_task(keeper.run())
         await runtime.clock.sleep_until(began + 3710)
         assert troubles == [(None, "away")]
@@ -174,7 +174,7 @@ def test_what_is_due_and_cannot_be_done_is_told_of_rests_for_a_minute_and_holds_
         troubles: list[tuple[str | None, str]] = []
         runtime, _, _ = await here(MemoryStore())
         broken, other = Due(CallerError("its workflow is gone")), Due()
-        keeper = Keeper(
+        keeper = Leader(
             runtime, runtime.open, chores=[broken, other], tell=lambda name, why: troubles.append((name, str(why)))
         )
         keeps, began = asyncio.create_task(keeper.run()), runtime.clock.now()

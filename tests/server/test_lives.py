@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from pointsman import Client
-from pointsman.engine.decide.migrate import MoveRefused
+from pointsman.engine.decide.migrate import MigrationRefused
 from pointsman.values import JsonObject
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN, LETTER, secret_of
@@ -136,5 +136,5 @@ async def test_the_client_has_these_verbs_too(served: Served) -> None:
         assert [one["node"] for one in spans] == ["write", "review"]
         assert (await execution.replay())["same"] is True
         assert await execution.move("chain", check_only=True) != []
-        with pytest.raises(MoveRefused, match="review"):
+        with pytest.raises(MigrationRefused, match="review"):
             await execution.move("chain")

@@ -17,7 +17,7 @@ from msgspec import structs
 from pointsman.auth.authority import AppRights
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
-from pointsman.engine.reports import ApprovalAsked, ToolCall, WorkDone, WorkFailed
+from pointsman.engine.reports import ToolCall, ToolCallsProposed, WorkDone, WorkFailed
 from pointsman.ports import Executor, Run, Tools, ToolSpec
 from pointsman.runtime.dependencies import ExecutorsFor
 from pointsman.tools.registry import unknown_tool
@@ -125,7 +125,7 @@ class _Guarded:
         self._guard = guard
         self._executor = executor
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ApprovalAsked:
+    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ToolCallsProposed:
         hidden = await self._guard.hidden(command, spec, run)
         with _working(Attempt(run.execution, command.step.node, hidden)):
             report = await self._executor.execute(command, spec, run)

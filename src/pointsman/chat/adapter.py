@@ -42,7 +42,7 @@ from pointsman.chat.formatting import (
 )
 from pointsman.definition.model.workflow import Workflow
 from pointsman.engine.decide.client_tools import RETURN
-from pointsman.engine.decide.human_tasks import GateMoved
+from pointsman.engine.decide.human_tasks import GateChangedMeanwhile
 from pointsman.engine.digests import SHORT_CHARS
 from pointsman.engine.events.steps import StepStarted, StepSucceeded
 from pointsman.engine.forms import AnswerInvalid
@@ -336,7 +336,7 @@ async def _answer(caller: Caller, dialogue: Dialogue, gate: OpenGate, text: str,
             groups=caller.groups,
             digest=seen,
         )
-    except (GateMoved, AnswerInvalid) as why:
+    except (GateChangedMeanwhile, AnswerInvalid) as why:
         dialogue.note = " ".join(part for part in (f"{why}.", why.hint) if part)
 
 

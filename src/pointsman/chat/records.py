@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from pointsman.engine.events.lifecycle import ExecutionStarted
-from pointsman.engine.events.steps import StepPassed, StepSucceeded
+from pointsman.engine.events.steps import InstantStepCompleted, StepSucceeded
 from pointsman.engine.instants import instant_text
 from pointsman.executions.ids import new_session
 from pointsman.executions.inputs import check_session
@@ -97,7 +97,7 @@ async def _made(app: Pointsman, one: Summary, rows: list[Row]) -> list[tuple[str
     found: list[tuple[str, JsonObject]] = []
     for row in rows:
         for event in row.events:
-            if not isinstance(event, StepSucceeded | StepPassed):
+            if not isinstance(event, StepSucceeded | InstantStepCompleted):
                 continue
             for write in event.writes:
                 field = str(write.path[0])

@@ -213,7 +213,7 @@ class RemoteExecution:
     async def move(self, to: str, *, check_only: bool = False) -> list[JsonObject]:
         """Go on with another saved definition (`id@revision`). What does not fit; empty: it is moved, or would be.
 
-        Raises `MoveRefused` where something does not fit and it is not only checked.
+        Raises `MigrationRefused` where something does not fit and it is not only checked.
         """
         said = await self._do("move", {"to": to, "checkOnly": check_only}, twice=True)
         return cast("list[JsonObject]", said["problems"])

@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from pointsman.engine.approvers import ANYONE, Terms
+from pointsman.engine.approvers import ANYONE, GateTerms
 from pointsman.engine.writes import Reducer
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.parameters import SecretText
@@ -23,7 +23,7 @@ Value: TypeAlias = Callable[[Environment], Json]
 Test: TypeAlias = Callable[[Environment], bool]
 
 
-class Fixed(Struct, frozen=True, gc=False):
+class ConstantValue(Struct, frozen=True, gc=False):
     """A value that nothing in the data changes: whoever knows it need not build what formulas see."""
 
     value: Json
@@ -94,7 +94,7 @@ class Retry(Struct, frozen=True, kw_only=True, gc=False):
 NO_RETRY: Final = Retry()
 
 
-class Work(Struct, frozen=True, kw_only=True, gc=False):
+class WorkAction(Struct, frozen=True, kw_only=True, gc=False):
     """An executor does it. `input` resolves everything that comes from the execution's data."""
 
     spec: WorkSpec
@@ -116,13 +116,13 @@ class Work(Struct, frozen=True, kw_only=True, gc=False):
     """Among whose steps an equal one may answer it."""
 
 
-class Begin(Struct, frozen=True, kw_only=True, gc=False):
+class StartAction(Struct, frozen=True, kw_only=True, gc=False):
     """`start`: sets initial fields."""
 
     set: tuple[tuple[Path, Value], ...] = ()
 
 
-class Finish(Struct, frozen=True, kw_only=True, gc=False):
+class EndAction(Struct, frozen=True, kw_only=True, gc=False):
     """`end`: ends its branch, or with `terminate` the execution."""
 
     output: Value | None = None
@@ -130,13 +130,13 @@ class Finish(Struct, frozen=True, kw_only=True, gc=False):
     status: Literal["completed", "failed", "cancelled"] = "completed"
 
 
-class Decide(Struct, frozen=True, kw_only=True, gc=False):
+class DecisionAction(Struct, frozen=True, kw_only=True, gc=False):
     """`decision`: emits a branch label. `branch` gives it (True/False become `true`/`false`)."""
 
     branch: Value
 
 
-class Fork(Struct, frozen=True, kw_only=True, gc=False):
+class ParallelAction(Struct, frozen=True, kw_only=True, gc=False):
     """`parallel`: branches × items. `starts` are the edges a branch begins with, in order."""
 
     starts: tuple[PlanEdge, ...]
@@ -154,7 +154,7 @@ class Fork(Struct, frozen=True, kw_only=True, gc=False):
     """Without items every static branch gets its own scope; with this the branch's node id is its key."""
 
 
-class Gather(Struct, frozen=True, kw_only=True, gc=False):
+class JoinAction(Struct, frozen=True, kw_only=True, gc=False):
     """`join`: `wait` is 'all', 'any', a count, a share (0–1) or a test over `arrived`/`results`."""
 
     closes: tuple[str, ...] = ()
@@ -163,7 +163,7 @@ class Gather(Struct, frozen=True, kw_only=True, gc=False):
     wait_sees: bool = False
     """The test looks at what the branches brought, not only at how many did."""
     cancel_rest: bool = False
-    aggregate: Callable[[list[GatheredResult]], Json] | None = None
+    aggregate: Callable[[list[BranchResult]], Json] | None = None
     """None: the list of results in branch order."""
     aggregate_value: Value | None = None
     """An expression over `results` (list) and `branches`."""
@@ -176,7 +176,7 @@ class Gather(Struct, frozen=True, kw_only=True, gc=False):
     """The state path whose value is joined, instead of what the branches brought."""
 
 
-class GatheredResult(Struct, frozen=True, kw_only=True, gc=False):
+class BranchResult(Struct, frozen=True, kw_only=True, gc=False):
     """One branch as a join sees it."""
 
     branch: int
@@ -187,7 +187,7 @@ class GatheredResult(Struct, frozen=True, kw_only=True, gc=False):
     value: Json
 
 
-class Repeat(Struct, frozen=True, kw_only=True, gc=False):
+class LoopAction(Struct, frozen=True, kw_only=True, gc=False):
     """`loop`: a condition before each round, or one round per item, at most `rounds_max`."""
 
     goes_on: Test | None = None
@@ -210,7 +210,7 @@ class Repeat(Struct, frozen=True, kw_only=True, gc=False):
     """A body path that ends without returning ends the loop: exit edges are taken (graph dialect)."""
 
 
-class Ask(Struct, frozen=True, kw_only=True, gc=False):
+class HumanTaskAction(Struct, frozen=True, kw_only=True, gc=False):
     """`human`: a gate. All values are resolved when it opens."""
 
     message: Value
@@ -221,25 +221,25 @@ class Ask(Struct, frozen=True, kw_only=True, gc=False):
     form: JsonObject | None = None
     shown: Value | None = None
     editable: tuple[Path, ...] = ()
-    terms: Terms = ANYONE
+    terms: GateTerms = ANYONE
     more: Mapping[str, Mapping[str, float]] = {}
     """Actions after which an execution that a limit stopped goes on, and how much more of each limit it gets."""
 
 
-class Approval(Struct, frozen=True, kw_only=True, gc=False):
+class ApprovalPolicy(Struct, frozen=True, kw_only=True, gc=False):
     """People and the work of a node: whether they must agree before it starts, and on which terms they are asked."""
 
     before: bool = False
     message: Value | None = None
     messages: Mapping[str, Value] = {}
     """By language, where it is said in several."""
-    terms: Terms = ANYONE
+    terms: GateTerms = ANYONE
 
 
-UNASKED: Final = Approval()
+UNASKED: Final = ApprovalPolicy()
 
 
-class Change(Struct, frozen=True, kw_only=True, gc=False):
+class TransformAction(Struct, frozen=True, kw_only=True, gc=False):
     """`transform`: data only. Each operation sees what earlier ones wrote; the last value is its result."""
 
     steps: tuple[Callable[[Environment], list[tuple[tuple[str | int, ...], Reducer, Json]]], ...]
@@ -248,7 +248,7 @@ class Change(Struct, frozen=True, kw_only=True, gc=False):
     answers: bool = True
 
 
-class Wait(Struct, frozen=True, kw_only=True, gc=False):
+class WaitAction(Struct, frozen=True, kw_only=True, gc=False):
     """`wait`: a length of time, a point in time, or an event."""
 
     duration: Value | None = None
@@ -259,14 +259,14 @@ class Wait(Struct, frozen=True, kw_only=True, gc=False):
     goes_on_timeout: bool = False
 
 
-class Emit(Struct, frozen=True, kw_only=True, gc=False):
+class EmitAction(Struct, frozen=True, kw_only=True, gc=False):
     """`emit`: publish an event. `event` and `data` are resolved when control comes by."""
 
     event: Value
     data: Value | None = None
 
 
-class Call(Struct, frozen=True, kw_only=True, gc=False):
+class WorkflowAction(Struct, frozen=True, kw_only=True, gc=False):
     """`workflow`: a child execution."""
 
     workflow: str
@@ -276,8 +276,22 @@ class Call(Struct, frozen=True, kw_only=True, gc=False):
     on_failure: Literal["fail", "continue"] = "fail"
 
 
-class Pass(Struct, frozen=True, kw_only=True, gc=False):
+class NoOpAction(Struct, frozen=True, kw_only=True, gc=False):
     """Nothing happens here (a node of structure only)."""
 
 
-Does: TypeAlias = Work | Begin | Finish | Decide | Fork | Gather | Repeat | Ask | Change | Wait | Emit | Call | Pass
+Action: TypeAlias = (
+    WorkAction
+    | StartAction
+    | EndAction
+    | DecisionAction
+    | ParallelAction
+    | JoinAction
+    | LoopAction
+    | HumanTaskAction
+    | TransformAction
+    | WaitAction
+    | EmitAction
+    | WorkflowAction
+    | NoOpAction
+)

@@ -13,7 +13,7 @@ GateAbout: TypeAlias = Literal["node", "start", "calls", "client"]
 came of calls that the caller carries out."""
 
 
-class Approvers(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
+class GateApprovers(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     """Who may answer a gate, and how many must. Without groups and users: anyone."""
 
     groups: tuple[str, ...] | None = None
@@ -40,22 +40,22 @@ class Vote(Struct, frozen=True, omit_defaults=True, gc=False):
     key: str = ""
 
 
-class Level(Struct, frozen=True, kw_only=True, gc=False):
+class EscalationLevel(Struct, frozen=True, kw_only=True, gc=False):
     """Whom a gate is put to next when nobody answered in time, and how long they have."""
 
-    approvers: Approvers
+    approvers: GateApprovers
     timeout_s: float
 
 
-class Terms(Struct, frozen=True, kw_only=True, gc=False):
+class GateTerms(Struct, frozen=True, kw_only=True, gc=False):
     """Who may answer, how long they have, and what happens then."""
 
-    approvers: Approvers | None = None
+    approvers: GateApprovers | None = None
     timeout_s: float | None = None
     on_timeout: str = "fail"
     """After the last level: `fail`, or the action that is taken by itself, or the label of a route."""
-    levels: tuple[Level, ...] = ()
+    levels: tuple[EscalationLevel, ...] = ()
     """Whom it is put to in turn before that."""
 
 
-ANYONE: Final = Terms()
+ANYONE: Final = GateTerms()

@@ -16,64 +16,64 @@ from pointsman.engine.events.lifecycle import (
     ExecutionAdmitted,
     ExecutionCancelled,
     ExecutionFailed,
-    ExecutionMoved,
+    ExecutionForked,
+    ExecutionMigrated,
     ExecutionPaused,
     ExecutionResumed,
     ExecutionRetried,
     ExecutionStarted,
-    Forked,
+    ExecutionSteered,
     LimitsRaised,
-    Steered,
     UndoEnded,
 )
 from pointsman.engine.events.steps import (
+    ArrivalHeld,
+    ArrivalParked,
     AttemptStarted,
     BranchSettled,
     Event,
-    Held,
-    Parked,
+    InstantStepCompleted,
     StepCancelled,
     StepFailed,
-    StepPassed,
     StepStarted,
     StepSucceeded,
 )
 from pointsman.engine.events.waits import (
-    CallEnded,
-    ChildrenAsked,
-    ChildStopAsked,
-    EventTaken,
+    ChildStopRequested,
+    ChildUsageCounted,
+    EventConsumed,
     GateClosed,
     GateDelegated,
     GateOpened,
     GateVoted,
-    OrdersDelivered,
-    SpentBelow,
-    TimerRang,
-    Warned,
+    OutboxDelivered,
+    TimerElapsed,
+    ToolCallEnded,
+    ToolChildrenRequested,
+    WarningRaised,
     WorkerAwaited,
 )
 from pointsman.engine.failures import Failure
 from pointsman.engine.fold.scopes import failure_of
 from pointsman.engine.reports import (
-    ApprovalAsked,
+    AdmissionGranted,
     CancelRequested,
     ChildEnded,
-    ChildSpent,
+    ChildUsageReported,
     DelegationRequested,
-    Delivered,
+    DeliveryConfirmed,
     EventReceived,
     ForkRequested,
     GateAnswered,
-    MoveRequested,
+    MigrationRequested,
     PauseRequested,
-    PlaceFreed,
     Report,
     ResumeRequested,
     RetryRequested,
     Start,
     SteerRequested,
     TimerFired,
+    ToolCallsProposed,
     WorkDone,
     WorkerMissing,
     WorkerOffered,
@@ -89,9 +89,9 @@ WORK: Final = "work"
 def report_of(state: ExecutionState, events: Sequence[Event]) -> Report | None:
     """The report that caused a row, read off its events and the state before them. None: they do not hold all of it."""
     said = 0
-    while said < len(events) and isinstance(warned := events[said], Warned) and warned.code == WORK:
+    while said < len(events) and isinstance(warned := events[said], WarningRaised) and warned.code == WORK:
         said += 1
-    warnings = tuple(cast(Warned, event).message for event in events[:said])
+    warnings = tuple(cast(WarningRaised, event).message for event in events[:said])
     match events[said]:
         case StepSucceeded() as done:
             return _done(state, done, events, warnings)
@@ -142,9 +142,9 @@ def _advised(at: StepState, done: StepSucceeded, events: Sequence[Event]) -> Wor
     if at.failure is not None and done.result == failure_of(at.failure):
         for event in events:
             match event:
-                case StepStarted() | StepPassed() if event.after == done.step:
+                case StepStarted() | InstantStepCompleted() if event.after == done.step:
                     advice = {"choice": "route", "route": event.step.node}
-                case Parked() | Held() if event.after == done.step:
+                case ArrivalParked() | ArrivalHeld() if event.after == done.step:
                     advice = {"choice": "route", "route": event.node}
                 case _:
                     pass
@@ -177,23 +177,23 @@ def _told(state: ExecutionState, first: Event, events: Sequence[Event]) -> Repor
             return _start(first)
         case GateClosed() | GateVoted() | GateDelegated() | GateOpened():
             return _said_at_gate(state, first)
-        case TimerRang(timer=timer):
+        case TimerElapsed(timer=timer):
             return TimerFired(timer=timer)
-        case EventTaken(kept=False) if len(events) == 1:
+        case EventConsumed(kept=False) if len(events) == 1:
             return None  # nobody took it; today that is no row
-        case EventTaken(name=name, data=data, by=by, key=key, kept=kept):
+        case EventConsumed(name=name, data=data, by=by, key=key, kept=kept):
             return EventReceived(name=name, data=data, by=by, key=key, keeps=kept)
-        case SpentBelow(step=step, usage=usage, call=call):
-            return ChildSpent(step=step, attempt=state.steps[step].attempt, usage=usage, call=call)
-        case ChildrenAsked(step=step, calls=calls):
-            return ApprovalAsked(step=step, attempt=state.steps[step].attempt, calls=calls)
+        case ChildUsageCounted(step=step, usage=usage, call=call):
+            return ChildUsageReported(step=step, attempt=state.steps[step].attempt, usage=usage, call=call)
+        case ToolChildrenRequested(step=step, calls=calls):
+            return ToolCallsProposed(step=step, attempt=state.steps[step].attempt, calls=calls)
         case WorkerAwaited(step=step, attempt=attempt, needs=needs, message=message, hint=hint):
             lacking = Failure(code=needs.partition(":")[0], message=message, hint=hint, needs=needs)
             return WorkerMissing(step=step, attempt=attempt, failure=lacking)
-        case CallEnded(step=step):
+        case ToolCallEnded(step=step):
             return workflow_tools.report_of(state.steps[step], first)
-        case OrdersDelivered(orders=orders):
-            return Delivered(orders=orders)
+        case OutboxDelivered(orders=orders):
+            return DeliveryConfirmed(orders=orders)
         case _:
             return _wanted(first, events)
 
@@ -202,7 +202,7 @@ def _wanted(first: Event, events: Sequence[Event]) -> Report | None:
     """What people want of the execution as a whole."""
     match first:
         case ExecutionAdmitted():
-            return PlaceFreed()
+            return AdmissionGranted()
         case ExecutionPaused(by=by):
             return PauseRequested(by=by)
         case LimitsRaised(limits=limits):
@@ -214,16 +214,16 @@ def _wanted(first: Event, events: Sequence[Event]) -> Report | None:
             return ResumeRequested(by=by, step=stepping)
         case ExecutionRetried(by=by):
             return RetryRequested(by=by)
-        case Forked():
+        case ExecutionForked():
             return _fork(first, events)
-        case Steered(edits=edits, messages=messages, goto=goto, reason=reason, by=by):
+        case ExecutionSteered(edits=edits, messages=messages, goto=goto, reason=reason, by=by):
             return SteerRequested(edits=edits, messages=messages, goto=goto, reason=reason, by=by)
-        case ExecutionMoved():
+        case ExecutionMigrated():
             return _move(first)
         case (
             StepCancelled()
             | BranchSettled()
-            | ChildStopAsked()
+            | ChildStopRequested()
             | CompensationBegan()
             | UndoEnded()
             | ExecutionCancelled()
@@ -265,7 +265,7 @@ def _said_at_gate(state: ExecutionState, first: GateClosed | GateVoted | GateDel
         case GateDelegated(step=step, by=by, to=to, groups=groups, comment=comment):
             return DelegationRequested(step=step, by=by, to=to, groups=groups, comment=comment)
         case GateOpened(step=step, calls=calls):
-            return ApprovalAsked(step=step, attempt=state.steps[step].attempt, calls=calls)
+            return ToolCallsProposed(step=step, attempt=state.steps[step].attempt, calls=calls)
 
 
 def _start(first: ExecutionStarted) -> Start:
@@ -283,11 +283,11 @@ def _start(first: ExecutionStarted) -> Start:
     )
 
 
-def _move(event: ExecutionMoved) -> MoveRequested:
-    return MoveRequested(definition=event.definition, options=event.options, by=event.by)
+def _move(event: ExecutionMigrated) -> MigrationRequested:
+    return MigrationRequested(definition=event.definition, options=event.options, by=event.by)
 
 
-def _fork(first: Forked, events: Sequence[Event]) -> ForkRequested:
+def _fork(first: ExecutionForked, events: Sequence[Event]) -> ForkRequested:
     raised = [event.limits for event in events if isinstance(event, LimitsRaised)]
     return ForkRequested(
         origin=first.origin,
@@ -297,7 +297,7 @@ def _fork(first: Forked, events: Sequence[Event]) -> ForkRequested:
         input=first.input,
         session=first.session,
         limits=raised[0] if raised else {},
-        onto=next((_move(event) for event in events if isinstance(event, ExecutionMoved)), None),
+        onto=next((_move(event) for event in events if isinstance(event, ExecutionMigrated)), None),
         by=first.by,
         undoes=first.undoes,
     )

@@ -55,7 +55,7 @@ class DropTimer(Struct, frozen=True, kw_only=True):
     timer: str
 
 
-class OpenGate(Struct, frozen=True, kw_only=True):
+class AnnounceGate(Struct, frozen=True, kw_only=True):
     """A person owes an answer: put it into inboxes, notify. The gate is in the state; this only announces it."""
 
     step: Step
@@ -83,7 +83,7 @@ class HoldChild(Struct, frozen=True, kw_only=True):
 
 
 class StopChild(Struct, frozen=True, kw_only=True):
-    """Cancel the child execution of this attempt of a step, and report `Delivered`."""
+    """Cancel the child execution of this attempt of a step, and report `DeliveryConfirmed`."""
 
     order: str
     step: Step
@@ -92,14 +92,14 @@ class StopChild(Struct, frozen=True, kw_only=True):
 
 
 class Publish(Struct, frozen=True, kw_only=True):
-    """Deliver an emitted event to executions that wait for it, and report `Delivered`."""
+    """Deliver an emitted event to executions that wait for it, and report `DeliveryConfirmed`."""
 
     order: str
     name: str
     data: Json = None
 
 
-Order: TypeAlias = StopChild | Publish
+OutboxMessage: TypeAlias = StopChild | Publish
 """What others are told without being asked anything. `order` names it: who was told twice knows it by that name."""
 
-Command: TypeAlias = Execute | Stop | SetTimer | DropTimer | OpenGate | StartChild | HoldChild | StopChild | Publish
+Command: TypeAlias = Execute | Stop | SetTimer | DropTimer | AnnounceGate | StartChild | HoldChild | StopChild | Publish

@@ -34,7 +34,7 @@ class AnswerInvalid(CallerError):
     code = "answer-invalid"
 
 
-class Misfit(Struct, frozen=True):
+class FormMismatch(Struct, frozen=True):
     """One place of data that a schema does not take."""
 
     place: str
@@ -45,7 +45,7 @@ class Misfit(Struct, frozen=True):
         return f"{self.place}: {self.message}" if self.place else self.message
 
 
-class Rules(NamedTuple):
+class FormRules(NamedTuple):
     """What the schemas of one value say about its keys and items."""
 
     parts: list[JsonObject]
@@ -55,18 +55,18 @@ class Rules(NamedTuple):
     """The object may hold keys that no schema names."""
 
 
-def misfits(schema: JsonObject, data: Json, *, at: Path = ()) -> Iterator[Misfit]:
+def misfits(schema: JsonObject, data: Json, *, at: Path = ()) -> Iterator[FormMismatch]:
     """Yield each place that does not fit the schema, then each key that the schema does not name. `at`: the path of the
     data itself.
     """
     for misfit in JsonSchema(schema).misfits(data):
-        yield Misfit(dotted((*at, *misfit.path)), misfit.message)
+        yield FormMismatch(dotted((*at, *misfit.path)), misfit.message)
     yield from _unnamed(schema, data, at)
 
 
-def _unnamed(schema: JsonObject, data: Json, at: Path) -> Iterator[Misfit]:
+def _unnamed(schema: JsonObject, data: Json, at: Path) -> Iterator[FormMismatch]:
     """Yield each key in the data that the schema does not name."""
-    steps, known = 0, dict[tuple[int, ...], Rules]()
+    steps, known = 0, dict[tuple[int, ...], FormRules]()
     pending: list[tuple[list[Json], Json, Path]] = [([schema], data, at)]
     while pending:
         schemas, value, path = pending.pop()
@@ -76,7 +76,7 @@ def _unnamed(schema: JsonObject, data: Json, at: Path) -> Iterator[Misfit]:
         rules = known.get(same) or known.setdefault(same, _rules(schemas, schema))
         steps += len(rules.parts) * len(value)
         if steps > STEPS_MAX:
-            yield Misfit(dotted(at), "the data are too large to be compared with this form", "Send less data.")
+            yield FormMismatch(dotted(at), "the data are too large to be compared with this form", "Send less data.")
             return
         if isinstance(value, list):
             pending += [(_of_item(rules.parts, n), item, (*path, n)) for n, item in enumerate(value)]
@@ -85,11 +85,11 @@ def _unnamed(schema: JsonObject, data: Json, at: Path) -> Iterator[Misfit]:
             below = [found for part in rules.parts for found in _of_key(part, key)]
             if not below and not rules.is_open:
                 hint = f"{did_you_mean(key, rules.names)} Known: {', '.join(sorted(rules.names))}.".strip()
-                yield Misfit(dotted((*path, key)), f"the form has no key {key!r}", hint)
+                yield FormMismatch(dotted((*path, key)), f"the form has no key {key!r}", hint)
             pending.append((below, item, (*path, key)))
 
 
-def _rules(schemas: Sequence[Json], root: JsonObject) -> Rules:
+def _rules(schemas: Sequence[Json], root: JsonObject) -> FormRules:
     found: list[JsonObject] = []
     seen: set[int] = set()
     is_open = False
@@ -111,7 +111,7 @@ def _rules(schemas: Sequence[Json], root: JsonObject) -> Rules:
             is_open = is_open or target is None
             pending.append(target)
     names = frozenset(name for part in found for name in _object(part.get("properties")))
-    return Rules(found, names, is_open or not names)
+    return FormRules(found, names, is_open or not names)
 
 
 def _referred(root: JsonObject, reference: Json) -> Json:

@@ -15,33 +15,33 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from pointsman.engine.steps import MET, Split, Thread
+from pointsman.engine.steps import MET, Lineage, LineageEntry
 
-Ways: TypeAlias = tuple[tuple[str, int], ...]
+LineagePath: TypeAlias = tuple[tuple[str, int], ...]
 
 
-def ways(thread: Thread) -> Ways:
+def ways(thread: Lineage) -> LineagePath:
     """The ways it took, whenever it took them: what is the same each time a line goes round."""
     return tuple((one.node, one.edge) for one in thread)
 
 
-def split(thread: Thread, node: str, edge: int, *, apart: bool) -> Thread:
+def split(thread: Lineage, node: str, edge: int, *, apart: bool) -> Lineage:
     """The thread of a token that leaves `node` by one of several edges. `apart`: tokens pass the node separately."""
     if not apart:
         for depth, one in enumerate(thread):
             if one.node == node:
-                return (*thread[:depth], Split(one.turn + 1, edge, node))
+                return (*thread[:depth], LineageEntry(one.turn + 1, edge, node))
     if thread and thread[-1].edge == MET:
-        return (*thread[:-1], Split(thread[-1].turn + 1, edge, node))
-    return (*thread, Split(1, edge, node))
+        return (*thread[:-1], LineageEntry(thread[-1].turn + 1, edge, node))
+    return (*thread, LineageEntry(1, edge, node))
 
 
-def together(thread: Thread, first: str, place: int) -> Thread:
+def together(thread: Lineage, first: str, place: int) -> Lineage:
     """The thread of one of several nodes that start together, `first` being the first of them."""
     return split(thread, first, place, apart=False)
 
 
-def closed(thread: Thread, meets_here: Callable[[str], bool]) -> Thread:
+def closed(thread: Lineage, meets_here: Callable[[str], bool]) -> Lineage:
     """The thread at a node that waited: the splits whose lines all meet here are over, whichever ways did arrive."""
     while thread:
         at = len(thread) - 1
@@ -49,11 +49,11 @@ def closed(thread: Thread, meets_here: Callable[[str], bool]) -> Thread:
             at -= 1
         if at < 0 or not meets_here(thread[at].node):
             break
-        thread = (*thread[:at], Split(thread[at].turn, MET, thread[at].node))
+        thread = (*thread[:at], LineageEntry(thread[at].turn, MET, thread[at].node))
     return thread
 
 
-def at_once(one: tuple[Thread, str], other: tuple[Thread, str], reaches: Callable[[str, str, str], bool]) -> bool:
+def at_once(one: tuple[Lineage, str], other: tuple[Lineage, str], reaches: Callable[[str, str, str], bool]) -> bool:
     """Whether nothing orders two visits, given as (thread, node).
 
     `reaches(a, b, without)`: control can come from `a` to `b` without passing the node `without` (empty: any way). Ways

@@ -26,7 +26,7 @@ OPTION: Final = "trial"
 """Of an execution: what its plan is made of (`engine.compile.partial_run`)."""
 
 
-class Trial(Struct, frozen=True, kw_only=True, gc=False):
+class PartialRun(Struct, frozen=True, kw_only=True, gc=False):
     """What is different in a trial. Empty: nothing but that it is one."""
 
     pinned: Mapping[str, Json] = {}
@@ -46,7 +46,7 @@ def in_full(step: str) -> str:
     return step if _VISIT.search(step) else f"{step}#1"
 
 
-class Stops(Struct, eq=False):
+class Breakpoints(Struct, eq=False):
     """Where an execution was paused short of a step."""
 
     passed: dict[Step, None] = {}

@@ -15,24 +15,24 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from pointsman.engine.actions import UNASKED, Approval, Does, PlanEdge, Test, Value
-from pointsman.engine.partial_run import Trial
-from pointsman.engine.plan_limits import Limits
+from pointsman.engine.actions import UNASKED, Action, ApprovalPolicy, PlanEdge, Test, Value
+from pointsman.engine.partial_run import PartialRun
+from pointsman.engine.plan_limits import PlanLimits
 from pointsman.engine.writes import Reducer
 from pointsman.expressions.paths import Path
 from pointsman.values import Json, JsonObject
 
-Enter: TypeAlias = Literal["arrival", "merge", "each", "join", "loop"]
+EnterMode: TypeAlias = Literal["arrival", "merge", "each", "join", "loop"]
 """`arrival`: one incoming edge, every arrival starts it · `merge`: waits for all that can still arrive · `each`: every
 arrival starts it although there are several edges · `join`: closes a parallel · `loop`: rounds and entries."""
 
 NoRoute: TypeAlias = Literal["end", "fail", "caller", "turn", "cancel", "undone"]
 """`undone`: the node is a compensation, and control never goes on from it."""
 
-Leave: TypeAlias = Literal["all", "first", "label"]
+LeaveMode: TypeAlias = Literal["all", "first", "label"]
 
 
-class Output(Struct, frozen=True, kw_only=True, gc=False):
+class OutputWrite(Struct, frozen=True, kw_only=True, gc=False):
     """One write after success: `path` ← `value`, joined by `reduce`. `whole`: the value is the result itself."""
 
     path: Path
@@ -48,9 +48,9 @@ class PlanNode(Struct, frozen=True, kw_only=True, gc=False):
     index: int
     type: str
     """As in the document, for people."""
-    does: Does
-    enter: Enter = "arrival"
-    leave: Leave = "all"
+    does: Action
+    enter: EnterMode = "arrival"
+    leave: LeaveMode = "all"
     out: tuple[PlanEdge, ...] = ()
     straight: PlanEdge | None = None
     """Its only edge, where that is plain: the common case takes no decision."""
@@ -61,7 +61,7 @@ class PlanNode(Struct, frozen=True, kw_only=True, gc=False):
     """Under `label`: the one plain/default edge."""
     hidden: bool = False
     """Made by the compiler; not shown in paths."""
-    outputs: tuple[Output, ...] = ()
+    outputs: tuple[OutputWrite, ...] = ()
     scope: tuple[str, ...] = ()
     """The parallels open around it, outermost first."""
     threaded: bool = False
@@ -81,7 +81,7 @@ class PlanNode(Struct, frozen=True, kw_only=True, gc=False):
     """While it holds, control passes over the node."""
     tool_executor: PlanEdge | None = None
     """Where pending tool calls go."""
-    approval: Approval = UNASKED
+    approval: ApprovalPolicy = UNASKED
     """What people must approve of its work."""
     compensate: str | None = None
     """The node that undoes its steps."""
@@ -107,7 +107,7 @@ class Plan(Struct, frozen=True, kw_only=True, gc=False):
     dialect: str
     entry: str
     nodes: Mapping[str, PlanNode]
-    limits: Limits = Limits()
+    limits: PlanLimits = PlanLimits()
     reducers: tuple[tuple[tuple[str, ...], Reducer], ...] = ()
     """Path patterns (`*` = any one key) and their reducers, longest first."""
     declared: tuple[DeclaredField, ...] = ()
@@ -146,5 +146,5 @@ class Plan(Struct, frozen=True, kw_only=True, gc=False):
     """Whether what was done is undone when the execution is cancelled."""
     on_error: str | None = None
     """The node that a failure of the execution is routed to."""
-    trial: Trial | None = None
+    trial: PartialRun | None = None
     """What is different where somebody tries it."""

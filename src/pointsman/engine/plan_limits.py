@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 
-class Limits(Struct, frozen=True, kw_only=True, gc=False):
+class PlanLimits(Struct, frozen=True, kw_only=True, gc=False):
     """What no prompt can talk away. None = unlimited. Times in seconds, size in bytes of JSON."""
 
     steps: int | None = 10_000

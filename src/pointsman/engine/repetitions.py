@@ -16,7 +16,7 @@ REMEMBERED: Final = 64
 """Longer circles than this are left to the limits of steps and visits."""
 
 
-class Said(Struct, frozen=True, gc=False):
+class Repetition(Struct, frozen=True, gc=False):
     """What an agent said to what, as a hash; how often now; and a hash of the data it repeats itself before."""
 
     mark: int
@@ -24,7 +24,7 @@ class Said(Struct, frozen=True, gc=False):
     seen: int = 0
 
 
-class Guard(Struct, eq=False):
+class StallGuard(Struct, eq=False):
     """The latest different sayings of the agents of a scope, the latest last."""
 
     news: int = 0
@@ -32,17 +32,17 @@ class Guard(Struct, eq=False):
     said: dict[tuple[str, int], tuple[int, int, int]] = {}
     """By node and mark: how often it was said since the last news, a hash of the data then, and which news that was."""
 
-    def times(self, node: str, mark: int) -> Said:
+    def times(self, node: str, mark: int) -> Repetition:
         """What this would be the repetition of; 0 times where it is new, or the first since the last news."""
         times, seen, news = self.said.get((node, mark), (0, 0, 0))
-        return Said(mark, times, seen) if news == self.news else Said(mark, 0)
+        return Repetition(mark, times, seen) if news == self.news else Repetition(mark, 0)
 
 
-def hear(guards: dict[Scope, Guard], step: Step, said: Said) -> None:
+def hear(guards: dict[Scope, StallGuard], step: Step, said: Repetition) -> None:
     """Fold: an agent has said something."""
     guard = guards.get(step.scope)
     if guard is None:
-        guard = guards[step.scope] = Guard()
+        guard = guards[step.scope] = StallGuard()
     known = guard.said.pop((step.node, said.mark), None)
     if known is None:
         guard.news += 1

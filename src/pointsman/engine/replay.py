@@ -16,9 +16,9 @@ from msgspec import Struct
 
 from pointsman.engine.causes import report_of
 from pointsman.engine.decide.dispatch import decide
-from pointsman.engine.decide.migrate import Misfit, misfits
-from pointsman.engine.events.lifecycle import ExecutionMoved, ExecutionStarted, Forked
-from pointsman.engine.events.steps import Event, StepPassed, StepStarted
+from pointsman.engine.decide.migrate import MigrationMismatch, misfits
+from pointsman.engine.events.lifecycle import ExecutionForked, ExecutionMigrated, ExecutionStarted
+from pointsman.engine.events.steps import Event, InstantStepCompleted, StepStarted
 from pointsman.engine.fold.dispatch import begin_row, fold
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import Report
@@ -30,10 +30,10 @@ from pointsman.values import Json
 Plans: TypeAlias = Callable[[str], Plan]
 """Finds the plan of a definition by its digest."""
 
-BEGUN: Final = (StepStarted, StepPassed)
+BEGUN: Final = (StepStarted, InstantStepCompleted)
 
 
-class Recorded(Protocol):
+class RecordedRow(Protocol):
     """A row to be decided again."""
 
     @property
@@ -44,7 +44,7 @@ class Recorded(Protocol):
     def events(self) -> tuple[Event, ...]: ...
 
 
-class Difference(Struct, frozen=True, kw_only=True):
+class ReplayDifference(Struct, frozen=True, kw_only=True):
     """A place where deciding again gives something else than what is recorded."""
 
     row: int
@@ -69,13 +69,13 @@ class Replay(Struct):
 
     state: ExecutionState
     rows: int = 0
-    differences: list[Difference] = []
+    differences: list[ReplayDifference] = []
     untold: list[int] = []
     """Rows that hold less than the report that caused them; they are taken as they are."""
 
 
 def replay(
-    plans: Plans, execution: str, rows: Sequence[Recorded], *, other: bool = False, differences_max: int = 100
+    plans: Plans, execution: str, rows: Sequence[RecordedRow], *, other: bool = False, differences_max: int = 100
 ) -> Replay:
     """Decide every row again. `other`: not with the plans they were decided with; then the first row at which what is
     under way has no place is the last one looked at.
@@ -104,36 +104,36 @@ def replay(
     return found
 
 
-def _definition(state: ExecutionState, row: Recorded) -> str:
+def _definition(state: ExecutionState, row: RecordedRow) -> str:
     """What a row was decided with: one that moves the execution, with where it moves to."""
-    chosen = [event.definition for event in row.events if isinstance(event, ExecutionStarted | ExecutionMoved)]
+    chosen = [event.definition for event in row.events if isinstance(event, ExecutionStarted | ExecutionMigrated)]
     return chosen[0] if chosen else state.definition
 
 
-def _owners(execution: str, rows: Sequence[Recorded]) -> list[str]:
+def _owners(execution: str, rows: Sequence[RecordedRow]) -> list[str]:
     """Whose row each one was when it was decided: a fork begins with those of its origin."""
     owners: list[str] = []
     owner = execution
     for row in reversed(rows):
         owners.append(owner)
-        if isinstance(row.events[0], Forked):
+        if isinstance(row.events[0], ExecutionForked):
             owner = row.events[0].origin
     return owners[::-1]
 
 
-def _short_of(rows: Sequence[Recorded], number: int) -> Step | None:
+def _short_of(rows: Sequence[RecordedRow], number: int) -> Step | None:
     """The step that a row was decided short of, for a fork that runs it again."""
     follows = rows[number + 1].events[0] if number + 1 < len(rows) else None
-    return follows.before if isinstance(follows, Forked) else None
+    return follows.before if isinstance(follows, ExecutionForked) else None
 
 
-def _fold(state: ExecutionState, row: Recorded) -> None:
+def _fold(state: ExecutionState, row: RecordedRow) -> None:
     begin_row(state, row.seq, row.at)
     for event in row.events:
         fold(state, event)
 
 
-def _folded(rows: Sequence[Recorded], owners: Sequence[str]) -> ExecutionState:
+def _folded(rows: Sequence[RecordedRow], owners: Sequence[str]) -> ExecutionState:
     state = ExecutionState("")
     for owner, row in zip(owners, rows, strict=False):
         state.id = owner
@@ -141,25 +141,25 @@ def _folded(rows: Sequence[Recorded], owners: Sequence[str]) -> ExecutionState:
     return state
 
 
-def _unfit(row: Recorded, one: Misfit) -> Difference:
-    return Difference(row=row.seq, event=0, kind=one.code, field=one.where, recorded=None, now=one.message)
+def _unfit(row: RecordedRow, one: MigrationMismatch) -> ReplayDifference:
+    return ReplayDifference(row=row.seq, event=0, kind=one.code, field=one.where, recorded=None, now=one.message)
 
 
 def _differences(
-    plan: Plan, state: ExecutionState, row: Recorded, report: Report, before: Step | None
-) -> Iterator[Difference]:
+    plan: Plan, state: ExecutionState, row: RecordedRow, report: Report, before: Step | None
+) -> Iterator[ReplayDifference]:
     try:
         decided = decide(plan, state, report, row.at, before=before).events
     except PointsmanError as why:
         kind = type(row.events[0]).__name__
-        yield Difference(row=row.seq, event=0, kind=kind, field="", recorded="decided", now=f"[{why.code}] {why}")
+        yield ReplayDifference(row=row.seq, event=0, kind=kind, field="", recorded="decided", now=f"[{why.code}] {why}")
         return
     if decided == row.events:
         return
     for number, (was, now) in enumerate(zip_longest(row.events, decided)):
         kind = type(now if was is None else was).__name__
         for field, recorded, found in unequal(_plain(was), _plain(now)):
-            yield Difference(row=row.seq, event=number, kind=kind, field=field, recorded=recorded, now=found)
+            yield ReplayDifference(row=row.seq, event=number, kind=kind, field=field, recorded=recorded, now=found)
 
 
 def _plain(event: Event | None) -> Json:
@@ -178,7 +178,7 @@ def unequal(one: Json, other: Json, place: str = "") -> Iterator[tuple[str, Json
         yield place, one, other
 
 
-def row_of(rows: Sequence[Recorded], name: str) -> tuple[int, Step]:
+def row_of(rows: Sequence[RecordedRow], name: str) -> tuple[int, Step]:
     """The position of the row in which a step began, and the step: by its text, or by its node; of several the
     last one. Raises `NoSuchStep`.
     """
@@ -192,7 +192,7 @@ def row_of(rows: Sequence[Recorded], name: str) -> tuple[int, Step]:
     return found[-1]
 
 
-def short_of(plan: Plan, state: ExecutionState, row: Recorded, step: Step) -> tuple[Event, ...]:
+def short_of(plan: Plan, state: ExecutionState, row: RecordedRow, step: Step) -> tuple[Event, ...]:
     """What a row comes to when it is decided once more and the step may not begin: it is paused there instead.
 
     `state` is that before the row, and is folded along. Raises `NoWayBack`.

@@ -13,7 +13,7 @@ from msgspec import Struct
 from pointsman.engine.failures import Failure
 from pointsman.engine.steps import Step
 from pointsman.engine.tool_calls import ProposedCall
-from pointsman.engine.writes import Edit, Undoes
+from pointsman.engine.writes import DataEdit, Undoes
 from pointsman.values import Json, JsonObject
 
 
@@ -57,10 +57,10 @@ class Start(Struct, frozen=True, kw_only=True, tag="start"):
     seed: int = 0
     attempt: int = 1
     queued: bool = False
-    """It must wait for a place (`PlaceFreed`)."""
+    """It must wait for a place (`AdmissionGranted`)."""
 
 
-class PlaceFreed(Struct, frozen=True, kw_only=True, tag="place_freed"):
+class AdmissionGranted(Struct, frozen=True, kw_only=True, tag="place_freed"):
     """An execution that waited for its place may begin."""
 
 
@@ -129,7 +129,7 @@ class DelegationRequested(Struct, frozen=True, kw_only=True, tag="delegation_req
     gate: str = ""
 
 
-class ApprovalAsked(Struct, frozen=True, kw_only=True, tag="approval_asked"):
+class ToolCallsProposed(Struct, frozen=True, kw_only=True, tag="approval_asked"):
     """An attempt got to tool calls that a person must approve first. It was left there, and is performed again then."""
 
     step: Step
@@ -170,7 +170,7 @@ class EventReceived(Struct, frozen=True, kw_only=True, tag="event_received", omi
     """It was sent to this execution alone: it is kept for who waits for it later, where nobody waits for it now."""
 
 
-class Delivered(Struct, frozen=True, kw_only=True, tag="delivered"):
+class DeliveryConfirmed(Struct, frozen=True, kw_only=True, tag="delivered"):
     """Others were told what `Publish` and `StopChild` commands said: the names of these orders."""
 
     orders: tuple[str, ...]
@@ -188,7 +188,7 @@ class ChildEnded(Struct, frozen=True, kw_only=True, tag="child_ended", omit_defa
     """The tool call that it carries out; 0: it is the work of the node."""
 
 
-class ChildSpent(Struct, frozen=True, kw_only=True, tag="child_spent", omit_defaults=True):
+class ChildUsageReported(Struct, frozen=True, kw_only=True, tag="child_spent", omit_defaults=True):
     """A sub-workflow that still runs has consumed so much until now, in all."""
 
     step: Step
@@ -223,7 +223,7 @@ class ResumeRequested(Struct, frozen=True, kw_only=True, tag="resume_requested",
 class SteerRequested(Struct, frozen=True, kw_only=True, tag="steer_requested", omit_defaults=True):
     """Someone takes a hand: values into the data, messages into the conversation, control to another node."""
 
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[DataEdit, ...] = ()
     messages: tuple[Json, ...] = ()
     goto: str | None = None
     reason: str = ""
@@ -237,7 +237,7 @@ class RetryRequested(Struct, frozen=True, kw_only=True, tag="retry_requested", o
     limits: dict[str, float] = {}
 
 
-class MoveRequested(Struct, frozen=True, kw_only=True, tag="move_requested", omit_defaults=True):
+class MigrationRequested(Struct, frozen=True, kw_only=True, tag="move_requested", omit_defaults=True):
     """Go on with another definition: that of the plan with which this report is decided."""
 
     definition: str
@@ -254,10 +254,10 @@ class ForkRequested(Struct, frozen=True, kw_only=True, tag="fork_requested", omi
     before: Step | None = None
     input: JsonObject | None = None
     """Fields of the input that change."""
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[DataEdit, ...] = ()
     session: str | None = None
     limits: dict[str, float] = {}
-    onto: MoveRequested | None = None
+    onto: MigrationRequested | None = None
     """Another definition to go on with."""
     by: str = ""
     undoes: Undoes = "own"
@@ -266,24 +266,24 @@ class ForkRequested(Struct, frozen=True, kw_only=True, tag="fork_requested", omi
 
 Report: TypeAlias = (
     Start
-    | PlaceFreed
+    | AdmissionGranted
     | WorkDone
     | WorkFailed
     | GateAnswered
     | DelegationRequested
-    | ApprovalAsked
+    | ToolCallsProposed
     | WorkerMissing
     | WorkerOffered
     | TimerFired
     | EventReceived
-    | Delivered
+    | DeliveryConfirmed
     | ChildEnded
-    | ChildSpent
+    | ChildUsageReported
     | CancelRequested
     | PauseRequested
     | ResumeRequested
     | RetryRequested
     | SteerRequested
     | ForkRequested
-    | MoveRequested
+    | MigrationRequested
 )

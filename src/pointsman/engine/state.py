@@ -16,21 +16,21 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
 
-from pointsman.engine.approvers import Approvers, GateAbout, Vote
-from pointsman.engine.commands import Order, Phase
+from pointsman.engine.approvers import GateAbout, GateApprovers, Vote
+from pointsman.engine.commands import OutboxMessage, Phase
 from pointsman.engine.data import Data
 from pointsman.engine.failures import Failure
-from pointsman.engine.lineage import Ways
-from pointsman.engine.partial_run import Stops
-from pointsman.engine.repetitions import Guard
+from pointsman.engine.lineage import LineagePath
+from pointsman.engine.partial_run import Breakpoints
+from pointsman.engine.repetitions import StallGuard
 from pointsman.engine.reports import ToolCall, Usage
-from pointsman.engine.steps import Branch, Scope, Step, Thread
+from pointsman.engine.steps import Branch, Lineage, Scope, Step
 from pointsman.engine.tool_calls import CallVerdict, ProposedCall
-from pointsman.engine.write_log import Trails
-from pointsman.engine.writes import KeptEvent, Write
+from pointsman.engine.write_log import WriteLog
+from pointsman.engine.writes import BufferedEvent, Write
 from pointsman.values import Json, JsonObject
 
-Place: TypeAlias = tuple[str, Scope, Ways]
+TerminalKey: TypeAlias = tuple[str, Scope, LineagePath]
 """Where control ended: node, scope, and for steps that carry a thread the ways behind it."""
 
 Status: TypeAlias = Literal[
@@ -41,35 +41,35 @@ STANDS_STILL: frozenset[Status] = frozenset({"paused", "interrupted"})
 """Asked on the path of every step: a property costs twice as much."""
 
 
-class Left(Struct, frozen=True, gc=False):
+class StepOutput(Struct, frozen=True, gc=False):
     """What a step leaves behind for where its control goes next."""
 
     value: Json
-    thread: Thread = ()
+    thread: Lineage = ()
     caller: str | None = None
     pending: tuple[ToolCall, ...] = ()
 
 
-class Ended(Struct, frozen=True, gc=False):
+class TerminalValue(Struct, frozen=True, gc=False):
     """A value with which control ended somewhere; of several visits the latest counts, whichever was faster."""
 
-    thread: Thread
+    thread: Lineage
     visit: int
     value: Json
 
 
-class Waiting(Struct, frozen=True, gc=False):
+class PendingArrival(Struct, frozen=True, gc=False):
     """An arrival that is parked at a node, or held while the execution stands still."""
 
     node: str
     scope: Scope
     edge: str
-    left: Left
+    left: StepOutput
     again: bool = False
     """It starts the node when it goes on, whatever else could still come."""
 
 
-class Gate(Struct):
+class GateState(Struct):
     """An open gate: what a person is asked, and what was said so far."""
 
     id: str
@@ -78,7 +78,7 @@ class Gate(Struct):
     form: JsonObject | None
     shown: Json
     editable: tuple[tuple[str | int, ...], ...]
-    approvers: Approvers | None
+    approvers: GateApprovers | None
     about: GateAbout = "node"
     calls: tuple[ProposedCall, ...] = ()
     item: str | None = None
@@ -106,7 +106,7 @@ class Gate(Struct):
     """What it shows is not what it showed when it opened."""
 
 
-class Calling(Struct):
+class WorkflowCall(Struct):
     """A tool call of an attempt that a sub-workflow carries out."""
 
     call: ProposedCall
@@ -119,7 +119,7 @@ class StepState(Struct, eq=False):
 
     step: Step
     scope: ScopeState
-    left: Left
+    left: StepOutput
     """What reached it; what goes on if the node is transparent."""
     input: JsonObject | None = None
     messages: int = 0
@@ -133,12 +133,12 @@ class StepState(Struct, eq=False):
     advised: JsonObject | None = None
     """The question put to a model in phase `recover`."""
     failure: Failure | None = None
-    gate: Gate | None = None
+    gate: GateState | None = None
     event: str | None = None
     child: bool = False
     spent: Usage | None = None
     """What its child has consumed so far; it is counted."""
-    calling: dict[int, Calling] | None = None
+    calling: dict[int, WorkflowCall] | None = None
     """The tool calls of this attempt that sub-workflows carry out, by effect number; while there are, nobody works."""
     needs: str = ""
     """What a worker must have to perform it, as in `Failure.needs`; nobody works on it until one takes it up."""
@@ -147,7 +147,7 @@ class StepState(Struct, eq=False):
     verdicts: dict[int, CallVerdict] | None = None
     """What people decided about the tool calls of this attempt, by effect number."""
     timers: tuple[str, ...] = ()
-    arrived: tuple[Waiting, ...] = ()
+    arrived: tuple[PendingArrival, ...] = ()
     """The arrivals that had waited for each other and started it: should it be entered again, they arrive again."""
 
     @property
@@ -169,7 +169,7 @@ class BranchState(Struct, eq=False, gc=False):
     failure: Failure | None = None
 
 
-class Seen(Struct, eq=False):
+class JoinProgress(Struct, eq=False):
     """What the branches that count have brought so far, in branch order: what the test of a join looks at."""
 
     settled: int = 0
@@ -179,7 +179,7 @@ class Seen(Struct, eq=False):
     told: list[Json] = []
 
 
-class Opening(Struct, eq=False):
+class ParallelFrame(Struct, eq=False):
     """One opening of a parallel."""
 
     step: Step
@@ -189,7 +189,7 @@ class Opening(Struct, eq=False):
     items: list[Json] | None
     keys: tuple[str, ...]
     item_name: str | None
-    left: Left
+    left: StepOutput
     """What reached the parallel, and reaches its branches."""
     base: JsonObject
     """The data as it was when it opened: what every branch begins with."""
@@ -204,7 +204,7 @@ class Opening(Struct, eq=False):
     running: int = 0
     detached: bool = False
     """Its join has fired; what still runs inside reaches nothing outside."""
-    seen: Seen | None = None
+    seen: JoinProgress | None = None
     """Kept by those who ask, so that asking again looks at the new ones alone; None: nobody did."""
 
     def branch_scope(self, branch: int) -> Scope:
@@ -227,26 +227,26 @@ class ScopeState(Struct, eq=False):
 
     key: Scope
     parent: ScopeState | None
-    opening: Opening | None
+    opening: ParallelFrame | None
     data: Data
     names: dict[str, Json]
     """The reserved and `as` names that every expression inside sees."""
     base_nodes: Mapping[str, Json]
     item_key: str | None = None
     nodes: dict[str, Json] = {}
-    shown: dict[str, tuple[Thread, int]] = {}
+    shown: dict[str, tuple[Lineage, int]] = {}
     """Which visit `nodes` shows, of nodes that may be visited several times at once."""
-    writes: list[tuple[Write, Json, Thread]] = []
+    writes: list[tuple[Write, Json, Lineage]] = []
     """What a branch wrote, for the data around it; empty in the outermost scope."""
-    visits: dict[tuple[str, Thread], int] = {}
-    parked: dict[str, dict[tuple[str, Ways], Waiting]] = {}
+    visits: dict[tuple[str, Lineage], int] = {}
+    parked: dict[str, dict[tuple[str, LineagePath], PendingArrival]] = {}
     """Arrivals that wait at a node, by edge and the ways behind them."""
     live: dict[str, int] = {}
     """Unsettled steps per node."""
     tokens: int = 0
     """Unsettled steps and parked arrivals; inner scopes count as the step of their parallel."""
     loops: dict[str, LoopState] = {}
-    trails: Trails = field(default_factory=Trails)
+    trails: WriteLog = field(default_factory=WriteLog)
     """Once control has split here: who wrote what."""
 
 
@@ -272,7 +272,7 @@ class UsageTotal(Struct, frozen=True, eq=False):
     scripted: bool = False
 
 
-class Undo(Struct, frozen=True, gc=False):
+class UndoRecord(Struct, frozen=True, gc=False):
     """A step that was done and can be undone."""
 
     step: Step
@@ -292,7 +292,7 @@ class Compensation(Struct, eq=False):
     step: Step | None
     reason: str
     by: str
-    current: Undo | None = None
+    current: UndoRecord | None = None
     undone: list[Step] = []
     failed: list[tuple[Step, Failure]] = []
 
@@ -321,26 +321,26 @@ class ExecutionState(Struct, eq=False):
     started_at: float = 0.0
     scopes: dict[Scope, ScopeState] = {}
     steps: dict[Step, StepState] = {}
-    openings: dict[Step, Opening] = {}
+    openings: dict[Step, ParallelFrame] = {}
     timers: dict[str, Timer] = {}
     gates: dict[Scope, dict[Step, None]] = {}
     """The open gates of each scope that has any."""
-    held: list[Waiting] = []
+    held: list[PendingArrival] = []
     awaited: dict[str, int] = {}
     """How many steps wait for an event, by its name."""
     heard: dict[str, None] = {}
     """The keys of the events taken lately."""
-    kept: dict[int, KeptEvent] = {}
+    kept: dict[int, BufferedEvent] = {}
     """Events that came before anybody waited for them, by their numbers: oldest first."""
     kept_last: int = 0
     """The number of the last one that was kept."""
-    undelivered: dict[str, Order] = {}
+    undelivered: dict[str, OutboxMessage] = {}
     """What others are to be told and were not yet, as far as we know; also of an execution that has ended."""
-    left: dict[Step, Left] = {}
+    left: dict[Step, StepOutput] = {}
     """What the steps settled in this row left behind; emptied when the next row begins."""
     asked: dict[Step, None] = {}
     """The gates that opened, changed or closed in this row; emptied likewise."""
-    fallen: dict[Step, StepState | Waiting] = {}
+    fallen: dict[Step, StepState | PendingArrival] = {}
     """What failed in this row: the step, or where its control would have gone on; emptied likewise."""
     taken: int = 0
     """Steps taken so far."""
@@ -349,11 +349,11 @@ class ExecutionState(Struct, eq=False):
     limits: dict[str, float] = {}
     """Limits that were raised, by name."""
     usage: UsageTotal = field(default_factory=UsageTotal)
-    outputs: dict[Place, Ended] = {}
+    outputs: dict[TerminalKey, TerminalValue] = {}
     """What `end` nodes produced."""
-    answers: dict[Place, Ended] = {}
+    answers: dict[TerminalKey, TerminalValue] = {}
     """The last results where branches ended."""
-    failed: list[StepState | Waiting] = []
+    failed: list[StepState | PendingArrival] = []
     """What failed the execution, for a retry."""
     output: Json = None
     closes_session: bool = False
@@ -363,7 +363,7 @@ class ExecutionState(Struct, eq=False):
     """The limit that stopped it."""
     paused_by: str = ""
     """Who paused it last."""
-    stops: Stops = field(default_factory=Stops)
+    stops: Breakpoints = field(default_factory=Breakpoints)
     """Where it was paused short of a step."""
     working: int = 0
     """Steps an executor works on."""
@@ -376,9 +376,9 @@ class ExecutionState(Struct, eq=False):
     handed_at: int | None = None
     """How many steps were taken when the node of last resort took over; None: it has not."""
     messages: int = 0
-    guard: dict[Scope, Guard] = {}
+    guard: dict[Scope, StallGuard] = {}
     """What agents said lately, in each scope."""
-    undo: list[Undo] = []
+    undo: list[UndoRecord] = []
     """What can be undone, in the order in which it was done."""
     compensation: Compensation | None = None
     warned: set[str] = set()

@@ -15,7 +15,7 @@ from msgspec import Struct
 from pointsman.errors import CallerError
 
 
-class Split(Struct, frozen=True, array_like=True, order=True, gc=False, cache_hash=True):
+class LineageEntry(Struct, frozen=True, array_like=True, order=True, gc=False, cache_hash=True):
     """One of several edges that a step left by at once; or, with the edge `MET`, the place where they met again."""
 
     turn: int
@@ -29,7 +29,7 @@ class Split(Struct, frozen=True, array_like=True, order=True, gc=False, cache_ha
 MET: Final = 1_000_000_000
 """The edge of a line whose ways have met: it comes after all of them."""
 
-Thread: TypeAlias = tuple[Split, ...]
+Lineage: TypeAlias = tuple[LineageEntry, ...]
 """The splits behind a token. Compared, it orders what runs at once inside one scope, whoever was faster."""
 
 
@@ -39,7 +39,7 @@ class Branch(Struct, frozen=True, array_like=True, order=True, gc=False, cache_h
     parallel: str
     visit: int
     branch: int
-    thread: Thread = ()
+    thread: Lineage = ()
     """Of the parallel's step."""
 
 
@@ -53,7 +53,7 @@ class Step(Struct, frozen=True, array_like=True, order=True, gc=False, cache_has
     node: str
     scope: Scope = ()
     visit: int = 1
-    thread: Thread = ()
+    thread: Lineage = ()
     """Only where several tokens may pass the node at once: behind `trigger: each`, beside cycles that split."""
 
     def __str__(self) -> str:
@@ -67,7 +67,7 @@ def scope_text(scope: Scope) -> str:
     return "".join(f"{b.parallel}{_behind(b.thread)}[{b.visit}.{b.branch}]/" for b in scope)
 
 
-def _behind(thread: Thread) -> str:
+def _behind(thread: Lineage) -> str:
     return "".join(f"~{s.node}.{s.turn}.{'met' if s.edge == MET else s.edge}" for s in thread)
 
 

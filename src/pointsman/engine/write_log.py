@@ -15,32 +15,32 @@ from typing import Final
 from msgspec import Struct
 
 from pointsman.engine.data import Data
-from pointsman.engine.steps import Thread
+from pointsman.engine.steps import Lineage
 from pointsman.engine.writes import Reducer, Write
 from pointsman.values import Json, Path
 
 REPLACING: Final = ("set", "last")
 
 
-class Entry(Struct, eq=False):
+class LogEntry(Struct, eq=False):
     """What one node wrote on one thread, in order."""
 
-    thread: Thread
+    thread: Lineage
     node: str
     writes: list[tuple[Reducer, Json]]
     reduce: Reducer
     """How it wrote last."""
 
 
-class Trail(Struct, eq=False):
+class LoggedPath(Struct, eq=False):
     """Everything written to one path since control split."""
 
     base: Json
-    threads: list[Thread] = []
-    entries: list[Entry] = []
+    threads: list[Lineage] = []
+    entries: list[LogEntry] = []
     reducers: set[Reducer] = set()
 
-    def add(self, thread: Thread, node: str, reduce: Reducer, value: Json) -> bool:
+    def add(self, thread: Lineage, node: str, reduce: Reducer, value: Json) -> bool:
         """Remember a write. True if it comes last: then it may simply be applied."""
         at = bisect_right(self.threads, thread)
         last = at == len(self.threads)
@@ -53,7 +53,7 @@ class Trail(Struct, eq=False):
             self.reducers.add(reduce)
             return last
         self.threads.insert(at, thread)
-        self.entries.insert(at, Entry(thread, node, [(reduce, value)], reduce))
+        self.entries.insert(at, LogEntry(thread, node, [(reduce, value)], reduce))
         self.reducers.add(reduce)
         return last
 
@@ -76,13 +76,13 @@ class Trail(Struct, eq=False):
         return draft.root["value"]
 
 
-class Trails(Struct, eq=False):
+class WriteLog(Struct, eq=False):
     """The trails of one scope, by path."""
 
-    by_path: dict[Path, Trail] = {}
+    by_path: dict[Path, LoggedPath] = {}
     below: dict[Path, set[Path]] = {}
     """Paths with a trail, by each path above them."""
-    readers: dict[Path, dict[str, Thread]] = {}
+    readers: dict[Path, dict[str, Lineage]] = {}
     """Which nodes read a path while others may write it, and on which thread last."""
 
     def __bool__(self) -> bool:
@@ -93,12 +93,12 @@ class Trails(Struct, eq=False):
         self.below.clear()
         self.readers.clear()
 
-    def read(self, path: Path, thread: Thread, node: str) -> None:
+    def read(self, path: Path, thread: Lineage, node: str) -> None:
         """Remember who read what."""
         known = self.readers.setdefault(path, {})
         known[node] = max(thread, known.get(node, ()))
 
-    def readers_of(self, path: Path) -> Iterator[tuple[str, Thread]]:
+    def readers_of(self, path: Path) -> Iterator[tuple[str, Lineage]]:
         """Who read at a path, above it, or below it."""
         for known, nodes in self.readers.items():
             if all(one == other for one, other in zip(known, path, strict=False)):
@@ -111,13 +111,13 @@ class Trails(Struct, eq=False):
             for width in range(1, len(known)):
                 self.below[known[:width]].discard(known)
 
-    def write(self, data: Data, write: Write, value: Json, thread: Thread, node: str) -> None:
+    def write(self, data: Data, write: Write, value: Json, thread: Lineage, node: str) -> None:
         """Apply a write where it belongs among those of other threads."""
         path = write.path
         trail = self.by_path.get(path)
         if trail is None:
             data.shared()  # a list at the path is kept here: later writes must not change it
-            trail = self.by_path[path] = Trail(data.at(path))
+            trail = self.by_path[path] = LoggedPath(data.at(path))
             for width in range(1, len(path)):
                 self.below.setdefault(path[:width], set()).add(path)
         if trail.add(thread, node, write.reduce, value):
@@ -125,7 +125,7 @@ class Trails(Struct, eq=False):
         else:
             data.write(Write(path), trail.value())
 
-    def overlapping(self, path: Path) -> Iterator[tuple[Path, Trail]]:
+    def overlapping(self, path: Path) -> Iterator[tuple[Path, LoggedPath]]:
         """The trails at a path, above it, and below it."""
         for width in range(1, len(path) + 1):
             trail = self.by_path.get(path[:width])

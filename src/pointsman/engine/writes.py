@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from pointsman.engine.steps import Scope, Thread
+from pointsman.engine.steps import Lineage, Scope
 from pointsman.values import Json
 
 Reducer: TypeAlias = Literal["set", "append", "merge", "add", "min", "max", "union", "last"]
@@ -25,7 +25,7 @@ class Write(Struct, frozen=True, array_like=True, omit_defaults=True, gc=False):
     whole: bool = False
 
 
-class Edit(Struct, frozen=True, array_like=True, gc=False):
+class DataEdit(Struct, frozen=True, array_like=True, gc=False):
     """A value that a person puts into the data of an open scope (`()`: the execution's), over whatever is there."""
 
     path: tuple[str | int, ...]
@@ -37,14 +37,14 @@ class Arrival(Struct, frozen=True, array_like=True, gc=False):
     """An arrival that waits at a node: by which edge (`""`: none, the engine sent it) and on which thread."""
 
     edge: str
-    thread: Thread
+    thread: Lineage
 
 
-class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", gc=False):
+class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", gc=False):
     """How every event is stored. Events are trees of plain data: the garbage collector need not walk them."""
 
 
-class KeptEvent(Struct, frozen=True):
+class BufferedEvent(Struct, frozen=True):
     """An event that waits for a step that waits for it."""
 
     name: str

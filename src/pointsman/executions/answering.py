@@ -68,8 +68,8 @@ class Past(NamedTuple):
 async def answer_gate(runtime: LocalRuntime, driver: Driver, name: str, answer: Answer) -> None:
     """Answer the open gate of that id, or of that node while it is unique. Durable when it returns.
 
-    Raises `GateClosedAlready` saying how it was closed, `GateMoved` where the gate shows something else than the digest
-    of the answer names, `GateUnclear`, `NoSuchStep`, and what the gate does not take.
+    Raises `GateClosedAlready` saying how it was closed, `GateChangedMeanwhile` where the gate shows something
+    else than the digest of the answer names, `GateUnclear`, `NoSuchStep`, and what the gate does not take.
     """
     if answer.key and await _is_answered(runtime, driver, name, answer):
         return
@@ -188,7 +188,9 @@ async def _pasts(runtime: LocalRuntime, execution: ExecutionId, name: str) -> As
         if name in (past.gate, past.node):
             yield past
     if any(
-        isinstance(event, wait_events.ChildAsked | wait_events.ChildrenAsked) for row in rows for event in row.events
+        isinstance(event, wait_events.ChildRequested | wait_events.ToolChildrenRequested)
+        for row in rows
+        for event in row.events
     ):
         below = ExecutionQuery(parent=execution, limit=CHILDREN_MAX)
         for child in await runtime.store.executions.list(below):

@@ -20,7 +20,7 @@ import msgspec
 from pointsman.background import retried
 from pointsman.definition.model.policies import Concurrency
 from pointsman.definition.model.workflow import Workflow
-from pointsman.engine.reports import CancelRequested, PlaceFreed
+from pointsman.engine.reports import AdmissionGranted, CancelRequested
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.errors import CallerError
 from pointsman.expressions.environment import Environment
@@ -173,7 +173,7 @@ class Places:
             if found is not None and found.status == "pending":
                 try:
                     driver = await self._open(one.execution)
-                    await driver.deliver(PlaceFreed())
+                    await driver.deliver(AdmissionGranted())
                 except (JournalMoved, DriverLost):
                     continue  # another process was faster
 

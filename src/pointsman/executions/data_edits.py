@@ -7,7 +7,7 @@ from typing import Final
 
 from pointsman.engine.decide.data_edits import EditRefused, scope_named
 from pointsman.engine.state import ExecutionState
-from pointsman.engine.writes import Edit
+from pointsman.engine.writes import DataEdit
 from pointsman.errors import AuthorError
 from pointsman.expressions.paths import ItemKey, compile_path
 from pointsman.values import Json, Path
@@ -15,14 +15,14 @@ from pointsman.values import Json, Path
 BRANCH_END: Final = "]/"
 
 
-def edits_of(state: ExecutionState, named: Mapping[str, Json]) -> tuple[Edit, ...]:
+def edits_of(state: ExecutionState, named: Mapping[str, Json]) -> tuple[DataEdit, ...]:
     """`a.b[0]` in the execution's data, `each[1.0]/a.b` in those of an open branch. Raises `EditRefused`."""
     return tuple(_edit(state, name, value) for name, value in named.items())
 
 
-def _edit(state: ExecutionState, name: str, value: Json) -> Edit:
+def _edit(state: ExecutionState, name: str, value: Json) -> DataEdit:
     around, ends, path = name.rpartition(BRANCH_END)
-    return Edit(path_of(path), value, scope_named(state, around + ends) if ends else ())
+    return DataEdit(path_of(path), value, scope_named(state, around + ends) if ends else ())
 
 
 def path_of(text: str) -> Path:

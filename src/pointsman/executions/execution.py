@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import suppress
 from typing import ClassVar, Final, Literal, TypeAlias, TypeVar
 
-from pointsman.engine.actions import Call, Work
+from pointsman.engine.actions import WorkAction, WorkflowAction
 from pointsman.engine.decide.lifecycle import WrongStatus
-from pointsman.engine.events.waits import EventTaken
+from pointsman.engine.events.waits import EventConsumed
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import (
     CancelRequested,
@@ -157,7 +157,9 @@ class Execution:
     def names(self) -> dict[str, str]:
         """Node -> what people call it, where it does work and has a name."""
         nodes = self._driver.plan.nodes.items()
-        return {id: node.does.spec.name for id, node in nodes if isinstance(node.does, Work) and node.does.spec.name}
+        return {
+            id: node.does.spec.name for id, node in nodes if isinstance(node.does, WorkAction) and node.does.spec.name
+        }
 
     @property
     def gates(self) -> list[OpenGate]:
@@ -190,7 +192,7 @@ class Execution:
             driver = await self._after_loss(driver.failure)
         if driver.failure is None and not self.is_still:
             driver = await self._alive()
-        calls = any(isinstance(node.does, Call) for node in driver.plan.nodes.values())
+        calls = any(isinstance(node.does, WorkflowAction) for node in driver.plan.nodes.values())
         if calls or "pins" in driver.state.options:  # agents call sub-workflows too
             await self._family_still()
         else:
@@ -439,7 +441,7 @@ class Execution:
         named = event_key("caller", by, key) if key else ""
         told = EventReceived(name=name, data=data, by=by, key=named, keeps=True)
         events = await self._tell(lambda driver: driver.deliver(told))
-        taken = [event for event in events if isinstance(event, EventTaken)]
+        taken = [event for event in events if isinstance(event, EventConsumed)]
         if taken:
             return "kept" if taken[0].kept else "taken"
         if self.state.ended:

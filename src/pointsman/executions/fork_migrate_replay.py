@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, TypedDict, Unpack
 
 from pointsman.auth.authority import own_fork
 from pointsman.auth.callers import LOCAL, Caller
-from pointsman.engine.decide.migrate import Misfit
+from pointsman.engine.decide.migrate import MigrationMismatch
 from pointsman.engine.replay import Replay
-from pointsman.engine.reports import MoveRequested
+from pointsman.engine.reports import MigrationRequested
 from pointsman.engine.state import ExecutionState
 from pointsman.executions.execution import Execution
 from pointsman.executions.forking import Changes, at_row, before_step, fork, rows_of
@@ -72,7 +72,7 @@ class Lives:
         """A new execution that begins as a copy of another one and goes on by itself: what was open runs again.
 
         Where any of it is refused nothing is written: `NoSuchRow`, `NoSuchStep`, `NoWayBack`, `EditRefused`,
-        `InputInvalid`, `MoveRefused`, `WrongStatus`.
+        `InputInvalid`, `MigrationRefused`, `WrongStatus`.
         """
         name, by, to = ExecutionId(execution), how.get("by", ""), how.get("to")
         rows = await rows_of(self.runtime.store, name)
@@ -97,9 +97,9 @@ class Lives:
         check_only: bool = False,
         by: str = "",
         caller: Caller = LOCAL,
-    ) -> list[Misfit]:
+    ) -> list[MigrationMismatch]:
         """Let an execution that stands still go on with another definition. What does not fit; empty: it is moved, or
-        would be. Raises `MoveRefused` where something does not fit and it is not only checked.
+        would be. Raises `MigrationRefused` where something does not fit and it is not only checked.
         """
         driver = await self.runtime.open(ExecutionId(execution), recover=False)
         onto = await self._onto(to, driver.state, by, caller)
@@ -115,6 +115,6 @@ class Lives:
             plan = await self.library.pinned(onto.definition, onto.options)
         return await replay_rows(self.library, name, rows, plan)
 
-    async def _onto(self, to: Workflow | str, state: ExecutionState, by: str, caller: Caller) -> MoveRequested:
+    async def _onto(self, to: Workflow | str, state: ExecutionState, by: str, caller: Caller) -> MigrationRequested:
         prepared = await self._define(to, caller=caller)
         return await onto_definition(self.library, prepared, state, by)

@@ -13,7 +13,7 @@ from typing import ClassVar, TypeAlias
 from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.plan import Plan
 from pointsman.engine.replay import row_of, short_of
-from pointsman.engine.reports import ForkRequested, MoveRequested
+from pointsman.engine.reports import ForkRequested, MigrationRequested
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError
@@ -97,13 +97,13 @@ async def fork(
     origin: Origin,
     changes: Changes,
     *,
-    onto: MoveRequested | None = None,
+    onto: MigrationRequested | None = None,
     begun: Begun | None = None,
 ) -> Driver:
     """Begin the copy and let it go on. `begun` gets its id before a row of it is written.
 
-    Before anything is written: `EditRefused`, `WrongStatus`, `MoveRefused`; `ModelUnusable` or `ModelUnnamed` where a
-    model that the fork needs cannot be called from here.
+    Before anything is written: `EditRefused`, `WrongStatus`, `MigrationRefused`; `ModelUnusable` or `ModelUnnamed`
+    where a model that the fork needs cannot be called from here.
     """
     execution = new_id()
     state = folded(execution, origin.rows)

@@ -16,7 +16,7 @@ from pointsman.definition.text_locations import sites_of
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure, failure_by
-from pointsman.engine.reports import ApprovalAsked, ToolCall, WorkDone, WorkFailed
+from pointsman.engine.reports import ToolCall, ToolCallsProposed, WorkDone, WorkFailed
 from pointsman.errors import CallerError
 from pointsman.executors.failures import WorkRefused, work_failed
 from pointsman.ports import Executor, Run, Tools, ToolSpec
@@ -110,7 +110,7 @@ class _IsolatedHttp:
         self._real = real
         self._isolation = isolation
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ApprovalAsked:
+    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ToolCallsProposed:
         config = command.input.get("config")
         said = config if isinstance(config, dict) else {}
         request = f"{said.get('method') or 'GET'} {said.get('url')}"

@@ -6,8 +6,8 @@ from typing import Final
 
 from pointsman.engine.data import dotted
 from pointsman.engine.decide.declared_fields import undeclared
-from pointsman.engine.decide.migrate import Misfit, MoveRefused, misfits
-from pointsman.engine.reports import MoveRequested
+from pointsman.engine.decide.migrate import MigrationMismatch, MigrationRefused, misfits
+from pointsman.engine.reports import MigrationRequested
 from pointsman.engine.state import ExecutionState
 from pointsman.runtime.driver import Driver
 from pointsman.values import Json, JsonObject
@@ -17,30 +17,35 @@ OF_DEFINITIONS: Final = frozenset({"revision", "pins", "observability", AUTHORS}
 """Options that an execution has from its definition."""
 
 
-async def onto_definition(library: Library, prepared: Prepared, state: ExecutionState, by: str) -> MoveRequested:
+async def onto_definition(library: Library, prepared: Prepared, state: ExecutionState, by: str) -> MigrationRequested:
     """The request to go on with a definition. The store keeps it; nobody uses it yet."""
     kept: JsonObject = {name: value for name, value in state.options.items() if name not in OF_DEFINITIONS}
     options = {**kept, **await library.options(prepared)}
-    return MoveRequested(definition=await library.keep(prepared.definition), options=options, by=by)
+    return MigrationRequested(definition=await library.keep(prepared.definition), options=options, by=by)
 
 
-async def move(library: Library, driver: Driver, onto: MoveRequested, *, check_only: bool) -> list[Misfit]:
-    """Move it if everything fits. Raises `MoveRefused`, `WrongStatus`; checked only, all that does not fit is told."""
+async def move(
+    library: Library, driver: Driver, onto: MigrationRequested, *, check_only: bool
+) -> list[MigrationMismatch]:
+    """Migrate an execution if everything fits; with `check_only` return everything that does not fit.
+
+    Raises `MigrationRefused`, `WrongStatus`.
+    """
     plan = await library.pinned(onto.definition, onto.options)
     found = [*misfits(plan, driver.state, driver.plan)]
     found += [
-        Misfit("state-schema", dotted(path), message)
+        MigrationMismatch("state-schema", dotted(path), message)
         for path, message in undeclared(plan.declared, driver.state.root.data.root)
     ]
     if check_only:
         return found
     if found:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        raise MoveRefused(f"{found[0].where}: {found[0].message}{more}", hint="`move … --check` lists all of it.")
+        raise MigrationRefused(f"{found[0].where}: {found[0].message}{more}", hint="`move … --check` lists all of it.")
     await driver.move(plan, onto)
     return []
 
 
-def misfits_view(found: list[Misfit]) -> list[Json]:
+def misfits_view(found: list[MigrationMismatch]) -> list[Json]:
     """What does not fit, as JSON."""
     return [{"code": one.code, "where": one.where, "message": one.message} for one in found]

@@ -95,15 +95,15 @@ def _said(event: events.Event) -> Iterator[Said]:
             yield "workflow.node.complete", {"attempt": event.attempt}, {"result": event.result}
             if event.usage is not None:
                 yield "workflow.usage", {"usage": usage_view(event.usage)}, {}
-        case events.StepPassed(said={"skipped": True}):
+        case events.InstantStepCompleted(said={"skipped": True}):
             yield "workflow.node.skipped", {}, {}
-        case events.StepPassed():
+        case events.InstantStepCompleted():
             yield "workflow.node.complete", {}, {"result": event.result}
         case events.StepFailed():
             error = failure_view(event.failure, event.step.node)
             name = "workflow.node.error" if event.final else "workflow.node.retry"
             yield name, {"attempt": event.attempt, "error": error}, {}
-        case events.LeavingFailed():
+        case events.ExitFailed():
             yield "workflow.node.error", {"error": failure_view(event.failure, event.step.node)}, {}
         case wait_events.GateOpened():
             asked: JsonObject = {

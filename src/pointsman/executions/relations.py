@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from pointsman.engine.events.lifecycle import Forked
+from pointsman.engine.events.lifecycle import ExecutionForked
 from pointsman.engine.events.steps import Event
 from pointsman.executions.lists import summary_view
 from pointsman.operations.deletion import known
@@ -103,7 +103,7 @@ def _left(rows: list[Row]) -> JsonObject | None:
     left: JsonObject | None = None
     for row in rows:
         for event in row.events:
-            if isinstance(event, Forked):
+            if isinstance(event, ExecutionForked):
                 before = None if event.before is None else str(event.before)
                 left = {"origin": event.origin, "row": event.row, "before": before}
     return left

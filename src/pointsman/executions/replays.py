@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pointsman.engine.events.lifecycle import ExecutionMoved, ExecutionStarted
+from pointsman.engine.events.lifecycle import ExecutionMigrated, ExecutionStarted
 from pointsman.engine.plan import Plan
-from pointsman.engine.replay import Difference, Replay, replay
+from pointsman.engine.replay import Replay, ReplayDifference, replay
 from pointsman.engine.status import status_of
 from pointsman.ports import Row
 from pointsman.values import ExecutionId, JsonObject
@@ -19,7 +19,7 @@ async def replay_rows(library: Library, execution: ExecutionId, rows: list[Row],
     options: JsonObject = {}
     for row in rows:
         for event in row.events:
-            if isinstance(event, ExecutionStarted | ExecutionMoved):
+            if isinstance(event, ExecutionStarted | ExecutionMigrated):
                 options = event.options or options
                 plans[event.definition] = await library.pinned(event.definition, options)
     return replay(plans.__getitem__, execution, rows)
@@ -37,7 +37,7 @@ def replay_view(found: Replay) -> JsonObject:
     }
 
 
-def difference_view(one: Difference) -> JsonObject:
+def difference_view(one: ReplayDifference) -> JsonObject:
     return {
         "row": one.row,
         "event": one.event,

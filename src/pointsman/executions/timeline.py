@@ -101,12 +101,12 @@ class Timeline:
             case wait_events.WorkerAwaited(step=step, attempt=attempt):
                 self._end(step, at, "left")
                 self._begin(step, "wait", at, attempt=attempt)
-            case wait_events.ChildAsked(step=step):
+            case wait_events.ChildRequested(step=step):
                 self._turn(step, "child")
-            case wait_events.ChildrenAsked(step=step):
+            case wait_events.ToolChildrenRequested(step=step):
                 self._end(step, at, "done")
                 self._begin(step, "child", at)
-            case wait_events.CallEnded(step=step, usage=usage) if usage is not None:
+            case wait_events.ToolCallEnded(step=step, usage=usage) if usage is not None:
                 self._account(step).add(usage)
             case life_events.ExecutionCancelled():
                 for step in [*self._open]:

@@ -7,9 +7,9 @@ from typing import Final, TypeGuard
 
 import msgspec
 
-from pointsman.engine.approvers import Approvers
+from pointsman.engine.approvers import GateApprovers
 from pointsman.engine.data import dotted
-from pointsman.engine.decide.limit_raises import Offer
+from pointsman.engine.decide.limit_raises import RaisableLimit
 from pointsman.engine.digests import SHORT_CHARS
 from pointsman.engine.events import lifecycle as life_events
 from pointsman.engine.events import steps as events
@@ -60,7 +60,7 @@ def path_of(rows: Iterable[Row]) -> list[str]:
     for row in rows:
         for event in row.events:
             match event:
-                case events.StepSucceeded() | events.StepPassed():
+                case events.StepSucceeded() | events.InstantStepCompleted():
                     path.append(event.step.node)
                 case events.ScopesClosed():
                     path.append(event.step.node)
@@ -144,7 +144,7 @@ def short_digest(gate: JsonObject) -> str:
     return str(gate["digest"])[:SHORT_CHARS]
 
 
-def approvers_view(approvers: Approvers | None) -> Json:
+def approvers_view(approvers: GateApprovers | None) -> Json:
     """Who may answer, for people; None: anyone."""
     if approvers is None:
         return None
@@ -177,7 +177,7 @@ def errors_of(rows: Iterable[Row]) -> list[Json]:
     for row in rows:
         for event in row.events:
             match event:
-                case events.StepFailed(final=True) | events.LeavingFailed():
+                case events.StepFailed(final=True) | events.ExitFailed():
                     found.append((event.step, failure_view(event.failure, event.step.node)))
                 case life_events.ExecutionFailed():
                     retried = (None, event.step, *event.steps)
@@ -219,7 +219,7 @@ def warnings_of(rows: Iterable[Row]) -> list[Json]:
         {"code": e.code, "message": e.message, "nodeId": e.step.node if e.step is not None else None}
         for row in rows
         for e in row.events
-        if isinstance(e, wait_events.Warned)
+        if isinstance(e, wait_events.WarningRaised)
     ]
 
 
@@ -238,7 +238,7 @@ def stopped_by(state: ExecutionState, rows: Sequence[Row]) -> str | None:
     return by.removeprefix(PAUSED_BY_LIMIT) if by.startswith(PAUSED_BY_LIMIT) else None
 
 
-def limit_view(offer: Offer | None) -> Json:
+def limit_view(offer: RaisableLimit | None) -> Json:
     """The limit that stopped it, and to what it may be raised."""
     return None if offer is None else {**offer._asdict()}
 
@@ -279,9 +279,9 @@ def progress_of(rows: Iterable[Row]) -> list[Json]:
     ]
 
 
-def told_progress(event: events.Event) -> TypeGuard[wait_events.Emitted]:
+def told_progress(event: events.Event) -> TypeGuard[wait_events.EventEmitted]:
     """Whether it is what a progress node says."""
-    return isinstance(event, wait_events.Emitted) and event.name == PROGRESS and isinstance(event.data, str)
+    return isinstance(event, wait_events.EventEmitted) and event.name == PROGRESS and isinstance(event.data, str)
 
 
 def compensation_view(state: ExecutionState) -> Json:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
-from pointsman.engine.reports import ApprovalAsked, ToolCall, WorkDone, WorkFailed
+from pointsman.engine.reports import ToolCall, ToolCallsProposed, WorkDone, WorkFailed
 from pointsman.errors import PointsmanError
 from pointsman.executors.agent_settings import AgentSettings, agent_settings, model_of
 from pointsman.executors.approvals import CallsNeedApproval
@@ -54,7 +54,7 @@ class AgentExecutor:
         self._world = world
         self._decision = DecisionExecutor(world)
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ApprovalAsked:
+    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ToolCallsProposed:
         """One attempt: as many questions and tool calls as it takes, within bounds."""
         if "choices" in spec.config:
             return await self._decision.execute(command, spec, run)

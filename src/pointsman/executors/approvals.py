@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from pointsman.engine.commands import Execute
 from pointsman.engine.digests import is_about
 from pointsman.engine.failures import Failure
-from pointsman.engine.reports import ApprovalAsked, ToolCall
+from pointsman.engine.reports import ToolCall, ToolCallsProposed
 from pointsman.engine.tool_calls import CallVerdict, ProposedCall
 from pointsman.ports import Tools, ToolSpec
 from pointsman.tools.schemas import Checker
@@ -30,9 +30,9 @@ class CallsNeedApproval(Exception):
         super().__init__(f"{len(calls)} calls need approval")
         self.calls = calls
 
-    def report(self, command: Execute) -> ApprovalAsked:
+    def report(self, command: Execute) -> ToolCallsProposed:
         """What the executor says then."""
-        return ApprovalAsked(step=command.step, attempt=command.attempt, calls=self.calls)
+        return ToolCallsProposed(step=command.step, attempt=command.attempt, calls=self.calls)
 
 
 class Returned(NamedTuple):

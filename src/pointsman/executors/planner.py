@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
-from pointsman.engine.reports import ApprovalAsked, WorkDone, WorkFailed
+from pointsman.engine.reports import ToolCallsProposed, WorkDone, WorkFailed
 from pointsman.errors import PointsmanError
 from pointsman.executors.agent_loop import AgentLoop
 from pointsman.executors.agent_settings import AgentSettings, agent_settings
@@ -101,7 +101,7 @@ class PlannerExecutor:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ApprovalAsked:
+    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ToolCallsProposed:
         ledger = Ledger(self._world, command, spec, run)
         try:
             result = await _Planning(self._world, command, spec, run, ledger).perform()

@@ -10,7 +10,7 @@ from typing import ClassVar, Final, TypeAlias, cast
 
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
-from pointsman.engine.reports import ApprovalAsked, WorkDone, WorkFailed
+from pointsman.engine.reports import ToolCallsProposed, WorkDone, WorkFailed
 from pointsman.errors import OperatorError
 from pointsman.executors.agent_loop import AgentExecutor
 from pointsman.executors.attachments import Fetch, Keep
@@ -59,7 +59,7 @@ class _Hiding:
         self._executor = executor
         self._secrets = secrets
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ApprovalAsked:
+    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ToolCallsProposed:
         """Perform it."""
         with hiding(self._secrets.redaction):
             return await self._executor.execute(command, spec, run)

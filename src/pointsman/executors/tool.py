@@ -5,7 +5,7 @@ from __future__ import annotations
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
-from pointsman.engine.reports import ApprovalAsked, ToolCall, WorkDone, WorkFailed
+from pointsman.engine.reports import ToolCall, ToolCallsProposed, WorkDone, WorkFailed
 from pointsman.errors import EngineBug
 from pointsman.executors.approvals import CallsNeedApproval
 from pointsman.executors.effect_ledger import Ledger, Outcome, World
@@ -26,7 +26,7 @@ class PendingCallsExecutor:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ApprovalAsked:
+    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ToolCallsProposed:
         listed = command.input.get("calls")
         calls = [call for one in (listed if isinstance(listed, list) else []) if (call := read_call(one)) is not None]
         caller = text_of(command.input.get("caller")) or spec.name or spec.node
@@ -62,7 +62,7 @@ class ToolExecutor:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ApprovalAsked:
+    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ToolCallsProposed:
         name, parameters = command.input.get("tool"), command.input.get("parameters")
         if not isinstance(name, str) or not isinstance(parameters, dict | None):
             raise EngineBug(f"a tool step was given {command.input!r}")

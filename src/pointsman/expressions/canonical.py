@@ -16,12 +16,12 @@ from pointsman.expressions.syntax_tree import (
     NOT,
     POSTFIX,
     UNARY,
-    Call,
     Chain,
-    Choice,
     Comprehension,
+    Conditional,
     Dollar,
     Each,
+    FunctionCall,
     Get,
     Lambda,
     ListOf,
@@ -39,10 +39,10 @@ TEXT_ROOTS: Final = {"nodes": "nodes", "state": "state", "config": "config"}
 
 def canonical_text(tree: Tree, names: Names) -> str:
     """The one spelling of `tree`. It compiles to the same value and spelling, unless it outgrows a bound."""
-    return Writer(names).text(tree, CHOICE)
+    return CanonicalWriter(names).text(tree, CHOICE)
 
 
-class Writer:
+class CanonicalWriter:
     """Writes a tree; `variables` are the lambda variables around the place it is at."""
 
     def __init__(self, names: Names) -> None:
@@ -65,7 +65,7 @@ class Writer:
                 return POSTFIX, "$"
             case Get() | Each() | Slice():
                 return POSTFIX, self.path(tree)
-            case Call() | ListOf() | ObjectOf() | Comprehension():
+            case FunctionCall() | ListOf() | ObjectOf() | Comprehension():
                 return POSTFIX, self.built(tree)
             case Prefix(sign=sign, operand=operand):
                 if sign == "not":
@@ -76,13 +76,13 @@ class Writer:
                 for sign, operand in tree.rest:
                     pieces += [sign, self.text(operand, strength + 1)]
                 return strength, " ".join(pieces)
-            case Choice():
+            case Conditional():
                 condition = self.text(tree.condition, COALESCE)
                 return CHOICE, f"{condition} ? {self.text(tree.yes, CHOICE)} : {self.text(tree.no, CHOICE)}"
 
-    def built(self, tree: Call | ListOf | ObjectOf | Comprehension) -> str:
+    def built(self, tree: FunctionCall | ListOf | ObjectOf | Comprehension) -> str:
         match tree:
-            case Call():
+            case FunctionCall():
                 return f"{function_name(tree.name)}({', '.join(self.argument(x) for x in tree.arguments)})"
             case ListOf():
                 return f"[{', '.join(self.text(item, CHOICE) for item in tree.items)}]"

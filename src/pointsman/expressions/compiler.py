@@ -26,12 +26,12 @@ from pointsman.expressions.syntax_tree import (
     ADD,
     COALESCE,
     COMPARE,
-    Call,
     Chain,
-    Choice,
     Comprehension,
+    Conditional,
     Dollar,
     Each,
+    FunctionCall,
     Get,
     Lambda,
     ListOf,
@@ -66,7 +66,7 @@ class Compiler:
                 return self.paths.path(tree, guarded=guarded)
             case Slice():
                 return self.slice(tree)
-            case Call():
+            case FunctionCall():
                 return self.call(tree)
             case ListOf(items=items):
                 return listed(tuple(self.code(item) for item in items))
@@ -79,7 +79,7 @@ class Compiler:
                 return self.prefix(tree)
             case Chain():
                 return self.chain(tree, guarded=guarded)
-            case Choice():
+            case Conditional():
                 condition, yes, no = self.code(tree.condition), self.code(tree.yes), self.code(tree.no)
                 return lambda frame: yes(frame) if condition(frame) else no(frame)
 
@@ -122,7 +122,7 @@ class Compiler:
                 return compare_literal(other, literal.value, equal=sign == "==")
         return compare(sides[0], ((sign, sides[1]),), spot)
 
-    def call(self, tree: Call) -> Code:
+    def call(self, tree: FunctionCall) -> Code:
         name = self.function(tree)
         least, most = SPECIAL[name] if name in SPECIAL else (FUNCTIONS[name].least, FUNCTIONS[name].most)
         if not least <= len(tree.arguments) <= most:
@@ -153,7 +153,7 @@ class Compiler:
         codes = tuple(self.code(self.value(tree, value)) for value in values)
         return invoke(function, codes, apply, self.spot(tree))
 
-    def function(self, tree: Call) -> str:
+    def function(self, tree: FunctionCall) -> str:
         """The one name of a function, whatever its spelling."""
         for name in (tree.name, ALIASES.get(tree.name, ""), CAMEL.sub(lambda m: m[1].upper(), tree.name)):
             if name in FUNCTIONS or name in SPECIAL:
@@ -167,12 +167,12 @@ class Compiler:
             hint=INSTEAD.get(tree.name, meant),
         )
 
-    def value(self, call: Call, argument: Tree | Lambda) -> Tree:
+    def value(self, call: FunctionCall, argument: Tree | Lambda) -> Tree:
         if isinstance(argument, Lambda):
             raise WrongArguments(f"{call.name}() takes no lambda here", spot=self.spot(argument))
         return argument
 
-    def special(self, name: str, tree: Call, arguments: list[Tree]) -> Code:
+    def special(self, name: str, tree: FunctionCall, arguments: list[Tree]) -> Code:
         """The functions that look at an argument before it has a value."""
         first = arguments[0]
         if name == "exists":
@@ -189,7 +189,7 @@ class Compiler:
             return lambda frame: value(frame) in NOTHING
         return logic("??", (value, self.code(arguments[1])))
 
-    def exists(self, tree: Call, argument: Tree) -> Code:
+    def exists(self, tree: FunctionCall, argument: Tree) -> Code:
         if not isinstance(argument, Name | Dollar | Get | Each):
             raise WrongArguments("exists() wants a path", spot=self.spot(argument), hint="exists(state.a.b)")
         place = self.paths.place(argument, guarded=True)

@@ -9,14 +9,14 @@ from pointsman.expressions.compiler import Compiler
 from pointsman.expressions.environment import Environment, Frame
 from pointsman.expressions.failures import DataTooDeep, ResultTooLarge, Spot
 from pointsman.expressions.limits import COMPILED_MAX, RESULT_CHARS_MAX, RESULT_NODES_MAX
-from pointsman.expressions.name_resolution import Read
+from pointsman.expressions.name_resolution import PathRead
 from pointsman.expressions.names import NATIVE, Names
 from pointsman.expressions.operators import parts
 from pointsman.expressions.parser import parse_expression
 from pointsman.expressions.syntax_tree import Tree, builds
 from pointsman.values import Json
 
-__all__ = ["Expression", "Read", "compile_expression"]
+__all__ = ["Expression", "PathRead", "compile_expression"]
 
 
 class Expression:
@@ -30,7 +30,7 @@ class Expression:
         self._code = compiler.code(tree)
         self._slots = compiler.paths.slots
         self._builds = builds(tree)
-        self.reads: tuple[Read, ...] = tuple(compiler.paths.reads)
+        self.reads: tuple[PathRead, ...] = tuple(compiler.paths.reads)
 
     @cached_property
     def canonical(self) -> str:

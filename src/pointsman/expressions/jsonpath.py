@@ -24,11 +24,11 @@ class JsonPath:
 
     def find(self, value: Json) -> list[Json]:
         """The values the query selects, in the order of the RFC. Raises `TooManyVisits`."""
-        from pointsman.expressions.jsonpath_evaluator import BudgetSpent, Walk
+        from pointsman.expressions.jsonpath_evaluator import BudgetSpent, QueryEvaluation
 
         spot = Spot(self.source, 0, len(self.source))
         try:
-            return Walk(value, JSONPATH_VISITS_MAX).select(self._query, value)
+            return QueryEvaluation(value, JSONPATH_VISITS_MAX).select(self._query, value)
         except BudgetSpent:
             raise TooManyVisits(
                 f"this touches more than {JSONPATH_VISITS_MAX} nodes",

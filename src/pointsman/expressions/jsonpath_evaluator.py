@@ -46,7 +46,7 @@ class BudgetSpent(Exception):
     """More values were looked at than allowed."""
 
 
-class Walk:
+class QueryEvaluation:
     """One evaluation over one document."""
 
     def __init__(self, root: Json, visits: int) -> None:

@@ -11,7 +11,7 @@ from pointsman.expressions.environment import MISSING, Frame, Missing
 from pointsman.expressions.failures import ExpressionError, MissingValue, SecretNotAllowed, Spot
 from pointsman.expressions.names import ITEM_SEGMENT, Names
 from pointsman.expressions.operators import whole
-from pointsman.expressions.path_access import Code, Key, Probe, Step
+from pointsman.expressions.path_access import Code, Key, PathStep, Probe
 from pointsman.expressions.syntax_tree import (
     Dollar,
     Each,
@@ -27,7 +27,7 @@ from pointsman.expressions.syntax_tree import (
 from pointsman.values import Json
 
 
-class Read(NamedTuple):
+class PathRead(NamedTuple):
     """A path that an expression reads, for data-flow checks and completion."""
 
     root: str
@@ -41,7 +41,7 @@ class Read(NamedTuple):
 
 
 @dataclass(slots=True)
-class Place:
+class ResolvedPath:
     """A path with its names resolved."""
 
     container: str
@@ -49,7 +49,7 @@ class Place:
     keys: tuple[Key, ...]
     """All keys, when all are fixed."""
     base: Probe
-    steps: tuple[Step, ...]
+    steps: tuple[PathStep, ...]
     each: bool
 
 
@@ -60,7 +60,7 @@ class PathReader:
         self.source = source
         self.names = names
         self.code = code
-        self.reads: list[Read] = []
+        self.reads: list[PathRead] = []
         self.variables: dict[str, int] = {}
         """Lambda variables around this place, and the slot of each."""
         self.slots = 0
@@ -88,14 +88,14 @@ class PathReader:
             return absent
         return given(path_access.fixed_path(place.container, place.keys, absent))
 
-    def probe_of(self, place: Place) -> Probe:
+    def probe_of(self, place: ResolvedPath) -> Probe:
         """What tells a missing path from null."""
         base, steps = place.base, place.steps
         if not steps:
             return base
         return lambda frame: path_access.follow(frame, base(frame), steps)
 
-    def place(self, tree: PathTree, *, guarded: bool) -> Place:
+    def place(self, tree: PathTree, *, guarded: bool) -> ResolvedPath:
         """Resolve the names of a path, and note it as read unless it starts at a variable or a computed value."""
         start, parts = rooted(tree)
         if isinstance(start, Name) and start is unwound(tree)[0] and start.name in self.variables:
@@ -126,7 +126,7 @@ class PathReader:
         """
         return len(parts) > 1 and literal_key(parts[0]) == "data" and "data" not in self.names.declared
 
-    def nearer(self, name: str, place: Place, parts: list[Get | Each]) -> Place:
+    def nearer(self, name: str, place: ResolvedPath, parts: list[Get | Each]) -> ResolvedPath:
         """The same path, but first as a field of the elements around it."""
         steps = self.steps(parts, [self.fixed_key(part) for part in parts])
         slots, farther = tuple(reversed(self.inside)), self.probe_of(place)
@@ -138,9 +138,9 @@ class PathReader:
                     return path_access.follow(frame, element[name], steps)
             return farther(frame)
 
-        return Place("", (), probe, (), each=place.each)
+        return ResolvedPath("", (), probe, (), each=place.each)
 
-    def data(self, root: str, name: str, parts: list[Get | Each]) -> Place:
+    def data(self, root: str, name: str, parts: list[Get | Each]) -> ResolvedPath:
         """A path from a root that is data."""
         head = self.fixed_key(parts[0]) if parts else None
         if root == "":
@@ -158,16 +158,18 @@ class PathReader:
             return self.walk(base, parts[1:])
         return self.walk(path_access.whole_base(root), parts)
 
-    def walk(self, base: Probe, parts: list[Get | Each], *, container: str = "", keys: tuple[Key, ...] = ()) -> Place:
+    def walk(
+        self, base: Probe, parts: list[Get | Each], *, container: str = "", keys: tuple[Key, ...] = ()
+    ) -> ResolvedPath:
         """The steps of the rest of a path. The quick way stays open while every key is fixed."""
         fixed = [self.fixed_key(part) for part in parts]
         known = tuple(key for key in fixed if key is not None)
         quick = container if len(known) == len(fixed) and keys + known else ""
         steps = self.steps(parts, fixed)
-        return Place(quick, keys + known, base, steps, each=any(isinstance(p, Each) for p in parts))
+        return ResolvedPath(quick, keys + known, base, steps, each=any(isinstance(p, Each) for p in parts))
 
-    def steps(self, parts: list[Get | Each], fixed: list[Key | None]) -> tuple[Step, ...]:
-        steps: list[Step] = []
+    def steps(self, parts: list[Get | Each], fixed: list[Key | None]) -> tuple[PathStep, ...]:
+        steps: list[PathStep] = []
         for number, (part, key) in enumerate(zip(parts, fixed, strict=True)):
             if isinstance(part, Each):
                 rest = self.steps(parts[number + 1 :], fixed[number + 1 :])
@@ -204,7 +206,7 @@ class PathReader:
             if part is parts[-1] and isinstance(part, Get) and part.dotted and key == "length":
                 break
             path.append(key)
-        self.reads.append(Read(root or "state", tuple(path), tree.at, tree.end - tree.at, guarded))
+        self.reads.append(PathRead(root or "state", tuple(path), tree.at, tree.end - tree.at, guarded))
 
     def is_label(self, tree: Tree) -> bool:
         """`nodes.<id>.branch` and `result.branch`: what a decision chose."""

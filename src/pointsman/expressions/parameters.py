@@ -20,7 +20,7 @@ from pointsman.expressions.failures import (
     Spot,
 )
 from pointsman.expressions.limits import DEPTH_MAX
-from pointsman.expressions.name_resolution import Read
+from pointsman.expressions.name_resolution import PathRead
 from pointsman.expressions.names import NATIVE, Names
 from pointsman.expressions.paths import scan_path
 from pointsman.expressions.syntax_tree import Name, Tree, literal_key, unwound
@@ -54,7 +54,7 @@ class Parameters:
     """A compiled tree."""
 
     fill: Fill
-    reads: tuple[tuple[str, Read], ...]
+    reads: tuple[tuple[str, PathRead], ...]
     """(JSON pointer inside the tree, what its text reads)."""
     secrets: tuple[SecretText, ...]
     fixed: bool
@@ -84,7 +84,7 @@ class ParameterCompiler:
     def __init__(self, names: Names, spelling: Spelling) -> None:
         self.names = names
         self.spelling: Spelling = spelling
-        self.reads: list[tuple[str, Read]] = []
+        self.reads: list[tuple[str, PathRead]] = []
         self.secrets: list[SecretText] = []
 
     def value(self, value: Json, at: tuple[str | int, ...]) -> Fill | None:

@@ -31,12 +31,12 @@ from pointsman.expressions.syntax_tree import (
     MULTIPLY,
     NOT,
     OR,
-    Call,
     Chain,
-    Choice,
     Comprehension,
+    Conditional,
     Dollar,
     Each,
+    FunctionCall,
     Get,
     Lambda,
     ListOf,
@@ -165,12 +165,12 @@ class Parser:
             yes = self.expression()
             self.expect(":")
             no = self.expression()
-            left = Choice(left, yes, no, left.at, no.end)
+            left = Conditional(left, yes, no, left.at, no.end)
         elif self.takes("if"):
             condition = self.climb(COALESCE)
             self.expect("else")
             no = self.expression()
-            left = Choice(condition, left, no, left.at, no.end)
+            left = Conditional(condition, left, no, left.at, no.end)
         self.depth -= 1
         return left
 
@@ -231,7 +231,7 @@ class Parser:
             else:
                 self.take()
                 tree = self.member(tree)
-            if isinstance(tree, Call):
+            if isinstance(tree, FunctionCall):
                 # `x.f().g()` is `g(f(x))`: as deep as it is written there.
                 self.descend()
         self.depth = depth
@@ -244,7 +244,7 @@ class Parser:
             self.descend()
         return tree
 
-    def pipe(self, base: Tree) -> Call:
+    def pipe(self, base: Tree) -> FunctionCall:
         """`x | name(args)` is `name(x, args)`."""
         sign, token = self.take(), self.take()
         if token.kind != "name":
@@ -252,7 +252,7 @@ class Parser:
             raise self.error(f"expected the name of a function after '|' instead of {shown(token)}", sign, hint)
         if self.sees("("):
             return self.call(token, base)
-        return Call(token.text, (base,), base.at, token.end, token.at)
+        return FunctionCall(token.text, (base,), base.at, token.end, token.at)
 
     def takes_optional_bracket(self) -> bool:
         """`?.[`, of which the sign is taken here."""
@@ -285,7 +285,7 @@ class Parser:
             raise self.error("expected an index", opened)
         return Get(base, start, base.at, end)
 
-    def call(self, name: Token, receiver: Tree | None = None) -> Call:
+    def call(self, name: Token, receiver: Tree | None = None) -> FunctionCall:
         opened = self.take()
         arguments: list[Tree | Lambda] = [] if receiver is None else [receiver]
         while not self.sees(")"):
@@ -294,7 +294,7 @@ class Parser:
                 break
         end = self.expect(")", opened).end
         at = name.at if receiver is None else receiver.at
-        return Call(name.text, tuple(arguments), at, end, name.at)
+        return FunctionCall(name.text, tuple(arguments), at, end, name.at)
 
     def argument(self) -> Tree | Lambda:
         token = self.tokens[self.position]

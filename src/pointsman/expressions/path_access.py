@@ -18,15 +18,15 @@ from pointsman.values import Json
 
 Code: TypeAlias = Callable[[Frame], Json]
 Probe: TypeAlias = Callable[[Frame], "Json | Missing"]
-Step: TypeAlias = Callable[[Frame, "Json | Missing"], "Json | Missing"]
+PathStep: TypeAlias = Callable[[Frame, "Json | Missing"], "Json | Missing"]
 
 Key: TypeAlias = str | int
 
 
-class Keyed(Protocol):
+class KeyLookup(Protocol):
     """Something that is asked for a key before its type is known. It may raise instead of answering."""
 
-    def __getitem__(self, key: Key, /) -> Keyed: ...
+    def __getitem__(self, key: Key, /) -> KeyLookup: ...
 
 
 def fetch(value: Json | Missing, key: Key) -> Json | Missing:
@@ -38,7 +38,7 @@ def fetch(value: Json | Missing, key: Key) -> Json | Missing:
     return MISSING
 
 
-def key_step(key: Key) -> Step:
+def key_step(key: Key) -> PathStep:
     """A fixed key."""
     return lambda frame, value: fetch(value, key)
 
@@ -56,7 +56,7 @@ def item_step(frame: Frame, value: Json | Missing) -> Json | Missing:
     return MISSING if key is None else fetch(value, key)
 
 
-def computed_step(code: Code, spot: Spot) -> Step:
+def computed_step(code: Code, spot: Spot) -> PathStep:
     """`[expression]`."""
 
     def step(frame: Frame, value: Json | Missing) -> Json | Missing:
@@ -75,7 +75,7 @@ def index_of(key: Json, spot: Spot) -> Key:
     raise MixedTypes(f"an index is a whole number or a text, not {type_name(key)}", spot=spot)
 
 
-def each_step(rest: tuple[Step, ...], spot: Spot, *, flatten: bool) -> Step:
+def each_step(rest: tuple[PathStep, ...], spot: Spot, *, flatten: bool) -> PathStep:
     """`.*`: the rest of the path from every element, without those that lead nowhere."""
 
     def step(frame: Frame, value: Json | Missing) -> Json | Missing:
@@ -99,7 +99,7 @@ def each_step(rest: tuple[Step, ...], spot: Spot, *, flatten: bool) -> Step:
     return step
 
 
-def follow(frame: Frame, value: Json | Missing, steps: tuple[Step, ...]) -> Json | Missing:
+def follow(frame: Frame, value: Json | Missing, steps: tuple[PathStep, ...]) -> Json | Missing:
     """Where the steps lead."""
     for step in steps:
         if value is MISSING:
@@ -179,7 +179,7 @@ def config_of(frame: Frame) -> Mapping[str, Json]:
     return frame.env.config
 
 
-CONTAINER: Final[dict[str, Callable[[Frame], Keyed]]] = {
+CONTAINER: Final[dict[str, Callable[[Frame], KeyLookup]]] = {
     "state": attrgetter("env.state"),
     "nodes": attrgetter("env.nodes"),
     "config": attrgetter("env.config"),
@@ -194,7 +194,7 @@ def fixed_path(container: str, keys: tuple[Key, ...], slow: Probe) -> Probe:
         return field_path(keys[0], slow)
     start = CONTAINER[container]
 
-    def read(frame: Frame) -> Keyed | Json | Missing:
+    def read(frame: Frame) -> KeyLookup | Json | Missing:
         # JSON is dicts, lists and texts by contract; anything else lands in `slow`, which looks at types.
         value = start(frame)
         try:

@@ -19,7 +19,7 @@ class Pattern(Protocol):
         ...
 
 
-class Wholly:
+class SurrogatePattern:
     """A pattern for texts that may hold half a character, which RE2 cannot read: it is the replacement character."""
 
     __slots__ = ("_pattern",)
@@ -52,7 +52,7 @@ def compile_pattern(pattern: str, spot: Spot) -> Pattern:
     options.log_errors = False
     try:
         found = re2.compile(pattern, options)  # pyright: ignore[reportUnknownMemberType]  # re2 has no types
-        return Wholly(cast("Pattern", found))
+        return SurrogatePattern(cast("Pattern", found))
     except re2.error as why:  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # re2 has no types
         raise BadPattern(
             f"the pattern is not legal: {explained(cast('Exception', why))}", spot=spot, hint="The syntax is RE2's."

@@ -13,7 +13,7 @@ REFERENCES_MAX: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ValueShape:
     """What is known of a value before it exists."""
 
     types: frozenset[str] = ALL_TYPES
@@ -24,7 +24,7 @@ class Shape:
     """All values it can have, when they are listed."""
 
 
-ANYTHING: Final = Shape()
+ANYTHING: Final = ValueShape()
 
 
 class UnknownKey(Exception):
@@ -35,14 +35,14 @@ class UnknownKey(Exception):
         self.known = known
 
 
-def of_type(*types: str) -> Shape:
+def of_type(*types: str) -> ValueShape:
     """A value of one of these types."""
-    return Shape(frozenset(types))
+    return ValueShape(frozenset(types))
 
 
-def of_value(value: Json) -> Shape:
+def of_value(value: Json) -> ValueShape:
     """A value that is known."""
-    return Shape(frozenset({type_name(value)}), constants=(value,))
+    return ValueShape(frozenset({type_name(value)}), constants=(value,))
 
 
 class Schemas:
@@ -51,11 +51,11 @@ class Schemas:
     def __init__(self, roots: dict[str, JsonObject]) -> None:
         self.roots = roots
 
-    def root(self, name: str) -> Shape:
+    def root(self, name: str) -> ValueShape:
         schema = self.roots.get(name)
         return ANYTHING if schema is None else shape_of(schema, schema)
 
-    def below(self, shape: Shape, key: str | int | None, root: str) -> Shape:
+    def below(self, shape: ValueShape, key: str | int | None, root: str) -> ValueShape:
         """The shape under a key; None is any key. Raises `UnknownKey` where a closed object lacks it."""
         schema = shape.schema
         if schema is None:
@@ -64,10 +64,10 @@ class Schemas:
         if isinstance(key, int) or key is None:
             items = schema.get("items")
             found = shape_of(items, document) if isinstance(items, dict) else ANYTHING
-            return Shape(found.types, found.schema, may_miss=True, constants=found.constants)
+            return ValueShape(found.types, found.schema, may_miss=True, constants=found.constants)
         return self.field(shape, schema, key, document)
 
-    def field(self, shape: Shape, schema: JsonObject, key: str, document: JsonObject) -> Shape:
+    def field(self, shape: ValueShape, schema: JsonObject, key: str, document: JsonObject) -> ValueShape:
         """The shape of a named field."""
         declared = schema.get("properties")
         properties = declared if isinstance(declared, dict) else {}
@@ -76,15 +76,15 @@ class Schemas:
             part = properties[key]
             found = shape_of(part, document) if isinstance(part, dict) else ANYTHING
             miss = shape.may_miss or not (isinstance(required, list) and key in required)
-            return Shape(found.types, found.schema, miss, found.constants)
+            return ValueShape(found.types, found.schema, miss, found.constants)
         rest = schema.get("additionalProperties")
         if rest is False and "patternProperties" not in schema and "object" in shape.types:
             raise UnknownKey(tuple(properties))
         found = shape_of(rest, document) if isinstance(rest, dict) else ANYTHING
-        return Shape(found.types, found.schema, found.schema is not None, found.constants)
+        return ValueShape(found.types, found.schema, found.schema is not None, found.constants)
 
 
-def shape_of(schema: JsonObject, document: JsonObject) -> Shape:
+def shape_of(schema: JsonObject, document: JsonObject) -> ValueShape:
     """The shape a schema describes. What this light reading does not understand may be anything."""
     for _ in range(REFERENCES_MAX):
         reference = schema.get("$ref")
@@ -99,7 +99,7 @@ def shape_of(schema: JsonObject, document: JsonObject) -> Shape:
     constants = schema.get("enum")
     values = tuple(constants) if isinstance(constants, list) else (schema["const"],) if "const" in schema else ()
     types = types_of(schema, values)
-    return Shape(types, schema, constants=values)
+    return ValueShape(types, schema, constants=values)
 
 
 def types_of(schema: JsonObject, constants: tuple[Json, ...]) -> frozenset[str]:

@@ -81,7 +81,7 @@ class Lambda:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FunctionCall:
     """`name(arguments)`; `receiver.name(arguments)` is the same with the receiver first."""
 
     name: str
@@ -146,7 +146,7 @@ class Chain:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Conditional:
     """`condition ? yes : no` and `yes if condition else no`."""
 
     condition: Tree
@@ -157,7 +157,19 @@ class Choice:
 
 
 Tree: TypeAlias = (
-    Literal | Name | Dollar | Get | Each | Slice | Call | ListOf | ObjectOf | Comprehension | Prefix | Chain | Choice
+    Literal
+    | Name
+    | Dollar
+    | Get
+    | Each
+    | Slice
+    | FunctionCall
+    | ListOf
+    | ObjectOf
+    | Comprehension
+    | Prefix
+    | Chain
+    | Conditional
 )
 
 PathTree: TypeAlias = Name | Dollar | Get | Each
@@ -202,17 +214,17 @@ def inside(tree: Tree) -> Iterator[Tree]:
             case Lambda(body=body):
                 waiting.append(body)
             case one:
-                waiting += reversed(_operands(one) if isinstance(one, Prefix | Chain | Choice) else _parts(one))
+                waiting += reversed(_operands(one) if isinstance(one, Prefix | Chain | Conditional) else _parts(one))
                 yield one
 
 
-def _operands(tree: Prefix | Chain | Choice) -> tuple[Tree | None, ...]:
+def _operands(tree: Prefix | Chain | Conditional) -> tuple[Tree | None, ...]:
     match tree:
         case Prefix():
             return (tree.operand,)
         case Chain():
             return (tree.first, *(operand for _, operand in tree.rest))
-        case Choice():
+        case Conditional():
             return (tree.condition, tree.yes, tree.no)
 
 
@@ -224,7 +236,7 @@ def _parts(tree: Tree) -> tuple[Tree | Lambda | None, ...]:
             return (tree.base,)
         case Slice():
             return (tree.base, tree.start, tree.stop)
-        case Call():
+        case FunctionCall():
             return tree.arguments
         case ListOf():
             return tree.items
@@ -251,7 +263,7 @@ def builds(tree: Tree) -> bool:
     match tree:
         case Literal() | Name() | Dollar() | Get():
             return False
-        case Choice():
+        case Conditional():
             return builds(tree.yes) or builds(tree.no)
         case Chain(strength=strength):
             if strength == COMPARE:

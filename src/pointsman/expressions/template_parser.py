@@ -23,10 +23,10 @@ from pointsman.expressions.parser import OPERATORS, parse_expression, parse_pipe
 from pointsman.expressions.paths import Scanned, scan_path
 from pointsman.expressions.syntax_tree import (
     COMPARE,
-    Call,
     Chain,
     Dollar,
     Each,
+    FunctionCall,
     Get,
     Literal,
     Name,
@@ -34,7 +34,7 @@ from pointsman.expressions.syntax_tree import (
     Tree,
     inside,
 )
-from pointsman.expressions.template_pieces import If, Piece, Repeat, Spelling, Tag, Words
+from pointsman.expressions.template_pieces import EachBlock, If, Piece, Spelling, Tag, Words
 
 OPENING: Final = {
     "single": re.compile(r"\\\{\{?|\{+"),
@@ -105,7 +105,7 @@ class Open:
         """The whole block."""
         then, otherwise = tuple(self.then), tuple(self.otherwise or ())
         if self.word == "each":
-            return Repeat(cast("PathTree", self.test), then, otherwise, self.at, self.end)
+            return EachBlock(cast("PathTree", self.test), then, otherwise, self.at, self.end)
         return If(cast("Tree", self.test), self.word == "unless", then, otherwise)
 
 
@@ -413,7 +413,7 @@ def is_function(name: str) -> bool:
 
 def reads_data(tree: Tree) -> bool:
     """Whether an expression reads or computes anything: braces around a fixed value are an example."""
-    return any(isinstance(one, Name | Dollar | Call) for one in inside(tree))
+    return any(isinstance(one, Name | Dollar | FunctionCall) for one in inside(tree))
 
 
 def as_path(tree: Tree) -> PathTree:

@@ -45,7 +45,7 @@ class If:
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class EachBlock:
     """`{{#each path}}`: an element is `this`; `@index`, `@number`, `@key`, `@first`, `@last`; `{{else}}` if none."""
 
     path: PathTree
@@ -55,4 +55,4 @@ class Repeat:
     end: int
 
 
-Piece: TypeAlias = Words | Tag | If | Repeat
+Piece: TypeAlias = Words | Tag | If | EachBlock

@@ -16,13 +16,13 @@ from pointsman.expressions.environment import MISSING, Environment, Frame
 from pointsman.expressions.failures import DataTooDeep, MissingValue, MixedTypes, Spot, TextTooLong
 from pointsman.expressions.functions import ALIASES, shown
 from pointsman.expressions.limits import TEXT_CHARS_MAX
-from pointsman.expressions.name_resolution import Read
+from pointsman.expressions.name_resolution import PathRead
 from pointsman.expressions.names import NATIVE, Names
 from pointsman.expressions.operators import type_name
 from pointsman.expressions.path_access import Code, Probe
-from pointsman.expressions.syntax_tree import Call, Dollar, Each, Get, Lambda, Name, PathTree, Tree
+from pointsman.expressions.syntax_tree import Dollar, Each, FunctionCall, Get, Lambda, Name, PathTree, Tree
 from pointsman.expressions.template_parser import Parsed, parse_template
-from pointsman.expressions.template_pieces import If, Piece, Repeat, Spelling, Tag, Words
+from pointsman.expressions.template_pieces import EachBlock, If, Piece, Spelling, Tag, Words
 from pointsman.values import Json
 
 TEMPLATES_MAX: Final = 1_024
@@ -31,7 +31,7 @@ GUARDS: Final = frozenset({"default", "exists", "empty"})
 LOOP_NAMES: Final = ("this", "@index", "@number", "@key", "@first", "@last")
 
 
-class Rendered(NamedTuple):
+class RenderedTemplate(NamedTuple):
     """A filled template."""
 
     text: str
@@ -39,7 +39,7 @@ class Rendered(NamedTuple):
     """Paths of `{{ }}` that led nowhere and were left empty: a warning."""
 
 
-class Page:
+class RenderBuffer:
     """What one rendering has written so far."""
 
     __slots__ = ("absent", "chars", "missing", "pieces", "source")
@@ -78,7 +78,7 @@ class Page:
         )
 
 
-Write: TypeAlias = Callable[[Frame, Page], None]
+Write: TypeAlias = Callable[[Frame, RenderBuffer], None]
 
 
 class Template:
@@ -94,16 +94,16 @@ class Template:
         self._only = pieces[0] if len(pieces) == 1 and isinstance(pieces[0], Tag) else None
         self._probe = compiler.value(self._only) if self._only else None
         self._slots = compiler.paths.slots
-        self.reads: tuple[Read, ...] = tuple(dict.fromkeys(compiler.paths.reads))
+        self.reads: tuple[PathRead, ...] = tuple(dict.fromkeys(compiler.paths.reads))
 
     @property
     def fixed(self) -> bool:
         """No path in it: the text is always the same."""
         return not self.reads and all(isinstance(piece, Words) for piece in self.pieces)
 
-    def render(self, env: Environment) -> Rendered:
+    def render(self, env: Environment) -> RenderedTemplate:
         """Fill it in. Raises `MissingValue` for a `{x}` that is not there, `TextTooLong`."""
-        page, frame = Page(self.source), Frame(env, self._slots)
+        page, frame = RenderBuffer(self.source), Frame(env, self._slots)
         try:
             for write in self._writes:
                 write(frame, page)
@@ -111,7 +111,7 @@ class Template:
             spot = Spot(self.source, 0, len(self.source))
             raise DataTooDeep("a value is nested too deeply to be written as text", spot=spot) from None
         page.settle()
-        return Rendered("".join(page.pieces), tuple(dict.fromkeys(page.missing)))
+        return RenderedTemplate("".join(page.pieces), tuple(dict.fromkeys(page.missing)))
 
     def value(self, env: Environment, *, missing: list[str] | None = None) -> Json:
         """The text; but a template that is exactly one placeholder keeps the type of its value (absent: null).
@@ -130,7 +130,7 @@ class Template:
             raise DataTooDeep("a value is nested too deeply for this placeholder", spot=spot) from None
         if value is not MISSING:
             return value
-        page = Page(self.source)
+        page = RenderBuffer(self.source)
         page.miss(self._only)
         page.settle()
         if missing is not None:
@@ -158,7 +158,7 @@ class TemplateCompiler:
                 return self.tag(piece)
             case If():
                 return self.condition(piece)
-            case Repeat():
+            case EachBlock():
                 return self.repeat(piece)
 
     def probe(self, path: PathTree, *, guarded: bool = False) -> Probe:
@@ -183,7 +183,7 @@ class TemplateCompiler:
         probe = self.value(tag)
         spot = Spot(self.source, tag.at, tag.end)
 
-        def write(frame: Frame, page: Page) -> None:
+        def write(frame: Frame, page: RenderBuffer) -> None:
             value = probe(frame)
             if value is MISSING:
                 page.miss(tag)
@@ -197,13 +197,13 @@ class TemplateCompiler:
         then, otherwise = self.all(block.then), self.all(block.otherwise)
         negated = block.negated
 
-        def write(frame: Frame, page: Page) -> None:
+        def write(frame: Frame, page: RenderBuffer) -> None:
             for part in then if bool(holds(frame)) is not negated else otherwise:
                 part(frame, page)
 
         return write
 
-    def repeat(self, block: Repeat) -> Write:
+    def repeat(self, block: EachBlock) -> Write:
         probe = self.probe(block.path, guarded=True)
         otherwise = self.all(block.otherwise)
         bound = [(name, *self.paths.bind(name)) for name in LOOP_NAMES]
@@ -215,7 +215,7 @@ class TemplateCompiler:
             self.paths.unbind(name, outer)
         spot = Spot(self.source, block.at, block.end)
 
-        def write(frame: Frame, page: Page) -> None:
+        def write(frame: Frame, page: RenderBuffer) -> None:
             value = probe(frame)
             entries = entries_of(None if value is MISSING else value, spot)
             frame.spend(len(entries), spot)
@@ -248,7 +248,7 @@ def entries_of(value: Json, spot: Spot) -> list[tuple[Json, Json]]:
 def piped(tree: Tree) -> tuple[PathTree | None, bool]:
     """The path that a row of pipes starts from, and whether one of its functions takes a missing value."""
     guarded = False
-    while isinstance(tree, Call) and tree.arguments and not isinstance(first := tree.arguments[0], Lambda):
+    while isinstance(tree, FunctionCall) and tree.arguments and not isinstance(first := tree.arguments[0], Lambda):
         guarded = guarded or ALIASES.get(tree.name, tree.name) in GUARDS
         tree = first
     return (tree if isinstance(tree, Name | Dollar | Get | Each) else None), guarded

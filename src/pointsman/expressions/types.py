@@ -18,8 +18,8 @@ from pointsman.expressions.schema_types import (
     ALL_TYPES,
     ANYTHING,
     Schemas,
-    Shape,
     UnknownKey,
+    ValueShape,
     fixed_index,
     of_type,
     of_value,
@@ -28,12 +28,12 @@ from pointsman.expressions.syntax_tree import (
     ADD,
     COALESCE,
     COMPARE,
-    Call,
     Chain,
-    Choice,
     Comprehension,
+    Conditional,
     Dollar,
     Each,
+    FunctionCall,
     Get,
     Lambda,
     ListOf,
@@ -85,7 +85,7 @@ TAKES: Final[Mapping[str, frozenset[str]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class TypeFinding:
     """One remark about an expression."""
 
     code: str
@@ -102,7 +102,7 @@ def check_types(
     *,
     known: frozenset[str] = frozenset(),
     condition: bool = False,
-) -> list[Finding]:
+) -> list[TypeFinding]:
     """What is wrong with `expression` over data of these shapes, in reading order.
 
     `schemas` are JSON Schemas by root (`state`, `input`, `result` …); an object is closed only where it says
@@ -119,7 +119,7 @@ def check_types(
     return sorted(checker.findings, key=lambda finding: finding.offset)
 
 
-def check_template_types(template: Template, names: Names, schemas: dict[str, JsonObject]) -> list[Finding]:
+def check_template_types(template: Template, names: Names, schemas: dict[str, JsonObject]) -> list[TypeFinding]:
     """What is wrong with the expressions in a template. Bodies of `each` are left out: they have names of their own."""
     checker = TypeChecker(template.source, names, Schemas(schemas), frozenset())
     waiting = [*reversed(template.pieces)]
@@ -143,13 +143,13 @@ class TypeChecker:
         self.names = names
         self.schemas = schemas
         self.known = known
-        self.variables: dict[str, Shape] = {}
-        self.findings: list[Finding] = []
+        self.variables: dict[str, ValueShape] = {}
+        self.findings: list[TypeFinding] = []
 
     def find(self, code: str, tree: Tree, message: str, hint: str) -> None:
-        self.findings.append(Finding(code, tree.at, tree.end - tree.at, message, hint))
+        self.findings.append(TypeFinding(code, tree.at, tree.end - tree.at, message, hint))
 
-    def shape(self, tree: Tree) -> Shape:
+    def shape(self, tree: Tree) -> ValueShape:
         match tree:
             case Literal(value=value):
                 return of_value(value)
@@ -157,18 +157,18 @@ class TypeChecker:
                 return self.path(tree)
             case Chain():
                 return self.chain(tree)
-            case Call():
+            case FunctionCall():
                 return self.call(tree)
             case Prefix():
                 self.shape(tree.operand)
                 return of_type("boolean") if tree.sign in ("not", "!") else of_type("number")
-            case Choice():
+            case Conditional():
                 self.shape(tree.condition)
-                return Shape(self.shape(tree.yes).types | self.shape(tree.no).types)
+                return ValueShape(self.shape(tree.yes).types | self.shape(tree.no).types)
             case _:
                 return self.built(tree)
 
-    def built(self, tree: ListOf | ObjectOf | Comprehension | Slice) -> Shape:
+    def built(self, tree: ListOf | ObjectOf | Comprehension | Slice) -> ValueShape:
         match tree:
             case ListOf():
                 for item in tree.items:
@@ -186,9 +186,9 @@ class TypeChecker:
                 for bound in (tree.start, tree.stop):
                     if bound:
                         self.shape(bound)
-                return Shape(self.shape(tree.base).types)
+                return ValueShape(self.shape(tree.base).types)
 
-    def path(self, tree: PathTree) -> Shape:
+    def path(self, tree: PathTree) -> ValueShape:
         start, parts = rooted(tree)
         for part in parts:
             if isinstance(part, Get) and not isinstance(part.key, Literal):
@@ -207,14 +207,14 @@ class TypeChecker:
                 shape = self.schemas.below(shape, key, root)
             except UnknownKey as why:
                 return self.unknown(str(key), part, why.known)
-        return Shape(ALL_TYPES) if any(isinstance(part, Each) for part in parts) else shape
+        return ValueShape(ALL_TYPES) if any(isinstance(part, Each) for part in parts) else shape
 
-    def start(self, start: Tree, *, own: bool) -> tuple[Shape | None, str]:
+    def start(self, start: Tree, *, own: bool) -> tuple[ValueShape | None, str]:
         """The shape a path starts from, and its root; None for a bare name that nothing declares."""
         if isinstance(start, Dollar):
             return self.schemas.root("state"), "state"
         if not isinstance(start, Name):
-            return Shape(self.shape(start).types), ""
+            return ValueShape(self.shape(start).types), ""
         if own and start.name in self.variables:
             return self.variables[start.name], "state"
         root = self.names.root(start.name)
@@ -229,17 +229,17 @@ class TypeChecker:
         declared = self.schemas.roots.get(root, {}).get("properties")
         return (*declared, *self.known) if isinstance(declared, dict) else tuple(self.known)
 
-    def unknown(self, key: str, place: Tree, known: tuple[str, ...]) -> Shape:
+    def unknown(self, key: str, place: Tree, known: tuple[str, ...]) -> ValueShape:
         near = difflib.get_close_matches(key, known, 1)
         hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(sorted(known)) or 'none'}."
         written = self.source[place.at : place.end]
         self.find("unknown-path", place, f"nothing is called {written!r} here: the value is always null", hint)
         return ANYTHING
 
-    def element(self, shape: Shape) -> Shape:
+    def element(self, shape: ValueShape) -> ValueShape:
         return self.schemas.below(shape, None, "state") if shape.schema else ANYTHING
 
-    def within(self, variable: str, element: Shape, bodies: list[Tree]) -> None:
+    def within(self, variable: str, element: ValueShape, bodies: list[Tree]) -> None:
         outer = self.variables.get(variable)
         self.variables[variable] = element
         for body in bodies:
@@ -248,7 +248,7 @@ class TypeChecker:
         if outer is not None:
             self.variables[variable] = outer
 
-    def call(self, tree: Call) -> Shape:
+    def call(self, tree: FunctionCall) -> ValueShape:
         first = ANYTHING
         for number, argument in enumerate(tree.arguments):
             if isinstance(argument, Lambda):
@@ -261,7 +261,7 @@ class TypeChecker:
             self.argument(name, tree, tree.arguments[0], first)
         return of_type(*RETURNS[name]) if name in RETURNS else ANYTHING
 
-    def argument(self, name: str, call: Call, given: Tree, shape: Shape) -> None:
+    def argument(self, name: str, call: FunctionCall, given: Tree, shape: ValueShape) -> None:
         """The first argument of a function that takes some types only."""
         wanted, types = TAKES.get(name), shape.types - {"null"}
         if wanted is None:
@@ -274,19 +274,21 @@ class TypeChecker:
             message = f"{written!r} may be missing; {name}() then gives an empty text"
             self.find("list-may-miss", given, message, f"Say what it counts as: `{written} ?? ['none']`.")
 
-    def chain(self, tree: Chain) -> Shape:
+    def chain(self, tree: Chain) -> ValueShape:
         shapes = [self.shape(tree.first), *(self.shape(operand) for _, operand in tree.rest)]
         if tree.strength == COMPARE:
             self.comparisons(tree, shapes)
             return of_type("boolean")
         if tree.strength == COALESCE:
-            return Shape(frozenset[str]().union(*(shape.types - {"null"} for shape in shapes[:-1]), shapes[-1].types))
+            return ValueShape(
+                frozenset[str]().union(*(shape.types - {"null"} for shape in shapes[:-1]), shapes[-1].types)
+            )
         if tree.strength < COMPARE:
-            return Shape(frozenset[str]().union(*(shape.types for shape in shapes)))
+            return ValueShape(frozenset[str]().union(*(shape.types for shape in shapes)))
         joins = tree.strength == ADD and all(sign == "+" for sign, _ in tree.rest)
         return ANYTHING if joins else of_type("number")
 
-    def comparisons(self, tree: Chain, shapes: list[Shape]) -> None:
+    def comparisons(self, tree: Chain, shapes: list[ValueShape]) -> None:
         operands = [tree.first, *(operand for _, operand in tree.rest)]
         for number, (sign, _) in enumerate(tree.rest):
             left, right = shapes[number : number + 2]
@@ -302,7 +304,7 @@ class TypeChecker:
                 hint = "What is on the right must be a list, an object or a text."
                 self.find("wrong-types", tree, f"nothing is in a {kind}: this fails", hint)
 
-    def orderable(self, tree: Chain, sign: str, left: Shape, right: Shape) -> bool:
+    def orderable(self, tree: Chain, sign: str, left: ValueShape, right: ValueShape) -> bool:
         """Numbers and texts have an order among themselves; all else fails."""
         sides = left.types - {"null"}, right.types - {"null"}
         if not all(sides) or sides[0] & sides[1] & {"number", "string"}:
@@ -312,7 +314,7 @@ class TypeChecker:
         self.find("wrong-types", tree, f"{sign!r} is not defined between {kinds}: this fails", hint)
         return False
 
-    def equality(self, tree: Chain, sign: str, left: Shape, right: Shape, sides: list[Tree]) -> None:
+    def equality(self, tree: Chain, sign: str, left: ValueShape, right: ValueShape, sides: list[Tree]) -> None:
         if any(isinstance(side, Get) and literal_key(side) == "branch" for side in sides):
             return
         result = "false" if sign == "==" else "true"
@@ -326,7 +328,7 @@ class TypeChecker:
             if known.schema and known.constants and len(other.constants) == 1 and not other.schema:
                 self.constant(tree, result, known, other.constants[0])
 
-    def constant(self, tree: Chain, result: str, shape: Shape, value: Json) -> None:
+    def constant(self, tree: Chain, result: str, shape: ValueShape, value: Json) -> None:
         """A literal that is not among the values the schema lists."""
         if (value is None and shape.may_miss) or any(equals(value, possible) for possible in shape.constants):
             return
@@ -335,7 +337,7 @@ class TypeChecker:
         hint = f"Did you mean {near[0]!r}?" if near else f"Possible: {', '.join(map(repr, shape.constants))}."
         self.find("never-equal", tree, f"the value is never {value!r}: this is always {result}", hint)
 
-    def order(self, operand: Tree, shape: Shape) -> None:
+    def order(self, operand: Tree, shape: ValueShape) -> None:
         if shape.may_miss and isinstance(operand, Name | Get):
             written = self.source[operand.at : operand.end]
             message = f"{written!r} may be missing; the comparison is then false"

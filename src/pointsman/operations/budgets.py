@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from pointsman.engine.compile.limits import capped, limits_of
-from pointsman.engine.plan_limits import Limits
+from pointsman.engine.plan_limits import PlanLimits
 from pointsman.errors import AuthorError
 from pointsman.executions.usage_rollup import Told, check_day
 from pointsman.operations.usage_counting import count_spent
@@ -55,7 +55,7 @@ class Budgets:
                 rows += [] if limits is None else [await self._row(name, limits, *one) for one in _amounts(limits)]
         return sorted(rows, key=lambda row: (-_part(row), str(row["workflow"]), str(row["measure"])))
 
-    async def _row(self, workflow: str, limits: Limits, measure: Measure, most: float) -> JsonObject:
+    async def _row(self, workflow: str, limits: PlanLimits, measure: Measure, most: float) -> JsonObject:
         found = await self._spenders(workflow, measure, near=most * limits.budget_warn_at, most=most)
         dearest = max(found, key=lambda one: one.highest, default=None)
         highest = 0.0 if dearest is None else dearest.highest
@@ -115,7 +115,7 @@ def _begin_of(day: str) -> Instant:
     return Instant(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp())
 
 
-async def _limits(app: Pointsman, name: str) -> Limits | None:
+async def _limits(app: Pointsman, name: str) -> PlanLimits | None:
     """None: what is saved cannot be read, so it cannot be run either."""
     with suppress(AuthorError):
         workflow, _ = await app.library.saved(name)
@@ -124,7 +124,7 @@ async def _limits(app: Pointsman, name: str) -> Limits | None:
     return None
 
 
-def _amounts(limits: Limits) -> Iterator[tuple[Measure, float]]:
+def _amounts(limits: PlanLimits) -> Iterator[tuple[Measure, float]]:
     most = dict(limits.budgets)
     for measure in MEASURES:
         if measure in most:

@@ -21,7 +21,7 @@ from pointsman.operations.deletion import PAGE, summaries
 from pointsman.operations.deployment import deployment
 from pointsman.operations.findings import Finding
 from pointsman.operations.lost_secrets import unheard
-from pointsman.runtime.passivation import Parking
+from pointsman.runtime.passivation import Passivation
 from pointsman.settings import Settings
 from pointsman.store.errors import StoreKept
 from pointsman.store.records import ExecutionQuery, Summary
@@ -207,7 +207,7 @@ async def _contradiction(app: Pointsman, listed: Summary) -> str | None:
         state = await app.runtime.load(listed.execution)
     except PointsmanError as why:
         return f"execution {listed.execution!r} is listed, and cannot be read: {why}"
-    true = Parking(state).summary(listed.execution, state)
+    true = Passivation(state).summary(listed.execution, state)
     if state.undelivered or state.lacking or listed.wakes == state.at:
         true = replace(true, wakes=listed.wakes)  # Soon, or at once: no promise of a time.
     if listed.spent is None:

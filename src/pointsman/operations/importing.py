@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from pointsman.engine.events.lifecycle import ExecutionStarted
 from pointsman.engine.events.steps import Event
-from pointsman.engine.events.waits import ChildAsked, ChildrenAsked
+from pointsman.engine.events.waits import ChildRequested, ToolChildrenRequested
 from pointsman.engine.fold.dispatch import begin_row, fold
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
@@ -38,7 +38,7 @@ from pointsman.operations.archive_files import Sizes, bring_file, learn_file, mu
 from pointsman.operations.exporting import SCOPES
 from pointsman.ports import Change, Row
 from pointsman.runtime.local import child_id
-from pointsman.runtime.passivation import Parking
+from pointsman.runtime.passivation import Passivation
 from pointsman.store.blob_references import blobs_named
 from pointsman.store.codec import Codec
 from pointsman.store.memory_changes import UNBOUNDED
@@ -134,9 +134,9 @@ def _learn(found: Family, line: RowLine, events: tuple[Event, ...]) -> None:
         raise ImportRefused(f"row {line.seq} of {line.execution!r} makes no sense: {why!r}", hint=DAMAGED) from why
     found.named.update(blobs_named(events))
     for event in events:
-        if isinstance(event, ChildAsked):
+        if isinstance(event, ChildRequested):
             found.asked[line.execution].append((event.step, 0))
-        elif isinstance(event, ChildrenAsked):
+        elif isinstance(event, ToolChildrenRequested):
             found.asked[line.execution] += [(event.step, call.number) for call in event.calls]
 
 
@@ -215,7 +215,7 @@ async def _bring_rows(app: Pointsman, path: Path, found: Family) -> None:
     await asyncio.gather(*pending)
     for old in reversed(found.names):
         state, name = found.states[old], found.new[old]
-        summary = Parking(state).summary(name, state)
+        summary = Passivation(state).summary(name, state)
         parent = found.new.get(state.parent or "")
         await app.store.journal.append(name, last[old], summary=replace(summary, parent=parent))
 

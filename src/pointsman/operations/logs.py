@@ -53,9 +53,9 @@ EVENTS: Final = {
 """What is not here is told to who debugs."""
 RARE: Final = frozenset(
     {
-        *(kind for kind in life_events.LifeEvent.__args__),
+        *(kind for kind in life_events.LifecycleEvent.__args__),
         events.StepFailed,
-        events.LeavingFailed,
+        events.ExitFailed,
         wait_events.GateOpened,
         wait_events.GateChanged,
         wait_events.GateEscalated,

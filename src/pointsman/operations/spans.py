@@ -134,9 +134,9 @@ class Trace:
                 yield from self._end(step, row.at, failure=failure)
             case events.StepCancelled(step=step):
                 yield from self._end(step, row.at)
-            case wait_events.ChildAsked(step=step):
+            case wait_events.ChildRequested(step=step):
                 self._calls(step, 0)
-            case wait_events.ChildrenAsked(step=step, calls=calls):
+            case wait_events.ToolChildrenRequested(step=step, calls=calls):
                 for call in calls:
                     self._calls(step, call.number)
             case wait_events.GateOpened() | wait_events.GateClosed():

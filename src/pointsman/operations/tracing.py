@@ -18,7 +18,7 @@ from pointsman.call_observers import ModelCalled, ToolCalled
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.fold.dispatch import begin_row, fold
-from pointsman.engine.reports import ApprovalAsked, WorkDone, WorkFailed
+from pointsman.engine.reports import ToolCallsProposed, WorkDone, WorkFailed
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.engine.status import status_of
 from pointsman.errors import PointsmanError
@@ -257,7 +257,7 @@ class _Traced:
         self._executor = executor
         self._tracing = tracing
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ApprovalAsked:
+    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ToolCallsProposed:
         token = TRACEPARENT.set(self._tracing.context(run.execution, command))
         try:
             return await self._executor.execute(command, spec, run)

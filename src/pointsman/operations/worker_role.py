@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from pointsman.errors import PointsmanError
 from pointsman.executions.usage_rollup import Chronicler
 from pointsman.runtime.drain import drain
-from pointsman.runtime.leader import Keeper, Tell, ignore
+from pointsman.runtime.leader import Leader, Tell, ignore
 from pointsman.store.leader import Keep, superseded
 from pointsman.triggers.notifications.notifier import Notifier
 from pointsman.values import ExecutionId
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def keeping(app: Pointsman, *, wait: bool = False, tell: Tell = ignore) -> AsyncGenerator[Keeper, None]:
+async def keeping(app: Pointsman, *, wait: bool = False, tell: Tell = ignore) -> AsyncGenerator[Leader, None]:
     """Keep the store until the block is left: take up what ran, wake what is due, let go of what only waits.
 
     Raises `StoreKept` where another process keeps it; with `wait` it stands by and takes over. `tell` hears of
@@ -43,7 +43,7 @@ async def keeping(app: Pointsman, *, wait: bool = False, tell: Tell = ignore) ->
 
     notifier = Notifier(app)
     chronicler = Chronicler(app)
-    keeper = Keeper(app.runtime, take_up, chores=[app.triggers.scheduler, notifier, chronicler], tell=tell)
+    keeper = Leader(app.runtime, take_up, chores=[app.triggers.scheduler, notifier, chronicler], tell=tell)
     # What lives as long as the process need not be walked by the garbage collector again and again.
     gc.collect()
     gc.freeze()

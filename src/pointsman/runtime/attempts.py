@@ -10,9 +10,9 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.reports import Usage
 from pointsman.errors import CallerError
 from pointsman.ports import EffectKind
-from pointsman.runtime.dependencies import World
+from pointsman.runtime.dependencies import RuntimeDeps
 from pointsman.runtime.feed import Delta
-from pointsman.runtime.usage_meter import Purse
+from pointsman.runtime.usage_meter import UsageMeter
 from pointsman.values import ExecutionId, Json, JsonObject
 
 NOTHING: Final[Mapping[int, Json]] = {}
@@ -26,7 +26,7 @@ class EffectMismatch(CallerError):
     code = "effect-mismatch"
 
 
-class Attempt:
+class LocalAttempt:
     """The `Run` of one attempt. Also its `Effects`: read once after a crash, else known to be empty."""
 
     __slots__ = ("_command", "_known", "_leaves", "_purse", "_surely", "_world", "execution", "revision")
@@ -35,8 +35,8 @@ class Attempt:
         self,
         execution: ExecutionId,
         command: Execute,
-        world: World,
-        purse: Purse | None = None,
+        world: RuntimeDeps,
+        purse: UsageMeter | None = None,
         *,
         leaves: Callable[[Failure], bool] = lambda _: False,
         revision: str = "",
@@ -59,7 +59,7 @@ class Attempt:
         self._known = await self._world.effects.recorded(self.execution, self.name)
 
     @property
-    def effects(self) -> Attempt:
+    def effects(self) -> LocalAttempt:
         return self
 
     @property

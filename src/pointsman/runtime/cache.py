@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from pointsman.engine.actions import Work
+from pointsman.engine.actions import WorkAction
 from pointsman.engine.commands import Execute
 from pointsman.engine.events.steps import Event, StepSucceeded
 from pointsman.engine.reports import Usage, WorkDone
@@ -29,14 +29,14 @@ from pointsman.runtime.dependencies import ExecutorsFor
 SCOPE: Final = "cache"
 
 
-class Place(NamedTuple):
+class CacheKey(NamedTuple):
     """Where the answer to a command is kept: whose it is, and the hash of everything it depends on."""
 
     namespace: str
     key: str
 
 
-def place_of(state: ExecutionState, command: Execute, does: Work, executors: ExecutorsFor) -> Place | None:
+def place_of(state: ExecutionState, command: Execute, does: WorkAction, executors: ExecutorsFor) -> CacheKey | None:
     """None: nothing is remembered for this node, or the command is not its own work."""
     if does.cache == "off" or command.phase != "work":
         return None
@@ -47,10 +47,10 @@ def place_of(state: ExecutionState, command: Execute, does: Work, executors: Exe
     basis = executors.basis(command, spec)
     depends = (*definition, spec.node, spec.kind, spec.config, spec.settings, command.input, command.messages, basis)
     digest = sha256(msgspec.json.encode(depends, order="deterministic")).hexdigest()
-    return Place(f"{does.cache}/{owners[does.cache]}", digest)
+    return CacheKey(f"{does.cache}/{owners[does.cache]}", digest)
 
 
-async def answer_to(command: Execute, place: Place, memory: Memory) -> WorkDone | None:
+async def answer_to(command: Execute, place: CacheKey, memory: Memory) -> WorkDone | None:
     """What an equal step brought, as the result of this one."""
     found = await memory.get(SCOPE, place.namespace, place.key)
     if found is None:
@@ -59,7 +59,7 @@ async def answer_to(command: Execute, place: Place, memory: Memory) -> WorkDone 
     return replace(known, step=command.step, attempt=command.attempt, cached=True)
 
 
-async def remember(report: WorkDone, decided: Sequence[Event], place: Place, memory: Memory) -> None:
+async def remember(report: WorkDone, decided: Sequence[Event], place: CacheKey, memory: Memory) -> None:
     """Keep the result of a step that really succeeded; what it cost and warned of belongs to that step alone. That the
     scripted model answered stays with the result."""
     if not any(type(event) is StepSucceeded and event.step == report.step for event in decided):

@@ -24,7 +24,7 @@ from pointsman.engine.plan import Plan
 from pointsman.engine.reports import (
     CancelRequested,
     ChildEnded,
-    ChildSpent,
+    ChildUsageReported,
     PauseRequested,
     ResumeRequested,
     Start,
@@ -63,14 +63,14 @@ def children_of(parent: ExecutionId, at: StepState) -> list[ExecutionId]:
     return [child_id(parent, at.step, at.attempt, call) for call in at.children]
 
 
-class Awaiting(NamedTuple):
+class AwaitedChild(NamedTuple):
     """A parent and what it asked for."""
 
     parent: ExecutionId
     command: StartChild
 
 
-class Home(Protocol):
+class ChildHost(Protocol):
     """The runtime they live in."""
 
     @property
@@ -93,12 +93,12 @@ class Home(Protocol):
     def over(self, state: ExecutionState) -> None: ...
 
 
-class Families:
+class ChildExecutions:
     """Who waits for whom."""
 
-    def __init__(self, runtime: Home) -> None:
+    def __init__(self, runtime: ChildHost) -> None:
         self._runtime = runtime
-        self._parents: dict[ExecutionId, Awaiting] = {}
+        self._parents: dict[ExecutionId, AwaitedChild] = {}
         """Children whose parents wait for them here."""
 
     async def start(self, parent: ExecutionId, command: StartChild) -> None:
@@ -125,7 +125,7 @@ class Families:
             started: JsonObject = {"executionId": child.execution}
             await self._report(parent, ChildEnded(step=command.step, attempt=command.attempt, output=started))
             return
-        self._parents[child.execution] = Awaiting(parent, command)
+        self._parents[child.execution] = AwaitedChild(parent, command)
         self._count(parent, command, child)
         self._stir(parent)
         if child.state.ended and not child.committing:
@@ -139,7 +139,7 @@ class Families:
             return
 
         def hears(usage: Usage) -> None:
-            spent = ChildSpent(step=command.step, attempt=command.attempt, usage=usage, call=command.call)
+            spent = ChildUsageReported(step=command.step, attempt=command.attempt, usage=usage, call=command.call)
             above.spawn(self._report(parent, spent))
 
         child.purse.hears = hears
@@ -285,7 +285,7 @@ class Families:
                 found += rest(driver) or ()
         return found
 
-    async def _report(self, parent: ExecutionId, report: ChildEnded | ChildSpent) -> None:
+    async def _report(self, parent: ExecutionId, report: ChildEnded | ChildUsageReported) -> None:
         driver = self._runtime.drivers.get(parent)
         if driver is not None and driver.failure is None:
             await driver.deliver(report)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from pointsman.engine.actions import WorkSpec
-from pointsman.engine.commands import Execute, HoldChild, Order, StartChild
+from pointsman.engine.commands import Execute, HoldChild, OutboxMessage, StartChild
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import Start
 from pointsman.engine.state import ExecutionState
@@ -45,7 +45,7 @@ class Plans(Protocol):
         ...
 
 
-class World(Protocol):
+class RuntimeDeps(Protocol):
     """Journal, hands, time and neighbours of an execution."""
 
     @property
@@ -76,7 +76,7 @@ class World(Protocol):
         """A limit stopped the parent: its child stands still with it, and what is below that."""
         ...
 
-    async def tell(self, source: ExecutionId, order: Order) -> None:
+    async def tell(self, source: ExecutionId, order: OutboxMessage) -> None:
         """Carry out an order: returns when it is durable where it concerns. May be said again after a crash."""
         ...
 

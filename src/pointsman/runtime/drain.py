@@ -19,15 +19,15 @@ from pointsman.runtime.local import LocalRuntime
 from pointsman.values import ExecutionId, Json, Seconds
 
 LOOKS_S: Final = 0.02
-Place = tuple[ExecutionId, Step]
+AttemptKey = tuple[ExecutionId, Step]
 
 
-class Held:
+class HoldingExecutor:
     """Finds nobody for any command: each waits until its process ends."""
 
     def __init__(self, runtime: LocalRuntime) -> None:
         self._runtime = runtime
-        self.places: set[Place] = set()
+        self.places: set[AttemptKey] = set()
 
     def basis(self, command: Execute, spec: WorkSpec) -> Json:
         """Nothing is performed, and nothing remembered."""
@@ -55,7 +55,7 @@ class Held:
 
 async def drain(runtime: LocalRuntime, *, patience: Seconds, hurry: asyncio.Event) -> int:
     """Wait until nothing is performed any more, for so long at most, or until `hurry`; how much was not waited for."""
-    held = Held(runtime)
+    held = HoldingExecutor(runtime)
     runtime.executors = held
     until = runtime.clock.now() + patience
     while (left := len(performed(runtime) - held.places)) and not hurry.is_set():
@@ -65,7 +65,7 @@ async def drain(runtime: LocalRuntime, *, patience: Seconds, hurry: asyncio.Even
     return left
 
 
-def performed(runtime: LocalRuntime) -> set[Place]:
+def performed(runtime: LocalRuntime) -> set[AttemptKey]:
     """Every attempt that is under way here."""
     return {
         (driver.execution, step)

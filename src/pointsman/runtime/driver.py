@@ -16,23 +16,23 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final
 
 from pointsman.engine import commands
-from pointsman.engine.actions import Work
-from pointsman.engine.commands import Command, Execute, Order
+from pointsman.engine.actions import WorkAction
+from pointsman.engine.commands import Command, Execute, OutboxMessage
 from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.decide.outstanding import outstanding
 from pointsman.engine.events.steps import Event
 from pointsman.engine.failures import Failure, failure_by
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import (
-    ApprovalAsked,
-    Delivered,
+    DeliveryConfirmed,
     GateAnswered,
-    MoveRequested,
+    MigrationRequested,
     Report,
     ResumeRequested,
     RetryRequested,
     Start,
     TimerFired,
+    ToolCallsProposed,
     WorkDone,
     WorkerMissing,
     WorkerOffered,
@@ -43,14 +43,14 @@ from pointsman.engine.steps import Step
 from pointsman.errors import Outage, PointsmanError
 from pointsman.ports import Row
 from pointsman.runtime import cache
-from pointsman.runtime.attempts import Attempt
+from pointsman.runtime.attempts import LocalAttempt
 from pointsman.runtime.commits import Commits, DriverLost, behind_s, can_wait
-from pointsman.runtime.dependencies import World
+from pointsman.runtime.dependencies import RuntimeDeps
 from pointsman.runtime.exact_values import storable
 from pointsman.runtime.feed import Committed
-from pointsman.runtime.passivation import Parking
+from pointsman.runtime.passivation import Passivation
 from pointsman.runtime.timers import Timers
-from pointsman.runtime.usage_meter import Purse
+from pointsman.runtime.usage_meter import UsageMeter
 from pointsman.store.errors import JournalMoved
 from pointsman.values import ExecutionId
 
@@ -66,7 +66,7 @@ class Driver:
     """Owns the state of one execution while it lives here."""
 
     def __init__(
-        self, execution: ExecutionId, plan: Plan, state: ExecutionState, world: World, *, begun_here: bool = False
+        self, execution: ExecutionId, plan: Plan, state: ExecutionState, world: RuntimeDeps, *, begun_here: bool = False
     ) -> None:
         """`begun_here`: this process started it, and checked what it names: what is missing here is a failure."""
         self.begun_here = begun_here
@@ -88,13 +88,13 @@ class Driver:
         self.in_a_row = 0
         self.stopped: set[asyncio.Task[Any]] = set()
         """Lanes whose attempt nobody waits for any more. It may take its time to wind down."""
-        self.places: dict[Step, cache.Place] = {}
+        self.places: dict[Step, cache.CacheKey] = {}
         """Where the cache wants the results of steps that are being performed."""
         self.failure: BaseException | None = None
         self.successor: Driver | None = None
         """The next driver of the same execution in this process, made after this one was lost or let go."""
         self.commits = Commits(execution, committed=self._committed, lost=self._lost)
-        self.parking = Parking(state, world.worker)
+        self.parking = Passivation(state, world.worker)
         self.behind_s = behind_s(plan, state)
         self._asked_early = False
         """Somebody asked about the state while a row was under way: to be told again once it is durable."""
@@ -106,7 +106,7 @@ class Driver:
         """What had been asked before this driver was made was asked again by it."""
         self.again: set[Step] = set()
         """Steps whose attempt may have begun before: what it has paid for is asked of the store."""
-        self.purse = Purse(plan, state)
+        self.purse = UsageMeter(plan, state)
 
     # Reports -------------------------------------------------------------------------------------------------------
 
@@ -153,7 +153,7 @@ class Driver:
             self.again |= self.state.steps.keys()  # stopped by a limit, or held for approval, in the middle of it
             if self.state.lacking and type(report) is not WorkerOffered:
                 self.offer()
-        self._after_commit(changed=summary is not None or type(report) is Delivered)
+        self._after_commit(changed=summary is not None or type(report) is DeliveryConfirmed)
         return events, decision.commands
 
     def _after_commit(self, *, changed: bool) -> None:
@@ -196,7 +196,7 @@ class Driver:
         """Rows that are decided and not durable yet: so far the state is ahead of what is true."""
         return self.commits.behind
 
-    async def move(self, plan: Plan, report: MoveRequested) -> None:
+    async def move(self, plan: Plan, report: MigrationRequested) -> None:
         """Go on with another plan. Raises what deciding raises; then nothing has changed."""
         was, self.plan = self.plan, plan
         try:
@@ -277,14 +277,14 @@ class Driver:
             case _:
                 pass
 
-    async def _tell(self, order: Order) -> None:
+    async def _tell(self, order: OutboxMessage) -> None:
         """Tell others. The journal is told in one row once nothing works here; until then a crash tells them twice."""
         await self.world.tell(self.execution, order)
         self.told.append(order.order)
 
     async def _confirm(self) -> None:
         told, self.told = self.told, []
-        await self.deliver(Delivered(orders=tuple(told)))
+        await self.deliver(DeliveryConfirmed(orders=tuple(told)))
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -330,16 +330,18 @@ class Driver:
             self.busy = max(0, self.busy - 1)
             raise
 
-    async def _attempt(self, command: Execute, task: asyncio.Task[Any]) -> WorkDone | WorkFailed | ApprovalAsked | None:
+    async def _attempt(
+        self, command: Execute, task: asyncio.Task[Any]
+    ) -> WorkDone | WorkFailed | ToolCallsProposed | None:
         """One attempt; None when it was stopped. Its time counts from here: queueing is over."""
         step = command.step
         does = self.plan.nodes[step.node].does
-        assert isinstance(does, Work)
+        assert isinstance(does, WorkAction)
         self.lanes[step] = task
         if command.timeout_s is not None:
             self.deadlines.set(task, command.timeout_s)
         revision = revision_of(self.state)
-        attempt = Attempt(self.execution, command, self.world, self.purse, leaves=self.leaves, revision=revision)
+        attempt = LocalAttempt(self.execution, command, self.world, self.purse, leaves=self.leaves, revision=revision)
         try:
             place = cache.place_of(self.state, command, does, self.world.executors)
             if place is not None:
@@ -383,7 +385,7 @@ class Driver:
 
     def _took_too_long(self, command: Execute) -> Failure:
         does = self.plan.nodes[command.step.node].does
-        own = isinstance(does, Work) and does.own_time
+        own = isinstance(does, WorkAction) and does.own_time
         return Failure(
             code="timeout",
             message=f"{command.step.node!r} took longer than {command.timeout_s:g} seconds",

@@ -31,7 +31,7 @@ SHARE_MAX: Final = 20
 """At least so many times as long as a look took passes until the next: looking never takes more than a twentieth."""
 
 
-class Neighbours:
+class ForeignWriters:
     """Looks for rows of others, as long as anything is driven here."""
 
     def __init__(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from pointsman.engine.approvers import Approvers
+from pointsman.engine.approvers import GateApprovers
 from pointsman.engine.decide.quorum import voters
 from pointsman.engine.scripted import is_scripted
-from pointsman.engine.state import ExecutionState, Gate
+from pointsman.engine.state import ExecutionState, GateState
 from pointsman.store.records import ANYONE, GateEntry
 from pointsman.values import ExecutionId, Instant, Json, WorkflowId
 
@@ -54,12 +54,12 @@ def _plainly(called: Json) -> Json:
     return _plain(called) if isinstance(called, str) else None
 
 
-def _users(gate: Gate, approvers: Approvers | None) -> tuple[str, ...]:
+def _users(gate: GateState, approvers: GateApprovers | None) -> tuple[str, ...]:
     if approvers is None or not approvers.named:
         return (ANYONE,)
     named = voters(gate)
     return tuple(map(_plain, sorted({*(approvers.users or ()), *gate.delegates} if named is None else named)))
 
 
-def _groups(approvers: Approvers | None) -> tuple[str, ...]:
+def _groups(approvers: GateApprovers | None) -> tuple[str, ...]:
     return (approvers.groups if approvers is not None else None) or ()

@@ -50,7 +50,7 @@ Tell: TypeAlias = Callable[[ExecutionId | None, BaseException], None]
 or of a chore that could not be done."""
 
 
-class Chore(Protocol):
+class PeriodicJob(Protocol):
     """Something else that is done when its time comes."""
 
     async def next_due(self) -> float | None:
@@ -66,11 +66,11 @@ def ignore(execution: ExecutionId | None, why: BaseException) -> None:
     """Tell nobody."""
 
 
-class Keeper:
+class Leader:
     """Run it in one process per store, as long as that process lives."""
 
     def __init__(
-        self, runtime: LocalRuntime, take_up: TakeUp, *, chores: Sequence[Chore] = (), tell: Tell = ignore
+        self, runtime: LocalRuntime, take_up: TakeUp, *, chores: Sequence[PeriodicJob] = (), tell: Tell = ignore
     ) -> None:
         self._runtime = runtime
         self._take_up = take_up
@@ -78,7 +78,7 @@ class Keeper:
         self._tell = tell
         self._put_off: dict[ExecutionId, float] = {}
         """What could not be taken up, and when to try again."""
-        self._resting: dict[Chore, float] = {}
+        self._resting: dict[PeriodicJob, float] = {}
         """What could not be done, and when to try again."""
         self._seen: dict[ExecutionId, tuple[int, float]] = {}
         """What runs elsewhere: its last row, and since when that is the last one."""
@@ -129,7 +129,7 @@ class Keeper:
         wakes = nearest[0].wakes if nearest else None
         return again if wakes is None or wakes <= now else min(again, wakes)
 
-    async def _do(self, chore: Chore, now: float) -> float | None:
+    async def _do(self, chore: PeriodicJob, now: float) -> float | None:
         """What is due of it; when more will be. Where it cannot, it rests for a while: the others go on."""
         if (rests_until := self._resting.get(chore, 0.0)) > now:
             return rests_until

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from typing import Final, TypeAlias
 from weakref import WeakValueDictionary
 
-from pointsman.engine.commands import HoldChild, Order, StartChild, StopChild
+from pointsman.engine.commands import HoldChild, OutboxMessage, StartChild, StopChild
 from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.fold.dispatch import begin_row, fold
 from pointsman.engine.plan import Plan
@@ -24,14 +24,14 @@ from pointsman.engine.reports import EventReceived, ForkRequested, Report, Start
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.errors import AuthorError, CallerError, OperatorError, Outage
 from pointsman.ports import Clock, Memory, Row
-from pointsman.runtime.children import Families, child_id
+from pointsman.runtime.children import ChildExecutions, child_id
 from pointsman.runtime.commits import DriverLost
 from pointsman.runtime.deadlines import Deadlines
 from pointsman.runtime.dependencies import ExecutorsFor, Plans
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.exact_values import storable
 from pointsman.runtime.feed import Feed
-from pointsman.runtime.foreign_writers import Neighbours
+from pointsman.runtime.foreign_writers import ForeignWriters
 from pointsman.runtime.worker_names import close_worker, is_gone, open_worker
 from pointsman.store.api import Effects, Ledger, Store
 from pointsman.store.errors import JournalMoved
@@ -68,7 +68,7 @@ Ended: TypeAlias = Callable[[ExecutionState], Awaitable[None]]
 """Hears of every execution that ends, once its last row is durable."""
 
 
-class Making:
+class DriverOpening:
     """Who makes the driver of an execution, and how many want to."""
 
     __slots__ = ("held", "wanted")
@@ -118,15 +118,15 @@ class LocalRuntime:
         self._last_drivers: WeakValueDictionary[ExecutionId, Driver] = WeakValueDictionary()
         """The newest driver of each execution, as long as anything refers to it: callers may hold a former one."""
         self.deadlines = Deadlines()
-        self.families = Families(self)
+        self.families = ChildExecutions(self)
         self._reached: set[ExecutionId] = set()
         """Those that have a driver here, but what was under way in them has not been asked for again: other processes
         may drive them."""
-        self._neighbours = Neighbours(store, self.drivers, clock, take_work=self.take_work)
+        self._neighbours = ForeignWriters(store, self.drivers, clock, take_work=self.take_work)
         self.worker = open_worker()
         self.keeping = False
         """This process keeps the store: it goes on with whatever it has touched."""
-        self._making: dict[ExecutionId, Making] = {}
+        self._making: dict[ExecutionId, DriverOpening] = {}
 
     @property
     def effects(self) -> Effects:
@@ -211,7 +211,7 @@ class LocalRuntime:
         """Nobody else here makes a driver of this execution meanwhile."""
         lock = self._making.get(execution)
         if lock is None:
-            lock = self._making[execution] = Making()
+            lock = self._making[execution] = DriverOpening()
         lock.wanted += 1
         try:
             async with lock.held:
@@ -289,7 +289,7 @@ class LocalRuntime:
         """Pause the child of a step, and what is below it."""
         await self.families.hold(child_id(parent, command.step, command.attempt, command.call))
 
-    async def tell(self, source: ExecutionId, order: Order) -> None:
+    async def tell(self, source: ExecutionId, order: OutboxMessage) -> None:
         """Cancel a child, or deliver an event to all who wait for it."""
         if isinstance(order, StopChild):
             await self.families.stop(source, child_id(source, order.step, order.attempt, order.call))

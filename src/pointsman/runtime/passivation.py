@@ -27,7 +27,7 @@ TELLING_S: Final = 30.0
 """Whoever has something to tell others does so at once; after this long it is taken to be gone."""
 
 
-class Parking:
+class Passivation:
     """Follows one state. Costs nothing per row while there are no timers and no events."""
 
     __slots__ = (

@@ -14,7 +14,7 @@ from pointsman.engine.steps import Step
 from pointsman.runtime.summary import usage_of
 
 
-class Purse:
+class UsageMeter:
     """Asked before each call of a model or tool, by all attempts that run: together they keep to the budgets."""
 
     __slots__ = ("_plan", "_state", "_told", "hears", "open")

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias, cast
 from msgspec import Struct
 
 from pointsman.engine.data import Data
-from pointsman.engine.state import ExecutionState, Opening, ScopeState, StepState
+from pointsman.engine.state import ExecutionState, ParallelFrame, ScopeState, StepState
 
 Told: TypeAlias = "dict[int, Description]"
 """By `id`, while the state keeps them."""
@@ -47,7 +47,7 @@ def _plain(value: object, told: Told, *, inside: bool = True) -> Description:
             return value
         case Data():
             return _plain(value.root, told)
-        case StepState() | ScopeState() | Opening() if inside:
+        case StepState() | ScopeState() | ParallelFrame() if inside:
             return f"{type(value).__name__} {value.step if not isinstance(value, ScopeState) else value.key}"
         case Mapping():
             return _sorted(cast("Mapping[object, object]", value), told)
@@ -107,7 +107,7 @@ def _alike(one: object, other: object, seen: Pairs, *, inside: bool = True) -> b
         return _alike(one.root, other.root, seen)
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         return _lists_alike(cast("Sequence[object]", one), cast("Sequence[object]", other), seen)
-    if inside and isinstance(one, StepState | ScopeState | Opening):
+    if inside and isinstance(one, StepState | ScopeState | ParallelFrame):
         return _plain(one, {}) == _plain(other, {})
     if isinstance(one, Struct):
         return all(_fields_alike(one, other, name, seen) for name in one.__struct_fields__ if name != "seen")

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
-from pointsman.engine.reports import ApprovalAsked, WorkDone, WorkFailed
+from pointsman.engine.reports import ToolCallsProposed, WorkDone, WorkFailed
 from pointsman.engine.tool_calls import ProposedCall
 from pointsman.values import Json, JsonObject
 
@@ -58,11 +58,11 @@ def asked_on(document: JsonObject, steps: int) -> JsonObject:
     return {**document, "nodes": [*nodes, gate], "config": {**config, "limits": limits, "onLimit": ONWARD}}
 
 
-def perform(command: Execute) -> WorkDone | WorkFailed | ApprovalAsked:
+def perform(command: Execute) -> WorkDone | WorkFailed | ToolCallsProposed:
     """The work of random workflows: the same answer to the same step in every schedule."""
     step, attempt = command.step, command.attempt
     if step.node.startswith("danger") and (calls := _calls(command)):
-        return ApprovalAsked(step=step, attempt=attempt, calls=calls)
+        return ToolCallsProposed(step=step, attempt=attempt, calls=calls)
     if step.node.startswith("bad") or (step.node.startswith("slow") and attempt == 1):
         return WorkFailed(step=step, attempt=attempt, failure=Failure(code="bad", message="meant to", retryable=True))
     return WorkDone(step=step, attempt=attempt, result=str(step), next="left" if step.visit % 2 else "right")

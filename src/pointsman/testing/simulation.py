@@ -20,14 +20,14 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from pointsman.engine.actions import Wait
+from pointsman.engine.actions import WaitAction
 from pointsman.engine.commands import (
+    AnnounceGate,
     Command,
     DropTimer,
     Execute,
     HoldChild,
-    OpenGate,
-    Order,
+    OutboxMessage,
     Publish,
     SetTimer,
     StartChild,
@@ -38,26 +38,26 @@ from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.decide.human_task_answers import EDIT, edit_of_nothing
 from pointsman.engine.decide.outstanding import outstanding
 from pointsman.engine.digests import is_same, values_at
-from pointsman.engine.events.steps import Event, StepPassed, StepStarted
+from pointsman.engine.events.steps import Event, InstantStepCompleted, StepStarted
 from pointsman.engine.failures import Failure
 from pointsman.engine.fold.dispatch import begin_row, fold
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import (
-    ApprovalAsked,
     CancelRequested,
     ChildEnded,
-    Delivered,
+    DeliveryConfirmed,
     EventReceived,
     GateAnswered,
     Report,
     Start,
     TimerFired,
+    ToolCallsProposed,
     WorkDone,
     WorkerMissing,
     WorkerOffered,
     WorkFailed,
 )
-from pointsman.engine.state import ExecutionState, Gate, Status
+from pointsman.engine.state import ExecutionState, GateState, Status
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError
 from pointsman.expressions.environment import Environment
@@ -75,7 +75,7 @@ CHECKED_SHARE: Final = 0.2
 GHOST: Final = "a zombie was here"
 """The result of every zombie: it must never be seen."""
 
-ENDS: Final = (WorkDone, WorkFailed, ApprovalAsked, ChildEnded, GateAnswered, TimerFired, Delivered)
+ENDS: Final = (WorkDone, WorkFailed, ToolCallsProposed, ChildEnded, GateAnswered, TimerFired, DeliveryConfirmed)
 ANSWERS: Final = (*ENDS, WorkerMissing, WorkerOffered)
 """Reports that come again when what they answer is asked again."""
 
@@ -85,8 +85,8 @@ ONCE: Final = (*ENDS, Start, CancelRequested)
 NEEDS: Final = "tool:elsewhere"
 """What a process lacks that leaves an attempt to another worker."""
 
-Work: TypeAlias = Callable[[Execute], "WorkDone | WorkFailed | ApprovalAsked"]
-Answer: TypeAlias = Callable[[Step, Gate], "GateAnswered | None"]
+Work: TypeAlias = Callable[[Execute], "WorkDone | WorkFailed | ToolCallsProposed"]
+Answer: TypeAlias = Callable[[Step, GateState], "GateAnswered | None"]
 Child: TypeAlias = Callable[[StartChild], ChildEnded]
 
 
@@ -105,7 +105,7 @@ class Outcome(NamedTuple):
     @property
     def steps(self) -> tuple[Step, ...]:
         """Every step, in the order in which they began."""
-        return tuple(event.step for event in self.events if isinstance(event, StepStarted | StepPassed))
+        return tuple(event.step for event in self.events if isinstance(event, StepStarted | InstantStepCompleted))
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -125,7 +125,7 @@ class Asked:
     gates: dict[Step, None] = field(default_factory=dict[Step, None])
     children: dict[tuple[Step, int], StartChild] = field(default_factory=dict[tuple[Step, int], StartChild])
     timers: dict[str, float] = field(default_factory=dict[str, float])
-    orders: dict[str, Order] = field(default_factory=dict[str, Order])
+    orders: dict[str, OutboxMessage] = field(default_factory=dict[str, OutboxMessage])
 
     def take(self, command: Command) -> None:
         match command:
@@ -133,7 +133,7 @@ class Asked:
                 self.work[command.step] = command
             case Stop():
                 self.work.pop(command.step, None)
-            case OpenGate():
+            case AnnounceGate():
                 self.gates[command.step] = None
             case StartChild():
                 self.children[command.step, command.call] = command
@@ -155,7 +155,7 @@ def echo(command: Execute) -> WorkDone:
     return WorkDone(step=command.step, attempt=command.attempt, result=str(command.step))
 
 
-def first_option(step: Step, gate: Gate) -> GateAnswered:
+def first_option(step: Step, gate: GateState) -> GateAnswered:
     """People who always take the first option, one after the other."""
     person = f"person{len(gate.votes) + 1}"
     action = str(gate.options[0]["value"])
@@ -210,7 +210,7 @@ class Simulation:
         self.now = 1_000_000.0
         self.told: dict[str, int] = {}
         """How often each order was carried out: more than once only after a crash."""
-        waits = [node.does for node in plan.nodes.values() if isinstance(node.does, Wait)]
+        waits = [node.does for node in plan.nodes.values() if isinstance(node.does, WaitAction)]
         self.names = sorted({str(wait.event(Environment({}))) for wait in waits if wait.event is not None})
         """Of the events that some node waits for."""
         self.at_rest: Callable[[], Report | None] = lambda: None
@@ -320,7 +320,7 @@ class Simulation:
         for name in names:
             self.told[name] = self.told.get(name, 0) + 1
             del self.asked.orders[name]
-        return Delivered(orders=tuple(names))
+        return DeliveryConfirmed(orders=tuple(names))
 
     def _answered(self, step: Step) -> Report | None:
         at = self.state.steps.get(step)

@@ -18,7 +18,7 @@ from pointsman.expressions.formula import Expression, compile_expression
 from pointsman.expressions.function_reference import MANUAL
 from pointsman.expressions.functions import ALIASES
 from pointsman.expressions.jsonpath import compile_jsonpath
-from pointsman.expressions.name_resolution import Read
+from pointsman.expressions.name_resolution import PathRead
 from pointsman.expressions.names import ROOTS, Names
 from pointsman.expressions.paths import compile_path
 from pointsman.expressions.schema_types import ALL_TYPES, Schemas
@@ -61,7 +61,7 @@ class Formula:
 def check_formula(formula: Formula) -> JsonObject:
     """Job: `{ok, problems, types, reads}`. Places are characters of the text, counted from 0. `types`: null = any."""
     types: list[Json] | None = None
-    reads: Sequence[Read] = ()
+    reads: Sequence[PathRead] = ()
     problems: list[Json] = []
     try:
         match formula.kind:
@@ -148,7 +148,7 @@ def _typed(expression: Expression, formula: Formula) -> tuple[list[Json] | None,
     return (None if shape.types == ALL_TYPES else [*sorted(shape.types)]), problems
 
 
-def _unknown(reads: Iterable[Read], formula: Formula) -> Iterable[Json]:
+def _unknown(reads: Iterable[PathRead], formula: Formula) -> Iterable[Json]:
     """Fields that a closed state has not."""
     state = formula.schemas.get("state", {})
     known = _properties(formula.schemas)
@@ -173,5 +173,5 @@ def _problem(severity: str, code: str, message: str, hint: str, offset: int, len
     return {**said, "offset": offset, "length": length}
 
 
-def _read(read: Read) -> JsonObject:
+def _read(read: PathRead) -> JsonObject:
     return {"root": read.root, "path": [*read.path], "offset": read.offset, "length": read.length}

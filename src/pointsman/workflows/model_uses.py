@@ -36,9 +36,9 @@ from pointsman.definition.model.work import (
 from pointsman.definition.model.workflow import Workflow
 from pointsman.definition.problems import Problem, pointer_to, warning
 from pointsman.engine.compile.work import on_failure_of, resolved_agent
-from pointsman.engine.partial_run import Trial
+from pointsman.engine.partial_run import PartialRun
 from pointsman.engine.plan import Plan
-from pointsman.engine.state import ExecutionState, Waiting
+from pointsman.engine.state import ExecutionState, PendingArrival
 from pointsman.errors import PointsmanError
 from pointsman.models.failures import ModelUnnamed, ModelUnusable
 from pointsman.models.transport import is_scripted
@@ -160,11 +160,11 @@ def _open_nodes(state: ExecutionState) -> set[str]:
     """The nodes where control stands: at open or failed steps, and at arrivals that wait."""
     parked_at = [parked for scope in state.scopes.values() for parked in scope.parked.values()]
     arrivals = [*state.held, *(one for parked in parked_at for one in parked.values())]
-    failed = {one.node if isinstance(one, Waiting) else one.step.node for one in state.failed}
+    failed = {one.node if isinstance(one, PendingArrival) else one.step.node for one in state.failed}
     return {step.node for step in state.steps} | {one.node for one in arrivals} | failed
 
 
-def performed_in(trial: Trial | None, uses: Iterable[ModelUse]) -> Iterator[ModelUse]:
+def performed_in(trial: PartialRun | None, uses: Iterable[ModelUse]) -> Iterator[ModelUse]:
     """The uses that a trial may perform; without a trial all of them."""
     for use in uses:
         if trial is not None:

@@ -10,7 +10,7 @@ import pytest
 
 from pointsman.app import Pointsman
 from pointsman.auth.callers import Caller
-from pointsman.engine.events.waits import Warned
+from pointsman.engine.events.waits import WarningRaised
 from pointsman.executions.usage_accounts import day_of
 from pointsman.operations.budgets import budgets
 from pointsman.operations.health import damage
@@ -134,7 +134,7 @@ def test_a_budget_of_dollars_sees_what_the_scripted_model_costs_also_below_a_cal
             await app.save(written(priced % ("outer", call)))
             names = [await ran(app, name) for name in ("inner", "outer")]
             rows = [row for name in names async for row in app.store.journal.read(ExecutionId(name))]
-            return [event.code for row in rows for event in row.events if isinstance(event, Warned)]
+            return [event.code for row in rows for event in row.events if isinstance(event, WarningRaised)]
 
     assert run_virtually(run()) == [], "it has no price because nobody is asked: nothing is unknown"
 

@@ -13,13 +13,13 @@ from pointsman.definition.text_locations import Site
 from pointsman.expressions.failures import ExpressionError
 from pointsman.expressions.formula import Expression, compile_expression
 from pointsman.expressions.jsonpath import compile_jsonpath
-from pointsman.expressions.name_resolution import Read
+from pointsman.expressions.name_resolution import PathRead
 from pointsman.expressions.names import Names
 from pointsman.expressions.parameters import check_address, compile_parameters
 from pointsman.expressions.paths import ItemKey, compile_path
 from pointsman.expressions.template_pieces import If, Spelling, Tag
 from pointsman.expressions.templates import Template, compile_template
-from pointsman.expressions.types import Finding, check_template_types, check_types
+from pointsman.expressions.types import TypeFinding, check_template_types, check_types
 from pointsman.values import Json, JsonObject
 
 NOTES: Final = frozenset({"list-may-miss", "order-may-miss"})
@@ -36,7 +36,7 @@ def check_types_of(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
         yield from _told(place, check_template_types(template, names, schemas))
 
 
-def _told(place: Place, findings: Iterable[Finding]) -> Iterator[Problem]:
+def _told(place: Place, findings: Iterable[TypeFinding]) -> Iterator[Problem]:
     for finding in findings:
         if finding.code != "unknown-path":  # `check_results` reports those, of every text.
             make = note if finding.code in NOTES else warning
@@ -87,7 +87,7 @@ class Reading(NamedTuple):
     """One path that is read somewhere."""
 
     place: Place
-    read: Read
+    read: PathRead
     demands: bool
     """A missing value would fail the step: `{x}` in a prompt."""
 
@@ -215,14 +215,14 @@ class _Reader:
         segments = compile_path(site.text, names=names).segments
         keys = tuple(None if isinstance(key, ItemKey) else key for key in segments)
         if not site.writes:
-            read = Read("state", keys, 0, len(site.text), guarded=True)
+            read = PathRead("state", keys, 0, len(site.text), guarded=True)
             self.found.readings.append(Reading(place, read, demands=False))
         elif place.node is not None:
             certain = "editable" not in site.parts and "failuresInto" not in site.parts
             by_item = any(isinstance(key, ItemKey) for key in segments)
             self.found.writings.append(Writing(place.node, keys, place.pointer, certain, by_item))
 
-    def note(self, place: Place, reads: tuple[Read, ...], *, demands: bool) -> None:
+    def note(self, place: Place, reads: tuple[PathRead, ...], *, demands: bool) -> None:
         for read in reads:
             # `{x}` fails where x is missing; `{{x}}` renders nothing.
             single = place.text.startswith("{", read.offset - 1) and not place.text.startswith("{{", read.offset - 2)

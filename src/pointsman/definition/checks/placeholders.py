@@ -25,7 +25,7 @@ from pointsman.expressions.functions import ALIASES
 from pointsman.expressions.names import ROOTS, Names
 from pointsman.expressions.parser import parse_expression
 from pointsman.expressions.paths import scan_path
-from pointsman.expressions.syntax_tree import Call, Literal, Tree, heads_of, inside
+from pointsman.expressions.syntax_tree import FunctionCall, Literal, Tree, heads_of, inside
 from pointsman.expressions.template_parser import is_code, is_function
 from pointsman.values import JsonObject
 
@@ -254,7 +254,7 @@ def _brace(source: str, at: int, names: Names, nodes: frozenset[str]) -> _Suspec
     except ExpressionError:
         return None
     if any(_is_data(one, names, nodes) for one in heads_of(tree)):
-        calls = all(is_function(one.name) for one in inside(tree) if isinstance(one, Call))
+        calls = all(is_function(one.name) for one in inside(tree) if isinstance(one, FunctionCall))
         return _Suspect(at, end, f"{{{{ {stripped} }}}}" if calls else "")
     return None
 
@@ -306,7 +306,7 @@ def _texts_of(tree: Tree) -> Iterator[str]:
     """The quoted texts of an expression, without those that functions look for in another text, such as the second
     argument of `split(task, "{item}")`."""
     trees = [*inside(tree)]
-    calls = [one for one in trees if isinstance(one, Call) and ALIASES.get(one.name, one.name) in _SEARCHES]
+    calls = [one for one in trees if isinstance(one, FunctionCall) and ALIASES.get(one.name, one.name) in _SEARCHES]
     sought = {id(text) for call in calls for text in call.arguments[1:2]}
     for one in trees:
         if isinstance(one, Literal) and isinstance(one.value, str) and id(one) not in sought:

@@ -20,7 +20,7 @@ from pointsman.definition.model.nodes import Node
 from pointsman.definition.problems import Problem, warning
 from pointsman.expressions.failures import ExpressionError
 from pointsman.expressions.paths import compile_path
-from pointsman.expressions.schema_types import Schemas, Shape, UnknownKey, shape_of
+from pointsman.expressions.schema_types import Schemas, UnknownKey, ValueShape, shape_of
 from pointsman.values import Json, JsonObject
 
 OF_EVERY_NODE: Final = frozenset(
@@ -163,13 +163,13 @@ def _part(value: Described, source: str) -> Described | None:
     return Described(shape.schema or {}, value.document, value.closed)
 
 
-def _step(shape: Shape, key: str | int | None, value: Described) -> tuple[Shape, tuple[str, ...] | None]:
+def _step(shape: ValueShape, key: str | int | None, value: Described) -> tuple[ValueShape, tuple[str, ...] | None]:
     """The shape below a key; and, where the key is missing, the keys that are there."""
     schema = shape.schema
     if shape.types and shape.types <= _SCALARS and not (isinstance(key, int | None) and "string" in shape.types):
         return shape, ()
     if schema is None or (key is None and "items" not in schema):
-        return Shape(), None
+        return ValueShape(), None
     properties = schema.get("properties")
     if isinstance(key, str) and isinstance(properties, dict) and properties and key not in properties:
         is_open = "additionalProperties" in schema or "patternProperties" in schema
@@ -207,7 +207,9 @@ def _at(path: Keys) -> str:
     return f" at {dotted(path)!r}" if path else ""
 
 
-def _unknown(subject: Subject, reading: Reading, key: str, known: tuple[str, ...], name: str, shape: Shape) -> Problem:
+def _unknown(
+    subject: Subject, reading: Reading, key: str, known: tuple[str, ...], name: str, shape: ValueShape
+) -> Problem:
     place, read = reading.place, reading.read
     near = subject.nearest(key, known)
     if known:

@@ -12,7 +12,7 @@ from pointsman.dialects.graph.keywords import ITEM, expression_of, state_path
 from pointsman.dialects.graph.links import Shape
 from pointsman.expressions.failures import ExpressionError
 from pointsman.expressions.formula import compile_expression
-from pointsman.expressions.name_resolution import Read
+from pointsman.expressions.name_resolution import PathRead
 from pointsman.values import Json, JsonObject
 
 _LISTS: Final = ("verdicts", "logs", "execution_trace")
@@ -26,7 +26,7 @@ class DataFlow:
 
     written: dict[str, list[tuple[str, ...]]] = field(default_factory=dict[str, "list[tuple[str, ...]]"])
     """By node."""
-    reads: list[Read] = field(default_factory=list[Read])
+    reads: list[PathRead] = field(default_factory=list[PathRead])
 
     @cached_property
     def all_written(self) -> set[tuple[str, ...]]:
@@ -96,7 +96,7 @@ def state_of(flow: DataFlow, nodes: Iterable[str]) -> JsonObject:
     return state
 
 
-def _indexed(read: Read) -> tuple[str, ...] | None:
+def _indexed(read: PathRead) -> tuple[str, ...] | None:
     """The keys before the first number, where there is one."""
     place = next((at for at, key in enumerate(read.path) if isinstance(key, int)), None)
     if place is None or read.root != "state":

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from pointsman.definition.model.agents import AgentConfig, Guardrail
 from pointsman.engine.actions import Value
 from pointsman.engine.compile.composed_work import seen_by
-from pointsman.engine.compile.formulas import Formulas
+from pointsman.engine.compile.formulas import FormulaCompiler
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.formula import compile_expression
 from pointsman.values import Json
@@ -19,7 +19,7 @@ OF_ANSWERS: frozenset[str] = frozenset({"text", "result"})
 Known: TypeAlias = Callable[[Environment], Json]
 
 
-def guardrails_of(config: AgentConfig, formulas: Formulas) -> Value | None:
+def guardrails_of(config: AgentConfig, formulas: FormulaCompiler) -> Value | None:
     """`{before: […], after: […], asNames, state, nodes, names, config}`, an entry per rule of the config.
 
     An entry is whether an expression holds (`before`), the text of a question, or null.
@@ -50,7 +50,7 @@ def guardrails_of(config: AgentConfig, formulas: Formulas) -> Value | None:
     return resolve
 
 
-def _known(rule: Guardrail, formulas: Formulas, *, at_once: bool) -> Known:
+def _known(rule: Guardrail, formulas: FormulaCompiler, *, at_once: bool) -> Known:
     if rule.prompt is not None:
         return formulas.rendered(rule.prompt)
     if rule.expression is not None and at_once:

@@ -8,12 +8,12 @@ from typing import Final
 import msgspec
 
 from pointsman.definition.model.control import JoinConfig
-from pointsman.engine.actions import GatheredResult, Value
-from pointsman.engine.compile.formulas import Formulas
+from pointsman.engine.actions import BranchResult, Value
+from pointsman.engine.compile.formulas import FormulaCompiler
 from pointsman.expressions.environment import Environment
 from pointsman.values import Json, JsonObject
 
-Aggregate = Callable[[list[GatheredResult]], Json]
+Aggregate = Callable[[list[BranchResult]], Json]
 
 SEPARATOR: Final = "\n\n"
 
@@ -38,7 +38,7 @@ def aggregate_of(config: JoinConfig) -> Aggregate | None:
     return (lambda seen: [one.value for one in ordered(seen, order)]) if listed else None
 
 
-def aggregate_value(config: JoinConfig, formulas: Formulas) -> Value | None:
+def aggregate_value(config: JoinConfig, formulas: FormulaCompiler) -> Value | None:
     """An aggregate that is computed: an expression, or the template of `stitch`."""
     known = ("list", "object", "merge", "concat", "first", "last", "vote", "stitch")
     if config.template is not None:
@@ -48,7 +48,7 @@ def aggregate_value(config: JoinConfig, formulas: Formulas) -> Value | None:
     return None
 
 
-def _stitched(config: JoinConfig, formulas: Formulas) -> Value:
+def _stitched(config: JoinConfig, formulas: FormulaCompiler) -> Value:
     assert config.template is not None
     page = formulas.inside("branches").rendered(config.template)
     separator = SEPARATOR if config.separator is None else config.separator
@@ -73,7 +73,7 @@ def _in_order(branches: Sequence[Json], order: tuple[str, ...]) -> list[JsonObje
     return sorted(found, key=lambda b: order.index(str(b.get("key"))) if str(b.get("key")) in order else len(order))
 
 
-def ordered(seen: list[GatheredResult], order: tuple[str, ...]) -> list[GatheredResult]:
+def ordered(seen: list[BranchResult], order: tuple[str, ...]) -> list[BranchResult]:
     """Branch order, but the named keys first."""
     if not order:
         return seen
@@ -87,7 +87,7 @@ def text_of(value: Json) -> str:
     return "" if value is None else msgspec.json.encode(value).decode()
 
 
-def merged(seen: list[GatheredResult]) -> JsonObject:
+def merged(seen: list[BranchResult]) -> JsonObject:
     """Objects merged in order, later keys win; what is no object is put under its key."""
     found: JsonObject = {}
     for one in seen:
@@ -95,7 +95,7 @@ def merged(seen: list[GatheredResult]) -> JsonObject:
     return found
 
 
-def vote(seen: list[GatheredResult]) -> Json:
+def vote(seen: list[BranchResult]) -> Json:
     """The value that most branches brought; of equally many, the one brought first."""
     counts: dict[bytes, int] = {}
     values: dict[bytes, Json] = {}

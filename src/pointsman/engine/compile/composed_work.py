@@ -11,10 +11,10 @@ from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.nodes import Node
 from pointsman.definition.model.work import PlannerConfig, StructuredRecordConfig, VerifierConfig
 from pointsman.engine.actions import Value
-from pointsman.engine.compile.formulas import Formulas
-from pointsman.engine.plan import Output
+from pointsman.engine.compile.formulas import FormulaCompiler
+from pointsman.engine.plan import OutputWrite
 from pointsman.expressions.environment import Environment
-from pointsman.expressions.name_resolution import Read
+from pointsman.expressions.name_resolution import PathRead
 from pointsman.expressions.templates import compile_template
 from pointsman.values import Json, JsonObject
 
@@ -23,7 +23,7 @@ OF_TASKS: Final = ("task", "goal", "results")
 
 
 def planner_input(
-    config: PlannerConfig, agents: dict[str, AgentConfig], formulas: Formulas, given: Value | None
+    config: PlannerConfig, agents: dict[str, AgentConfig], formulas: FormulaCompiler, given: Value | None
 ) -> Value:
     """`{goal, system, agents?, task?}`. Tasks are not known yet: their templates go along, with the data they read."""
     goal = formulas.rendered(config.goal)
@@ -43,7 +43,7 @@ def planner_input(
     return resolve
 
 
-def verifier_input(node: str, config: VerifierConfig, formulas: Formulas, given: Value | None) -> Value:
+def verifier_input(node: str, config: VerifierConfig, formulas: FormulaCompiler, given: Value | None) -> Value:
     """`{criteria, system, value, before}`; `before` is what it said of the last version."""
     criteria = formulas.rendered(config.criteria)
     system = formulas.rendered(config.system) if config.system is not None else None
@@ -61,7 +61,7 @@ def verifier_input(node: str, config: VerifierConfig, formulas: Formulas, given:
     return resolve
 
 
-def record_input(config: StructuredRecordConfig, formulas: Formulas, given: Value | None) -> Value:
+def record_input(config: StructuredRecordConfig, formulas: FormulaCompiler, given: Value | None) -> Value:
     """`{extraction, source, index}`."""
     parts = {
         "extraction": formulas.value(config.input),
@@ -76,7 +76,7 @@ def record_input(config: StructuredRecordConfig, formulas: Formulas, given: Valu
     return resolve
 
 
-def outputs_of(node: Node, formulas: Formulas) -> tuple[Output, ...]:
+def outputs_of(node: Node, formulas: FormulaCompiler) -> tuple[OutputWrite, ...]:
     """What a node leaves behind; of a record also the list that it is added to."""
     said = formulas.outputs(node.outputs)
     if isinstance(node.config, StructuredRecordConfig):
@@ -90,12 +90,12 @@ def _know(env: Environment, given: Value | None) -> None:
         env.names = {**env.names, **inputs}
 
 
-def _about(agent: AgentConfig | None, formulas: Formulas) -> str:
+def _about(agent: AgentConfig | None, formulas: FormulaCompiler) -> str:
     """What a planner is told of an agent: how it is introduced to itself."""
     return "" if agent is None or agent.system is None else agent.system.in_(formulas.language)
 
 
-def _task_template(config: PlannerConfig, formulas: Formulas) -> Value | None:
+def _task_template(config: PlannerConfig, formulas: FormulaCompiler) -> Value | None:
     """`{system, prompt, spelling, asNames, state, names, nodes, config}`: the texts, and of the data what they read."""
     said = config.task_template
     if said is None:
@@ -118,7 +118,7 @@ def _task_template(config: PlannerConfig, formulas: Formulas) -> Value | None:
     return lambda env: {**fixed, **seen_by(reads, env)}
 
 
-def seen_by(reads: list[Read], env: Environment) -> JsonObject:
+def seen_by(reads: list[PathRead], env: Environment) -> JsonObject:
     """The part of the data that some paths read, by where it was found."""
     found: dict[str, JsonObject] = {"state": {}, "nodes": {}, "names": {}, "config": {}}
     data: list[tuple[str, Mapping[str, Json]]] = [("state", env.state), ("names", env.names), ("config", env.config)]

@@ -28,26 +28,26 @@ from pointsman.definition.model.work import WorkflowCallConfig
 from pointsman.engine.actions import (
     NO_RETRY,
     UNASKED,
-    Approval,
-    Ask,
-    Begin,
-    Call,
-    Decide,
-    Emit,
-    Finish,
-    Fork,
-    Gather,
+    ApprovalPolicy,
+    DecisionAction,
+    EmitAction,
+    EndAction,
+    HumanTaskAction,
+    JoinAction,
+    LoopAction,
+    ParallelAction,
     PlanEdge,
-    Repeat,
     Retry,
+    StartAction,
     Test,
     Value,
-    Wait,
+    WaitAction,
+    WorkflowAction,
 )
-from pointsman.engine.approvers import Approvers, Level, Terms
+from pointsman.engine.approvers import EscalationLevel, GateApprovers, GateTerms
 from pointsman.engine.compile.aggregates import aggregate_of, aggregate_value
 from pointsman.engine.compile.edges import timeout_label
-from pointsman.engine.compile.formulas import Formulas
+from pointsman.engine.compile.formulas import FormulaCompiler
 from pointsman.engine.compile.limits import amounts
 from pointsman.engine.instants import seconds_of
 from pointsman.expressions.environment import Environment
@@ -58,27 +58,27 @@ SEEN_BY_WAIT: Final = ("results", "branches", "arrived", "total")
 STATUSES: Final = ("completed", "failed", "cancelled")
 
 
-def begin_of(config: StartConfig, formulas: Formulas) -> Begin:
+def begin_of(config: StartConfig, formulas: FormulaCompiler) -> StartAction:
     """Initial fields."""
-    return Begin(
+    return StartAction(
         set=tuple((formulas.path(target), formulas.value(source)) for target, source in (config.set or {}).items())
     )
 
 
-def finish_of(config: EndConfig, formulas: Formulas) -> Finish:
+def finish_of(config: EndConfig, formulas: FormulaCompiler) -> EndAction:
     """An end; its status is one of the engine's, or a word of the author's own that changes nothing."""
     status = config.status if config.status in STATUSES else "completed"
-    return Finish(
+    return EndAction(
         output=formulas.output(config.output),
         terminate=bool(config.terminate),
         status=status,
     )
 
 
-def decide_of(config: DecisionConfig, formulas: Formulas) -> Decide | None:
+def decide_of(config: DecisionConfig, formulas: FormulaCompiler) -> DecisionAction | None:
     """A decision by expression or by cases; None where only its edges decide."""
     if config.expression is not None:
-        return Decide(branch=formulas.value(config.expression))
+        return DecisionAction(branch=formulas.value(config.expression))
     if config.cases is None:
         return None
     cases = [(formulas.test(case.when), case.label) for case in config.cases]
@@ -89,15 +89,17 @@ def decide_of(config: DecisionConfig, formulas: Formulas) -> Decide | None:
                 return label
         return config.default
 
-    return Decide(branch=branch)
+    return DecisionAction(branch=branch)
 
 
-def fork_of(config: ParallelConfig, formulas: Formulas, graph: Graph, node: int, edges: dict[int, PlanEdge]) -> Fork:
+def fork_of(
+    config: ParallelConfig, formulas: FormulaCompiler, graph: Graph, node: int, edges: dict[int, PlanEdge]
+) -> ParallelAction:
     """A parallel with its branch edges and the join that closes it."""
     shape = graph.forks[node]
     join = graph.join_of.get(node)
     starts = tuple(edges[number] for number in _named_order(config, shape.starts, edges))
-    return Fork(
+    return ParallelAction(
         starts=starts,
         by_id={edge.id: edge for edge in starts},
         items=formulas.value(config.items) if config.items is not None else None,
@@ -122,10 +124,10 @@ def _named_order(config: ParallelConfig, starts: tuple[int, ...], edges: dict[in
     return sorted(chosen, key=lambda n: order.get(edges[n].target, len(order)))
 
 
-def gather_of(config: JoinConfig, formulas: Formulas, graph: Graph, node: int) -> Gather:
+def gather_of(config: JoinConfig, formulas: FormulaCompiler, graph: Graph, node: int) -> JoinAction:
     """A join with what it closes and how it aggregates."""
     closes = tuple(graph.ids[opener] for opener in graph.closes.get(node, ()))
-    return Gather(
+    return JoinAction(
         closes=closes,
         wait=_wait_rule(config.wait, formulas),
         wait_sees=_wait_sees(config.wait, formulas),
@@ -144,7 +146,7 @@ def _keys(found: tuple[str, ...] | str | None) -> tuple[str, ...]:
     return found if isinstance(found, tuple) else ()
 
 
-def _wait_rule(rule: WaitRule | None, formulas: Formulas) -> Test | Literal["all", "any"] | int | float:
+def _wait_rule(rule: WaitRule | None, formulas: FormulaCompiler) -> Test | Literal["all", "any"] | int | float:
     if rule is None or rule.kind == "all":
         return "all"
     match rule.kind:
@@ -158,17 +160,19 @@ def _wait_rule(rule: WaitRule | None, formulas: Formulas) -> Test | Literal["all
             return formulas.inside(*SEEN_BY_WAIT).test(rule.expression)
 
 
-def _wait_sees(rule: WaitRule | None, formulas: Formulas) -> bool:
+def _wait_sees(rule: WaitRule | None, formulas: FormulaCompiler) -> bool:
     if rule is None or rule.kind != "expression":
         return False
     return any(read.root in ("results", "branches") for read in formulas.inside(*SEEN_BY_WAIT).reads(rule.expression))
 
 
-def repeat_of(config: LoopConfig, formulas: Formulas, graph: Graph, node: int, edges: dict[int, PlanEdge]) -> Repeat:
+def repeat_of(
+    config: LoopConfig, formulas: FormulaCompiler, graph: Graph, node: int, edges: dict[int, PlanEdge]
+) -> LoopAction:
     """A loop with its body."""
     shape = graph.loops[node]
     inner = formulas.inside(config.as_) if config.as_ is not None else formulas
-    return Repeat(
+    return LoopAction(
         goes_on=_goes_on(config, inner),
         items=formulas.value(config.over) if config.over is not None else None,
         item_name=config.as_,
@@ -185,7 +189,7 @@ def repeat_of(config: LoopConfig, formulas: Formulas, graph: Graph, node: int, e
     )
 
 
-def _goes_on(config: LoopConfig, formulas: Formulas) -> Test | None:
+def _goes_on(config: LoopConfig, formulas: FormulaCompiler) -> Test | None:
     """`while` before each round; `until` before each but the first."""
     go = formulas.test(config.while_) if config.while_ is not None else None
     stop = formulas.test(config.until) if config.until is not None else None
@@ -204,7 +208,7 @@ def _goes_on(config: LoopConfig, formulas: Formulas) -> Test | None:
     return holds
 
 
-def ask_of(config: HumanConfig, formulas: Formulas, nodes: frozenset[str]) -> Ask:
+def ask_of(config: HumanConfig, formulas: FormulaCompiler, nodes: frozenset[str]) -> HumanTaskAction:
     """A gate."""
     options = _options(config, formulas)
     first = str(options[0]["value"])
@@ -215,7 +219,7 @@ def ask_of(config: HumanConfig, formulas: Formulas, nodes: frozenset[str]) -> As
     if config.auto_proceed:
         terms = replace(terms, on_timeout=first, timeout_s=0.0 if terms.timeout_s is None else terms.timeout_s)
     message = config.message or config.title
-    return Ask(
+    return HumanTaskAction(
         message=formulas.rendered(message) if message is not None else _silent,
         messages=formulas.rendered_in_all(message),
         options=options,
@@ -231,7 +235,7 @@ def _silent(env: Environment) -> Json:
     return ""
 
 
-def _options(config: HumanConfig, formulas: Formulas) -> tuple[JsonObject, ...]:
+def _options(config: HumanConfig, formulas: FormulaCompiler) -> tuple[JsonObject, ...]:
     given: tuple[HumanOption, ...] = tuple(config.options or ())
     if given:
         return tuple(
@@ -247,7 +251,7 @@ def _options(config: HumanConfig, formulas: Formulas) -> tuple[JsonObject, ...]:
     return tuple({"value": action, "label": action.capitalize(), "style": STYLE[action]} for action in actions)
 
 
-def _shown(config: HumanConfig, formulas: Formulas) -> Value | None:
+def _shown(config: HumanConfig, formulas: FormulaCompiler) -> Value | None:
     if not config.show:
         return None
     parts = [(source, formulas.value(source)) for source in config.show]
@@ -266,15 +270,15 @@ def terms_of(
     timeout: Duration | None,
     escalation: tuple[documents.Escalation, ...] | None,
     on_timeout: str,
-) -> Terms:
+) -> GateTerms:
     """On which terms people are asked."""
     if timeout is None:
-        return Terms(approvers=_approvers(said) if said is not None else None, on_timeout=on_timeout)
+        return GateTerms(approvers=_approvers(said) if said is not None else None, on_timeout=on_timeout)
     levels = tuple(
-        Level(approvers=_approvers(level.approvers), timeout_s=(level.timeout or timeout).seconds)
+        EscalationLevel(approvers=_approvers(level.approvers), timeout_s=(level.timeout or timeout).seconds)
         for level in escalation or ()
     )
-    return Terms(
+    return GateTerms(
         approvers=_approvers(said) if said is not None else None,
         timeout_s=timeout.seconds,
         on_timeout=on_timeout,
@@ -282,8 +286,8 @@ def terms_of(
     )
 
 
-def _approvers(said: documents.Approvers) -> Approvers:
-    return Approvers(
+def _approvers(said: documents.Approvers) -> GateApprovers:
+    return GateApprovers(
         groups=said.groups,
         users=said.users,
         quorum=said.quorum or 1,
@@ -292,12 +296,12 @@ def _approvers(said: documents.Approvers) -> Approvers:
     )
 
 
-def approval_of(node: Node, config: Config | None, formulas: Formulas) -> Approval:
+def approval_of(node: Node, config: Config | None, formulas: FormulaCompiler) -> ApprovalPolicy:
     """What people must approve of a node's work, and on which terms."""
     own = node.approval or (config.approval if config is not None else None)
     if own is None:
-        return Approval(before=True) if node.requires_approval else UNASKED
-    return Approval(
+        return ApprovalPolicy(before=True) if node.requires_approval else UNASKED
+    return ApprovalPolicy(
         before=bool(node.requires_approval),
         message=formulas.rendered(own.message) if own.message is not None else None,
         messages=formulas.rendered_in_all(own.message),
@@ -305,11 +309,11 @@ def approval_of(node: Node, config: Config | None, formulas: Formulas) -> Approv
     )
 
 
-def wait_of(config: WaitConfig, formulas: Formulas) -> Wait:
+def wait_of(config: WaitConfig, formulas: FormulaCompiler) -> WaitAction:
     """A timer or an event."""
     seconds = config.duration.seconds if config.duration is not None else None
     until = formulas.value(config.until) if config.until is not None else None
-    return Wait(
+    return WaitAction(
         duration=(lambda env: seconds) if seconds is not None else None,
         until=(lambda env: seconds_of(until(env))) if until is not None else None,
         event=formulas.rendered(config.event) if config.event is not None else None,
@@ -319,21 +323,21 @@ def wait_of(config: WaitConfig, formulas: Formulas) -> Wait:
     )
 
 
-def emit_of(config: EmitConfig, formulas: Formulas) -> Emit:
+def emit_of(config: EmitConfig, formulas: FormulaCompiler) -> EmitAction:
     """An event to publish."""
     data = formulas.tree(config.data) if config.data is not None else None
-    return Emit(event=formulas.rendered(config.event), data=data)
+    return EmitAction(event=formulas.rendered(config.event), data=data)
 
 
 def call_of(
     config: WorkflowCallConfig,
     given: Value | None,
-    formulas: Formulas,
+    formulas: FormulaCompiler,
     retry: Retry = NO_RETRY,
     on_failure: str = "fail",
-) -> Call:
+) -> WorkflowAction:
     """A sub-workflow."""
-    return Call(
+    return WorkflowAction(
         workflow=config.workflow,
         input=formulas.mapping(config.input) or given,
         wait=config.mode != "start",

@@ -12,7 +12,7 @@ from pointsman.definition.graph.links import DANGLING, TO_END, EdgeRef, label_of
 from pointsman.definition.model.edges import AskModel, Contains, Edge, Equals, Exists, OnError, When
 from pointsman.definition.model.workflow import Workflow
 from pointsman.engine.actions import PlanEdge, Test, Value
-from pointsman.engine.compile.formulas import Formulas
+from pointsman.engine.compile.formulas import FormulaCompiler
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.formula import compile_expression
 from pointsman.expressions.label_equality import equals, same_label
@@ -23,7 +23,7 @@ JUDGE: Final = "?"
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class EdgeQuestion:
     """What a model is asked about an edge."""
 
     edge: str
@@ -36,7 +36,7 @@ def judge_of(node: str) -> str:
     return node + JUDGE
 
 
-def plan_edge(workflow: Workflow, graph: Graph, ref: EdgeRef, formulas: Formulas) -> PlanEdge | None:
+def plan_edge(workflow: Workflow, graph: Graph, ref: EdgeRef, formulas: FormulaCompiler) -> PlanEdge | None:
     """One edge; None where it leads nowhere or is only the engine's own way back to a caller."""
     if ref.target == DANGLING or ref.source < 0 or ref.kind == "never" or ref.implied == "caller":
         return None
@@ -56,7 +56,7 @@ def timeout_label(node: str) -> str:
     return f"timeout:{node}"
 
 
-def _conditioned(plain: PlanEdge, edge: Edge, graph: Graph, ref: EdgeRef, formulas: Formulas) -> PlanEdge:
+def _conditioned(plain: PlanEdge, edge: Edge, graph: Graph, ref: EdgeRef, formulas: FormulaCompiler) -> PlanEdge:
     label = label_of(edge, routing_of(graph.links.nodes[ref.source]))
     if label is not None:
         return replace(plain, kind="label", label=label)
@@ -83,14 +83,14 @@ def _conditioned(plain: PlanEdge, edge: Edge, graph: Graph, ref: EdgeRef, formul
             return replace(plain, kind="default") if ref.kind == "default" else plain
 
 
-def question_of(edge: Edge, ref: EdgeRef, formulas: Formulas) -> Question | None:
+def question_of(edge: Edge, ref: EdgeRef, formulas: FormulaCompiler) -> EdgeQuestion | None:
     """The question on an edge, if a model decides it."""
     if not isinstance(edge.condition, AskModel):
         return None
-    return Question(ref.id, formulas.rendered(edge.condition.prompt), edge.condition.model)
+    return EdgeQuestion(ref.id, formulas.rendered(edge.condition.prompt), edge.condition.model)
 
 
-def _equals(field: str, value: Json, formulas: Formulas) -> Test:
+def _equals(field: str, value: Json, formulas: FormulaCompiler) -> Test:
     found = formulas.value(field)
     if field.rstrip().endswith((".branch", ".action", ".response")):
         return lambda env: same_label(found(env), value)
@@ -101,7 +101,7 @@ def _exists(found: Value) -> Test:
     return lambda env: found(env) is not None
 
 
-def _contains(field: str, value: Json, formulas: Formulas) -> Test:
+def _contains(field: str, value: Json, formulas: FormulaCompiler) -> Test:
     found = formulas.value(field)
 
     def holds(env: Environment) -> bool:

@@ -12,11 +12,11 @@ from typing import Final, Literal
 from pointsman.definition.model.text import Text
 from pointsman.definition.model.workflow import Workflow
 from pointsman.definition.naming_rules import names_at_large, spelling_of
-from pointsman.engine.actions import Fixed, Test, Value
-from pointsman.engine.plan import Output
+from pointsman.engine.actions import ConstantValue, Test, Value
+from pointsman.engine.plan import OutputWrite
 from pointsman.engine.writes import Reducer
 from pointsman.expressions.environment import Environment
-from pointsman.expressions.formula import Read, compile_expression
+from pointsman.expressions.formula import PathRead, compile_expression
 from pointsman.expressions.names import Names
 from pointsman.expressions.parameters import SecretText, compile_parameters
 from pointsman.expressions.paths import Path, compile_path
@@ -30,7 +30,7 @@ Patterns = tuple[tuple[tuple[str, ...], Reducer], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Formulas:
+class FormulaCompiler:
     """How texts are read at one place of one workflow."""
 
     names: Names
@@ -42,7 +42,7 @@ class Formulas:
     sources: str = ""
     """The reference texts of the workflow, as one."""
 
-    def inside(self, *as_names: str) -> Formulas:
+    def inside(self, *as_names: str) -> FormulaCompiler:
         """The same place with more names."""
         return replace(self, names=replace(self.names, as_names=self.names.as_names | set(as_names)))
 
@@ -54,7 +54,7 @@ class Formulas:
         """A condition."""
         return compile_expression(source, names=self.names).holds
 
-    def reads(self, source: str) -> tuple[Read, ...]:
+    def reads(self, source: str) -> tuple[PathRead, ...]:
         """What an expression reads."""
         return compile_expression(source, names=self.names).reads
 
@@ -94,7 +94,7 @@ class Formulas:
         """A JSON tree whose texts are templates."""
         parameters = compile_parameters(source, names=self.names, spelling=self.spelling)
         if parameters.fixed:
-            return Fixed(source)
+            return ConstantValue(source)
         return lambda env: parameters.evaluate(env, missing=env.missing)
 
     def secrets(self, source: Json) -> tuple[SecretText, ...]:
@@ -123,14 +123,14 @@ class Formulas:
         """Name → expression, or one expression."""
         return self.value(source) if isinstance(source, str) else self.mapping(source)
 
-    def outputs(self, source: Mapping[str, str] | None) -> tuple[Output, ...]:
+    def outputs(self, source: Mapping[str, str] | None) -> tuple[OutputWrite, ...]:
         """State path → expression over `result`, each with the reducer of its path."""
         return tuple(self.write(path, value) for path, value in (source or {}).items())
 
-    def write(self, target: str, source: str) -> Output:
+    def write(self, target: str, source: str) -> OutputWrite:
         """One write."""
         path = self.path(target)
-        return Output(
+        return OutputWrite(
             path=path,
             value=self.value(source),
             reduce=self.reducer(path),
@@ -146,13 +146,13 @@ class Formulas:
         return "set"
 
 
-def formulas_of(workflow: Workflow, language: str, *, all_languages: bool = True) -> Formulas:
+def formulas_of(workflow: Workflow, language: str, *, all_languages: bool = True) -> FormulaCompiler:
     """How the texts of a workflow are read outside any node."""
     patterns: list[tuple[tuple[str, ...], Reducer]] = [(("messages",), "append")]
     for pattern, field in (workflow.state or {}).items():
         if field.reduce is not None:
             patterns.append((tuple(pattern.split(".")), field.reduce))
-    return Formulas(
+    return FormulaCompiler(
         names=names_at_large(workflow),
         sources="\n\n".join(workflow.sources or ()),
         spelling=spelling_of(workflow),

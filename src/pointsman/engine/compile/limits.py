@@ -9,7 +9,7 @@ from pointsman.definition.model.policies import DEFAULTS, Budget, Config, More
 from pointsman.definition.model.policies import Limits as Said
 from pointsman.definition.model.quantities import Duration, Size
 from pointsman.definition.model.workflow import Workflow
-from pointsman.engine.plan_limits import Limits
+from pointsman.engine.plan_limits import PlanLimits
 
 DEFAULT_OF: Final[Mapping[str, float | None]] = {
     "steps": DEFAULTS.steps,
@@ -61,14 +61,14 @@ def amounts(said: Said | More | None) -> dict[str, float]:
     return {name: most for name, most in found.items() if most is not None}
 
 
-def limits_of(workflow: Workflow, original: Workflow, operator: Said) -> Limits:
+def limits_of(workflow: Workflow, original: Workflow, operator: Said) -> PlanLimits:
     """The limits of a workflow that is `capped`; `original` is what its author wrote."""
     config = workflow.config or Config()
     now = amounts(config.limits)
     own = amounts(original.config.limits if original.config is not None else None)
     budget = config.budget or Budget()
     steps = now.get("steps", DEFAULTS.steps)
-    return Limits(
+    return PlanLimits(
         steps=None if steps is None else int(steps),
         parallel=int(now.get("parallel", DEFAULTS.parallel)),
         execution_time_s=now.get("executionTime", DEFAULTS.execution_time),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from pointsman.definition.json_schema import JsonSchema
-from pointsman.engine.actions import Ask, Decide, Work
+from pointsman.engine.actions import DecisionAction, HumanTaskAction, WorkAction
 from pointsman.engine.decide.exit_step import match
 from pointsman.engine.decide.partial_run import branch_of, labels_of
 from pointsman.engine.plan import PlanNode
@@ -35,14 +35,14 @@ class TrialUnfit(CallerError):
 def must_fit(node: PlanNode, value: Json) -> None:
     """Raises `TrialUnfit` for a branch or an answer that leads nowhere, and for what an agent's schema forbids."""
     match node.does:
-        case Decide():
+        case DecisionAction():
             if not _leads_on(node, (branch := branch_of(value),)):
                 raise _leads_nowhere(node, f"the branch {branch!r}")
-        case Ask():
+        case HumanTaskAction():
             labels = labels_of(value)
             if not _leads_on(node, labels) and "reject" not in labels:
                 raise _leads_nowhere(node, f"the answer {labels[0]!r}" if labels else "no answer")
-        case Work():
+        case WorkAction():
             schema = node.does.spec.config.get("outputSchema")
             if isinstance(schema, dict):
                 _must_match(node, schema, value)

@@ -40,14 +40,25 @@ from pointsman.definition.model.work import (
 )
 from pointsman.definition.model.workflow import Workflow
 from pointsman.definition.naming_rules import COMPENSATED, compensations_of
-from pointsman.engine.actions import Ask, Does, Emit, Fork, Gather, Pass, PlanEdge, Repeat, Value, WorkSpec
+from pointsman.engine.actions import (
+    Action,
+    EmitAction,
+    HumanTaskAction,
+    JoinAction,
+    LoopAction,
+    NoOpAction,
+    ParallelAction,
+    PlanEdge,
+    Value,
+    WorkSpec,
+)
 from pointsman.engine.compile import composed_work, control, work
 from pointsman.engine.compile.concurrent_visits import passes_separately, separate
-from pointsman.engine.compile.edges import Question, judge_of, question_of, timeout_label
-from pointsman.engine.compile.formulas import Formulas
+from pointsman.engine.compile.edges import EdgeQuestion, judge_of, question_of, timeout_label
+from pointsman.engine.compile.formulas import FormulaCompiler
 from pointsman.engine.compile.rendering import render_of
 from pointsman.engine.compile.transforms import change_of
-from pointsman.engine.plan import Enter, NoRoute, PlanNode
+from pointsman.engine.plan import EnterMode, NoRoute, PlanNode
 from pointsman.values import END, Json
 
 TRANSPARENT: Final = frozenset({"decision", "loop", "wait", "emit", "note", "human", "progress", "verifier"})
@@ -60,7 +71,7 @@ class NodeCompiler:
         self,
         workflow: Workflow,
         graph: Graph,
-        formulas: Formulas,
+        formulas: FormulaCompiler,
         edges: dict[int, PlanEdge],
         agents: dict[str, AgentConfig],
         model: str | None,
@@ -99,7 +110,7 @@ class NodeCompiler:
         catches = tuple(edge for edge in out if edge.kind == "error")
         ways = tuple(edge for edge in out if edge.kind != "error")
         leave = routing_of(node)
-        plain = len(ways) == 1 and ways[0].kind == "plain" and not isinstance(does, Repeat | Fork)
+        plain = len(ways) == 1 and ways[0].kind == "plain" and not isinstance(does, LoopAction | ParallelAction)
         scope = self.graph.scopes[position] or ()
         return PlanNode(
             id=node.id,
@@ -136,7 +147,7 @@ class NodeCompiler:
         names = [config.as_ for config in configs if config.as_ is not None]
         return [*names, COMPENSATED] if self.graph.ids[position] in self.compensations else names
 
-    def _does(self, position: int, node: Node, formulas: Formulas) -> Does:  # noqa: C901 - one flat list of types
+    def _does(self, position: int, node: Node, formulas: FormulaCompiler) -> Action:  # noqa: C901 - one flat list of types
         config = node.config
         given = formulas.mapping(node.inputs)
         formulas = formulas.inside(*(node.inputs or {}))
@@ -158,23 +169,23 @@ class NodeCompiler:
             case EmitConfig():
                 return control.emit_of(config, formulas)
             case NoteConfig():
-                return Pass()
+                return NoOpAction()
             case TransformConfig():
                 return change_of(config, formulas)
             case TemplateRenderConfig():
                 return render_of(config, formulas)
             case ProgressConfig():
-                return Emit(event=_progress, data=formulas.rendered(config.message))
+                return EmitAction(event=_progress, data=formulas.rendered(config.message))
             case WorkflowCallConfig():
                 retry = work.retry_of(node.execution, self.workflow.config)
                 on_failure = work.on_failure_of(node.execution, self.workflow.config)
                 return control.call_of(config, given, formulas, retry, on_failure)
             case DecisionConfig() if config.llm_prompt is None:
-                return control.decide_of(config, formulas) or Pass()
+                return control.decide_of(config, formulas) or NoOpAction()
             case _:
                 return self._work(node, formulas, given)
 
-    def _work(self, node: Node, formulas: Formulas, given: Value | None) -> Does:
+    def _work(self, node: Node, formulas: FormulaCompiler, given: Value | None) -> Action:
         config = node.config
         if isinstance(config, AgentConfig):
             return self._agent(node, config, formulas, given)
@@ -208,7 +219,7 @@ class NodeCompiler:
                 resolve = work.other_input(spec.config, formulas, given)
         return work.work_of(node, spec, resolve, self.workflow.config, times=self.times)
 
-    def _agent(self, node: Node, config: AgentConfig, formulas: Formulas, given: Value | None) -> Does:
+    def _agent(self, node: Node, config: AgentConfig, formulas: FormulaCompiler, given: Value | None) -> Action:
         agent, name = work.resolved_agent(config, self.agents)
         leaves_calls = self.has_executor
         spec = replace(
@@ -265,10 +276,10 @@ class NodeCompiler:
     def _tool_executor(self, ways: tuple[PlanEdge, ...]) -> PlanEdge | None:
         return next((edge for edge in ways if self._is_executor(edge.target)), None)
 
-    def _enter(self, position: int, node: Node, does: Does) -> Enter:
-        if isinstance(does, Repeat):
+    def _enter(self, position: int, node: Node, does: Action) -> EnterMode:
+        if isinstance(does, LoopAction):
             return "loop"
-        if isinstance(does, Gather) and does.closes:
+        if isinstance(does, JoinAction) and does.closes:
             return "join"
         coming = [number for number in self.graph.into[position] if number in self.edges]
         if len(coming) <= 1:
@@ -297,8 +308,8 @@ class NodeCompiler:
             return None
         return limits.visits
 
-    def _questions(self, position: int) -> list[tuple[int, Question]]:
-        found: list[tuple[int, Question]] = []
+    def _questions(self, position: int) -> list[tuple[int, EdgeQuestion]]:
+        found: list[tuple[int, EdgeQuestion]] = []
         for number in self.graph.out[position]:
             if number < len(self.workflow.edges):
                 question = question_of(self.workflow.edges[number], self.graph.edges[number], self.formulas)
@@ -306,7 +317,7 @@ class NodeCompiler:
                     found.append((number, question))
         return found
 
-    def _judged(self, made: PlanNode, node: Node, questions: list[tuple[int, Question]]) -> list[PlanNode]:
+    def _judged(self, made: PlanNode, node: Node, questions: list[tuple[int, EdgeQuestion]]) -> list[PlanNode]:
         """Split the node: it leads to its judge, and the judge leaves by the edges that were the node's."""
         judge = judge_of(node.id)
         bridge = PlanEdge(id=judge, index=made.index, source=node.id, target=judge)
@@ -355,9 +366,9 @@ def _alone(made: PlanNode) -> PlanNode:
     )
 
 
-def _timeout_edge(node: Node, does: Does, out: tuple[PlanEdge, ...]) -> tuple[PlanEdge, ...]:
+def _timeout_edge(node: Node, does: Action, out: tuple[PlanEdge, ...]) -> tuple[PlanEdge, ...]:
     """The way of a gate nobody answered in time, where another edge leads to the same node already."""
-    if not isinstance(does, Ask) or any(edge.label == does.terms.on_timeout for edge in out):
+    if not isinstance(does, HumanTaskAction) or any(edge.label == does.terms.on_timeout for edge in out):
         return ()
     way = next((edge for edge in out if timeout_label(edge.target) == does.terms.on_timeout), None)
     return (

@@ -8,9 +8,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from pointsman.engine.actions import Begin, Finish, Fork, Gather, Repeat
+from pointsman.engine.actions import EndAction, JoinAction, LoopAction, ParallelAction, StartAction
 from pointsman.engine.compile.mocks import TrialUnfit, must_fit
-from pointsman.engine.partial_run import Trial, in_full
+from pointsman.engine.partial_run import PartialRun, in_full
 from pointsman.engine.plan import Plan, PlanNode
 from pointsman.values import JsonObject
 
@@ -39,7 +39,7 @@ def tried(plan: Plan, said: JsonObject) -> Plan:
         )
     return replace(
         plan,
-        trial=Trial(
+        trial=PartialRun(
             pinned=values,
             steps=steps,
             until=frozenset(until),
@@ -86,7 +86,7 @@ def _by_node_and_step(plan: Plan, pinned: JsonObject) -> tuple[JsonObject, JsonO
 
 
 def _must_be_pinned(node: PlanNode) -> None:
-    if isinstance(node.does, Fork | Gather | Repeat | Begin | Finish):
+    if isinstance(node.does, ParallelAction | JoinAction | LoopAction | StartAction | EndAction):
         raise TrialUnfit(
             f"{node.id!r} is a {node.type}: it leads control and brings nothing of its own",
             node=node.id,
@@ -96,7 +96,7 @@ def _must_be_pinned(node: PlanNode) -> None:
 
 
 def _must_stand_alone(node: PlanNode) -> None:
-    if isinstance(node.does, Fork | Gather | Repeat):
+    if isinstance(node.does, ParallelAction | JoinAction | LoopAction):
         raise TrialUnfit(
             f"{node.id!r} is a {node.type}: alone it has nothing to lead",
             node=node.id,
@@ -107,7 +107,7 @@ def _must_stand_alone(node: PlanNode) -> None:
 
 def _end_of(node: PlanNode, plan: Plan) -> str:
     """Where a node is over: a parallel with its join."""
-    if not isinstance(node.does, Fork):
+    if not isinstance(node.does, ParallelAction):
         return node.id
     if node.does.join is None or node.does.join not in plan.nodes:
         raise TrialUnfit(
@@ -127,7 +127,7 @@ def _leading(plan: Plan, node: str) -> set[str]:
         if one.tool_executor is not None:  # it goes back to whoever called
             ways.append(one.tool_executor)
             into.setdefault(one.id, set()).add(one.tool_executor.target)
-        if isinstance(one.does, Fork):
+        if isinstance(one.does, ParallelAction):
             ways += [*one.does.starts, *one.does.after]
             if one.does.join is not None:
                 into.setdefault(one.does.join, set()).add(one.id)

@@ -14,7 +14,7 @@ from pointsman.definition.model.policies import Limits as Said
 from pointsman.definition.model.workflow import Workflow
 from pointsman.engine.actions import PlanEdge
 from pointsman.engine.compile.edges import plan_edge
-from pointsman.engine.compile.formulas import Formulas, formulas_of
+from pointsman.engine.compile.formulas import FormulaCompiler, formulas_of
 from pointsman.engine.compile.limits import capped, limits_of
 from pointsman.engine.compile.nodes import NodeCompiler
 from pointsman.engine.compile.reachability import after_in, leads_in, meets_in, reaches_in
@@ -38,10 +38,7 @@ def compile_workflow(
     model: str | None = None,
     caps: Said = NO_CAPS,
 ) -> Plan:
-    """Compile. `agents` are those of the installation; the workflow's own win. `settings` is what `config` names.
-
-    Texts are in `language`, those for people in `all_languages`. `model` answers every agent. No limit is above `caps`.
-    """
+    """Compile a workflow. Its own agents override those of `agents`; no limit exceeds `caps`."""
     original, workflow = workflow, capped(workflow, caps)
     graph, entry = _analysed(workflow)
     formulas = formulas_of(workflow, language, all_languages=all_languages)
@@ -115,7 +112,7 @@ def _must_have_its_handlers(workflow: Workflow, graph: Graph) -> None:
             raise AuthorError(f"{key} names {name!r}, which does not exist", hint="Name a node of this workflow.")
 
 
-def _edges(workflow: Workflow, graph: Graph, formulas: Formulas) -> dict[int, PlanEdge]:
+def _edges(workflow: Workflow, graph: Graph, formulas: FormulaCompiler) -> dict[int, PlanEdge]:
     found: dict[int, PlanEdge] = {}
     for ref in graph.edges:
         made = plan_edge(workflow, graph, ref, formulas)

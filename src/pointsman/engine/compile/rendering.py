@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pointsman.definition.model.work import TemplateRenderConfig
-from pointsman.engine.actions import Change
-from pointsman.engine.compile.formulas import Formulas
+from pointsman.engine.actions import TransformAction
+from pointsman.engine.compile.formulas import FormulaCompiler
 from pointsman.expressions.environment import Environment
 from pointsman.values import Json
 
 
-def render_of(config: TemplateRenderConfig, formulas: Formulas) -> Change:
+def render_of(config: TemplateRenderConfig, formulas: FormulaCompiler) -> TransformAction:
     """Its result is the text."""
     bound = formulas.mapping(config.bind)
     page = formulas.inside(*(config.bind or {})).rendered(config.template)
@@ -20,4 +20,4 @@ def render_of(config: TemplateRenderConfig, formulas: Formulas) -> Change:
             env.names = {**env.names, **found}
         return page(env)
 
-    return Change(steps=(), select=select, answers=True)
+    return TransformAction(steps=(), select=select, answers=True)

@@ -20,8 +20,8 @@ from pointsman.definition.model.operations import (
     SetValue,
 )
 from pointsman.definition.model.work import TransformConfig
-from pointsman.engine.actions import Change
-from pointsman.engine.compile.formulas import Formulas
+from pointsman.engine.actions import TransformAction
+from pointsman.engine.compile.formulas import FormulaCompiler
 from pointsman.engine.decide.outputs import StepRefused
 from pointsman.engine.failures import Failure
 from pointsman.engine.writes import Reducer
@@ -34,26 +34,26 @@ Written = list[tuple[tuple[str | int, ...], Reducer, Json]]
 Operate = Callable[[Environment], Written]
 
 
-def change_of(config: TransformConfig, formulas: Formulas) -> Change:
+def change_of(config: TransformConfig, formulas: FormulaCompiler) -> TransformAction:
     """Operations in order, then `set`, then `jsonpath`. Each sees what the ones before it wrote."""
     steps: list[Operate] = [_operation(one, formulas) for one in config.operations or ()]
     for target, source in (config.set or {}).items():
         steps.append(_assign(formulas.path(target), formulas, source))
     if config.jsonpath is None:
-        return Change(steps=tuple(steps), answers=bool(steps))
+        return TransformAction(steps=tuple(steps), answers=bool(steps))
     matches = compile_jsonpath(config.jsonpath)
     where = formulas.value(config.input) if config.input is not None else None
-    return Change(
+    return TransformAction(
         steps=tuple(steps), select=lambda env: matches.find(env.state if where is None else where(env)), answers=True
     )
 
 
-def _assign(path: Path, formulas: Formulas, source: str) -> Operate:
+def _assign(path: Path, formulas: FormulaCompiler, source: str) -> Operate:
     value, reduce = formulas.value(source), formulas.reducer(path)
     return lambda env: [(path.resolve(env), reduce, value(env))]
 
 
-def _operation(one: AnyOperation, formulas: Formulas) -> Operate:
+def _operation(one: AnyOperation, formulas: FormulaCompiler) -> Operate:
     match one:
         case SetValue():
             path, value = formulas.path(one.set), formulas.tree(one.value)
@@ -102,7 +102,7 @@ def _unbound(env: Environment) -> Written:
     )
 
 
-def _array_get(one: ArrayGet, formulas: Formulas) -> Operate:
+def _array_get(one: ArrayGet, formulas: FormulaCompiler) -> Operate:
     path, held = formulas.path(one.to), formulas.value(one.array_get)
     index = formulas.value(one.index) if isinstance(one.index, str) else None
 

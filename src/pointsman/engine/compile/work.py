@@ -13,10 +13,10 @@ from pointsman.definition.model.nodes import Node
 from pointsman.definition.model.policies import DEFAULTS, Config, Execution, Limits
 from pointsman.definition.model.text import Text
 from pointsman.definition.model.work import CodeConfig, MemoryConfig, ToolConfig
-from pointsman.engine.actions import TIMED_BY_CALL, Fixed, Retry, Value, Work, WorkSpec
+from pointsman.engine.actions import TIMED_BY_CALL, ConstantValue, Retry, Value, WorkAction, WorkSpec
 from pointsman.engine.compile.agent_guardrails import guardrails_of
-from pointsman.engine.compile.edges import Question
-from pointsman.engine.compile.formulas import Formulas
+from pointsman.engine.compile.edges import EdgeQuestion
+from pointsman.engine.compile.formulas import FormulaCompiler
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.parameters import SecretText, check_address
 from pointsman.values import Json, JsonObject
@@ -88,7 +88,7 @@ def resolved_agent(config: AgentConfig, agents: dict[str, AgentConfig]) -> tuple
     return named.model_copy(update={**said, "agent": name}), name
 
 
-def agent_input(config: AgentConfig, formulas: Formulas, given: Value | None) -> Value:
+def agent_input(config: AgentConfig, formulas: FormulaCompiler, given: Value | None) -> Value:
     """`{system, prompt, inputs, guardrails?, files?}`: templates rendered over the data and the node's inputs."""
     system = _rendered(config.system, formulas)
     prompt = _rendered(config.prompt, formulas)
@@ -152,11 +152,11 @@ def _memory_of(config: AgentConfig, env: Environment) -> JsonObject:
     }
 
 
-def _rendered(text: Text | None, formulas: Formulas) -> Value | None:
+def _rendered(text: Text | None, formulas: FormulaCompiler) -> Value | None:
     return formulas.rendered(text) if text is not None else None
 
 
-def decision_input(config: DecisionConfig, formulas: Formulas) -> Value:
+def decision_input(config: DecisionConfig, formulas: FormulaCompiler) -> Value:
     """A decision by model is an agent that must choose."""
     prompt = _rendered(config.llm_prompt, formulas)
 
@@ -166,7 +166,7 @@ def decision_input(config: DecisionConfig, formulas: Formulas) -> Value:
     return resolve
 
 
-def judge_input(questions: list[Question]) -> Value:
+def judge_input(questions: list[EdgeQuestion]) -> Value:
     """The questions on a node's edges, asked together."""
 
     def resolve(env: Environment) -> Json:
@@ -178,15 +178,15 @@ def judge_input(questions: list[Question]) -> Value:
     return resolve
 
 
-def tool_input(config: ToolConfig, formulas: Formulas, given: Value | None) -> Value:
+def tool_input(config: ToolConfig, formulas: FormulaCompiler, given: Value | None) -> Value:
     """`{tool, parameters}`; the node's inputs are the parameters where it names none."""
     parameters = formulas.tree(config.parameters) if config.parameters is not None else given
-    if parameters is None or isinstance(parameters, Fixed):
-        return Fixed({"tool": config.tool, "parameters": parameters.value if parameters is not None else {}})
+    if parameters is None or isinstance(parameters, ConstantValue):
+        return ConstantValue({"tool": config.tool, "parameters": parameters.value if parameters is not None else {}})
     return lambda env: {"tool": config.tool, "parameters": parameters(env)}
 
 
-def memory_input(config: MemoryConfig, formulas: Formulas) -> Value:
+def memory_input(config: MemoryConfig, formulas: FormulaCompiler) -> Value:
     """`{scope, operation, key, value, namespace, query, limit, section, ttl, session, user}`."""
     key, namespace, query = (
         formulas.rendered(text) if text is not None else None for text in (config.key, config.namespace, config.query)
@@ -217,13 +217,13 @@ def memory_input(config: MemoryConfig, formulas: Formulas) -> Value:
     return resolve
 
 
-def code_input(config: CodeConfig, formulas: Formulas, given: Value | None) -> Value:
+def code_input(config: CodeConfig, formulas: FormulaCompiler, given: Value | None) -> Value:
     """`{inputs}`: the variables the code sees."""
     inputs = formulas.mapping(config.inputs) or given
     return lambda env: {"inputs": inputs(env) if inputs is not None else {}}
 
 
-def secrets_of_request(config: JsonObject, formulas: Formulas) -> tuple[SecretText, ...]:
+def secrets_of_request(config: JsonObject, formulas: FormulaCompiler) -> tuple[SecretText, ...]:
     """Where an HTTP node has secrets. Raises `SecretNotAllowed` for one in the host of its address."""
     secrets = formulas.secrets(config)
     for secret in secrets:
@@ -232,7 +232,7 @@ def secrets_of_request(config: JsonObject, formulas: Formulas) -> tuple[SecretTe
     return secrets
 
 
-def other_input(config: JsonObject, formulas: Formulas, given: Value | None) -> Value:
+def other_input(config: JsonObject, formulas: FormulaCompiler, given: Value | None) -> Value:
     """Any other type: its configuration with templates filled in, and the node's inputs."""
     tree = formulas.tree(config)
 
@@ -245,14 +245,16 @@ def other_input(config: JsonObject, formulas: Formulas, given: Value | None) -> 
     return resolve
 
 
-def work_of(node: Node, spec: WorkSpec, resolve: Value, config: Config | None, *, times: Times, **more: bool) -> Work:
+def work_of(
+    node: Node, spec: WorkSpec, resolve: Value, config: Config | None, *, times: Times, **more: bool
+) -> WorkAction:
     """A work node with its policies. What calls models or tools has its time per call, other work per attempt."""
     execution = node.execution
     timeout = None if spec.kind in TIMED_BY_CALL else times.tool_call
     if execution is not None and execution.timeout is not None:
         timeout = execution.timeout.seconds
     delay = execution.delay.seconds if execution is not None and execution.delay is not None else 0.0
-    return Work(
+    return WorkAction(
         spec=spec,
         input=resolve,
         timeout_s=timeout,

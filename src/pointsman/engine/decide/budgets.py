@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal, TypeAlias
 
-from pointsman.engine.actions import ASKING_MODELS, Call, Does, Work
+from pointsman.engine.actions import ASKING_MODELS, Action, WorkAction, WorkflowAction
 from pointsman.engine.decide import limits
-from pointsman.engine.decide.context import Desk
-from pointsman.engine.decide.limits import Tripped, allowed_in, told
-from pointsman.engine.events.waits import LimitHit, SpentBelow, Warned
+from pointsman.engine.decide.context import DecisionContext
+from pointsman.engine.decide.limits import ReachedLimit, allowed_in, told
+from pointsman.engine.events.waits import ChildUsageCounted, LimitHit, WarningRaised
 from pointsman.engine.failures import Failure
 from pointsman.engine.plan import Plan
-from pointsman.engine.reports import ChildSpent, Usage
+from pointsman.engine.reports import ChildUsageReported, Usage
 from pointsman.engine.state import ExecutionState, StepState, UsageTotal
 
 SPENT: Final = "budget-spent"
@@ -45,20 +45,26 @@ UNITS: Final = {
 }
 
 
-def used_up(desk: Desk, does: Does) -> Tripped | None:
+def used_up(desk: DecisionContext, does: Action) -> ReachedLimit | None:
     """The budget that forbids to begin this: it is spent, and this would spend more."""
-    if not isinstance(does, Work | Call) or desk.plan.limits.budget_policy == "warn":
+    if not isinstance(does, WorkAction | WorkflowAction) or desk.plan.limits.budget_policy == "warn":
         return None
-    tools = isinstance(does, Work) and does.spec.kind in ("tool", "tool_executor")
-    models = isinstance(does, Work) and does.spec.kind in ASKING_MODELS
+    tools = isinstance(does, WorkAction) and does.spec.kind in ("tool", "tool_executor")
+    models = isinstance(does, WorkAction) and does.spec.kind in ASKING_MODELS
     for name, most in _in_force(desk.plan, desk.state):
-        matters = name in ("tokens", "costUsd") or isinstance(does, Call) or (tools if name == "toolCalls" else models)
+        matters = (
+            name in ("tokens", "costUsd")
+            or isinstance(does, WorkflowAction)
+            or (tools if name == "toolCalls" else models)
+        )
         if matters and AMOUNT[name](desk.state.usage) >= most:
             return _tripped(desk.plan, desk.state, name, most)
     return None
 
 
-def refused(plan: Plan, state: ExecutionState, kind: Kind, calls: int, under_way: Iterable[Spending]) -> Tripped | None:
+def refused(
+    plan: Plan, state: ExecutionState, kind: Kind, calls: int, under_way: Iterable[Spending]
+) -> ReachedLimit | None:
     """The budget that forbids further calls inside an attempt. `under_way`: what open attempts have spent so far."""
     if plan.limits.budget_policy == "warn" or state.handed_off or state.compensation is not None:
         return None
@@ -71,18 +77,18 @@ def refused(plan: Plan, state: ExecutionState, kind: Kind, calls: int, under_way
     return None
 
 
-def failure_of(tripped: Tripped) -> Failure:
+def failure_of(tripped: ReachedLimit) -> Failure:
     """How a refused attempt tells it."""
     return Failure(code=SPENT, message=tripped.message, details={"limit": tripped.limit})
 
 
-def tripped_by(at: StepState, failure: Failure) -> Tripped:
+def tripped_by(at: StepState, failure: Failure) -> ReachedLimit:
     """What a refused attempt told."""
     limit = (failure.details or {}).get("limit")
-    return Tripped(str(limit), failure.message, at.step)
+    return ReachedLimit(str(limit), failure.message, at.step)
 
 
-def wait_for_more(desk: Desk, at: StepState, failure: Failure) -> None:
+def wait_for_more(desk: DecisionContext, at: StepState, failure: Failure) -> None:
     """An attempt was refused half-way: it is performed again, from its record, once there is more to spend."""
     tripped = tripped_by(at, failure)
     if desk.state.status != "paused":
@@ -91,7 +97,7 @@ def wait_for_more(desk: Desk, at: StepState, failure: Failure) -> None:
         desk.emit(LimitHit(limit=tripped.limit, message=tripped.message, step=at.step))
 
 
-def note(desk: Desk) -> None:
+def note(desk: DecisionContext) -> None:
     """Warn, once each: a budget is nearly or wholly spent, or nobody knows what was spent."""
     state, plan = desk.state, desk.plan
     for name, most in _in_force(plan, state):
@@ -106,9 +112,9 @@ def note(desk: Desk) -> None:
             _warn(desk, SPENT, f"{name}:{_number(most)}", said)
 
 
-def spent_below(desk: Desk, at: StepState, report: ChildSpent) -> Tripped | None:
+def spent_below(desk: DecisionContext, at: StepState, report: ChildUsageReported) -> ReachedLimit | None:
     """A sub-workflow that still runs has spent so much: it counts here. The budget that is spent with it."""
-    desk.emit(SpentBelow(step=at.step, usage=report.usage, call=report.call))
+    desk.emit(ChildUsageCounted(step=at.step, usage=report.usage, call=report.call))
     if desk.plan.limits.budget_policy == "warn":
         return None
     for name, most in _in_force(desk.plan, desk.state):
@@ -124,13 +130,13 @@ def _in_force(plan: Plan, state: ExecutionState) -> Iterable[tuple[str, float]]:
     return [(name, allowed_in(plan, state, name, most) or most) for name, most in budgets]
 
 
-def _tripped(plan: Plan, state: ExecutionState, name: str, most: float) -> Tripped:
-    return Tripped(name, told(plan, state, name, f"the budget of {_number(most)} {UNITS[name]} is spent"))
+def _tripped(plan: Plan, state: ExecutionState, name: str, most: float) -> ReachedLimit:
+    return ReachedLimit(name, told(plan, state, name, f"the budget of {_number(most)} {UNITS[name]} is spent"))
 
 
-def _warn(desk: Desk, code: str, about: str, message: str) -> None:
+def _warn(desk: DecisionContext, code: str, about: str, message: str) -> None:
     if f"{code}:{about}" not in desk.state.warned:
-        desk.emit(Warned(code=code, message=message, about=about))
+        desk.emit(WarningRaised(code=code, message=message, about=about))
 
 
 def _number(number: float) -> str:

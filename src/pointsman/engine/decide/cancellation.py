@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pointsman.engine.commands import DropTimer, Stop
 from pointsman.engine.decide import outbox
-from pointsman.engine.decide.context import Desk
+from pointsman.engine.decide.context import DecisionContext
 from pointsman.engine.events.steps import BranchSettled, StepCancelled
-from pointsman.engine.state import Opening, StepState
+from pointsman.engine.state import ParallelFrame, StepState
 from pointsman.engine.steps import Scope, Step
 
 
-def cancel_steps(desk: Desk, scope: Scope, *, within: frozenset[str] | None = None) -> None:
+def cancel_steps(desk: DecisionContext, scope: Scope, *, within: frozenset[str] | None = None) -> None:
     """Cancel every open step in a scope and the scopes inside it, innermost first. `within`: only at these nodes."""
     width = len(scope)
     inside = [at for at in desk.state.steps.values() if at.step.scope[:width] == scope]
@@ -28,7 +28,7 @@ def _place_in(step: Step, width: int) -> str:
     return step.node if len(step.scope) == width else step.scope[width].parallel
 
 
-def stop(desk: Desk, at: StepState, *, children: bool = True) -> None:
+def stop(desk: DecisionContext, at: StepState, *, children: bool = True) -> None:
     """Ask the world to stop what runs for a step."""
     if at.runs:
         desk.command(Stop(step=at.step))
@@ -38,7 +38,7 @@ def stop(desk: Desk, at: StepState, *, children: bool = True) -> None:
         desk.command(DropTimer(timer=timer))
 
 
-def cancel_branches(desk: Desk, opening: Opening) -> None:
+def cancel_branches(desk: DecisionContext, opening: ParallelFrame) -> None:
     """Cancel the branches of an opening that still run; those that have not begun never will."""
     width = len(opening.step.scope) + 1
     open_scopes = [key for key, scope in desk.state.scopes.items() if len(key) == width and scope.opening is opening]

@@ -1,8 +1,8 @@
 """Tool calls that the caller carries out: handed out at a gate, which is closed by what came of them.
 
-attempt gets to calls ─▶ ApprovalAsked ─▶ GateOpened(client) ─┬▶ `return` with a result for each ─┐
+attempt gets to calls ─▶ ToolCallsProposed ─▶ GateOpened(client) ─┬▶ `return` with a result for each ─┐
                                                               └▶ `fail`, or their time is up ──────┴▶ GateClosed,
-                                       CallsReviewed, AttemptStarted(approved) ─▶ executed again as the same attempt
+                                       ToolCallsReviewed, AttemptStarted(approved) ─▶ executed again as the same attempt
 
 As with approvals nobody works meanwhile, and the attempt that is performed again finds the results in its command.
 """
@@ -13,13 +13,13 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from pointsman.engine.approvers import ANYONE, Terms
+from pointsman.engine.approvers import ANYONE, GateTerms
 from pointsman.engine.decide.input_sizes import size_of_answer
 from pointsman.engine.digests import digest_of_call, is_about
 from pointsman.engine.events.waits import GateOpened
 from pointsman.engine.forms import AnswerInvalid
 from pointsman.engine.reports import GateAnswered
-from pointsman.engine.state import Gate, StepState
+from pointsman.engine.state import GateState, StepState
 from pointsman.engine.tool_calls import CallVerdict, ProposedCall
 from pointsman.values import Json, JsonObject
 
@@ -53,13 +53,13 @@ def question(at: StepState, calls: tuple[ProposedCall, ...]) -> GateOpened:
     )
 
 
-def terms_of_calls(calls: tuple[ProposedCall, ...]) -> Terms:
+def terms_of_calls(calls: tuple[ProposedCall, ...]) -> GateTerms:
     """Anyone may return them, before the first of their times is up."""
     bounds = [call.timeout_s for call in calls if call.timeout_s is not None]
     return replace(ANYONE, timeout_s=min(bounds)) if bounds else ANYONE
 
 
-def check_results(gate: Gate, data: Json) -> None:
+def check_results(gate: GateState, data: Json) -> None:
     """Raises `AnswerInvalid` unless there is one result for each call, within its bounds."""
     known = {str(call.number): call for call in gate.calls}
     example = ", ".join(f'"{number}": …' for number in known)
@@ -78,7 +78,7 @@ def timed_out(at: StepState) -> GateAnswered:
     return GateAnswered(step=at.step, action=FAIL, comment="nobody returned a result in time", by="timeout")
 
 
-def verdicts(at: StepState, gate: Gate, report: GateAnswered, *, by_clock: bool) -> tuple[CallVerdict, ...]:
+def verdicts(at: StepState, gate: GateState, report: GateAnswered, *, by_clock: bool) -> tuple[CallVerdict, ...]:
     """What became of each call. Arguments that a person changed before stay changed."""
     known = {
         call.number: verdict

@@ -10,7 +10,7 @@ undo that fails is told and the rest goes on. Of what was undone nothing can be 
 
 from __future__ import annotations
 
-from pointsman.engine.decide.context import Arrive, Desk
+from pointsman.engine.decide.context import DecisionContext, EnterNode
 from pointsman.engine.events.lifecycle import ExecutionCancelled, ExecutionFailed, UndoBegan, UndoEnded
 from pointsman.engine.failures import Failure
 from pointsman.engine.fold.arrivals import NOBODY
@@ -21,7 +21,7 @@ from pointsman.values import Json, JsonObject
 REJECTED = Failure(code="compensation-rejected", message="a person said that it cannot be undone")
 
 
-def proceed(desk: Desk) -> None:
+def proceed(desk: DecisionContext) -> None:
     """Nothing moves: undo the next step, or end."""
     state = desk.state
     if not state.undo:
@@ -29,22 +29,22 @@ def proceed(desk: Desk) -> None:
         return
     owed = state.undo[-1]
     desk.emit(UndoBegan(step=owed.step, node=owed.by))
-    desk.go(Arrive(owed.by, (), None, NOBODY))
+    desk.go(EnterNode(owed.by, (), None, NOBODY))
 
 
-def ended(desk: Desk, failure: Failure | None = None) -> None:
+def ended(desk: DecisionContext, failure: Failure | None = None) -> None:
     """The step of a compensation is over."""
     compensation = _of(desk)
     assert compensation.current is not None
     desk.emit(UndoEnded(step=compensation.current.step, failure=failure))
 
 
-def left(desk: Desk, labels: tuple[str, ...]) -> None:
+def left(desk: DecisionContext, labels: tuple[str, ...]) -> None:
     """Control leaves a compensation. Where a person undoes, `reject` says that it cannot be done."""
     ended(desk, REJECTED if "reject" in labels else None)
 
 
-def _finish(desk: Desk) -> None:
+def _finish(desk: DecisionContext) -> None:
     """End as it would have ended without, and say what could not be undone."""
     compensation = _of(desk)
     left_undone = [step for step, _ in compensation.failed] + [owed.step for owed in reversed(desk.state.undo)]
@@ -58,7 +58,7 @@ def _finish(desk: Desk) -> None:
         desk.emit(ExecutionCancelled(reason=compensation.reason, by=compensation.by))
 
 
-def abandon(desk: Desk) -> None:
+def abandon(desk: DecisionContext) -> None:
     """Someone does not want to wait until all is undone. What runs was stopped before."""
     current = _of(desk).current
     if current is not None:
@@ -67,7 +67,7 @@ def abandon(desk: Desk) -> None:
     _finish(desk)
 
 
-def _of(desk: Desk) -> Compensation:
+def _of(desk: DecisionContext) -> Compensation:
     assert desk.state.compensation is not None
     return desk.state.compensation
 

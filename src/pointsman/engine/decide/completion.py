@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from pointsman.engine.decide import cancellation, compensation
-from pointsman.engine.decide.context import Arrive, Desk, Fall
+from pointsman.engine.decide.context import DecisionContext, EnterNode, PropagateFailure
 from pointsman.engine.decide.outputs import failure_from
 from pointsman.engine.events.lifecycle import (
     CompensationBegan,
     ExecutionCancelled,
     ExecutionCompleted,
     ExecutionFailed,
-    HandedOver,
+    LimitEscalated,
 )
-from pointsman.engine.events.waits import Warned
+from pointsman.engine.events.waits import WarningRaised
 from pointsman.engine.failures import Failure
 from pointsman.engine.fold.arrivals import NOBODY
 from pointsman.engine.fold.scopes import failure_of
-from pointsman.engine.state import Ended, Place
+from pointsman.engine.state import TerminalKey, TerminalValue
 from pointsman.engine.steps import Step
 from pointsman.errors import PointsmanError
 from pointsman.expressions.environment import Environment
 from pointsman.values import Json
 
 
-def complete(desk: Desk, *, closes_session: bool = False) -> None:
+def complete(desk: DecisionContext, *, closes_session: bool = False) -> None:
     """It is done, whatever still runs."""
     if desk.state.ended:
         return
@@ -38,7 +38,7 @@ def complete(desk: Desk, *, closes_session: bool = False) -> None:
     desk.emit(ExecutionCompleted(output=output, closes_session=closes_session, until=until))
 
 
-def fail(desk: Desk, failure: Failure, step: Step | None = None) -> None:
+def fail(desk: DecisionContext, failure: Failure, step: Step | None = None) -> None:
     """It cannot go on. A workflow-level handler gets control first; else everything is kept for a retry."""
     state, plan = desk.state, desk.plan
     if state.ended:
@@ -46,13 +46,13 @@ def fail(desk: Desk, failure: Failure, step: Step | None = None) -> None:
     if plan.on_error is not None and not state.handed_off and step is not None and step.node != plan.on_error:
         cancellation.cancel_steps(desk, ())
         desk.drop_all()
-        desk.emit(Warned(code="handled-by-workflow", message=failure.message, step=step))
+        desk.emit(WarningRaised(code="handled-by-workflow", message=failure.message, step=step))
         hand_over(desk, plan.on_error, failure_of(failure))
         return
-    desk.fatal.append(Fall(step or NOBODY, failure))
+    desk.fatal.append(PropagateFailure(step or NOBODY, failure))
 
 
-def conclude(desk: Desk) -> None:
+def conclude(desk: DecisionContext) -> None:
     """Control stands still after failures nobody caught: the execution has failed."""
     state = desk.state
     first = desk.fatal[0]
@@ -64,7 +64,7 @@ def conclude(desk: Desk) -> None:
     _failed(desk, first.failure, step, steps)
 
 
-def _failed(desk: Desk, failure: Failure, step: Step | None = None, steps: tuple[Step, ...] = ()) -> None:
+def _failed(desk: DecisionContext, failure: Failure, step: Step | None = None, steps: tuple[Step, ...] = ()) -> None:
     """It has failed. What can be undone is undone first; else everything is kept for a retry."""
     if desk.state.undo:
         _compensate(desk, CompensationBegan(failure=failure, step=step))
@@ -72,7 +72,7 @@ def _failed(desk: Desk, failure: Failure, step: Step | None = None, steps: tuple
         desk.emit(ExecutionFailed(failure=failure, step=step, steps=steps))
 
 
-def _compensate(desk: Desk, began: CompensationBegan) -> None:
+def _compensate(desk: DecisionContext, began: CompensationBegan) -> None:
     """Nothing else moves from here on."""
     cancellation.cancel_steps(desk, ())
     desk.drop_all()
@@ -81,7 +81,7 @@ def _compensate(desk: Desk, began: CompensationBegan) -> None:
     desk.emit(began)
 
 
-def come_to_an_end(desk: Desk) -> None:
+def come_to_an_end(desk: DecisionContext) -> None:
     """No token is left."""
     if desk.state.compensation is not None:
         compensation.proceed(desk)
@@ -89,13 +89,13 @@ def come_to_an_end(desk: Desk) -> None:
         complete(desk)
 
 
-def hand_over(desk: Desk, node: str, value: Json) -> None:
+def hand_over(desk: DecisionContext, node: str, value: Json) -> None:
     """Send control to a node of last resort."""
-    desk.emit(HandedOver(node=node, value=value))
-    desk.go(Arrive(node, (), None, NOBODY))
+    desk.emit(LimitEscalated(node=node, value=value))
+    desk.go(EnterNode(node, (), None, NOBODY))
 
 
-def cancel(desk: Desk, *, reason: str, by: str = "", now: bool = False) -> None:
+def cancel(desk: DecisionContext, *, reason: str, by: str = "", now: bool = False) -> None:
     """Someone wants it to stop for good. What was done is undone first, where the workflow does not say otherwise."""
     state = desk.state
     if state.ended or (state.compensating and not now):
@@ -111,7 +111,7 @@ def cancel(desk: Desk, *, reason: str, by: str = "", now: bool = False) -> None:
         desk.emit(ExecutionCancelled(reason=reason, by=by))
 
 
-def output_of(desk: Desk) -> Json:
+def output_of(desk: DecisionContext) -> Json:
     """The output mapping, else what `end` nodes produced, else written output fields, else the last results."""
     state, plan = desk.state, desk.plan
     root = state.root
@@ -130,7 +130,7 @@ def output_of(desk: Desk) -> Json:
     return _only(_sorted(desk, state.answers))
 
 
-def _sorted(desk: Desk, found: dict[Place, Ended]) -> list[Json]:
+def _sorted(desk: DecisionContext, found: dict[TerminalKey, TerminalValue]) -> list[Json]:
     """In document order of the nodes, then by branch and thread; never in the order in which they came."""
     places = sorted(found, key=lambda place: (desk.plan.nodes[place[0]].index, *place[1:]))
     return [found[place].value for place in places]

@@ -13,30 +13,30 @@ from typing import Final, TypeAlias, final
 
 from msgspec import Struct
 
-from pointsman.engine.actions import PlanEdge, Repeat, Value
+from pointsman.engine.actions import LoopAction, PlanEdge, Value
 from pointsman.engine.commands import Command
 from pointsman.engine.events.steps import Event, TokenEnded
-from pointsman.engine.events.waits import Warned
+from pointsman.engine.events.waits import WarningRaised
 from pointsman.engine.failures import Failure
 from pointsman.engine.fold.arrivals import left_by, scope_of
 from pointsman.engine.fold.dispatch import fold
 from pointsman.engine.plan import Plan, PlanNode
-from pointsman.engine.state import ExecutionState, Left, LoopState, ScopeState
-from pointsman.engine.steps import Scope, Step, Thread
+from pointsman.engine.state import ExecutionState, LoopState, ScopeState, StepOutput
+from pointsman.engine.steps import Lineage, Scope, Step
 from pointsman.engine.writes import Arrival
 from pointsman.expressions.environment import Environment
 from pointsman.values import CONTAINERS, Json, JsonObject
 
 
 @final
-class Arrive(Struct, frozen=True, gc=False):
+class EnterNode(Struct, frozen=True, gc=False):
     """Control is on its way to a node."""
 
     node: str
     scope: Scope
     edge: PlanEdge | None
     after: Step | None
-    thread: Thread = ()
+    thread: Lineage = ()
     caller: str | None = None
     again: bool = False
     """It has entered before: it starts the node, whatever else could still come."""
@@ -45,7 +45,7 @@ class Arrive(Struct, frozen=True, gc=False):
 
 
 @final
-class Leave(Struct, frozen=True, gc=False):
+class ExitStep(Struct, frozen=True, gc=False):
     """A step is over; its edges decide where control goes."""
 
     step: Step
@@ -55,24 +55,24 @@ class Leave(Struct, frozen=True, gc=False):
     """It failed finally: only error edges count."""
 
 
-class Fall(Struct, frozen=True, gc=False):
+class PropagateFailure(Struct, frozen=True, gc=False):
     """A failure that the step itself did not catch."""
 
     step: Step
     failure: Failure
 
 
-Move: TypeAlias = Arrive | Leave | Fall
+Transition: TypeAlias = EnterNode | ExitStep | PropagateFailure
 
 
-def scope_key(move: Move) -> Scope:
+def scope_key(move: Transition) -> Scope:
     """The scope in which control moves."""
-    return move.scope if type(move) is Arrive else move.step.scope
+    return move.scope if type(move) is EnterNode else move.step.scope
 
 
-def node_of(move: Move) -> str:
+def node_of(move: Transition) -> str:
     """Where control comes to, or which node it leaves."""
-    return move.node if type(move) is Arrive else move.step.node
+    return move.node if type(move) is EnterNode else move.step.node
 
 
 class Decision(Struct, frozen=True, gc=False):
@@ -82,7 +82,7 @@ class Decision(Struct, frozen=True, gc=False):
     commands: tuple[Command, ...]
 
 
-class Desk:
+class DecisionContext:
     __slots__ = ("_counted", "before", "commands", "events", "fatal", "gathered", "plan", "queue", "state", "touched")
 
     def __init__(self, plan: Plan, state: ExecutionState, before: Step | None = None) -> None:
@@ -92,10 +92,10 @@ class Desk:
         """The step that must not start: short of it the execution is paused."""
         self.events: list[Event] = []
         self.commands: list[Command] = []
-        self.queue: deque[Move] = deque()
+        self.queue: deque[Transition] = deque()
         self._counted: dict[Scope, int] | None = None
         """Moves in the queue, per scope; from when first somebody asks."""
-        self.fatal: list[Fall] = []
+        self.fatal: list[PropagateFailure] = []
         """Failures that nobody caught: once control stands still, the execution fails."""
         self.gathered = 0
         """Bytes of values that joins made and steps brought, in this decision."""
@@ -114,16 +114,16 @@ class Desk:
         return self.plan.nodes[step.node]
 
     def warn(self, code: str, message: str, step: Step | None = None) -> None:
-        self.emit(Warned(code=code, message=message, step=step))
+        self.emit(WarningRaised(code=code, message=message, step=step))
 
-    def go(self, move: Move) -> None:
+    def go(self, move: Transition) -> None:
         """Let control go on."""
         if self._counted is not None:
             key = scope_key(move)
             self._counted[key] = self._counted.get(key, 0) + 1
         self.queue.append(move)
 
-    def next(self) -> Move:
+    def next(self) -> Transition:
         """The move to make now; it is in the queue no more."""
         move = self.queue.popleft()
         if self._counted is not None:
@@ -179,10 +179,10 @@ class Desk:
     def scope(self, key: Scope) -> ScopeState:
         return scope_of(self.state, key)
 
-    def left(self, scope: ScopeState, step: Step) -> Left:
+    def left(self, scope: ScopeState, step: Step) -> StepOutput:
         return left_by(self.state, scope, step)
 
-    def visit(self, scope: ScopeState, node: PlanNode, thread: Thread) -> Step:
+    def visit(self, scope: ScopeState, node: PlanNode, thread: Lineage) -> Step:
         """The identity of the next visit to a node."""
         own = thread if node.threaded else ()
         return Step(node.id, scope.key, scope.visits.get((node.id, own), 0) + 1, own)
@@ -199,7 +199,7 @@ class Desk:
             loop = self.loop(scope, loop_node)
             if loop is not None:
                 item_key = self._loop_names(names, loop, item_key)
-        if isinstance(node.does, Repeat) and node.id in scope.loops:
+        if isinstance(node.does, LoopAction) and node.id in scope.loops:
             item_key = self._loop_names(names, scope.loops[node.id], item_key)
         if self.plan.engine_names:
             is_new = node.id not in self.state.entered
@@ -294,7 +294,7 @@ def key_of(item: Json, index: int) -> str:
     return str(index)
 
 
-def in_order(arrivals: list[tuple[str, Thread]], edges: Mapping[str, int]) -> tuple[Arrival, ...]:
+def in_order(arrivals: list[tuple[str, Lineage]], edges: Mapping[str, int]) -> tuple[Arrival, ...]:
     """Arrivals in document order of their edges, then by thread; never in the order they came."""
     ordered = sorted(arrivals, key=lambda a: (edges.get(a[0], -1), a[1]))
     return tuple(Arrival(edge, thread) for edge, thread in ordered)

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from pointsman.engine.data import Data, WriteFailed, dotted
-from pointsman.engine.decide.context import Desk
+from pointsman.engine.decide.context import DecisionContext
 from pointsman.engine.decide.declared_fields import misfit
 from pointsman.engine.decide.outputs import StepRefused, check_possible, check_size
 from pointsman.engine.fold.scopes import write_of
 from pointsman.engine.plan import Plan
 from pointsman.engine.state import ExecutionState, ScopeState
 from pointsman.engine.steps import Scope, scope_text
-from pointsman.engine.writes import Edit, Write
+from pointsman.engine.writes import DataEdit, Write
 from pointsman.errors import CallerError
 
 
@@ -26,7 +26,7 @@ class EditRefused(CallerError):
     code = "edit-refused"
 
 
-def check_edits(desk: Desk, edits: Iterable[Edit]) -> None:
+def check_edits(desk: DecisionContext, edits: Iterable[DataEdit]) -> None:
     """Refuse, before anything is written, what has no place, grows too large, or does not fit the schema of its field.
     Raises `EditRefused`.
     """

@@ -13,7 +13,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from pointsman.engine.actions import Work
+from pointsman.engine.actions import WorkAction
 from pointsman.engine.decide import (
     budgets,
     completion,
@@ -35,37 +35,37 @@ from pointsman.engine.decide import (
     waits,
     workflow_tools,
 )
-from pointsman.engine.decide.context import Arrive, Decision, Desk, Leave
+from pointsman.engine.decide.context import Decision, DecisionContext, EnterNode, ExitStep
 from pointsman.engine.decide.entry import execute
 from pointsman.engine.decide.outputs import accept, check_messages, written
 from pointsman.engine.events.lifecycle import (
     ExecutionPaused,
 )
 from pointsman.engine.events.steps import AttemptStarted, StepSucceeded
-from pointsman.engine.events.waits import TimerRang
+from pointsman.engine.events.waits import TimerElapsed
 from pointsman.engine.fold.dispatch import begin_row
 from pointsman.engine.fold.steps import show
 from pointsman.engine.plan import Plan, PlanNode
-from pointsman.engine.repetitions import Said
+from pointsman.engine.repetitions import Repetition
 from pointsman.engine.reports import (
-    ApprovalAsked,
+    AdmissionGranted,
     CancelRequested,
     ChildEnded,
-    ChildSpent,
+    ChildUsageReported,
     DelegationRequested,
-    Delivered,
+    DeliveryConfirmed,
     EventReceived,
     ForkRequested,
     GateAnswered,
-    MoveRequested,
+    MigrationRequested,
     PauseRequested,
-    PlaceFreed,
     Report,
     ResumeRequested,
     RetryRequested,
     Start,
     SteerRequested,
     TimerFired,
+    ToolCallsProposed,
     WorkDone,
     WorkerMissing,
     WorkerOffered,
@@ -84,7 +84,7 @@ def decide(plan: Plan, state: ExecutionState, report: Report, at: float, *, befo
     Raises `CallerError` for reports that people send wrongly (closed gate, action not offered, wrong status); nothing
     is decided then.
     """
-    desk = Desk(plan, state, before)
+    desk = DecisionContext(plan, state, before)
     seq, since = state.seq, state.at
     begin_row(state, seq + 1, max(at, since))
     try:
@@ -101,16 +101,16 @@ def decide(plan: Plan, state: ExecutionState, report: Report, at: float, *, befo
     return Decision(tuple(desk.events), tuple(desk.commands))
 
 
-def _run(desk: Desk) -> None:
+def _run(desk: DecisionContext) -> None:
     """Let control go on until everything waits for the world."""
     state, queue = desk.state, desk.queue
     looked_at = 0
     while True:
         while queue and state.status not in ENDED:
             move = desk.next()
-            if type(move) is Arrive:
+            if type(move) is EnterNode:
                 enter_node.arrive(desk, move)
-            elif type(move) is Leave:
+            elif type(move) is ExitStep:
                 exit_step.leave(desk, move)
             else:
                 failure_handling.fall(desk, move)
@@ -131,7 +131,7 @@ def _run(desk: Desk) -> None:
             return
 
 
-def _take(desk: Desk, report: Report) -> None:  # noqa: C901 - one flat list of all reports is the clearest
+def _take(desk: DecisionContext, report: Report) -> None:  # noqa: C901 - one flat list of all reports is the clearest
     match report:
         case WorkDone():
             _work_done(desk, report)
@@ -139,13 +139,13 @@ def _take(desk: Desk, report: Report) -> None:  # noqa: C901 - one flat list of 
             _work_failed(desk, report)
         case Start():
             lifecycle.start(desk, report)
-        case PlaceFreed():
+        case AdmissionGranted():
             lifecycle.admit(desk)
         case GateAnswered():
             human_tasks.answered(desk, report)
         case DelegationRequested():
             human_tasks.delegated(desk, report)
-        case ApprovalAsked() | WorkerMissing():
+        case ToolCallsProposed() | WorkerMissing():
             _left_to_others(desk, report)
         case WorkerOffered():
             missing_workers.offered(desk, report)
@@ -154,11 +154,11 @@ def _take(desk: Desk, report: Report) -> None:  # noqa: C901 - one flat list of 
         case EventReceived():
             if outbox.is_news(desk.state, report):
                 waits.receive(desk, report)
-        case Delivered():
+        case DeliveryConfirmed():
             outbox.delivered(desk, report)
         case ChildEnded():
             _child_ended(desk, report)
-        case ChildSpent():
+        case ChildUsageReported():
             _child_spent(desk, report)
         case CancelRequested():
             if desk.state.status != "cancelled":
@@ -176,24 +176,24 @@ def _take(desk: Desk, report: Report) -> None:  # noqa: C901 - one flat list of 
             steering.steer(desk, report)
         case ForkRequested():
             fork.fork(desk, report)
-        case MoveRequested():
+        case MigrationRequested():
             migrate.move(desk, report)
         case _:
             assert_never(report)
 
 
-def _left_to_others(desk: Desk, report: ApprovalAsked | WorkerMissing) -> None:
+def _left_to_others(desk: DecisionContext, report: ToolCallsProposed | WorkerMissing) -> None:
     """An attempt cannot go on before people, the caller, sub-workflows or another worker have done their part."""
     at = _open(desk, report)
     if at is None:
         return
-    if isinstance(report, ApprovalAsked):
+    if isinstance(report, ToolCallsProposed):
         tool_approval.calls_proposed(desk, at, report)
     else:
         missing_workers.missing(desk, at, report.failure)
 
 
-def _open(desk: Desk, report: WorkDone | WorkFailed | ApprovalAsked | WorkerMissing) -> StepState | None:
+def _open(desk: DecisionContext, report: WorkDone | WorkFailed | ToolCallsProposed | WorkerMissing) -> StepState | None:
     """The step a report is about, if it still waits for exactly this attempt."""
     at = desk.state.steps.get(report.step)
     return (
@@ -201,7 +201,7 @@ def _open(desk: Desk, report: WorkDone | WorkFailed | ApprovalAsked | WorkerMiss
     )
 
 
-def _parent(desk: Desk, report: ChildSpent | ChildEnded) -> StepState | None:
+def _parent(desk: DecisionContext, report: ChildUsageReported | ChildEnded) -> StepState | None:
     """The step whose child reports, if it still waits for exactly that child."""
     at = desk.state.steps.get(report.step)
     if at is None or at.attempt != report.attempt or desk.state.ended:
@@ -209,7 +209,7 @@ def _parent(desk: Desk, report: ChildSpent | ChildEnded) -> StepState | None:
     return at if report.call in at.children else None
 
 
-def _work_failed(desk: Desk, report: WorkFailed) -> None:
+def _work_failed(desk: DecisionContext, report: WorkFailed) -> None:
     at = _open(desk, report)
     if at is None:
         return
@@ -222,14 +222,14 @@ def _work_failed(desk: Desk, report: WorkFailed) -> None:
         failure_handling.attempt_failed(desk, at, report.failure, report.usage)
 
 
-def _work_done(desk: Desk, report: WorkDone) -> None:
+def _work_done(desk: DecisionContext, report: WorkDone) -> None:
     at = _open(desk, report)
     if at is None:
         return
     step = report.step
     node = desk.plan.nodes[step.node]
     does = node.does
-    assert isinstance(does, Work)
+    assert isinstance(does, WorkAction)
     for text in report.warnings:
         desk.warn("work", text, step)
     if at.phase == "recover":
@@ -249,10 +249,12 @@ def _work_done(desk: Desk, report: WorkDone) -> None:
             return
     if _succeeded(desk, node, at, report, repeats, decides=does.decides):
         desk.touched[step.scope] = None
-        desk.go(Leave(step, labels))
+        desk.go(ExitStep(step, labels))
 
 
-def _succeeded(desk: Desk, node: PlanNode, at: StepState, report: WorkDone, repeats: Said, *, decides: bool) -> bool:
+def _succeeded(
+    desk: DecisionContext, node: PlanNode, at: StepState, report: WorkDone, repeats: Repetition, *, decides: bool
+) -> bool:
     """Write what it brought; False where that is refused."""
     try:
         said = _said(report, decides=decides)
@@ -297,7 +299,7 @@ def _said(report: WorkDone, *, decides: bool) -> JsonObject | None:
     return said
 
 
-def _child_spent(desk: Desk, report: ChildSpent) -> None:
+def _child_spent(desk: DecisionContext, report: ChildUsageReported) -> None:
     at = _parent(desk, report)
     if at is not None and workflow_tools.counted(at, report.call) != report.usage:
         tripped = budgets.spent_below(desk, at, report)
@@ -305,7 +307,7 @@ def _child_spent(desk: Desk, report: ChildSpent) -> None:
             limits.trip(desk, tripped)
 
 
-def _child_ended(desk: Desk, report: ChildEnded) -> None:
+def _child_ended(desk: DecisionContext, report: ChildEnded) -> None:
     at = _parent(desk, report)
     if at is None:
         return
@@ -333,17 +335,17 @@ def _child_ended(desk: Desk, report: ChildEnded) -> None:
         )
     )
     desk.touched[report.step.scope] = None
-    desk.go(Leave(report.step))
+    desk.go(ExitStep(report.step))
 
 
-def _timer_fired(desk: Desk, report: TimerFired) -> None:
+def _timer_fired(desk: DecisionContext, report: TimerFired) -> None:
     state = desk.state
     timer = state.timers.get(report.timer)
     if timer is None or state.ended:
         return
     if state.status == "interrupted" and (timer.step is None or timer.step != state.handoff):
         return  # it is set again on resumption
-    desk.emit(TimerRang(timer=report.timer))
+    desk.emit(TimerElapsed(timer=report.timer))
     at = state.steps.get(timer.step) if timer.step is not None else None
     if at is None:
         limits.rang(desk, report.timer)
@@ -361,7 +363,7 @@ def _timer_fired(desk: Desk, report: TimerFired) -> None:
             joins.timed_out(desk, state.openings[at.step])
 
 
-def _next_attempt(desk: Desk, at: StepState, purpose: str) -> None:
+def _next_attempt(desk: DecisionContext, at: StepState, purpose: str) -> None:
     if purpose == "delay":
         desk.emit(AttemptStarted(step=at.step, attempt=at.attempt, reason="delay"))
         execute(desk, at.step)

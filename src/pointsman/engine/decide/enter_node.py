@@ -16,24 +16,24 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from pointsman.engine.actions import Gather, Repeat
+from pointsman.engine.actions import JoinAction, LoopAction
 from pointsman.engine.decide import limits, loops, parallels, partial_run, start_node
-from pointsman.engine.decide.context import Arrive, Desk, in_order
+from pointsman.engine.decide.context import DecisionContext, EnterNode, in_order
 from pointsman.engine.decide.join_values import closes, was_fired
 from pointsman.engine.events.lifecycle import ExecutionPaused
-from pointsman.engine.events.steps import Parked
+from pointsman.engine.events.steps import ArrivalParked
 from pointsman.engine.fold.arrivals import NOBODY
 from pointsman.engine.lineage import closed, together
 from pointsman.engine.plan import Plan, PlanNode
 from pointsman.engine.state import STANDS_STILL, ScopeState
-from pointsman.engine.steps import Thread
+from pointsman.engine.steps import Lineage
 from pointsman.engine.writes import Arrival
 from pointsman.values import END
 
 AT_ONCE: Final = ("arrival", "each")
 
 
-def arrive(desk: Desk, move: Arrive) -> None:
+def arrive(desk: DecisionContext, move: EnterNode) -> None:
     """Control comes to a node."""
     scope = desk.state.scopes.get(move.scope)
     if scope is None:
@@ -52,7 +52,7 @@ def arrive(desk: Desk, move: Arrive) -> None:
     node = desk.plan.nodes[move.node]
     if node.enter in AT_ONCE:
         start_node.start(desk, node, scope, move)
-    elif isinstance(node.does, Gather) and closes(node, scope):
+    elif isinstance(node.does, JoinAction) and closes(node, scope):
         if desk.alone(scope) and move.after is not None:
             parallels.settle(desk, scope, "arrived", after=move.after)
         else:
@@ -65,38 +65,38 @@ def arrive(desk: Desk, move: Arrive) -> None:
         park(desk, scope, move)
 
 
-def _asks_on(desk: Desk, scope: ScopeState, move: Arrive) -> bool:
+def _asks_on(desk: DecisionContext, scope: ScopeState, move: EnterNode) -> bool:
     """Control comes to the gate that asks whether an interrupted execution may go on."""
     gate = desk.state.handoff
     return gate is not None and move.after == NOBODY and desk.visit(scope, desk.plan.nodes[move.node], ()) == gate
 
 
-def _starts_now(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive) -> bool:
+def _starts_now(desk: DecisionContext, node: PlanNode, scope: ScopeState, move: EnterNode) -> bool:
     if move.again or move.after is None or was_fired(node, scope, move):
         return True
-    if isinstance(node.does, Repeat):
+    if isinstance(node.does, LoopAction):
         return loops.starts_now(desk, node, scope, move)
     return desk.alone(scope)
 
 
-def _thread(plan: Plan, node: PlanNode, threads: list[Thread], *, ends: bool) -> Thread:
+def _thread(plan: Plan, node: PlanNode, threads: list[Lineage], *, ends: bool) -> Lineage:
     """The thread of a token made of all that arrived. `ends`: it ends a round, so it waited for the body alone."""
     latest = max(threads)
     if not latest or node.enter not in ("merge", "loop"):
         return latest
-    body = node.does.body if ends and isinstance(node.does, Repeat) else None
+    body = node.does.body if ends and isinstance(node.does, LoopAction) else None
     return closed(latest, lambda split: (body is None or split in body) and plan.meets(split, node.id))
 
 
-def park(desk: Desk, scope: ScopeState, move: Arrive) -> None:
+def park(desk: DecisionContext, scope: ScopeState, move: EnterNode) -> None:
     """The arrival waits. One of the same edge and thread that waits there already is replaced."""
     assert move.after is not None
     edge = "" if move.edge is None else move.edge.id
-    desk.emit(Parked(node=move.node, scope=scope.key, edge=edge, after=move.after, thread=move.thread))
+    desk.emit(ArrivalParked(node=move.node, scope=scope.key, edge=edge, after=move.after, thread=move.thread))
     desk.touched[scope.key] = None
 
 
-def release(desk: Desk) -> bool:
+def release(desk: DecisionContext) -> bool:
     """Start what is parked and cannot be joined by anything that still moves. True if anything started."""
     if desk.fatal:
         return False
@@ -112,7 +112,7 @@ def release(desk: Desk) -> bool:
     return False
 
 
-def release_scope(desk: Desk, scope: ScopeState) -> bool:
+def release_scope(desk: DecisionContext, scope: ScopeState) -> bool:
     """Start the parked nodes of one scope that nothing can reach any more; else those that only wait for each other."""
     plan = desk.plan
     parked = sorted(scope.parked, key=lambda n: plan.nodes[n].index)
@@ -135,37 +135,39 @@ class ParkedStart(NamedTuple):
 
     node: PlanNode
     merged: tuple[Arrival, ...]
-    thread: Thread
+    thread: Lineage
 
 
-def _stops(desk: Desk, scope: ScopeState, starts: list[ParkedStart]) -> bool:
+def _stops(desk: DecisionContext, scope: ScopeState, starts: list[ParkedStart]) -> bool:
     """A pause before one of several that start together comes before all of them."""
     if desk.plan.trial is None and not desk.state.stops.stepping:
         return False
     for node, _, thread in starts:
         step = desk.visit(scope, node, thread)
-        if not (isinstance(node.does, Gather) and closes(node, scope)) and partial_run.stops_before(desk, node, step):
+        if not (isinstance(node.does, JoinAction) and closes(node, scope)) and partial_run.stops_before(
+            desk, node, step
+        ):
             desk.emit(ExecutionPaused(before=step))
             return True
     return False
 
 
-def _forbidden(desk: Desk, scope: ScopeState, ready: list[str]) -> limits.Tripped | None:
+def _forbidden(desk: DecisionContext, scope: ScopeState, ready: list[str]) -> limits.ReachedLimit | None:
     """A limit that stops one of several that start together stops all: what one leads to must not join the rest."""
     if desk.state.compensation is not None:
         return None
     for number, node in enumerate(ready):
         thread = max(one.left.thread for one in scope.parked[node].values())
-        move = Arrive(node, scope.key, None, None, thread)
+        move = EnterNode(node, scope.key, None, None, thread)
         tripped = limits.before_step(desk, desk.plan.nodes[node], scope, move, beside=number)
         if tripped is not None:
             return tripped
     return None
 
 
-def _waits_for(desk: Desk, scope: ScopeState, node: PlanNode, parked: list[str]) -> set[str] | None:
+def _waits_for(desk: DecisionContext, scope: ScopeState, node: PlanNode, parked: list[str]) -> set[str] | None:
     """The other parked nodes from which it can be reached; None when something that moves can reach it."""
-    if isinstance(node.does, Repeat) and loops.comes_back(node, scope):
+    if isinstance(node.does, LoopAction) and loops.comes_back(node, scope):
         return loops.waits_for(node.does, scope, parked)
     if closes(node, scope):  # a branch is over when all of it is: what it still wrote later would be lost
         return None if scope.live else {other for other in parked if other != node.id}
@@ -198,12 +200,12 @@ def _all_before(node: str, waits: dict[str, set[str] | None]) -> set[str] | None
     return found - {node}
 
 
-def _parked_start(desk: Desk, scope: ScopeState, node: PlanNode, mates: set[str] | None) -> ParkedStart:
+def _parked_start(desk: DecisionContext, scope: ScopeState, node: PlanNode, mates: set[str] | None) -> ParkedStart:
     """`mates`: nodes that start together with it because they only wait for each other."""
     waiting = [(one.edge, one.left.thread) for one in scope.parked[node.id].values()]
-    keys = loops.side(node, scope, waiting) if isinstance(node.does, Repeat) else waiting
+    keys = loops.side(node, scope, waiting) if isinstance(node.does, LoopAction) else waiting
     merged = in_order(keys, desk.plan.edge_index)
-    ends = isinstance(node.does, Repeat) and loops.comes_back(node, scope)
+    ends = isinstance(node.does, LoopAction) and loops.comes_back(node, scope)
     thread = _thread(desk.plan, node, [arrival.thread for arrival in merged], ends=ends)
     if mates:
         first = min((node.id, *mates), key=lambda n: desk.plan.nodes[n].index)
@@ -211,9 +213,9 @@ def _parked_start(desk: Desk, scope: ScopeState, node: PlanNode, mates: set[str]
     return ParkedStart(node, merged, thread)
 
 
-def _start_parked(desk: Desk, scope: ScopeState, start: ParkedStart) -> None:
+def _start_parked(desk: DecisionContext, scope: ScopeState, start: ParkedStart) -> None:
     node, merged, thread = start
-    if isinstance(node.does, Gather) and closes(node, scope):
+    if isinstance(node.does, JoinAction) and closes(node, scope):
         parallels.settle(desk, scope, "arrived", merged=merged)
     else:
-        start_node.start(desk, node, scope, Arrive(node.id, scope.key, None, None, thread), merged)
+        start_node.start(desk, node, scope, EnterNode(node.id, scope.key, None, None, thread), merged)

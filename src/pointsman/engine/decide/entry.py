@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from pointsman.engine.actions import PlanEdge, Work
+from pointsman.engine.actions import PlanEdge, WorkAction
 from pointsman.engine.commands import Execute, SetTimer
 from pointsman.engine.decide import limits
-from pointsman.engine.decide.context import Arrive, Desk, Fall, Leave
-from pointsman.engine.events.steps import StepFailed, StepPassed, StepStarted
+from pointsman.engine.decide.context import DecisionContext, EnterNode, ExitStep, PropagateFailure
+from pointsman.engine.events.steps import InstantStepCompleted, StepFailed, StepStarted
 from pointsman.engine.events.waits import TimerSet
 from pointsman.engine.failures import Failure, is_one_of
 from pointsman.engine.fold.arrivals import parked
 from pointsman.engine.plan import PlanNode
-from pointsman.engine.state import Left, ScopeState
+from pointsman.engine.state import ScopeState, StepOutput
 from pointsman.engine.steps import Step
 from pointsman.engine.writes import Arrival, Write
 from pointsman.expressions.environment import Environment
@@ -24,7 +24,7 @@ class Entry:
     __slots__ = ("desk", "left", "merged", "move", "node", "scope", "step")
 
     def __init__(
-        self, desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive, merged: tuple[Arrival, ...]
+        self, desk: DecisionContext, node: PlanNode, scope: ScopeState, move: EnterNode, merged: tuple[Arrival, ...]
     ) -> None:
         self.desk = desk
         self.node = node
@@ -37,7 +37,7 @@ class Entry:
         elif move.after is not None:
             self.left = desk.left(scope, move.after)
         else:
-            self.left = Left(None)
+            self.left = StepOutput(None)
 
     def environment(self) -> Environment:
         """What formulas of the node see; it collects what templates left empty."""
@@ -76,7 +76,7 @@ class Entry:
     ) -> None:
         """Control went through; its edges are next."""
         self.desk.emit(
-            StepPassed(
+            InstantStepCompleted(
                 step=self.step,
                 edge="" if self.move.edge is None else self.move.edge.id,
                 after=None if self.merged else self.move.after,
@@ -92,7 +92,7 @@ class Entry:
         )
         self.desk.touched[self.scope.key] = None
         if leaves:
-            self.desk.go(Leave(self.step, labels))
+            self.desk.go(ExitStep(self.step, labels))
 
     def failed(self, failure: Failure) -> None:
         """It could not even begin."""
@@ -100,16 +100,16 @@ class Entry:
         fail_open_step(self.desk, self.step, failure)
 
 
-def fail_open_step(desk: Desk, step: Step, failure: Failure) -> None:
+def fail_open_step(desk: DecisionContext, step: Step, failure: Failure) -> None:
     """An open step fails finally: its error edges, then the scopes around it, decide."""
     at = desk.state.steps[step]
     desk.emit(StepFailed(step=step, attempt=at.attempt, failure=failure))
     desk.touched[step.scope] = None
     node = desk.node(step)
     if catching(node, failure):
-        desk.go(Leave(step, failed=failure))
+        desk.go(ExitStep(step, failed=failure))
     else:
-        desk.go(Fall(step, failure))
+        desk.go(PropagateFailure(step, failure))
 
 
 def catching(node: PlanNode, failure: Failure) -> list[PlanEdge]:
@@ -117,16 +117,16 @@ def catching(node: PlanNode, failure: Failure) -> list[PlanEdge]:
     return [edge for edge in node.catches if not edge.codes or is_one_of(failure, edge.codes)]
 
 
-def execute(desk: Desk, step: Step) -> None:
+def execute(desk: DecisionContext, step: Step) -> None:
     """Ask the executor for the current attempt of an open step."""
     desk.command(execution_of(desk, step))
     limits.watch(desk)
 
 
-def execution_of(desk: Desk, step: Step) -> Execute:
+def execution_of(desk: DecisionContext, step: Step) -> Execute:
     """The command for the current attempt. After a crash it comes out the same."""
     does = desk.plan.nodes[step.node].does
-    assert isinstance(does, Work)
+    assert isinstance(does, WorkAction)
     at = desk.state.steps[step]
     messages: tuple[Json, ...] | list[Json] = ()
     if does.listens and at.messages:
@@ -148,14 +148,14 @@ def execution_of(desk: Desk, step: Step) -> Execute:
     )
 
 
-def _timeout(desk: Desk, does: Work) -> float | None:
+def _timeout(desk: DecisionContext, does: WorkAction) -> float | None:
     """The time of an attempt; where the node says none of its own, `nodeTime` may have been raised."""
     if does.timeout_s is None or does.own_time:
         return does.timeout_s
     return limits.allowed(desk, "nodeTime", does.timeout_s)
 
 
-def set_timer(desk: Desk, step: Step, purpose: str, at: float) -> None:
+def set_timer(desk: DecisionContext, step: Step, purpose: str, at: float) -> None:
     """Wake this step at `at` (unix seconds)."""
     state = desk.state.steps[step]
     timer = f"{purpose}:{step}:{state.attempt}"

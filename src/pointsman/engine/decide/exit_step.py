@@ -9,23 +9,23 @@
 
 from __future__ import annotations
 
-from pointsman.engine.actions import PlanEdge, Repeat
+from pointsman.engine.actions import LoopAction, PlanEdge
 from pointsman.engine.decide import compensation, completion, limit_escalation, loops, partial_run
-from pointsman.engine.decide.context import Arrive, Desk, Fall, Leave
+from pointsman.engine.decide.context import DecisionContext, EnterNode, ExitStep, PropagateFailure
 from pointsman.engine.decide.entry import catching
 from pointsman.engine.decide.outputs import failure_from
-from pointsman.engine.events.steps import LeavingFailed, LoopLeft
+from pointsman.engine.events.steps import ExitFailed, LoopLeft
 from pointsman.engine.failures import Failure
 from pointsman.engine.lineage import split
 from pointsman.engine.plan import PlanNode
-from pointsman.engine.state import Left, ScopeState
+from pointsman.engine.state import ScopeState, StepOutput
 from pointsman.engine.steps import Step
 from pointsman.errors import PointsmanError
 from pointsman.expressions.environment import Environment
 from pointsman.values import END
 
 
-def leave(desk: Desk, move: Leave) -> None:
+def leave(desk: DecisionContext, move: ExitStep) -> None:
     """A step is over: send control along its edges, or end it here."""
     step = move.step
     node = desk.plan.nodes[step.node]
@@ -43,11 +43,11 @@ def leave(desk: Desk, move: Leave) -> None:
         _leave_failed(desk, node, step, left, move.failed)
         return
     if node.straight is not None and not left.pending:
-        desk.go(Arrive(node.straight.target, step.scope, node.straight, step, left.thread))
+        desk.go(EnterNode(node.straight.target, step.scope, node.straight, step, left.thread))
         return
     if left.pending and node.tool_executor is not None:
         edge = node.tool_executor
-        desk.go(Arrive(edge.target, step.scope, edge, step, left.thread, node.id))
+        desk.go(EnterNode(edge.target, step.scope, edge, step, left.thread, node.id))
         return
     try:
         taken = _taken(desk, node, step, left, move.labels)
@@ -59,42 +59,49 @@ def leave(desk: Desk, move: Leave) -> None:
         leaving_failed(desk, node, step, failure_from(why))
 
 
-def _take(desk: Desk, step: Step, left: Left, taken: list[PlanEdge]) -> None:
+def _take(desk: DecisionContext, step: Step, left: StepOutput, taken: list[PlanEdge]) -> None:
     apart = desk.node(step).apart
     for edge in taken:
         own = left.thread if len(taken) == 1 else split(left.thread, step.node, edge.index, apart=apart)
-        desk.go(Arrive(edge.target, step.scope, edge, step, own))
+        desk.go(EnterNode(edge.target, step.scope, edge, step, own))
 
 
-def _leave_failed(desk: Desk, node: PlanNode, step: Step, left: Left, failure: Failure) -> None:
+def _leave_failed(desk: DecisionContext, node: PlanNode, step: Step, left: StepOutput, failure: Failure) -> None:
     taken = catching(node, failure)
     if taken:
         _take(desk, step, left, taken)
     else:
-        desk.go(Fall(step, failure))
+        desk.go(PropagateFailure(step, failure))
 
 
-def leaving_failed(desk: Desk, node: PlanNode, step: Step, failure: Failure) -> None:
+def leaving_failed(desk: DecisionContext, node: PlanNode, step: Step, failure: Failure) -> None:
     """The step is done but nobody knows where to go; error edges may catch that too."""
-    desk.emit(LeavingFailed(step=step, failure=failure))
+    desk.emit(ExitFailed(step=step, failure=failure))
     caught = catching(node, failure)
     if caught:
         _take(desk, step, desk.state.left[step], caught)
     else:
-        desk.go(Fall(step, failure))
+        desk.go(PropagateFailure(step, failure))
 
 
-def _taken(desk: Desk, node: PlanNode, step: Step, left: Left, labels: tuple[str, ...]) -> list[PlanEdge]:
+def _taken(
+    desk: DecisionContext, node: PlanNode, step: Step, left: StepOutput, labels: tuple[str, ...]
+) -> list[PlanEdge]:
     if node.leave == "label":
         return by_label(desk, node, step, left, labels)
     edges = node.out
-    if isinstance(node.does, Repeat):
+    if isinstance(node.does, LoopAction):
         edges = node.does.body_edges if loops.BODY in labels else node.does.exit_edges
     return takeable(desk, node, step, left, labels, edges)
 
 
 def takeable(
-    desk: Desk, node: PlanNode, step: Step, left: Left, labels: tuple[str, ...], edges: tuple[PlanEdge, ...]
+    desk: DecisionContext,
+    node: PlanNode,
+    step: Step,
+    left: StepOutput,
+    labels: tuple[str, ...],
+    edges: tuple[PlanEdge, ...],
 ) -> list[PlanEdge]:
     """Under `all` and `first`: the edges whose conditions hold, else the default ones."""
     scope = desk.state.scopes[step.scope]
@@ -121,7 +128,12 @@ def takeable(
 
 
 def leaving_environment(
-    desk: Desk, scope: ScopeState, node: PlanNode, left: Left, labels: tuple[str, ...], edges: tuple[PlanEdge, ...]
+    desk: DecisionContext,
+    scope: ScopeState,
+    node: PlanNode,
+    left: StepOutput,
+    labels: tuple[str, ...],
+    edges: tuple[PlanEdge, ...],
 ) -> Environment:
     """What conditions on a node's own edges see: `next` is the label it emitted, also as `state.next`."""
     emitted = labels[0] if labels else None
@@ -131,7 +143,9 @@ def leaving_environment(
     return env
 
 
-def by_label(desk: Desk, node: PlanNode, step: Step, left: Left, labels: tuple[str, ...]) -> list[PlanEdge]:
+def by_label(
+    desk: DecisionContext, node: PlanNode, step: Step, left: StepOutput, labels: tuple[str, ...]
+) -> list[PlanEdge]:
     """The edge of the first label that has one; else a condition that holds; else the plain or default edge."""
     for label in labels:
         edge = match(node, label)
@@ -184,7 +198,7 @@ def no_route(node: PlanNode, labels: tuple[str, ...]) -> Failure:
     )
 
 
-def _nowhere(desk: Desk, node: PlanNode, step: Step, left: Left, labels: tuple[str, ...]) -> None:
+def _nowhere(desk: DecisionContext, node: PlanNode, step: Step, left: StepOutput, labels: tuple[str, ...]) -> None:
     """No edge was taken: the branch ends, or by type."""
     if node.no_route == "undone":
         compensation.left(desk, labels)
@@ -194,7 +208,7 @@ def _nowhere(desk: Desk, node: PlanNode, step: Step, left: Left, labels: tuple[s
         completion.complete(desk, closes_session=desk.plan.conversational)
         return
     if node.no_route == "caller" and left.caller is not None and left.caller in desk.plan.nodes:
-        desk.go(Arrive(left.caller, step.scope, None, step, left.thread))
+        desk.go(EnterNode(left.caller, step.scope, None, step, left.thread))
         return
     if node.no_route == "cancel" and "reject" in labels:
         desk.end_token(step)
@@ -206,11 +220,11 @@ def _nowhere(desk: Desk, node: PlanNode, step: Step, left: Left, labels: tuple[s
     _end_here(desk, node, step, left)
 
 
-def _end_here(desk: Desk, node: PlanNode, step: Step, left: Left) -> None:
+def _end_here(desk: DecisionContext, node: PlanNode, step: Step, left: StepOutput) -> None:
     """Implicit termination; a body path of a loop that ends with its body goes on at the loop's exits."""
     for loop_id in node.loops:
         loop = desk.plan.nodes[loop_id]
-        if isinstance(loop.does, Repeat) and loop.does.ends_with_body:
+        if isinstance(loop.does, LoopAction) and loop.does.ends_with_body:
             scope = desk.state.scopes[step.scope]
             if loop_id not in scope.loops or loops.body_moves(desk, scope, loop.does):
                 break

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from pointsman.engine.actions import Call, Fork, Retry, Work
+from pointsman.engine.actions import ParallelAction, Retry, WorkAction, WorkflowAction
 from pointsman.engine.decide import compensation, completion, loops, parallels
-from pointsman.engine.decide.context import Arrive, Desk, Fall, Leave
+from pointsman.engine.decide.context import DecisionContext, EnterNode, ExitStep, PropagateFailure
 from pointsman.engine.decide.entry import catching, execute, fail_open_step, set_timer
 from pointsman.engine.decide.outputs import accept, failure_from, written
 from pointsman.engine.events.steps import AttemptStarted, Event, StepFailed, StepSucceeded
-from pointsman.engine.events.waits import Warned
+from pointsman.engine.events.waits import WarningRaised
 from pointsman.engine.failures import Failure, is_one_of
 from pointsman.engine.fold.scopes import failure_of
 from pointsman.engine.plan import PlanNode
@@ -39,11 +39,11 @@ REASKS_MAX: Final = 2
 NO_ROUTE: Final = "no-route"
 
 
-def attempt_failed(desk: Desk, at: StepState, failure: Failure, usage: Usage | None) -> None:
+def attempt_failed(desk: DecisionContext, at: StepState, failure: Failure, usage: Usage | None) -> None:
     """An executor, a child or a check says that an attempt did not succeed."""
     step, node = at.step, desk.node(at.step)
     does = node.does
-    retry = does.retry if isinstance(does, Work | Call) else None
+    retry = does.retry if isinstance(does, WorkAction | WorkflowAction) else None
     tries_left = retry is not None and at.failures - at.reasks < retry.retries and at.phase == "work"
     if retry is not None and tries_left and _is_worth_it(retry, failure):
         desk.emit(StepFailed(step=step, attempt=at.attempt, failure=failure, final=False, usage=usage))
@@ -60,14 +60,14 @@ def _is_worth_it(retry: Retry, failure: Failure) -> bool:
     return failure.retryable if retry.on is None else is_one_of(failure, retry.on)
 
 
-def _after_retries(desk: Desk, at: StepState, node: PlanNode, failure: Failure, usage: Usage | None) -> None:
+def _after_retries(desk: DecisionContext, at: StepState, node: PlanNode, failure: Failure, usage: Usage | None) -> None:
     does = node.does
-    handler = does.on_failure if isinstance(does, Work | Call) else "fail"
+    handler = does.on_failure if isinstance(does, WorkAction | WorkflowAction) else "fail"
     step = at.step
     caught = catching(node, failure)
     if (
         handler == "llm_recovery"
-        and isinstance(does, Work)
+        and isinstance(does, WorkAction)
         and at.advices < ADVICES_MAX
         and at.phase == "work"
         and failure.code != NO_ROUTE
@@ -83,11 +83,11 @@ def _after_retries(desk: Desk, at: StepState, node: PlanNode, failure: Failure, 
             kept = ", ".join(repr(one.path.text) for one in node.outputs)
             desk.warn("outputs-not-written", f"{node.id!r} failed and goes on: {kept} keep what they held", step)
         desk.touched[step.scope] = None
-        desk.go(Leave(step))
+        desk.go(ExitStep(step))
         return
     desk.emit(StepFailed(step=step, attempt=at.attempt, failure=failure, usage=usage))
     desk.touched[step.scope] = None
-    desk.go(Leave(step, failed=failure) if caught else Fall(step, failure))
+    desk.go(ExitStep(step, failed=failure) if caught else PropagateFailure(step, failure))
 
 
 def retry_wait(retry: Retry, failures: int, seed: int, step: Step) -> float:
@@ -106,7 +106,7 @@ def chance(text: str) -> float:
     return found / 2**64
 
 
-def _ask_for_advice(desk: Desk, at: StepState, node: PlanNode, failure: Failure) -> None:
+def _ask_for_advice(desk: DecisionContext, at: StepState, node: PlanNode, failure: Failure) -> None:
     routes: list[Json] = [edge.target for edge in node.out]
     question: JsonObject = {
         "failure": {"code": failure.code, "message": failure.message, "hint": failure.hint},
@@ -117,7 +117,7 @@ def _ask_for_advice(desk: Desk, at: StepState, node: PlanNode, failure: Failure)
     execute(desk, at.step)
 
 
-def advised(desk: Desk, at: StepState, report: WorkDone) -> None:
+def advised(desk: DecisionContext, at: StepState, report: WorkDone) -> None:
     """A model said what to do about a failure: retry with other inputs, a substitute, another way, or give up."""
     step, node = at.step, desk.node(at.step)
     advice = report.result if isinstance(report.result, dict) else {}
@@ -133,7 +133,7 @@ def advised(desk: Desk, at: StepState, report: WorkDone) -> None:
         edge = next(edge for edge in node.out if edge.target == advice.get("route"))
         desk.emit(StepSucceeded(step=step, attempt=at.attempt, result=failure_of(failure), usage=report.usage))
         desk.touched[step.scope] = None
-        desk.go(Arrive(edge.target, step.scope, edge, step, at.left.thread))
+        desk.go(EnterNode(edge.target, step.scope, edge, step, at.left.thread))
     else:
         fail_open_step(desk, step, failure)
     if isinstance(reason := advice.get("reason"), str) and reason:
@@ -142,11 +142,11 @@ def advised(desk: Desk, at: StepState, report: WorkDone) -> None:
 
 def reason_in(events: Sequence[Event]) -> JsonObject:
     """What a model said for its advice, off the events of the row that follows it; empty: nothing."""
-    told = next((one.message for one in events if isinstance(one, Warned) and one.code == ADVICE), "")
+    told = next((one.message for one in events if isinstance(one, WarningRaised) and one.code == ADVICE), "")
     return {"reason": told.partition(": ")[2]} if told else {}
 
 
-def _substitute(desk: Desk, at: StepState, node: PlanNode, value: Json, usage: Usage | None) -> None:
+def _substitute(desk: DecisionContext, at: StepState, node: PlanNode, value: Json, usage: Usage | None) -> None:
     """The value takes the place of the result, in the outputs too."""
     try:
         writes = written(desk, at.scope, node, value)
@@ -156,10 +156,10 @@ def _substitute(desk: Desk, at: StepState, node: PlanNode, value: Json, usage: U
         return
     desk.emit(StepSucceeded(step=at.step, attempt=at.attempt, result=value, writes=writes, usage=usage))
     desk.touched[at.step.scope] = None
-    desk.go(Leave(at.step))
+    desk.go(ExitStep(at.step))
 
 
-def reask(desk: Desk, at: StepState, failure: Failure, usage: Usage | None) -> None:
+def reask(desk: DecisionContext, at: StepState, failure: Failure, usage: Usage | None) -> None:
     """An agent left by no legal edge: it is told so and asked again, then it fails."""
     if at.reasks >= REASKS_MAX:
         attempt_failed(desk, at, failure, usage)
@@ -171,7 +171,7 @@ def reask(desk: Desk, at: StepState, failure: Failure, usage: Usage | None) -> N
     execute(desk, at.step)
 
 
-def fall(desk: Desk, move: Fall) -> None:
+def fall(desk: DecisionContext, move: PropagateFailure) -> None:
     """A failure nobody caught: the loops, branches and parallels around it decide, then the execution."""
     scope = desk.state.scopes.get(move.step.scope)
     if scope is None:
@@ -190,13 +190,13 @@ def fall(desk: Desk, move: Fall) -> None:
         parallels.fail(desk, scope, move.failure)
 
 
-def _is_fatal(desk: Desk, step: Step) -> bool:
+def _is_fatal(desk: DecisionContext, step: Step) -> bool:
     """Every parallel around fails with its branch, and nobody catches that: the execution will fail."""
     scope = desk.state.scopes[step.scope]
     while scope.opening is not None:
         fork = scope.opening.step
         node = desk.node(fork)
-        assert isinstance(node.does, Fork)
+        assert isinstance(node.does, ParallelAction)
         if node.does.on_branch_error != "fail" or node.catches or scope.opening.detached:
             return False
         scope = scope.opening.scope
@@ -205,6 +205,6 @@ def _is_fatal(desk: Desk, step: Step) -> bool:
     return True
 
 
-def refused(desk: Desk, at: StepState, why: PointsmanError, usage: Usage | None) -> None:
+def refused(desk: DecisionContext, at: StepState, why: PointsmanError, usage: Usage | None) -> None:
     """A result could not be accepted: its outputs, their size, or a conflict."""
     attempt_failed(desk, at, failure_from(why), usage)

@@ -12,16 +12,16 @@ To run a step again, the report of the row in which it began is decided once mor
 from __future__ import annotations
 
 from pointsman.engine.decide import lifecycle, limits, migrate
-from pointsman.engine.decide.context import Desk
+from pointsman.engine.decide.context import DecisionContext
 from pointsman.engine.decide.data_edits import check_edits
 from pointsman.engine.decide.lifecycle import WrongStatus
 from pointsman.engine.decide.outstanding import outstanding
-from pointsman.engine.events.lifecycle import Forked
+from pointsman.engine.events.lifecycle import ExecutionForked
 from pointsman.engine.reports import ForkRequested, ResumeRequested, RetryRequested
-from pointsman.engine.writes import Edit
+from pointsman.engine.writes import DataEdit
 
 
-def fork(desk: Desk, report: ForkRequested) -> None:
+def fork(desk: DecisionContext, report: ForkRequested) -> None:
     """Go on: what was open is asked for again, what stood still is resumed, what failed is tried again."""
     state = desk.state
     if state.ended and not (state.status == "failed" and state.failed):
@@ -30,13 +30,13 @@ def fork(desk: Desk, report: ForkRequested) -> None:
             hint="Fork it from an earlier row (--at), or run a step again (retry --from).",
         )
     given = report.input or {}
-    edits = (*(Edit((name,), value) for name, value in given.items()), *report.edits)
+    edits = (*(DataEdit((name,), value) for name, value in given.items()), *report.edits)
     check_edits(desk, edits)
     if report.onto is not None:
         migrate.check_fits(desk.plan, state)
     stands, failed = state.stands_still, state.status == "failed"
     desk.emit(
-        Forked(
+        ExecutionForked(
             origin=report.origin,
             row=report.row,
             before=report.before,

@@ -14,25 +14,25 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from pointsman.engine.actions import Ask, Call, Value, Work
-from pointsman.engine.approvers import Approvers, GateAbout, Terms
-from pointsman.engine.commands import OpenGate, SetTimer
-from pointsman.engine.decide.context import Desk
+from pointsman.engine.actions import HumanTaskAction, Value, WorkAction, WorkflowAction
+from pointsman.engine.approvers import GateAbout, GateApprovers, GateTerms
+from pointsman.engine.commands import AnnounceGate, SetTimer
+from pointsman.engine.decide.context import DecisionContext
 from pointsman.engine.decide.entry import Entry, fail_open_step
 from pointsman.engine.decide.outputs import failure_from
 from pointsman.engine.digests import digest_of, is_same, values_at
-from pointsman.engine.events.lifecycle import ExecutionMoved, Forked, Steered
+from pointsman.engine.events.lifecycle import ExecutionForked, ExecutionMigrated, ExecutionSteered
 from pointsman.engine.events.steps import Event
 from pointsman.engine.events.waits import GateChanged, GateOpened, TimerSet
 from pointsman.engine.fold.human_tasks import gate_of
-from pointsman.engine.state import ExecutionState, Gate, StepState
+from pointsman.engine.state import ExecutionState, GateState, StepState
 from pointsman.engine.steps import Scope, Step
 from pointsman.errors import PointsmanError
 from pointsman.expressions.environment import Environment
 from pointsman.values import Json, JsonObject, Path
 
 
-class Shown(NamedTuple):
+class GateContent(NamedTuple):
     """What a human node asks and shows with the data of the moment."""
 
     message: str
@@ -41,12 +41,12 @@ class Shown(NamedTuple):
     editable: tuple[Path, ...]
 
 
-def shown_of(desk: Desk, at: Entry | StepState, does: Ask, env: Environment) -> Shown:
+def shown_of(desk: DecisionContext, at: Entry | StepState, does: HumanTaskAction, env: Environment) -> GateContent:
     """Evaluate what a human node asks and shows. Raises what its formulas raise."""
     message = str(does.message(env) or "")
     if not message and at.step == desk.state.handoff:
         message = str(at.left.value)  # which limit was reached
-    return Shown(
+    return GateContent(
         message=message,
         messages=said(desk, at, does.messages, message, env),
         shown=None if does.shown is None else does.shown(env),
@@ -54,7 +54,7 @@ def shown_of(desk: Desk, at: Entry | StepState, does: Ask, env: Environment) -> 
     )
 
 
-def put(desk: Desk, question: GateOpened, terms: Terms) -> None:
+def put(desk: DecisionContext, question: GateOpened, terms: GateTerms) -> None:
     """Put a question to people, on these terms, and say where it is asked."""
     step = question.step
     at = desk.state.steps[step]
@@ -74,26 +74,26 @@ def put(desk: Desk, question: GateOpened, terms: Terms) -> None:
             digest=digest_of(question, values_at(at, question.editable), _work(desk, question.about, step)),
         )
     )
-    desk.command(OpenGate(step=step))
+    desk.command(AnnounceGate(step=step))
     if deadline is not None:
         set_deadline(desk, step, deadline)
 
 
-def _work(desk: Desk, about: GateAbout, step: Step) -> Json:
+def _work(desk: DecisionContext, about: GateAbout, step: Step) -> Json:
     """What a person lets begin, beside the input that is shown: the same input to another tool is another thing."""
     if about != "start":
         return None
     match desk.node(step).does:
-        case Work(spec=spec):
+        case WorkAction(spec=spec):
             return [spec.kind, spec.config]
-        case Call(workflow=workflow):
+        case WorkflowAction(workflow=workflow):
             return workflow
         case _:
             return None
 
 
 def said(
-    desk: Desk, at: Entry | StepState, messages: Mapping[str, Value], usual: str, env: Environment
+    desk: DecisionContext, at: Entry | StepState, messages: Mapping[str, Value], usual: str, env: Environment
 ) -> dict[str, str]:
     """Return the message in every language that it is written in. A text that fails is replaced by the one in the
     execution's language (`usual`), with a warning when the gate opens: people are asked all the same.
@@ -113,12 +113,12 @@ def said(
 # Asking again -----------------------------------------------------------------------------------------------------
 
 
-def ask_again(desk: Desk, since: int) -> None:
+def ask_again(desk: DecisionContext, since: int) -> None:
     """Put each open gate again whose question the events from `since` on have changed. One whose formulas fail on the
     new data fails as it would if it opened now.
     """
     state, events = desk.state, desk.events[since:]
-    has_moved = any(isinstance(event, ExecutionMoved) for event in events)
+    has_moved = any(isinstance(event, ExecutionMigrated) for event in events)
     for key in _written(state, events):
         for step in tuple(state.gates.get(key, ())):
             at = state.steps[step]
@@ -129,14 +129,14 @@ def ask_again(desk: Desk, since: int) -> None:
                 continue
             if changed is not None:
                 desk.emit(changed)
-                desk.command(OpenGate(step=step))
+                desk.command(AnnounceGate(step=step))
 
 
 def _written(state: ExecutionState, events: Sequence[Event]) -> Iterable[Scope]:
     """The scopes whose gates may show something else after these events."""
     found: dict[Scope, None] = {}
     for event in events:
-        if isinstance(event, Forked | Steered | ExecutionMoved):
+        if isinstance(event, ExecutionForked | ExecutionSteered | ExecutionMigrated):
             return tuple(state.gates)
         step = getattr(event, "step", None)
         scope = step.scope if isinstance(step, Step) else getattr(event, "scope", None)
@@ -145,17 +145,19 @@ def _written(state: ExecutionState, events: Sequence[Event]) -> Iterable[Scope]:
     return found
 
 
-def _changed(desk: Desk, at: StepState, *, has_moved: bool) -> GateChanged | None:
+def _changed(desk: DecisionContext, at: StepState, *, has_moved: bool) -> GateChanged | None:
     """The question as it is to be put now; None: it is as it was."""
     gate, node = gate_of(at), desk.node(at.step)
-    if gate.about == "node" and isinstance(node.does, Ask):
+    if gate.about == "node" and isinstance(node.does, HumanTaskAction):
         return _node_changed(desk, at, gate, node.does, has_moved=has_moved)
     if gate.about == "start" and has_moved:
         return _start_changed(desk, at, gate)
     return None  # calls of tools are made as they are shown, or not at all
 
 
-def _node_changed(desk: Desk, at: StepState, gate: Gate, does: Ask, *, has_moved: bool) -> GateChanged | None:
+def _node_changed(
+    desk: DecisionContext, at: StepState, gate: GateState, does: HumanTaskAction, *, has_moved: bool
+) -> GateChanged | None:
     now = shown_of(desk, at, does, _environment(desk, at, gate))
     values = tuple(at.scope.data.at(path) for path in now.editable)
     before: list[Json] = [gate.message, {**gate.messages}, gate.shown, [*gate.values]]
@@ -181,12 +183,12 @@ def _node_changed(desk: Desk, at: StepState, gate: Gate, does: Ask, *, has_moved
     return replace(changed, digest=digest_of(changed, values))
 
 
-def _start_changed(desk: Desk, at: StepState, gate: Gate) -> GateChanged | None:
+def _start_changed(desk: DecisionContext, at: StepState, gate: GateState) -> GateChanged | None:
     """Under another definition a step may be given something else, or do something else with it."""
     node = desk.node(at.step)
     env = _environment(desk, at, gate)
     work = at.input or {}
-    if isinstance(node.does, Work | Call) and node.type != "tool_executor":
+    if isinstance(node.does, WorkAction | WorkflowAction) and node.type != "tool_executor":
         work = desk.object(at.scope, node.does.input, env)
     message = gate.message if node.approval.message is None else str(node.approval.message(env) or "")
     changed = GateChanged(
@@ -205,7 +207,7 @@ def _start_changed(desk: Desk, at: StepState, gate: Gate) -> GateChanged | None:
     return None if digest == gate.digest and changed.approvers == gate.approvers else replace(changed, digest=digest)
 
 
-def _environment(desk: Desk, at: StepState, gate: Gate) -> Environment:
+def _environment(desk: DecisionContext, at: StepState, gate: GateState) -> Environment:
     """What the formulas of an open gate see: as when it opened, with the data of now."""
     more: dict[str, Json] = {}
     if desk.plan.engine_names:
@@ -213,18 +215,18 @@ def _environment(desk: Desk, at: StepState, gate: Gate) -> Environment:
     return desk.environment(at.scope, desk.node(at.step), at.left.value, more)
 
 
-def _terms(gate: Gate) -> tuple[tuple[JsonObject, ...], JsonObject | None, Approvers | None]:
+def _terms(gate: GateState) -> tuple[tuple[JsonObject, ...], JsonObject | None, GateApprovers | None]:
     return gate.options, gate.form, gate.approvers
 
 
-def _approvers(gate: Gate, terms: Terms) -> Approvers | None:
+def _approvers(gate: GateState, terms: GateTerms) -> GateApprovers | None:
     """Who is asked under another definition, at the level that the gate has reached."""
     if gate.level == 0:
         return terms.approvers
     return terms.levels[gate.level - 1].approvers if gate.level <= len(terms.levels) else gate.approvers
 
 
-def set_deadline(desk: Desk, step: Step, at: float) -> None:
+def set_deadline(desk: DecisionContext, step: Step, at: float) -> None:
     """Wake the open gate of a step at `at` (unix seconds). Each level has its own timer: a late one is not heard."""
     gate = gate_of(desk.state.steps[step])
     timer = f"gate:{gate.id.removeprefix('gate-')}:{gate.level}"
@@ -232,7 +234,7 @@ def set_deadline(desk: Desk, step: Step, at: float) -> None:
     desk.command(SetTimer(timer=timer, at=at))
 
 
-def terms_of(desk: Desk, at: StepState) -> Terms:
+def terms_of(desk: DecisionContext, at: StepState) -> GateTerms:
     """On which terms the open gate of a step asks."""
     node = desk.node(at.step)
-    return node.does.terms if isinstance(node.does, Ask) else node.approval.terms
+    return node.does.terms if isinstance(node.does, HumanTaskAction) else node.approval.terms

@@ -9,9 +9,9 @@ from typing import Final
 from pointsman.definition.problems import did_you_mean
 from pointsman.engine.decide.client_tools import RETURN, check_results
 from pointsman.engine.digests import is_same
-from pointsman.engine.forms import AnswerInvalid, Misfit, misfits
+from pointsman.engine.forms import AnswerInvalid, FormMismatch, misfits
 from pointsman.engine.plan import DeclaredField
-from pointsman.engine.state import Gate
+from pointsman.engine.state import GateState
 from pointsman.engine.writes import Write
 from pointsman.errors import CallerError
 from pointsman.values import Json, JsonObject, Path
@@ -29,7 +29,7 @@ class ActionNotOffered(CallerError):
     code = "action-not-offered"
 
 
-def check_answer(gate: Gate, action: str, data: Json, declared: Sequence[DeclaredField] = ()) -> None:
+def check_answer(gate: GateState, action: str, data: Json, declared: Sequence[DeclaredField] = ()) -> None:
     """Raises `ActionNotOffered`, and `AnswerInvalid` where the gate does not take the data with the action.
     `declared`: the schemas that the workflow gives its fields.
     """
@@ -51,7 +51,7 @@ def check_answer(gate: Gate, action: str, data: Json, declared: Sequence[Declare
         raise AnswerInvalid(f"{action!r} takes no data at this gate", hint=_takes_data(gate, offered))
 
 
-def _takes_data(gate: Gate, offered: Sequence[str]) -> str:
+def _takes_data(gate: GateState, offered: Sequence[str]) -> str:
     """Which action takes data at a gate without a form."""
     if gate.about == "client":
         return f"{RETURN!r} takes the results of the calls."
@@ -62,24 +62,24 @@ def _takes_data(gate: Gate, offered: Sequence[str]) -> str:
     return "Leave `data` out. A gate takes data by its `form`, or by `edit` and its `editable` fields."
 
 
-def _names(gate: Gate) -> dict[str, Path]:
+def _names(gate: GateState) -> dict[str, Path]:
     """The editable fields by their names."""
     return {".".join(str(part) for part in path): path for path in gate.editable}
 
 
-def edit_of_nothing(gate: Gate) -> JsonObject:
+def edit_of_nothing(gate: GateState) -> JsonObject:
     """The data of an edit that leaves every editable field as it is."""
     return dict(zip(_names(gate), gate.values, strict=True))
 
 
-def _refuse(wrong: Iterable[Misfit], hint: str) -> None:
+def _refuse(wrong: Iterable[FormMismatch], hint: str) -> None:
     """Raises `AnswerInvalid` for the first misfits, if there are any."""
     found = [*islice(wrong, ERRORS_SHOWN)]
     if found:
         raise AnswerInvalid("; ".join(map(str, found)), hint=next((one.hint for one in found if one.hint), hint))
 
 
-def _check_edit(gate: Gate, data: Json, declared: Sequence[DeclaredField]) -> None:
+def _check_edit(gate: GateState, data: Json, declared: Sequence[DeclaredField]) -> None:
     edits = edits_of(gate, EDIT, data)
     form = gate.form or {}
     shared = {key: form[key] for key in FIELDS if key in form}
@@ -132,7 +132,7 @@ def type_name(value: Json) -> str:
             return "an object"
 
 
-def _check_calls(gate: Gate, data: Json) -> None:
+def _check_calls(gate: GateState, data: Json) -> None:
     """Check what an edit says of tool calls: {number: true, false, or the arguments to use instead}."""
     known = {str(call.number): call for call in gate.calls}
     if not isinstance(data, dict) or not data or not set(data) <= set(known):
@@ -153,7 +153,7 @@ def _check_calls(gate: Gate, data: Json) -> None:
             _refuse(misfits(call.parameters, decided, at=(number,)), f"See the parameters of {call.name!r}.")
 
 
-def edits_of(gate: Gate, action: str, data: Json) -> tuple[Write, ...]:
+def edits_of(gate: GateState, action: str, data: Json) -> tuple[Write, ...]:
     """Return the fields a person changed. A bare value stands for a lone editable field; an object always names fields.
 
     Raises `AnswerInvalid`.
@@ -190,7 +190,7 @@ def _must_not_overlap(names: dict[str, Path], data: JsonObject) -> None:
             )
 
 
-def is_same_answer(gate: Gate, action: str, one: Json, other: Json) -> bool:
+def is_same_answer(gate: GateState, action: str, one: Json, other: Json) -> bool:
     """Whether two answers with one action say the same: a bare value is the lone editable field."""
     if gate.about == "node" and action == EDIT and len(gate.editable) == 1:
         name = next(iter(_names(gate)))

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from pointsman.engine.actions import Ask
+from pointsman.engine.actions import HumanTaskAction
 from pointsman.engine.approvers import Vote
-from pointsman.engine.commands import DropTimer, OpenGate
+from pointsman.engine.commands import AnnounceGate, DropTimer
 from pointsman.engine.decide import client_tools, limit_escalation, tool_approval
-from pointsman.engine.decide.context import Desk, Leave
+from pointsman.engine.decide.context import DecisionContext, ExitStep
 from pointsman.engine.decide.data_edits import EditRefused, check_edits
 from pointsman.engine.decide.entry import Entry, fail_open_step
 from pointsman.engine.decide.gate_questions import put, set_deadline, shown_of, terms_of
@@ -27,7 +27,7 @@ from pointsman.engine.decide.quorum import cast, enough, must_approve, must_pass
 from pointsman.engine.digests import SHORT_CHARS, is_same, names
 from pointsman.engine.events.steps import StepSucceeded
 from pointsman.engine.events.waits import (
-    Edited,
+    FieldEdit,
     GateClosed,
     GateDelegated,
     GateEscalated,
@@ -39,7 +39,7 @@ from pointsman.engine.fold.human_tasks import gate_of
 from pointsman.engine.forms import AnswerInvalid
 from pointsman.engine.reports import DelegationRequested, GateAnswered
 from pointsman.engine.state import StepState
-from pointsman.engine.writes import Edit, Write
+from pointsman.engine.writes import DataEdit, Write
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.values import Json, JsonObject
 
@@ -50,7 +50,7 @@ class GateClosedAlready(CallerError):
     code = "gate-closed"
 
 
-class GateMoved(CallerError):
+class GateChangedMeanwhile(CallerError):
     """The answer is to something that the gate does not show any more. Nothing was written."""
 
     code = "gate-changed"
@@ -62,7 +62,7 @@ class AnswerDiffers(CallerError):
     code = "answer-differs"
 
 
-def open_gate(entry: Entry, does: Ask) -> None:
+def open_gate(entry: Entry, does: HumanTaskAction) -> None:
     """Resolve what is shown, and wait."""
     now = shown_of(entry.desk, entry, does, entry.environment())
     entry.began()
@@ -82,7 +82,7 @@ def open_gate(entry: Entry, does: Ask) -> None:
     )
 
 
-def open_step(desk: Desk, report: GateAnswered | DelegationRequested) -> StepState:
+def open_step(desk: DecisionContext, report: GateAnswered | DelegationRequested) -> StepState:
     """The step whose gate is open, and is the one that was meant. Raises `GateClosedAlready`."""
     step = report.step
     at = desk.state.steps.get(step)
@@ -93,7 +93,7 @@ def open_step(desk: Desk, report: GateAnswered | DelegationRequested) -> StepSta
     return at
 
 
-def answered(desk: Desk, report: GateAnswered) -> None:
+def answered(desk: DecisionContext, report: GateAnswered) -> None:
     """A person's answer. Raises `CallerError` and decides nothing where the gate does not take it."""
     answer_must_fit(desk, report)
     at = open_step(desk, report)
@@ -105,7 +105,7 @@ def answered(desk: Desk, report: GateAnswered) -> None:
             f"the digest {report.digest!r} is too short", hint=f"Give at least its first {SHORT_CHARS} characters."
         )
     if report.digest and not names(report.digest, gate.digest):
-        raise GateMoved(
+        raise GateChangedMeanwhile(
             f"what the gate of {report.step.node!r} shows has changed since it was read",
             hint="Look at the gate again, and answer with its present `digest`. Nothing was changed.",
         )
@@ -140,10 +140,10 @@ def answered(desk: Desk, report: GateAnswered) -> None:
         desk.warn("quorum-out-of-reach", f"no answer to {gate.id!r} can get enough votes unless one changes", at.step)
 
 
-def _check_writes(desk: Desk, at: StepState, edits: tuple[Write, ...]) -> None:
+def _check_writes(desk: DecisionContext, at: StepState, edits: tuple[Write, ...]) -> None:
     """Raises `AnswerInvalid` for fields that cannot be written."""
     try:
-        check_edits(desk, (Edit(one.path, one.value, at.scope.key) for one in edits))
+        check_edits(desk, (DataEdit(one.path, one.value, at.scope.key) for one in edits))
     except EditRefused as why:
         raise AnswerInvalid(str(why), hint=why.hint) from why
 
@@ -173,7 +173,7 @@ def _says_nothing(*data: Json) -> bool:
     return all(one is None or one == {} for one in data)
 
 
-def delegated(desk: Desk, report: DelegationRequested) -> None:
+def delegated(desk: DecisionContext, report: DelegationRequested) -> None:
     """An approver passes the right on."""
     at = open_step(desk, report)
     gate = gate_of(at)
@@ -183,7 +183,7 @@ def delegated(desk: Desk, report: DelegationRequested) -> None:
     desk.emit(GateDelegated(step=at.step, by=report.by, to=report.to, groups=groups, comment=report.comment))
 
 
-def close(desk: Desk, at: StepState, report: GateAnswered, *, by_clock: bool = False) -> None:
+def close(desk: DecisionContext, at: StepState, report: GateAnswered, *, by_clock: bool = False) -> None:
     """The gate has its answer: write it, and leave by the action; or go on with the work that waited for it."""
     gate = gate_of(at)
     if gate.about != "node":
@@ -218,7 +218,7 @@ def close(desk: Desk, at: StepState, report: GateAnswered, *, by_clock: bool = F
         )
     )
     desk.touched[at.step.scope] = None
-    desk.go(Leave(at.step, (action,)))
+    desk.go(ExitStep(at.step, (action,)))
 
 
 def _said(at: StepState, report: GateAnswered, data: Json) -> JsonObject:
@@ -234,10 +234,14 @@ def _said(at: StepState, report: GateAnswered, data: Json) -> JsonObject:
     return said
 
 
-def _shut(desk: Desk, at: StepState, report: GateAnswered, edits: tuple[Write, ...], *, by_clock: bool) -> None:
+def _shut(
+    desk: DecisionContext, at: StepState, report: GateAnswered, edits: tuple[Write, ...], *, by_clock: bool
+) -> None:
     for timer in at.timers:
         desk.command(DropTimer(timer=timer))
-    changes = tuple(Edited(path=write.path, before=at.scope.data.at(write.path), after=write.value) for write in edits)
+    changes = tuple(
+        FieldEdit(path=write.path, before=at.scope.data.at(write.path), after=write.value) for write in edits
+    )
     if changes:
         at.scope.data.shared()  # the event keeps what was there
     desk.emit(
@@ -256,7 +260,7 @@ def _shut(desk: Desk, at: StepState, report: GateAnswered, edits: tuple[Write, .
     )
 
 
-def timed_out(desk: Desk, at: StepState) -> None:
+def timed_out(desk: DecisionContext, at: StepState) -> None:
     """Nobody answered in time, or not enough: others are asked, or what was agreed for this case happens."""
     gate, terms = gate_of(at), terms_of(desk, at)
     if gate.about == "client":
@@ -266,7 +270,7 @@ def timed_out(desk: Desk, at: StepState) -> None:
         level = terms.levels[gate.level]
         deadline = desk.state.at + level.timeout_s
         desk.emit(GateEscalated(step=at.step, level=gate.level + 1, approvers=level.approvers, deadline=deadline))
-        desk.command(OpenGate(step=at.step))
+        desk.command(AnnounceGate(step=at.step))
         set_deadline(desk, at.step, deadline)
         return
     offered = [str(option["value"]) for option in gate.options]

@@ -5,7 +5,7 @@ What steps bring is refused in `outputs`, as a failure of the step; here somebod
 
 from __future__ import annotations
 
-from pointsman.engine.decide.context import Desk
+from pointsman.engine.decide.context import DecisionContext
 from pointsman.engine.decide.outputs import largest_of, limit_of, size_of
 from pointsman.engine.reports import EventReceived, GateAnswered, Start
 from pointsman.errors import CallerError
@@ -18,13 +18,13 @@ class StateTooLarge(CallerError):
     code = "state-too-large"
 
 
-def input_must_fit(desk: Desk, report: Start) -> None:
+def input_must_fit(desk: DecisionContext, report: Start) -> None:
     """Raise `StateTooLarge` for an input that with the initial state is larger than the state may be."""
     messages: JsonObject = {} if not report.messages else {"messages": [*report.messages]}
     _must_fit(desk, "the input", {**desk.plan.initial, **report.input, **messages})
 
 
-def answer_must_fit(desk: Desk, report: GateAnswered) -> None:
+def answer_must_fit(desk: DecisionContext, report: GateAnswered) -> None:
     """The same for what a person says."""
     _must_fit(desk, "the answer", {"data": report.data, "comment": report.comment})
 
@@ -34,12 +34,12 @@ def size_of_answer(value: Json) -> int:
     return size_of({"": value})
 
 
-def event_must_fit(desk: Desk, report: EventReceived) -> None:
+def event_must_fit(desk: DecisionContext, report: EventReceived) -> None:
     """The same for what an event brings."""
     _must_fit(desk, f"the event {report.name!r}", {"data": report.data})
 
 
-def _must_fit(desk: Desk, what: str, given: JsonObject) -> None:
+def _must_fit(desk: DecisionContext, what: str, given: JsonObject) -> None:
     limit = limit_of(desk)
     if limit is None or (size := size_of(given)) <= limit:
         return

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pointsman.engine.actions import Gather, GatheredResult
-from pointsman.engine.decide.context import Arrive
+from pointsman.engine.actions import BranchResult, JoinAction
+from pointsman.engine.decide.context import EnterNode
 from pointsman.engine.decide.entry import Entry
 from pointsman.engine.decide.outputs import accept, check_values, written
 from pointsman.engine.fold.arrivals import parked
@@ -15,15 +15,19 @@ from pointsman.values import Json
 
 def closes(node: PlanNode, scope: ScopeState) -> bool:
     """Whether this join closes the opening that `scope` is a branch of."""
-    return isinstance(node.does, Gather) and scope.opening is not None and scope.opening.step.node in node.does.closes
+    return (
+        isinstance(node.does, JoinAction) and scope.opening is not None and scope.opening.step.node in node.does.closes
+    )
 
 
-def was_fired(node: PlanNode, scope: ScopeState, move: Arrive) -> bool:
+def was_fired(node: PlanNode, scope: ScopeState, move: EnterNode) -> bool:
     """The arrival is the engine's own, from the opening that this join has just closed."""
-    return move.edge is None and isinstance(node.does, Gather) and bool(node.does.closes) and not closes(node, scope)
+    return (
+        move.edge is None and isinstance(node.does, JoinAction) and bool(node.does.closes) and not closes(node, scope)
+    )
 
 
-def gather(entry: Entry, does: Gather) -> None:
+def gather(entry: Entry, does: JoinAction) -> None:
     """Control passes a join: with the value its opening gave, or of the arrivals of plain splits."""
     desk, scope, node = entry.desk, entry.scope, entry.node
     fired = not entry.merged and was_fired(node, scope, entry.move)
@@ -38,7 +42,7 @@ def gather(entry: Entry, does: Gather) -> None:
         entry.passed(replaces=True, result=value, writes=writes)
 
 
-def _of_path(entry: Entry, does: Gather, path: Path, brought: Json) -> Json:
+def _of_path(entry: Entry, does: JoinAction, path: Path, brought: Json) -> Json:
     """A join of what stands in the state; what the branches brought where nobody wrote there."""
     scope = entry.scope
     held = scope.data.at(path.resolve(entry.environment()))
@@ -48,13 +52,13 @@ def _of_path(entry: Entry, does: Gather, path: Path, brought: Json) -> Json:
         return brought if held is None else held
     scope.data.shared()
     seen = [
-        GatheredResult(branch=number, key=key, start=key, outcome="arrived", value=value)
+        BranchResult(branch=number, key=key, start=key, outcome="arrived", value=value)
         for number, (key, value) in enumerate(held.items())
     ]
     return _aggregate(entry, does, seen) if does.aggregate is not None or does.aggregate_value is not None else held
 
 
-def _aggregate(entry: Entry, does: Gather, seen: list[GatheredResult]) -> Json:
+def _aggregate(entry: Entry, does: JoinAction, seen: list[BranchResult]) -> Json:
     values: list[Json] = [one.value for one in seen]
     if does.aggregate_value is None:
         return does.aggregate(seen) if does.aggregate is not None else values
@@ -70,7 +74,7 @@ def _aggregate(entry: Entry, does: Gather, seen: list[GatheredResult]) -> Json:
     return entry.desk.value(entry.scope, does.aggregate_value, env)
 
 
-def _of_arrivals(entry: Entry, does: Gather) -> Json:
+def _of_arrivals(entry: Entry, does: JoinAction) -> Json:
     """A join of plain splits: the arrivals are its branches, in document order."""
     desk, scope = entry.desk, entry.scope
     values: list[Json] = (
@@ -80,7 +84,7 @@ def _of_arrivals(entry: Entry, does: Gather) -> Json:
     edges = [a.edge for a in entry.merged] or ["" if entry.move.edge is None else entry.move.edge.id]
     sources = [desk.plan.edge_source.get(edge, "") for edge in edges]
     seen = [
-        GatheredResult(branch=n, key=sources[n], start=sources[n], outcome="arrived", value=value)
+        BranchResult(branch=n, key=sources[n], start=sources[n], outcome="arrived", value=value)
         for n, value in enumerate(values)
     ]
     return _aggregate(entry, does, seen)

@@ -12,17 +12,17 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import islice
 
-from pointsman.engine.actions import Fork, Gather, GatheredResult
+from pointsman.engine.actions import BranchResult, JoinAction, ParallelAction
 from pointsman.engine.data import Data, dotted
 from pointsman.engine.decide import cancellation
-from pointsman.engine.decide.context import Arrive, Desk, Fall, Leave
+from pointsman.engine.decide.context import DecisionContext, EnterNode, ExitStep, PropagateFailure
 from pointsman.engine.decide.entry import catching
 from pointsman.engine.decide.outputs import StepRefused, check_conflicts, check_values, failure_from
 from pointsman.engine.decide.partial_run import is_short_of
 from pointsman.engine.events.steps import ScopesClosed, StepFailed
 from pointsman.engine.failures import Failure
 from pointsman.engine.plan import PlanNode
-from pointsman.engine.state import Opening, Seen
+from pointsman.engine.state import JoinProgress, ParallelFrame
 from pointsman.engine.writes import Write
 from pointsman.errors import PointsmanError
 from pointsman.values import Json, JsonObject
@@ -31,17 +31,17 @@ NEARLY: float = 1e-9
 """A share of a count is compared with this tolerance: 7 % of 100 are 7."""
 
 
-def check(desk: Desk, opening: Opening) -> bool:
+def check(desk: DecisionContext, opening: ParallelFrame) -> bool:
     """Fire the join of an opening if its time has come. True if it did."""
     does = desk.node(opening.step).does
-    assert isinstance(does, Fork)
+    assert isinstance(does, ParallelAction)
     settled = len(opening.settled) == opening.total
     if does.join is None:
         if settled:
             _close_unjoined(desk, opening)
         return settled
     join = desk.plan.nodes[does.join]
-    assert isinstance(join.does, Gather)
+    assert isinstance(join.does, JoinAction)
     if join.does.closes[0] != opening.step.node:  # an inner one: its list arrives as one value further out
         if settled:
             _close_inner(desk, opening, join)
@@ -56,7 +56,7 @@ def check(desk: Desk, opening: Opening) -> bool:
     return True
 
 
-def _met(desk: Desk, opening: Opening, join: PlanNode, does: Gather) -> bool:
+def _met(desk: DecisionContext, opening: ParallelFrame, join: PlanNode, does: JoinAction) -> bool:
     """Whether enough branches have arrived."""
     wait = does.wait
     if isinstance(wait, str):
@@ -74,11 +74,11 @@ def _met(desk: Desk, opening: Opening, join: PlanNode, does: Gather) -> bool:
     return wait(desk.environment(opening.scope, join, None, names))
 
 
-def _seen_by_now(desk: Desk, opening: Opening) -> Seen:
+def _seen_by_now(desk: DecisionContext, opening: ParallelFrame) -> JoinProgress:
     """What the branches have brought so far. Only those settled since the last time are looked at."""
     fork = desk.node(opening.step).does
-    assert isinstance(fork, Fork)
-    seen = opening.seen = opening.seen or Seen()
+    assert isinstance(fork, ParallelAction)
+    seen = opening.seen = opening.seen or JoinProgress()
     for branch in islice(reversed(opening.settled), len(opening.settled) - seen.settled):
         one = _result(fork, opening, branch)
         if one is not None:
@@ -90,15 +90,15 @@ def _seen_by_now(desk: Desk, opening: Opening) -> Seen:
     return seen
 
 
-def results(desk: Desk, opening: Opening) -> list[GatheredResult]:
+def results(desk: DecisionContext, opening: ParallelFrame) -> list[BranchResult]:
     """What the branches brought, in branch order; failures too where they are wanted."""
     fork = desk.node(opening.step).does
-    assert isinstance(fork, Fork)
+    assert isinstance(fork, ParallelAction)
     found = (_result(fork, opening, branch) for branch in sorted(opening.settled))
     return [one for one in found if one is not None]
 
 
-def _result(fork: Fork, opening: Opening, branch: int) -> GatheredResult | None:
+def _result(fork: ParallelAction, opening: ParallelFrame, branch: int) -> BranchResult | None:
     """What a settled branch brought; None where it does not count."""
     settled = opening.settled[branch]
     if settled.outcome != "arrived" and not (settled.outcome == "failed" and fork.on_branch_error == "continue"):
@@ -106,14 +106,14 @@ def _result(fork: Fork, opening: Opening, branch: int) -> GatheredResult | None:
     start = fork.by_id[opening.starts[branch % len(opening.starts)]].target
     number = branch // len(opening.starts)
     key = opening.keys[number] if number < len(opening.keys) and opening.items is not None else start
-    return GatheredResult(branch=branch, key=key, start=start, outcome=settled.outcome, value=settled.value)
+    return BranchResult(branch=branch, key=key, start=start, outcome=settled.outcome, value=settled.value)
 
 
-def _told(one: GatheredResult) -> JsonObject:
+def _told(one: BranchResult) -> JsonObject:
     return {"index": one.branch, "key": one.key, "node": one.start, "outcome": one.outcome, "result": one.value}
 
 
-def _seen(desk: Desk, opening: Opening) -> dict[str, Json]:
+def _seen(desk: DecisionContext, opening: ParallelFrame) -> dict[str, Json]:
     """What the aggregate of a join sees."""
     seen = results(desk, opening)
     values: list[Json] = [one.value for one in seen]
@@ -121,10 +121,10 @@ def _seen(desk: Desk, opening: Opening) -> dict[str, Json]:
     return {"results": values, "items": values, "branches": [_told(one) for one in seen], **counts}
 
 
-def fire(desk: Desk, opening: Opening, join: PlanNode, *, ends: bool = False) -> None:
+def fire(desk: DecisionContext, opening: ParallelFrame, join: PlanNode, *, ends: bool = False) -> None:
     """Close the opening and let control through its join. `ends`: branches that have not begun never will."""
     does = join.does
-    assert isinstance(does, Gather)
+    assert isinstance(does, JoinAction)
     if is_short_of(desk.plan, join.id):
         _close(desk, opening, join, (), None)
         return
@@ -146,16 +146,22 @@ def fire(desk: Desk, opening: Opening, join: PlanNode, *, ends: bool = False) ->
 
 
 def _close(
-    desk: Desk, opening: Opening, join: PlanNode, brought: tuple[int, ...] | None, value: Json, *, over: bool = True
+    desk: DecisionContext,
+    opening: ParallelFrame,
+    join: PlanNode,
+    brought: tuple[int, ...] | None,
+    value: Json,
+    *,
+    over: bool = True,
 ) -> None:
     step = opening.step
     branches = tuple(sorted(opening.settled))
     desk.emit(ScopesClosed(step=step, branches=branches, forgotten=over, brought=brought, result=value))
     desk.touched[step.scope] = None
-    desk.go(Arrive(join.id, step.scope, None, step, opening.left.thread))
+    desk.go(EnterNode(join.id, step.scope, None, step, opening.left.thread))
 
 
-def aggregated(desk: Desk, opening: Opening, join: PlanNode, does: Gather) -> Json:
+def aggregated(desk: DecisionContext, opening: ParallelFrame, join: PlanNode, does: JoinAction) -> Json:
     """The value of a join."""
     seen = results(desk, opening)
     if does.aggregate_value is not None:
@@ -166,7 +172,7 @@ def aggregated(desk: Desk, opening: Opening, join: PlanNode, does: Gather) -> Js
     return [one.value for one in seen]
 
 
-def _check_branches(desk: Desk, opening: Opening) -> None:
+def _check_branches(desk: DecisionContext, opening: ParallelFrame) -> None:
     """What branches wrote joins the data around: nothing may be lost, neither theirs nor of others around."""
     writes = [(branch, write, value) for branch, write, value in _writes(opening)]
     owners: dict[tuple[str | int, ...], tuple[int, Write]] = {}
@@ -187,7 +193,7 @@ def _check_branches(desk: Desk, opening: Opening) -> None:
         draft.write(write, value)
 
 
-def _writes(opening: Opening) -> Iterator[tuple[int, Write, Json]]:
+def _writes(opening: ParallelFrame) -> Iterator[tuple[int, Write, Json]]:
     for branch in sorted(opening.settled):
         for write, value in opening.settled[branch].writes:
             yield branch, write, value
@@ -210,7 +216,7 @@ def _clashing(
         yield found
 
 
-def _clash(opening: Opening, branches: tuple[int, int], write: Write) -> Failure:
+def _clash(opening: ParallelFrame, branches: tuple[int, int], write: Write) -> Failure:
     path = dotted(write.path)
     return Failure(
         code="write-conflict",
@@ -219,7 +225,7 @@ def _clash(opening: Opening, branches: tuple[int, int], write: Write) -> Failure
     )
 
 
-def _check_expected(desk: Desk, opening: Opening, does: Gather) -> None:
+def _check_expected(desk: DecisionContext, opening: ParallelFrame, does: JoinAction) -> None:
     """Keys that the document expects at the join, and that nobody brought: said, not waited for."""
     expected = does.expected_keys
     if does.expected is not None:
@@ -241,7 +247,7 @@ def _check_expected(desk: Desk, opening: Opening, does: Gather) -> None:
         desk.warn("missing-keys", f"the join expected {', '.join(missing)} below {'.'.join(path)!r}", opening.step)
 
 
-def _close_inner(desk: Desk, opening: Opening, join: PlanNode) -> None:
+def _close_inner(desk: DecisionContext, opening: ParallelFrame, join: PlanNode) -> None:
     try:
         _check_branches(desk, opening)
         check_values(desk, (settled.value for settled in opening.settled.values()))
@@ -251,7 +257,7 @@ def _close_inner(desk: Desk, opening: Opening, join: PlanNode) -> None:
     _close(desk, opening, join, tuple(one.branch for one in results(desk, opening)), None)
 
 
-def _close_unjoined(desk: Desk, opening: Opening) -> None:
+def _close_unjoined(desk: DecisionContext, opening: ParallelFrame) -> None:
     """Without a join the parallel is over when its branches are; nothing follows it."""
     try:
         _check_branches(desk, opening)
@@ -262,7 +268,7 @@ def _close_unjoined(desk: Desk, opening: Opening) -> None:
     desk.end_token(opening.step, reason="swallowed")
 
 
-def fail_opening(desk: Desk, opening: Opening, failure: Failure) -> None:
+def fail_opening(desk: DecisionContext, opening: ParallelFrame, failure: Failure) -> None:
     """The parallel itself fails: its branches are stopped, its error edges or the scopes around decide."""
     cancellation.cancel_branches(desk, opening)
     step = opening.step
@@ -271,18 +277,18 @@ def fail_opening(desk: Desk, opening: Opening, failure: Failure) -> None:
     desk.touched[step.scope] = None
     node = desk.node(step)
     if catching(node, failure):
-        desk.go(Leave(step, failed=failure))
+        desk.go(ExitStep(step, failed=failure))
     else:
-        desk.go(Fall(step, failure))
+        desk.go(PropagateFailure(step, failure))
 
 
-def timed_out(desk: Desk, opening: Opening) -> None:
+def timed_out(desk: DecisionContext, opening: ParallelFrame) -> None:
     """Not all branches came in time."""
     fork = desk.node(opening.step).does
-    assert isinstance(fork, Fork)
+    assert isinstance(fork, ParallelAction)
     assert fork.join is not None
     join = desk.plan.nodes[fork.join]
-    assert isinstance(join.does, Gather)
+    assert isinstance(join.does, JoinAction)
     if join.does.on_timeout == "fail":
         failure = Failure(code="join-timeout", message=f"not all branches reached {join.id!r} in time")
         fail_opening(desk, opening, failure)

@@ -1,6 +1,6 @@
 """Handing over: a limit stopped an execution, and people are asked whether it may go on.
 
-    limit ─▶ ExecutionInterrupted ─▶ HandedOver(gate) ─▶ gate ─┬─ an action that gives more ─▶ all goes on as it was
+    limit ─▶ ExecutionInterrupted ─▶ LimitEscalated(gate) ─▶ gate ─┬─ an action that gives more ─▶ all goes on as it was
                                      all else is kept          ├─ another action ─▶ all else is dropped, it leaves
                                                                └─ nobody answers in time ─▶ it stays interrupted
 
@@ -11,22 +11,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pointsman.engine.actions import Ask
+from pointsman.engine.actions import HumanTaskAction
 from pointsman.engine.decide import cancellation, lifecycle, limit_raises, limits
-from pointsman.engine.decide.context import Desk, Leave
+from pointsman.engine.decide.context import DecisionContext, ExitStep
 from pointsman.engine.decide.stall_detection import REPEATS_MAX
-from pointsman.engine.events.lifecycle import HandedOver, LimitsRaised
+from pointsman.engine.events.lifecycle import LimitEscalated, LimitsRaised
 from pointsman.engine.state import StepState
 
 
-def must_be_allowed(desk: Desk, at: StepState, action: str) -> None:
+def must_be_allowed(desk: DecisionContext, at: StepState, action: str) -> None:
     """Raises `LimitCapped` where the operator does not allow what the action would give."""
     more = _more(desk, action) if desk.state.handoff == at.step and desk.state.asks_on else None
     if more is not None:
         limit_raises.may_raise(desk.plan, desk.state, _raised(desk, more))
 
 
-def over(desk: Desk, move: Leave) -> bool:
+def over(desk: DecisionContext, move: ExitStep) -> bool:
     """The gate has its answer. True: control leaves it, and is nowhere else; False: all goes on as it was."""
     if desk.state.status != "interrupted":
         return True
@@ -35,7 +35,7 @@ def over(desk: Desk, move: Leave) -> bool:
         told = desk.state.left[move.step].value
         cancellation.cancel_steps(desk, ())
         desk.drop_all()
-        desk.emit(HandedOver(node=move.step.node, value=told))
+        desk.emit(LimitEscalated(node=move.step.node, value=told))
         return True
     raised = _raised(desk, more)
     if raised:
@@ -45,13 +45,13 @@ def over(desk: Desk, move: Leave) -> bool:
     return False
 
 
-def _more(desk: Desk, action: str) -> Mapping[str, float] | None:
+def _more(desk: DecisionContext, action: str) -> Mapping[str, float] | None:
     assert desk.state.handoff is not None
     does = desk.node(desk.state.handoff).does
-    return does.more.get(action) if isinstance(does, Ask) else None
+    return does.more.get(action) if isinstance(does, HumanTaskAction) else None
 
 
-def _raised(desk: Desk, more: Mapping[str, float]) -> dict[str, float]:
+def _raised(desk: DecisionContext, more: Mapping[str, float]) -> dict[str, float]:
     """The limits in force with so much more, counted from what is used where that is beyond them already."""
     state, plan = desk.state, desk.plan
     used = limit_raises.used(state)

@@ -55,7 +55,7 @@ class LimitUsed(CallerError):
     code = "limit-used"
 
 
-class Offer(NamedTuple):
+class RaisableLimit(NamedTuple):
     """The limit that stopped an execution, and what would be enough to go on."""
 
     name: str
@@ -86,7 +86,7 @@ def may_raise(plan: Plan, state: ExecutionState, wanted: Mapping[str, float]) ->
             )
 
 
-def offer(plan: Plan, state: ExecutionState, name: str, at: float) -> Offer | None:
+def offer(plan: Plan, state: ExecutionState, name: str, at: float) -> RaisableLimit | None:
     """To what the limit of this name may be raised; None where the plan knows no number of it. `at`: the time now."""
     planned = REPEATS_MAX if name == NO_PROGRESS else limits.planned(plan, name)
     now = limits.allowed_in(plan, state, name, planned)
@@ -96,10 +96,10 @@ def offer(plan: Plan, state: ExecutionState, name: str, at: float) -> Offer | No
     most = plan.limits.caps.get(name)
     base, unit = max(now, spent), SMALLEST.get(name, 1.0)
     if most is not None and base >= most:
-        return Offer(name, now, spent, None, most)
+        return RaisableLimit(name, now, spent, None, most)
     # A little less than a unit is what floats leave over, and no reason for one more.
     wanted = round(math.ceil((base + now) / unit - 1e-6) * unit, 6)
-    return Offer(name, now, spent, wanted if most is None else min(wanted, most), most)
+    return RaisableLimit(name, now, spent, wanted if most is None else min(wanted, most), most)
 
 
 def _spent(state: ExecutionState, name: str, at: float) -> float:

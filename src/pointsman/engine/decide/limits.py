@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from pointsman.engine.actions import Ask
+from pointsman.engine.actions import HumanTaskAction
 from pointsman.engine.commands import HoldChild, SetTimer
 from pointsman.engine.decide import cancellation, completion
-from pointsman.engine.decide.context import Arrive, Desk
-from pointsman.engine.events.lifecycle import ExecutionInterrupted, ExecutionPaused, HandedOver
-from pointsman.engine.events.steps import Held
+from pointsman.engine.decide.context import DecisionContext, EnterNode
+from pointsman.engine.events.lifecycle import ExecutionInterrupted, ExecutionPaused, LimitEscalated
+from pointsman.engine.events.steps import ArrivalHeld
 from pointsman.engine.events.waits import LimitHit, TimerSet
 from pointsman.engine.fold.arrivals import NOBODY
 from pointsman.engine.plan import Plan, PlanNode
@@ -24,7 +24,7 @@ CLOCK: Final = "deadline"
 TOLERANCE_S: Final = 1e-6
 
 
-class Tripped(NamedTuple):
+class ReachedLimit(NamedTuple):
     """A limit that was reached."""
 
     limit: str
@@ -35,7 +35,7 @@ class Tripped(NamedTuple):
 SOURCES: Final = {"definition": "set by the workflow", "operator": "set by the operator", "": "the default"}
 
 
-def allowed(desk: Desk, name: str, planned: float | None) -> float | None:
+def allowed(desk: DecisionContext, name: str, planned: float | None) -> float | None:
     """The limit in force: what was raised for this execution, else the plan's; None = unlimited."""
     return allowed_in(desk.plan, desk.state, name, planned)
 
@@ -70,7 +70,9 @@ def told(plan: Plan, state: ExecutionState, name: str, what: str) -> str:
     return f"{what} (`{name}`, {source})"
 
 
-def before_step(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive, *, beside: int = 0) -> Tripped | None:
+def before_step(
+    desk: DecisionContext, node: PlanNode, scope: ScopeState, move: EnterNode, *, beside: int = 0
+) -> ReachedLimit | None:
     """A limit that forbids to start this node now, with so many others beside it."""
     state, limits = desk.state, desk.plan.limits
     if state.handoff is not None and state.status == "interrupted":
@@ -78,7 +80,7 @@ def before_step(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive, *, 
     raised = state.limits
     steps = limits.steps if not raised else allowed(desk, "steps", limits.steps)
     if steps is not None and state.taken + beside - (state.handed_at or 0) >= steps:
-        return Tripped("steps", told(desk.plan, state, "steps", f"the limit of {int(steps)} steps is reached"))
+        return ReachedLimit("steps", told(desk.plan, state, "steps", f"the limit of {int(steps)} steps is reached"))
     if state.handed_at is not None:
         return None
     visits = raised.get(f"visits:{node.id}", raised.get("visits", node.visits_max)) if raised else node.visits_max
@@ -86,15 +88,15 @@ def before_step(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive, *, 
         done = scope.visits.get((node.id, move.thread if node.threaded else ()), 0)
         if done >= visits:
             said = f"{node.id!r} was visited {done} times, its limit"
-            return Tripped("visits", told(desk.plan, state, "visits", said))
+            return ReachedLimit("visits", told(desk.plan, state, "visits", said))
     return None
 
 
-def hold(desk: Desk, move: Arrive) -> None:
+def hold(desk: DecisionContext, move: EnterNode) -> None:
     """Keep an arrival for when the execution goes on."""
     edge = "" if move.edge is None else move.edge.id
     desk.emit(
-        Held(
+        ArrivalHeld(
             node=move.node,
             scope=move.scope,
             edge=edge,
@@ -106,7 +108,7 @@ def hold(desk: Desk, move: Arrive) -> None:
     )
 
 
-def trip(desk: Desk, tripped: Tripped) -> None:
+def trip(desk: DecisionContext, tripped: ReachedLimit) -> None:
     """A limit was reached: the node of last resort takes over, else the execution is interrupted, all kept."""
     if desk.state.ended or desk.state.stands_still or desk.fatal or desk.state.compensation is not None:
         return
@@ -129,13 +131,13 @@ def trip(desk: Desk, tripped: Tripped) -> None:
     desk.emit(ExecutionInterrupted(limit=tripped.limit, message=tripped.message))
     if handler is not None:
         gate = desk.visit(desk.state.root, desk.plan.nodes[handler], ())
-        desk.emit(HandedOver(node=handler, value=tripped.message, gate=gate))
-        desk.go(Arrive(handler, (), None, NOBODY, again=True))
+        desk.emit(LimitEscalated(node=handler, value=tripped.message, gate=gate))
+        desk.go(EnterNode(handler, (), None, NOBODY, again=True))
 
 
 def _asks(node: PlanNode) -> bool:
     """People may answer there that it goes on."""
-    return isinstance(node.does, Ask) and bool(node.does.more)
+    return isinstance(node.does, HumanTaskAction) and bool(node.does.more)
 
 
 def held_below(state: ExecutionState) -> list[HoldChild]:
@@ -145,7 +147,7 @@ def held_below(state: ExecutionState) -> list[HoldChild]:
     ]
 
 
-def watch(desk: Desk) -> None:
+def watch(desk: DecisionContext) -> None:
     """See that the clock is asked about the limits of time."""
     state, limits = desk.state, desk.plan.limits
     if limits.execution_time_s is None and limits.deadline_s is None and not state.limits:
@@ -159,7 +161,7 @@ def watch(desk: Desk) -> None:
         _set(desk, CLOCK, state.started_at + most)
 
 
-def _set(desk: Desk, timer: str, at: float) -> None:
+def _set(desk: DecisionContext, timer: str, at: float) -> None:
     desk.emit(TimerSet(timer=timer, purpose="deadline", at=at))
     desk.command(SetTimer(timer=timer, at=at))
 
@@ -170,7 +172,7 @@ def worked_s(state: ExecutionState) -> float:
     return state.worked_s + (state.at - state.working_since if works else 0.0)
 
 
-def rang(desk: Desk, timer: str) -> None:
+def rang(desk: DecisionContext, timer: str) -> None:
     """A timer of the execution fired: has it really worked, or lasted, that long?"""
     state, limits = desk.state, desk.plan.limits
     if timer == CLOCK:
@@ -182,6 +184,6 @@ def rang(desk: Desk, timer: str) -> None:
     if most is None or state.handed_off or state.compensation is not None:
         return
     if spent + TOLERANCE_S >= most:
-        trip(desk, Tripped(timer, told(desk.plan, state, timer, f"{what} {most:g} seconds, the limit")))
+        trip(desk, ReachedLimit(timer, told(desk.plan, state, timer, f"{what} {most:g} seconds, the limit")))
     else:
         watch(desk)

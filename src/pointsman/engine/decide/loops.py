@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from pointsman.engine.actions import PlanEdge, Repeat
+from pointsman.engine.actions import LoopAction, PlanEdge
 from pointsman.engine.decide import cancellation
-from pointsman.engine.decide.context import Arrive, Desk, key_of, node_of, scope_key
+from pointsman.engine.decide.context import DecisionContext, EnterNode, key_of, node_of, scope_key
 from pointsman.engine.decide.entry import Entry
 from pointsman.engine.decide.outputs import accept, listed_items
 from pointsman.engine.events.steps import (
@@ -27,7 +27,7 @@ from pointsman.engine.events.steps import (
 from pointsman.engine.failures import Failure
 from pointsman.engine.plan import PlanNode
 from pointsman.engine.state import LoopState, ScopeState
-from pointsman.engine.steps import Step, Thread
+from pointsman.engine.steps import Lineage, Step
 from pointsman.engine.writes import Write
 from pointsman.expressions.paths import Path
 from pointsman.values import Json
@@ -36,7 +36,7 @@ BODY: Final = "body"
 EXIT: Final = "exit"
 
 
-def body_moves(desk: Desk, scope: ScopeState, does: Repeat) -> bool:
+def body_moves(desk: DecisionContext, scope: ScopeState, does: LoopAction) -> bool:
     """Something in the body is running, parked, or on its way."""
     if any(node in does.body for node in scope.live) or any(node in does.body for node in scope.parked):
         return True
@@ -45,15 +45,15 @@ def body_moves(desk: Desk, scope: ScopeState, does: Repeat) -> bool:
     return any(scope_key(move) == scope.key and node_of(move) in does.body for move in desk.queue)
 
 
-def is_back(does: Repeat, edge: str) -> bool:
+def is_back(does: LoopAction, edge: str) -> bool:
     """Whether an arrival ends a round: over an edge from the body, or sent back by the engine itself."""
     return edge in does.back or not edge
 
 
-def side(node: PlanNode, scope: ScopeState, waiting: list[tuple[str, Thread]]) -> list[tuple[str, Thread]]:
+def side(node: PlanNode, scope: ScopeState, waiting: list[tuple[str, Lineage]]) -> list[tuple[str, Lineage]]:
     """Of the arrivals parked at a loop node, those that may start it together: the body's first."""
     does = node.does
-    assert isinstance(does, Repeat)
+    assert isinstance(does, LoopAction)
     if node.id in scope.loops:
         back = [key for key in waiting if is_back(does, key[0])]
         if back:
@@ -64,13 +64,13 @@ def side(node: PlanNode, scope: ScopeState, waiting: list[tuple[str, Thread]]) -
 def ends_round(node: PlanNode, scope: ScopeState, edge: PlanEdge | None) -> bool:
     """Whether an arrival over this edge ends a round here."""
     does = node.does
-    return isinstance(does, Repeat) and node.id in scope.loops and is_back(does, "" if edge is None else edge.id)
+    return isinstance(does, LoopAction) and node.id in scope.loops and is_back(does, "" if edge is None else edge.id)
 
 
-def starts_now(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive) -> bool:
+def starts_now(desk: DecisionContext, node: PlanNode, scope: ScopeState, move: EnterNode) -> bool:
     """Whether an arrival may start the loop node at once."""
     does = node.does
-    assert isinstance(does, Repeat)
+    assert isinstance(does, LoopAction)
     if ends_round(node, scope, move.edge):
         return not body_moves(desk, scope, does) and not any(
             is_back(does, key[0]) for key in scope.parked.get(node.id, ())
@@ -81,16 +81,16 @@ def starts_now(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive) -> b
 def comes_back(node: PlanNode, scope: ScopeState) -> bool:
     """Whether what is parked at a loop node next ends a round."""
     does = node.does
-    assert isinstance(does, Repeat)
+    assert isinstance(does, LoopAction)
     return node.id in scope.loops and any(is_back(does, key[0]) for key in scope.parked[node.id])
 
 
-def waits_for(does: Repeat, scope: ScopeState, parked: list[str]) -> set[str] | None:
+def waits_for(does: LoopAction, scope: ScopeState, parked: list[str]) -> set[str] | None:
     """A round waits for the body alone."""
     return None if any(at in does.body for at in scope.live) else {n for n in parked if n in does.body}
 
 
-def next_round(entry: Entry, does: Repeat) -> None:
+def next_round(entry: Entry, does: LoopAction) -> None:
     """Control reached the loop node: another round, or out."""
     desk, scope, node = entry.desk, entry.scope, entry.node
     loop = scope.loops.get(node.id)
@@ -112,13 +112,13 @@ def next_round(entry: Entry, does: Repeat) -> None:
         desk.emit(LoopLeft(node=node.id, scope=scope.key))
 
 
-def _came_back(entry: Entry, does: Repeat) -> bool:
+def _came_back(entry: Entry, does: LoopAction) -> bool:
     if entry.merged:
         return is_back(does, entry.merged[0].edge)
     return is_back(does, "" if entry.move.edge is None else entry.move.edge.id)
 
 
-def _writes(entry: Entry, does: Repeat, loop: LoopState | None) -> tuple[Write, ...]:
+def _writes(entry: Entry, does: LoopAction, loop: LoopState | None) -> tuple[Write, ...]:
     """What the loop keeps of its rounds: empty lists and a count of 0 at first, then what each round brought."""
     if does.collect is None and does.count_into is None and does.failures_into is None:
         return ()
@@ -146,22 +146,22 @@ def _failed_round(loop: LoopState | None) -> Json:
     return {"round": loop.round, "item": item, "code": loop.failure.code, "message": loop.failure.message}
 
 
-def skipping(desk: Desk, step: Step) -> PlanNode | None:
+def skipping(desk: DecisionContext, step: Step) -> PlanNode | None:
     """The innermost open loop around a step that goes on without rounds that fail."""
     scope = desk.state.scopes[step.scope]
     for name in desk.node(step).loops:
         loop = desk.plan.nodes[name]
-        if isinstance(loop.does, Repeat) and loop.does.skips_failures and name in scope.loops:
+        if isinstance(loop.does, LoopAction) and loop.does.skips_failures and name in scope.loops:
             return loop
     return None
 
 
-def skip_round(desk: Desk, step: Step, failure: Failure) -> bool:
+def skip_round(desk: DecisionContext, step: Step, failure: Failure) -> bool:
     """A step failed inside a loop that goes on all the same: the round is over. False if there is no such loop."""
     loop = skipping(desk, step)
     if loop is None:
         return False
-    assert isinstance(loop.does, Repeat)
+    assert isinstance(loop.does, LoopAction)
     scope, body = desk.state.scopes[step.scope], loop.does.body
     cancellation.cancel_steps(desk, scope.key, within=body)
     desk.drop(scope.key, body)
@@ -169,18 +169,18 @@ def skip_round(desk: Desk, step: Step, failure: Failure) -> bool:
         desk.emit(LoopLeft(node=inner, scope=scope.key))
     dropped = tuple(sorted(node for node in scope.parked if node in body))
     desk.emit(LoopRoundFailed(node=loop.id, scope=scope.key, failure=failure, dropped=dropped))
-    desk.go(Arrive(loop.id, scope.key, None, step, desk.left(scope, step).thread))
+    desk.go(EnterNode(loop.id, scope.key, None, step, desk.left(scope, step).thread))
     return True
 
 
-def _items(entry: Entry, does: Repeat) -> list[Json] | None:
+def _items(entry: Entry, does: LoopAction) -> list[Json] | None:
     if does.items is None:
         return None
     found = entry.desk.value(entry.scope, does.items, entry.environment())
     return listed_items(found, of=f"the items of loop {entry.node.id!r}", field="over")
 
 
-def _goes_on(entry: Entry, does: Repeat, items: list[Json] | None, loop: LoopState | None) -> bool:
+def _goes_on(entry: Entry, does: LoopAction, items: list[Json] | None, loop: LoopState | None) -> bool:
     done = loop.round if loop is not None else 0
     if does.rounds_max is not None and done >= does.rounds_max:
         return False

@@ -11,29 +11,56 @@ from typing import Final
 
 from msgspec import Struct
 
-from pointsman.engine.actions import Ask, Call, Fork, Repeat, Wait, Work
+from pointsman.engine.actions import (
+    DecisionAction,
+    EmitAction,
+    EndAction,
+    HumanTaskAction,
+    JoinAction,
+    LoopAction,
+    NoOpAction,
+    ParallelAction,
+    StartAction,
+    TransformAction,
+    WaitAction,
+    WorkAction,
+    WorkflowAction,
+)
 from pointsman.engine.decide import limits
-from pointsman.engine.decide.context import Desk
+from pointsman.engine.decide.context import DecisionContext
 from pointsman.engine.decide.lifecycle import WrongStatus
-from pointsman.engine.events.lifecycle import ExecutionMoved
+from pointsman.engine.events.lifecycle import ExecutionMigrated
 from pointsman.engine.plan import Plan, PlanNode
-from pointsman.engine.reports import MoveRequested
-from pointsman.engine.state import ExecutionState, LoopState, Opening, StepState, Waiting
+from pointsman.engine.reports import MigrationRequested
+from pointsman.engine.state import ExecutionState, LoopState, ParallelFrame, PendingArrival, StepState
 from pointsman.engine.status import status_of
 from pointsman.engine.steps import Scope, scope_text
 from pointsman.errors import CallerError
 from pointsman.values import END
 
-KINDS: Final[Mapping[type, str]] = {Ask: "human", Wait: "wait", Fork: "parallel", Repeat: "loop"}
+KINDS: Final[Mapping[type, str]] = {
+    StartAction: "start",
+    EndAction: "end",
+    DecisionAction: "decision",
+    ParallelAction: "parallel",
+    JoinAction: "join",
+    LoopAction: "loop",
+    HumanTaskAction: "human",
+    TransformAction: "transform",
+    WaitAction: "wait",
+    EmitAction: "emit",
+    NoOpAction: "note",
+}
+"""The node type of each action that has no other name: what people read about a step that does not fit."""
 
 
-class MoveRefused(CallerError):
+class MigrationRefused(CallerError):
     """Something that is under way has no place in the other definition."""
 
     code = "move-refused"
 
 
-class Misfit(Struct, frozen=True):
+class MigrationMismatch(Struct, frozen=True):
     """Something under way that has no place in another definition."""
 
     code: str
@@ -42,8 +69,8 @@ class Misfit(Struct, frozen=True):
     message: str
 
 
-def move(desk: Desk, report: MoveRequested) -> None:
-    """Go on with the plan of the desk. Raises `MoveRefused`, `WrongStatus`."""
+def move(desk: DecisionContext, report: MigrationRequested) -> None:
+    """Go on with the plan of the desk. Raises `MigrationRefused`, `WrongStatus`."""
     state = desk.state
     if not may_move(state):
         raise WrongStatus(
@@ -57,11 +84,11 @@ def move(desk: Desk, report: MoveRequested) -> None:
             desk.touched[key] = None
 
 
-def settle_in(desk: Desk, report: MoveRequested) -> None:
-    """From here on the plan of the desk counts. Raises `MoveRefused`."""
+def settle_in(desk: DecisionContext, report: MigrationRequested) -> None:
+    """From here on the plan of the desk counts. Raises `MigrationRefused`."""
     check_fits(desk.plan, desk.state)
     desk.emit(
-        ExecutionMoved(
+        ExecutionMigrated(
             workflow=desk.plan.workflow,
             version=desk.plan.version,
             definition=report.definition,
@@ -72,11 +99,11 @@ def settle_in(desk: Desk, report: MoveRequested) -> None:
 
 
 def check_fits(plan: Plan, state: ExecutionState) -> None:
-    """Raises `MoveRefused` where something under way has no place in the plan."""
+    """Raises `MigrationRefused` where something under way has no place in the plan."""
     found = [*misfits(plan, state)]
     if found:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        raise MoveRefused(f"{found[0].where}: {found[0].message}{more}", hint="`move … --check` lists all of it.")
+        raise MigrationRefused(f"{found[0].where}: {found[0].message}{more}", hint="`move … --check` lists all of it.")
 
 
 def may_move(state: ExecutionState) -> bool:
@@ -86,7 +113,7 @@ def may_move(state: ExecutionState) -> bool:
     )
 
 
-def misfits(plan: Plan, state: ExecutionState, was: Plan | None = None) -> Iterator[Misfit]:
+def misfits(plan: Plan, state: ExecutionState, was: Plan | None = None) -> Iterator[MigrationMismatch]:
     """Everything under way that has no place in the plan, in the order of steps. `was`: the plan it runs on."""
     failed = [one for one in state.failed if isinstance(one, StepState)]
     for at in sorted((*state.steps.values(), *failed), key=lambda at: at.step):
@@ -100,32 +127,36 @@ def misfits(plan: Plan, state: ExecutionState, was: Plan | None = None) -> Itera
             yield from _loop(plan, f"{scope_text(key)}{node}", node, loop)
 
 
-def _waiting(state: ExecutionState) -> Iterable[Waiting]:
+def _waiting(state: ExecutionState) -> Iterable[PendingArrival]:
     for _, scope in sorted(state.scopes.items()):
         for node in sorted(scope.parked):
             yield from scope.parked[node].values()
     yield from state.held
     for one in state.failed:
-        if isinstance(one, Waiting):
+        if isinstance(one, PendingArrival):
             yield one
 
 
-def _gone(where: str) -> Misfit:
-    return Misfit("node-gone", where, "the other definition has no such node")
+def _gone(where: str) -> MigrationMismatch:
+    return MigrationMismatch("node-gone", where, "the other definition has no such node")
 
 
-def _step(plan: Plan, state: ExecutionState, at: StepState, was: Plan | None) -> Iterator[Misfit]:
+def _step(plan: Plan, state: ExecutionState, at: StepState, was: Plan | None) -> Iterator[MigrationMismatch]:
     where, node = str(at.step), plan.nodes.get(at.step.node)
     if node is None:
         yield _gone(where)
         return
     if node.scope != _parallels(at.step.scope):
-        yield Misfit("scope-changed", where, f"there it is in {' in '.join(reversed(node.scope)) or 'no parallel'}")
+        yield MigrationMismatch(
+            "scope-changed", where, f"there it is in {' in '.join(reversed(node.scope)) or 'no parallel'}"
+        )
     if at.step.thread and not node.threaded:
-        yield Misfit("trigger-changed", where, "there only one of its steps can be open at a time")
+        yield MigrationMismatch("trigger-changed", where, "there only one of its steps can be open at a time")
     before = kind_of(was.nodes[at.step.node]) if was is not None else _kind_seen(state, at)
     if before not in (None, kind_of(node)):
-        yield Misfit("kind-changed", where, f"it is a {before} step, there it would be a {kind_of(node)} step")
+        yield MigrationMismatch(
+            "kind-changed", where, f"it is a {before} step, there it would be a {kind_of(node)} step"
+        )
 
 
 def _parallels(scope: Scope) -> tuple[str, ...]:
@@ -135,12 +166,12 @@ def _parallels(scope: Scope) -> tuple[str, ...]:
 def kind_of(node: PlanNode) -> str:
     """What happens at a node, in one word."""
     match node.does:
-        case Work(spec=spec):
+        case WorkAction(spec=spec):
             return spec.kind
-        case Call(workflow=workflow):
+        case WorkflowAction(workflow=workflow):
             return f"workflow {workflow}"
         case does:
-            return KINDS.get(type(does), type(does).__name__.lower())
+            return KINDS[type(does)]
 
 
 def _kind_seen(state: ExecutionState, at: StepState) -> str | None:
@@ -152,19 +183,19 @@ def _kind_seen(state: ExecutionState, at: StepState) -> str | None:
     return "parallel" if at.step in state.openings else None
 
 
-def _opening(plan: Plan, opening: Opening) -> Iterator[Misfit]:
+def _opening(plan: Plan, opening: ParallelFrame) -> Iterator[MigrationMismatch]:
     node = plan.nodes.get(opening.step.node)
-    if node is None or not isinstance(node.does, Fork):
+    if node is None or not isinstance(node.does, ParallelAction):
         return  # said of its step
     where = str(opening.step)
     gone = [edge for edge in opening.starts if edge not in node.does.by_id]
     if gone:
-        yield Misfit("edge-gone", where, f"a branch began over the edge {gone[0]!r}, which is not there")
+        yield MigrationMismatch("edge-gone", where, f"a branch began over the edge {gone[0]!r}, which is not there")
     if opening.joined != (node.does.join is not None):
-        yield Misfit("join-changed", where, "a join closes it in only one of the two definitions")
+        yield MigrationMismatch("join-changed", where, "a join closes it in only one of the two definitions")
 
 
-def _arrival(plan: Plan, waits: Waiting) -> Iterator[Misfit]:
+def _arrival(plan: Plan, waits: PendingArrival) -> Iterator[MigrationMismatch]:
     where = f"{scope_text(waits.scope)}{waits.node}"
     if waits.node == END:
         return
@@ -172,16 +203,20 @@ def _arrival(plan: Plan, waits: Waiting) -> Iterator[Misfit]:
     if node is None:
         yield _gone(where)
     elif waits.edge and waits.edge not in plan.edge_index:
-        yield Misfit("edge-gone", where, f"control waits there behind the edge {waits.edge!r}, which is not there")
+        yield MigrationMismatch(
+            "edge-gone", where, f"control waits there behind the edge {waits.edge!r}, which is not there"
+        )
     elif node.scope != _parallels(waits.scope) and node.enter != "join":
-        yield Misfit("scope-changed", where, "control waits there, in other parallels than the other definition's")
+        yield MigrationMismatch(
+            "scope-changed", where, "control waits there, in other parallels than the other definition's"
+        )
 
 
-def _loop(plan: Plan, where: str, node: str, loop: LoopState) -> Iterator[Misfit]:
+def _loop(plan: Plan, where: str, node: str, loop: LoopState) -> Iterator[MigrationMismatch]:
     there = plan.nodes.get(node)
     if there is None:
         yield _gone(where)
-    elif not isinstance(there.does, Repeat):
-        yield Misfit("kind-changed", where, f"round {loop.round} of a loop is open, there it is no loop")
+    elif not isinstance(there.does, LoopAction):
+        yield MigrationMismatch("kind-changed", where, f"round {loop.round} of a loop is open, there it is no loop")
     elif (there.does.items is None) != (loop.items is None):
-        yield Misfit("kind-changed", where, "it goes over items in only one of the two definitions")
+        yield MigrationMismatch("kind-changed", where, "it goes over items in only one of the two definitions")

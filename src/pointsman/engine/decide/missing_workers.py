@@ -9,7 +9,7 @@ something makes a step fail; people can cancel the execution.
 
 from __future__ import annotations
 
-from pointsman.engine.decide.context import Desk
+from pointsman.engine.decide.context import DecisionContext
 from pointsman.engine.decide.entry import execute
 from pointsman.engine.events.steps import AttemptStarted
 from pointsman.engine.events.waits import WorkerAwaited
@@ -18,14 +18,14 @@ from pointsman.engine.reports import WorkerOffered
 from pointsman.engine.state import StepState
 
 
-def missing(desk: Desk, at: StepState, failure: Failure) -> None:
+def missing(desk: DecisionContext, at: StepState, failure: Failure) -> None:
     """Leave the attempt to a worker that has what this process lacks."""
     desk.emit(
         WorkerAwaited(step=at.step, attempt=at.attempt, needs=failure.needs, message=failure.message, hint=failure.hint)
     )
 
 
-def offered(desk: Desk, report: WorkerOffered) -> None:
+def offered(desk: DecisionContext, report: WorkerOffered) -> None:
     """Perform the attempt here. An offer that comes too late, or while the execution stands still, decides nothing."""
     at = desk.state.steps.get(report.step)
     if at is None or not at.needs or at.attempt != report.attempt or desk.state.status != "running":

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from pointsman.engine.decide.context import Desk
-from pointsman.engine.events.waits import ChildStopAsked, Emitted, OrdersDelivered
+from pointsman.engine.decide.context import DecisionContext
+from pointsman.engine.events.waits import ChildStopRequested, EventEmitted, OutboxDelivered
 from pointsman.engine.fold.outbox import emitted, stopped
-from pointsman.engine.reports import Delivered, EventReceived
+from pointsman.engine.reports import DeliveryConfirmed, EventReceived
 from pointsman.engine.state import ExecutionState, StepState
 from pointsman.engine.steps import Step
 from pointsman.values import Json
 
 
-def publish(desk: Desk, step: Step, name: str, data: Json) -> None:
+def publish(desk: DecisionContext, step: Step, name: str, data: Json) -> None:
     """Have an event told to other executions."""
-    desk.emit(Emitted(step=step, name=name, data=data, told=False))
+    desk.emit(EventEmitted(step=step, name=name, data=data, told=False))
     desk.command(desk.state.undelivered[emitted(step)])
 
 
-def stop_children(desk: Desk, at: StepState) -> None:
+def stop_children(desk: DecisionContext, at: StepState) -> None:
     """Have the children of the current attempt cancelled."""
     for call in at.children:
-        desk.emit(ChildStopAsked(step=at.step, attempt=at.attempt, call=call))
+        desk.emit(ChildStopRequested(step=at.step, attempt=at.attempt, call=call))
         desk.command(desk.state.undelivered[stopped(at.step, at.attempt, call)])
 
 
-def delivered(desk: Desk, report: Delivered) -> None:
+def delivered(desk: DecisionContext, report: DeliveryConfirmed) -> None:
     """Others know."""
     known = tuple(order for order in report.orders if order in desk.state.undelivered)
     if known:
-        desk.emit(OrdersDelivered(orders=known))
+        desk.emit(OutboxDelivered(orders=known))
 
 
 def is_news(state: ExecutionState, report: EventReceived) -> bool:

@@ -9,13 +9,13 @@ from typing import Final, TypeAlias, cast
 import msgspec
 
 from pointsman.engine.data import Data, dotted
-from pointsman.engine.decide.context import Desk
+from pointsman.engine.decide.context import DecisionContext
 from pointsman.engine.failures import Failure
 from pointsman.engine.fold.steps import MESSAGES
 from pointsman.engine.lineage import at_once
 from pointsman.engine.plan import PlanNode
 from pointsman.engine.state import ExecutionState, ScopeState
-from pointsman.engine.steps import Thread
+from pointsman.engine.steps import Lineage
 from pointsman.engine.write_log import REPLACING
 from pointsman.engine.writes import Write
 from pointsman.errors import AuthorError, CallerError, PointsmanError
@@ -65,7 +65,7 @@ def _place_of(why: PointsmanError) -> JsonObject | None:
 
 
 def written(
-    desk: Desk,
+    desk: DecisionContext,
     scope: ScopeState,
     node: PlanNode,
     result: Json,
@@ -92,10 +92,10 @@ def written(
 
 
 def accept(
-    desk: Desk,
+    desk: DecisionContext,
     scope: ScopeState,
     node: PlanNode,
-    thread: Thread,
+    thread: Lineage,
     writes: Writes,
     result: Json = None,
     *,
@@ -113,7 +113,7 @@ def accept(
         _must_fit(size, limit_of(desk))  # It is shown as `nodes.<id>`, whether it is written or not.
 
 
-def check_conflicts(desk: Desk, scope: ScopeState, node: PlanNode, thread: Thread, writes: Writes) -> None:
+def check_conflicts(desk: DecisionContext, scope: ScopeState, node: PlanNode, thread: Lineage, writes: Writes) -> None:
     """Refuse a write to what another line of this scope wrote, or read, at the same time: it would be lost, or seen, by
     speed.
     """
@@ -177,7 +177,7 @@ def size_of(value: Json) -> int:
     return 8
 
 
-def check_size(desk: Desk, scope: ScopeState, writes: Writes, result: Json, size: int | None = None) -> None:
+def check_size(desk: DecisionContext, scope: ScopeState, writes: Writes, result: Json, size: int | None = None) -> None:
     """Refuse to grow the data over the limit. Amortised: the whole is measured only when an upper bound passes it.
     `size`: that of the result, where it is known.
     """
@@ -195,13 +195,13 @@ def check_size(desk: Desk, scope: ScopeState, writes: Writes, result: Json, size
     desk.state.size_bound = bound + added
 
 
-def check_messages(desk: Desk, scope: ScopeState, messages: tuple[Json, ...]) -> None:
+def check_messages(desk: DecisionContext, scope: ScopeState, messages: tuple[Json, ...]) -> None:
     """The same for what is added to the conversation, measured in one piece."""
     said: list[Json] = [*messages]
     check_size(desk, scope, (Write(MESSAGES, "append", whole=True),), said)
 
 
-def check_values(desk: Desk, values: Iterable[Json]) -> None:
+def check_values(desk: DecisionContext, values: Iterable[Json]) -> None:
     """Refuse what is larger than the state may be, also as one value made of several: joined again and again it would
     grow without end, although nothing is ever written.
     """
@@ -228,7 +228,7 @@ def _must_fit(size: int, limit: int | None) -> None:
         )
 
 
-def limit_of(desk: Desk) -> int | None:
+def limit_of(desk: DecisionContext) -> int | None:
     if desk.state.compensation is not None:
         return None  # what is being undone may cost room
     limit = desk.plan.limits.state_bytes

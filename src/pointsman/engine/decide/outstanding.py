@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pointsman.engine.actions import Call
-from pointsman.engine.commands import Command, OpenGate, SetTimer, StartChild
-from pointsman.engine.decide.context import Desk
+from pointsman.engine.actions import WorkflowAction
+from pointsman.engine.commands import AnnounceGate, Command, SetTimer, StartChild
+from pointsman.engine.decide.context import DecisionContext
 from pointsman.engine.decide.entry import execution_of
 from pointsman.engine.decide.limits import held_below
 from pointsman.engine.plan import Plan
@@ -15,7 +15,7 @@ from pointsman.engine.tool_calls import ProposedCall
 def start_child(plan: Plan, state: ExecutionState, at: StepState) -> StartChild:
     """The command for the child of a step. The same step and attempt always mean the same child."""
     does = plan.nodes[at.step.node].does
-    assert isinstance(does, Call)
+    assert isinstance(does, WorkflowAction)
     return StartChild(step=at.step, attempt=at.attempt, workflow=does.workflow, input=at.input or {}, wait=does.wait)
 
 
@@ -29,7 +29,7 @@ def _whether_to_go_on(state: ExecutionState) -> list[Command]:
     if state.handoff is None or state.handoff not in state.steps:
         return []
     timers = [SetTimer(timer=name, at=state.timers[name].at) for name in sorted(state.steps[state.handoff].timers)]
-    return [OpenGate(step=state.handoff), *timers]
+    return [AnnounceGate(step=state.handoff), *timers]
 
 
 def outstanding(plan: Plan, state: ExecutionState) -> list[Command]:
@@ -39,7 +39,7 @@ def outstanding(plan: Plan, state: ExecutionState) -> list[Command]:
         return asked
     if state.status == "interrupted":
         return [*asked, *held_below(state), *_whether_to_go_on(state)]
-    desk = Desk(plan, state)
+    desk = DecisionContext(plan, state)
     for at in sorted(state.steps.values(), key=lambda a: a.step):
         if at.child:
             asked.append(start_child(plan, state, at))
@@ -48,6 +48,6 @@ def outstanding(plan: Plan, state: ExecutionState) -> list[Command]:
         elif at.runs and at.step not in state.refused:
             asked.append(execution_of(desk, at.step))
         elif at.gate is not None:
-            asked.append(OpenGate(step=at.step))
+            asked.append(AnnounceGate(step=at.step))
     asked += [SetTimer(timer=name, at=timer.at) for name, timer in sorted(state.timers.items())]
     return asked

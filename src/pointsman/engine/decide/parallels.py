@@ -11,22 +11,22 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pointsman.engine.actions import Fork, Gather, PlanEdge
+from pointsman.engine.actions import JoinAction, ParallelAction, PlanEdge
 from pointsman.engine.decide import cancellation, joins
-from pointsman.engine.decide.context import Arrive, Desk, key_of
+from pointsman.engine.decide.context import DecisionContext, EnterNode, key_of
 from pointsman.engine.decide.entry import Entry, set_timer
 from pointsman.engine.decide.outputs import StepRefused, listed_items
 from pointsman.engine.decide.partial_run import is_short_of
 from pointsman.engine.events.steps import BranchSettled, ScopesOpened
 from pointsman.engine.failures import Failure
-from pointsman.engine.state import Opening, ScopeState
+from pointsman.engine.state import ParallelFrame, ScopeState
 from pointsman.engine.steps import Step
 from pointsman.engine.writes import Arrival
 from pointsman.expressions.environment import Environment
 from pointsman.values import Json
 
 
-def open_branches(desk: Desk, entry: Entry, does: Fork) -> None:
+def open_branches(desk: DecisionContext, entry: Entry, does: ParallelAction) -> None:
     """Open one scope per (item × start)."""
     env = entry.environment()
     items = _items(entry, does, env)
@@ -52,22 +52,22 @@ def open_branches(desk: Desk, entry: Entry, does: Fork) -> None:
         pump(desk, opening)
 
 
-def _starts(does: Fork, env: Environment) -> tuple[PlanEdge, ...]:
+def _starts(does: ParallelAction, env: Environment) -> tuple[PlanEdge, ...]:
     """The edges that hold, else the default ones."""
     holds = tuple(e for e in does.starts if e.kind == "plain" or (e.test is not None and e.test(env)))
     return holds or tuple(edge for edge in does.starts if edge.kind == "default")
 
 
-def skip(entry: Entry, does: Fork) -> None:
+def skip(entry: Entry, does: ParallelAction) -> None:
     """The parallel is passed over: what reached it goes on at its join."""
     entry.passed(said={"skipped": True}, leaves=False)
     if does.join is not None:
-        entry.desk.go(Arrive(does.join, entry.scope.key, None, entry.step, entry.move.thread))
+        entry.desk.go(EnterNode(does.join, entry.scope.key, None, entry.step, entry.move.thread))
     else:
         entry.desk.end_token(entry.step)
 
 
-def _items(entry: Entry, does: Fork, env: Environment) -> list[Json] | None:
+def _items(entry: Entry, does: ParallelAction, env: Environment) -> list[Json] | None:
     if does.items is None:
         return None
     found = entry.desk.value(entry.scope, does.items, env)
@@ -76,7 +76,9 @@ def _items(entry: Entry, does: Fork, env: Environment) -> list[Json] | None:
     return listed_items(found, of=f"the items of {entry.node.id!r}", field="items")
 
 
-def _keys(entry: Entry, does: Fork, items: list[Json] | None, starts: tuple[PlanEdge, ...]) -> tuple[str, ...]:
+def _keys(
+    entry: Entry, does: ParallelAction, items: list[Json] | None, starts: tuple[PlanEdge, ...]
+) -> tuple[str, ...]:
     if items is None:
         return tuple(edge.target for edge in starts) if does.one_scope else ()
     keys = [key_of(item, number) for number, item in enumerate(items)]
@@ -106,16 +108,16 @@ def _numbered(keys: list[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _set_join_timer(desk: Desk, opening: Opening, does: Fork) -> None:
+def _set_join_timer(desk: DecisionContext, opening: ParallelFrame, does: ParallelAction) -> None:
     gather = desk.plan.nodes[does.join].does if does.join is not None else None
-    if isinstance(gather, Gather) and gather.timeout_s is not None and gather.closes[0] == opening.step.node:
+    if isinstance(gather, JoinAction) and gather.timeout_s is not None and gather.closes[0] == opening.step.node:
         set_timer(desk, opening.step, "join", desk.state.at + gather.timeout_s)
 
 
-def pump(desk: Desk, opening: Opening) -> None:
+def pump(desk: DecisionContext, opening: ParallelFrame) -> None:
     """Begin further branches, as many as may run at a time."""
     does = desk.node(opening.step).does
-    assert isinstance(does, Fork)
+    assert isinstance(does, ParallelAction)
     most = does.parallel_max or desk.plan.limits.parallel
     raised = desk.state.limits.get("parallel")
     most = int(raised) if raised is not None and does.parallel_max is None else most
@@ -123,28 +125,28 @@ def pump(desk: Desk, opening: Opening) -> None:
         branch = opening.next
         scope = desk.scope(opening.branch_scope(branch))
         edge = does.by_id[opening.starts[branch % len(opening.starts)]]
-        desk.go(Arrive(edge.target, scope.key, edge, opening.step))
+        desk.go(EnterNode(edge.target, scope.key, edge, opening.step))
 
 
-def branch_ended(desk: Desk, scope: ScopeState) -> bool:
+def branch_ended(desk: DecisionContext, scope: ScopeState) -> bool:
     """No token is left in a branch. True if it went on (or was settled)."""
     opening = scope.opening
     if opening is None:
         return False
     does = desk.node(opening.step).does
-    assert isinstance(does, Fork)
+    assert isinstance(does, ParallelAction)
     fresh = [edge for edge in does.after if (edge.target, ()) not in scope.visits]
     fresh = [edge for edge in fresh if not is_short_of(desk.plan, edge.target)]
     if fresh and not opening.detached:
         for edge in fresh:
-            desk.go(Arrive(edge.target, scope.key, edge, opening.step))
+            desk.go(EnterNode(edge.target, scope.key, edge, opening.step))
         return True
     settle(desk, scope, "ended")
     return True
 
 
 def settle(
-    desk: Desk,
+    desk: DecisionContext,
     scope: ScopeState,
     outcome: Literal["arrived", "ended", "failed"],
     *,
@@ -173,12 +175,12 @@ def settle(
     desk.touched[opening.scope.key] = None
 
 
-def fail(desk: Desk, scope: ScopeState, failure: Failure) -> None:
+def fail(desk: DecisionContext, scope: ScopeState, failure: Failure) -> None:
     """A branch failed: its parallel fails with it, or goes on without it."""
     opening = scope.opening
     assert opening is not None
     does = desk.node(opening.step).does
-    assert isinstance(does, Fork)
+    assert isinstance(does, ParallelAction)
     if does.on_branch_error == "fail" and not opening.detached:
         joins.fail_opening(desk, opening, failure)
         return

@@ -9,30 +9,30 @@ Stepping is the same for every execution: once resumed so it pauses before the n
 
 from __future__ import annotations
 
-from pointsman.engine.actions import Decide, Repeat
-from pointsman.engine.decide.context import Arrive, Desk, Leave
+from pointsman.engine.actions import DecisionAction, LoopAction
+from pointsman.engine.decide.context import DecisionContext, EnterNode, ExitStep
 from pointsman.engine.decide.entry import Entry
 from pointsman.engine.decide.loops import BODY
 from pointsman.engine.decide.outputs import accept, written
-from pointsman.engine.events.lifecycle import Redirected
+from pointsman.engine.events.lifecycle import ControlRedirected
 from pointsman.engine.fold.arrivals import NOBODY
-from pointsman.engine.partial_run import Trial, in_full
+from pointsman.engine.partial_run import PartialRun, in_full
 from pointsman.engine.plan import Plan, PlanNode
-from pointsman.engine.state import Left
+from pointsman.engine.state import StepOutput
 from pointsman.engine.steps import Step
 from pointsman.values import Json
 
 
-def begin(desk: Desk, trial: Trial) -> None:
+def begin(desk: DecisionContext, trial: PartialRun) -> None:
     """Control begins where the trial does."""
     if trial.alone is None:
-        desk.go(Arrive(desk.plan.entry, (), None, None))
+        desk.go(EnterNode(desk.plan.entry, (), None, None))
         return
-    desk.emit(Redirected(node=trial.alone, value=trial.given))
-    desk.go(Arrive(trial.alone, (), None, NOBODY))
+    desk.emit(ControlRedirected(node=trial.alone, value=trial.given))
+    desk.go(EnterNode(trial.alone, (), None, NOBODY))
 
 
-def goes_on(desk: Desk, trial: Trial, move: Arrive) -> bool:
+def goes_on(desk: DecisionContext, trial: PartialRun, move: EnterNode) -> bool:
     """Whether control enters the node; else it ends here. What takes over after a failure is performed in any case."""
     if not trial.until or move.node in trial.performed or move.after in (None, NOBODY):
         return True
@@ -46,7 +46,7 @@ def is_short_of(plan: Plan, node: str) -> bool:
     return trial is not None and bool(trial.until) and node not in trial.performed
 
 
-def stops_before(desk: Desk, node: PlanNode, step: Step) -> bool:
+def stops_before(desk: DecisionContext, node: PlanNode, step: Step) -> bool:
     """Whether the execution pauses instead of beginning this step: once before each."""
     state, trial = desk.state, desk.plan.trial
     if node.hidden or step in state.stops.passed or state.compensation is not None:
@@ -54,24 +54,24 @@ def stops_before(desk: Desk, node: PlanNode, step: Step) -> bool:
     return state.stops.stepping or (trial is not None and node.id in trial.breakpoints)
 
 
-def ends_here(trial: Trial, node: PlanNode, left: Left, move: Leave) -> bool:
+def ends_here(trial: PartialRun, node: PlanNode, left: StepOutput, move: ExitStep) -> bool:
     """Whether the trial goes no further than this step: it is over, and no round of it or call of it is left."""
     if node.id not in trial.until or left.pending or move.failed is not None:
         return False
-    return not (isinstance(node.does, Repeat) and BODY in move.labels)
+    return not (isinstance(node.does, LoopAction) and BODY in move.labels)
 
 
-def is_pinned(trial: Trial, entry: Entry) -> bool:
+def is_pinned(trial: PartialRun, entry: Entry) -> bool:
     """Whether the step is not performed, because what it brings was given."""
     return entry.node.id in trial.pinned or (bool(trial.steps) and in_full(str(entry.step)) in trial.steps)
 
 
-def pin(entry: Entry, trial: Trial) -> None:
+def pin(entry: Entry, trial: PartialRun) -> None:
     """The step passes with the value that was given for it; raises where its outputs cannot be written from that."""
     desk, node, scope = entry.desk, entry.node, entry.scope
     name = in_full(str(entry.step))
     value = trial.steps[name] if name in trial.steps else trial.pinned[node.id]
-    if isinstance(node.does, Decide):
+    if isinstance(node.does, DecisionAction):
         label = branch_of(value)
         entry.passed(label, said={"branch": label}, pinned=True)
         return

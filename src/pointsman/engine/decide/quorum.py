@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
-from pointsman.engine.approvers import Approvers, Vote
+from pointsman.engine.approvers import GateApprovers, Vote
 from pointsman.engine.decide.human_task_answers import is_same_answer
-from pointsman.engine.state import Gate
+from pointsman.engine.state import GateState
 from pointsman.errors import CallerError
 
 REJECT: Final = "reject"
@@ -37,7 +37,7 @@ class VotesDiffer(CallerError):
     code = "votes-differ"
 
 
-def must_approve(gate: Gate, by: str, groups: tuple[str, ...]) -> None:
+def must_approve(gate: GateState, by: str, groups: tuple[str, ...]) -> None:
     """Raises `NotAnApprover` unless this person may answer. Nobody in particular may answer only what anyone may."""
     approvers = gate.approvers
     if approvers is None or (not approvers.named and (by or approvers.quorum == 1)):
@@ -51,7 +51,7 @@ def must_approve(gate: Gate, by: str, groups: tuple[str, ...]) -> None:
     raise NotAnApprover(f"{by!r} may not answer this gate" if by else "this gate must know who answers", hint=hint)
 
 
-def has_right(gate: Gate, approvers: Approvers, by: str, groups: tuple[str, ...]) -> bool:
+def has_right(gate: GateState, approvers: GateApprovers, by: str, groups: tuple[str, ...]) -> bool:
     """Whether the person is asked: by name, by group, or for someone who passed the right on."""
     if by in gate.delegates:
         return True
@@ -60,27 +60,27 @@ def has_right(gate: Gate, approvers: Approvers, by: str, groups: tuple[str, ...]
     return by in (approvers.users or ()) or any(group in (approvers.groups or ()) for group in groups)
 
 
-def rightful(gate: Gate, groups: tuple[str, ...]) -> tuple[str, ...]:
+def rightful(gate: GateState, groups: tuple[str, ...]) -> tuple[str, ...]:
     """Those of the groups that the gate asks."""
     asked = (gate.approvers.groups if gate.approvers is not None else None) or ()
     return tuple(group for group in asked if group in groups)
 
 
-def asked_of(gate: Gate, approvers: Approvers) -> str:
+def asked_of(gate: GateState, approvers: GateApprovers) -> str:
     """Whom it asks, for people."""
     users = sorted({*(approvers.users or ()), *gate.delegates} - {*gate.passed} | {*gate.delegates})
     names = [repr(user) for user in users] + [f"the group {group!r}" for group in approvers.groups or ()]
     return ", ".join(names) or "a person by name"
 
 
-def needed(approvers: Approvers | None, action: str) -> int:
+def needed(approvers: GateApprovers | None, action: str) -> int:
     """How many votes for the action close the gate."""
     if approvers is None:
         return 1
     return approvers.reject_quorum if action == REJECT else approvers.quorum
 
 
-def cast(gate: Gate, by: str, vote: Vote) -> Vote:
+def cast(gate: GateState, by: str, vote: Vote) -> Vote:
     """The vote as it counts. Raises `VotesDiffer`."""
     for other, voted in gate.votes.items():
         if other != by and voted.action == vote.action and not is_same_answer(gate, vote.action, voted.data, vote.data):
@@ -91,12 +91,12 @@ def cast(gate: Gate, by: str, vote: Vote) -> Vote:
     return vote
 
 
-def enough(gate: Gate, action: str) -> bool:
+def enough(gate: GateState, action: str) -> bool:
     """Whether the action has the votes that close the gate."""
     return sum(vote.action == action for vote in gate.votes.values()) >= needed(gate.approvers, action)
 
 
-def out_of_reach(gate: Gate) -> bool:
+def out_of_reach(gate: GateState) -> bool:
     """Whether no action can get its votes any more unless someone changes theirs; known only of listed people."""
     left = voters(gate)
     if left is None:
@@ -107,7 +107,7 @@ def out_of_reach(gate: Gate) -> bool:
     return all(votes[action] + undecided < needed(gate.approvers, action) for action in actions)
 
 
-def voters(gate: Gate) -> set[str] | None:
+def voters(gate: GateState) -> set[str] | None:
     """Everyone who may vote; None where that is not known: groups have members we do not see."""
     approvers = gate.approvers
     if approvers is None or approvers.groups or not approvers.users:
@@ -115,7 +115,7 @@ def voters(gate: Gate) -> set[str] | None:
     return ({*approvers.users} - {*gate.passed}) | {*gate.delegates}
 
 
-def must_pass_on(gate: Gate, by: str, to: str) -> None:
+def must_pass_on(gate: GateState, by: str, to: str) -> None:
     """Raises `NotDelegable` where the right of `by` may not become that of `to`."""
     approvers = gate.approvers
     if approvers is None or not approvers.named:

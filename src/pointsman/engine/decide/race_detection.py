@@ -10,7 +10,7 @@ a parallel see the data as they were when it opened; nothing races there.
 from __future__ import annotations
 
 from pointsman.engine.data import dotted
-from pointsman.engine.decide.context import Desk
+from pointsman.engine.decide.context import DecisionContext
 from pointsman.engine.decide.entry import Entry
 from pointsman.engine.decide.outputs import StepRefused, read_race
 from pointsman.engine.events.steps import StateRead
@@ -32,7 +32,7 @@ def read(entry: Entry) -> None:
     desk.emit(StateRead(node=entry.node.id, scope=scope.key, thread=thread, paths=paths))
 
 
-def _raced(desk: Desk, entry: Entry, path: Path) -> Failure | None:
+def _raced(desk: DecisionContext, entry: Entry, path: Path) -> Failure | None:
     me = entry.move.thread, entry.node.id
     for _, trail in entry.scope.trails.overlapping(path):
         for one in trail.entries:

@@ -12,10 +12,10 @@ from typing import Final
 
 import msgspec
 
-from pointsman.engine.actions import Repeat
-from pointsman.engine.decide.context import Desk
-from pointsman.engine.decide.limits import Tripped, allowed
-from pointsman.engine.repetitions import Said
+from pointsman.engine.actions import LoopAction
+from pointsman.engine.decide.context import DecisionContext
+from pointsman.engine.decide.limits import ReachedLimit, allowed
+from pointsman.engine.repetitions import Repetition
 from pointsman.engine.reports import WorkDone
 from pointsman.engine.state import StepState
 from pointsman.engine.steps import Step
@@ -24,22 +24,22 @@ from pointsman.values import Json, JsonObject
 REPEATS_MAX: Final = 3
 
 
-NONE: Final = Said(0, 0)
+NONE: Final = Repetition(0, 0)
 """Of work that is no agent's: nobody compares."""
 
 
-def repeats(desk: Desk, at: StepState, report: WorkDone) -> Said:
+def repeats(desk: DecisionContext, at: StepState, report: WorkDone) -> Repetition:
     """Compare with what the agents of its scope have said. O(data), but only where an agent repeats itself."""
     if _ends_anyway(desk, at.step):
         return NONE
     calls: list[Json] = [{"name": call.name, "arguments": call.arguments} for call in report.pending]
     mark = _hash([at.input, report.result, report.next, calls])
     guard = desk.state.guard.get(at.step.scope)
-    last = guard.times(at.step.node, mark) if guard is not None else Said(mark, 0)
+    last = guard.times(at.step.node, mark) if guard is not None else Repetition(mark, 0)
     if last.times == 0:
-        return Said(mark, 1)
+        return Repetition(mark, 1)
     seen = _hash(_things(at.scope.data.root))
-    return Said(mark, last.times + 1 if last.seen in (0, seen) else 1, seen)
+    return Repetition(mark, last.times + 1 if last.seen in (0, seen) else 1, seen)
 
 
 def _things(data: JsonObject) -> JsonObject:
@@ -55,19 +55,21 @@ def _hash(value: Json) -> int:
     return int.from_bytes(blake2b(msgspec.json.encode(value), digest_size=7).digest(), "big")
 
 
-def tripped(desk: Desk, step: Step, repeats: Said) -> Tripped | None:
+def tripped(desk: DecisionContext, step: Step, repeats: Repetition) -> ReachedLimit | None:
     """The limit it reached by repeating itself, if it did."""
     if repeats is NONE or desk.state.handed_off or desk.state.compensation is not None:
         return None
     if repeats.times < (allowed(desk, "no-progress", REPEATS_MAX) or REPEATS_MAX):
         return None
     said = f"{step.node!r} answered the same to the same {repeats.times} times, and nothing was new meanwhile"
-    return Tripped("no-progress", said, step)
+    return ReachedLimit("no-progress", said, step)
 
 
-def _ends_anyway(desk: Desk, step: Step) -> bool:
+def _ends_anyway(desk: DecisionContext, step: Step) -> bool:
     around = desk.plan.nodes[step.node].loops
     if not around:
         return False
     loops = (desk.plan.nodes[loop].does for loop in around)
-    return any(isinstance(does, Repeat) and (does.rounds_max is not None or does.items is not None) for does in loops)
+    return any(
+        isinstance(does, LoopAction) and (does.rounds_max is not None or does.items is not None) for does in loops
+    )

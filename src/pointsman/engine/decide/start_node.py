@@ -10,21 +10,21 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from pointsman.engine.actions import (
-    Ask,
-    Begin,
-    Call,
-    Change,
-    Decide,
-    Emit,
-    Finish,
-    Fixed,
-    Fork,
-    Gather,
-    Pass,
-    Repeat,
+    ConstantValue,
+    DecisionAction,
+    EmitAction,
+    EndAction,
+    HumanTaskAction,
+    JoinAction,
+    LoopAction,
+    NoOpAction,
+    ParallelAction,
+    StartAction,
+    TransformAction,
     Value,
-    Wait,
-    Work,
+    WaitAction,
+    WorkAction,
+    WorkflowAction,
 )
 from pointsman.engine.commands import StartChild
 from pointsman.engine.data import Data
@@ -42,11 +42,11 @@ from pointsman.engine.decide import (
     tool_approval,
     waits,
 )
-from pointsman.engine.decide.context import Arrive, Desk
+from pointsman.engine.decide.context import DecisionContext, EnterNode
 from pointsman.engine.decide.entry import Entry, execute, set_timer
 from pointsman.engine.decide.outputs import accept, check_values, failure_from, written
 from pointsman.engine.events.lifecycle import ExecutionPaused
-from pointsman.engine.events.waits import ChildAsked
+from pointsman.engine.events.waits import ChildRequested
 from pointsman.engine.failures import Failure
 from pointsman.engine.plan import PlanNode
 from pointsman.engine.state import ScopeState
@@ -55,7 +55,9 @@ from pointsman.errors import PointsmanError
 from pointsman.values import Json, JsonObject
 
 
-def start(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive, merged: tuple[Arrival, ...] = ()) -> None:
+def start(
+    desk: DecisionContext, node: PlanNode, scope: ScopeState, move: EnterNode, merged: tuple[Arrival, ...] = ()
+) -> None:
     """Start a node. Limits come first: what they stop is held, not lost."""
     tripped = limits.before_step(desk, node, scope, move)
     if tripped is None and desk.plan.limits.budgets and not desk.state.handed_off:
@@ -87,7 +89,9 @@ def start(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive, merged: t
         entry.failed(failure_from(why))
 
 
-def _stops(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive, merged: tuple[Arrival, ...]) -> bool:
+def _stops(
+    desk: DecisionContext, node: PlanNode, scope: ScopeState, move: EnterNode, merged: tuple[Arrival, ...]
+) -> bool:
     """A breakpoint, or one step on: it pauses, and the step begins when it goes on."""
     step = desk.visit(scope, node, move.thread)
     if not partial_run.stops_before(desk, node, step):
@@ -100,7 +104,7 @@ def _stops(desk: Desk, node: PlanNode, scope: ScopeState, move: Arrive, merged: 
 
 def _skip(entry: Entry) -> None:
     does = entry.node.does
-    if isinstance(does, Fork):
+    if isinstance(does, ParallelAction):
         parallels.skip(entry, does)
     else:
         entry.passed(said={"skipped": True})
@@ -109,38 +113,38 @@ def _skip(entry: Entry) -> None:
 def _start(entry: Entry) -> None:
     does = entry.node.does
     match does:
-        case Work():
+        case WorkAction():
             _work(entry, does)
-        case Decide():
+        case DecisionAction():
             label = _label(entry.desk.value(entry.scope, does.branch, entry.environment()))
             entry.passed(label, said={"branch": label})
-        case Fork():
+        case ParallelAction():
             parallels.open_branches(entry.desk, entry, does)
-        case Gather():
+        case JoinAction():
             join_values.gather(entry, does)
-        case Repeat():
+        case LoopAction():
             loops.next_round(entry, does)
-        case Ask():
+        case HumanTaskAction():
             human_tasks.open_gate(entry, does)
-        case Wait():
+        case WaitAction():
             waits.begin(entry, does)
-        case Call():
+        case WorkflowAction():
             _call(entry, does)
-        case Pass():
+        case NoOpAction():
             entry.passed()
         case _:
             _pass_through(entry, does)
 
 
-def _pass_through(entry: Entry, does: Begin | Finish | Change | Emit) -> None:
+def _pass_through(entry: Entry, does: StartAction | EndAction | TransformAction | EmitAction) -> None:
     match does:
-        case Begin():
+        case StartAction():
             _begin(entry, does)
-        case Finish():
+        case EndAction():
             _finish(entry, does)
-        case Change():
+        case TransformAction():
             _change(entry, does)
-        case Emit():
+        case EmitAction():
             _emit(entry, does)
         case _:
             assert_never(does)
@@ -153,7 +157,7 @@ def _label(value: Json) -> str:
     return "null" if value is None else str(value)
 
 
-def _work(entry: Entry, does: Work) -> None:
+def _work(entry: Entry, does: WorkAction) -> None:
     desk, scope = entry.desk, entry.scope
     work = _input(entry, does.input)
     if does.spec.kind == "tool_executor":
@@ -175,7 +179,7 @@ def _work(entry: Entry, does: Work) -> None:
 
 def _input(entry: Entry, compute: Value | None) -> JsonObject:
     """What the work is given."""
-    if isinstance(compute, Fixed):
+    if isinstance(compute, ConstantValue):
         return compute.value if isinstance(compute.value, dict) else {}
     env = entry.environment()
     found = entry.desk.object(entry.scope, compute, env)
@@ -194,7 +198,7 @@ def _messages(scope: ScopeState) -> int:
     return len(found) if isinstance(found, list) else 0
 
 
-def _begin(entry: Entry, does: Begin) -> None:
+def _begin(entry: Entry, does: StartAction) -> None:
     writes: list[Write] = []
     env = entry.environment()
     for path, value in does.set:
@@ -203,7 +207,7 @@ def _begin(entry: Entry, does: Begin) -> None:
     entry.passed(writes=tuple(writes))
 
 
-def _finish(entry: Entry, does: Finish) -> None:
+def _finish(entry: Entry, does: EndAction) -> None:
     desk = entry.desk
     output = entry.left.value
     if does.output is not None:
@@ -219,14 +223,14 @@ def _finish(entry: Entry, does: Finish) -> None:
         completion.complete(desk)
 
 
-def finish(desk: Desk, move: Arrive) -> None:
+def finish(desk: DecisionContext, move: EnterNode) -> None:
     """The reserved target END: the whole execution is completed."""
     if move.after in desk.state.left:  # else a branch of a parallel leads straight to the end
         desk.end_token(move.after)
     completion.complete(desk, closes_session=desk.plan.conversational)
 
 
-def _change(entry: Entry, does: Change) -> None:
+def _change(entry: Entry, does: TransformAction) -> None:
     """Each operation sees what the ones before it wrote; all of it is one event."""
     desk, scope, node = entry.desk, entry.scope, entry.node
     draft = Data(scope.data.shared())
@@ -252,7 +256,7 @@ def _change(entry: Entry, does: Change) -> None:
     entry.passed(replaces=does.answers, result=result, writes=(*writes, *more))
 
 
-def _emit(entry: Entry, does: Emit) -> None:
+def _emit(entry: Entry, does: EmitAction) -> None:
     desk = entry.desk
     env = entry.environment()
     name = str(desk.value(entry.scope, does.event, env))
@@ -262,12 +266,12 @@ def _emit(entry: Entry, does: Emit) -> None:
     waits.deliver(desk, name, data)
 
 
-def _call(entry: Entry, does: Call) -> None:
+def _call(entry: Entry, does: WorkflowAction) -> None:
     desk = entry.desk
     given = desk.object(entry.scope, does.input, entry.environment())
     if entry.node.approval.before:
         tool_approval.ask_to_start(entry, work=given)
         return
     entry.began(input=given)
-    desk.emit(ChildAsked(step=entry.step, workflow=does.workflow))
+    desk.emit(ChildRequested(step=entry.step, workflow=does.workflow))
     desk.command(StartChild(step=entry.step, attempt=1, workflow=does.workflow, input=given, wait=does.wait))

@@ -1,22 +1,22 @@
 """Steering: a person takes a hand while an execution runs, where its workflow lets people (`humanInLoop: real_time`).
 
-    Steered ─▶ values are in the data, messages in the conversation: whatever starts from here on sees them
-       └─ goto ─▶ StepCancelled … ─▶ Redirected ─▶ control enters the node, and is nowhere else
+    ExecutionSteered ─▶ values are in the data, messages in the conversation: whatever starts from here on sees them
+       └─ goto ─▶ StepCancelled … ─▶ ControlRedirected ─▶ control enters the node, and is nowhere else
 
 Always between steps: what runs has its input, and goes on unless control is taken away from it. Who and why is kept.
 """
 
 from __future__ import annotations
 
-from pointsman.engine.actions import Gather
+from pointsman.engine.actions import JoinAction
 from pointsman.engine.decide import cancellation
-from pointsman.engine.decide.context import Arrive, Desk
+from pointsman.engine.decide.context import DecisionContext, EnterNode
 from pointsman.engine.decide.data_edits import check_edits
 from pointsman.engine.decide.lifecycle import must
-from pointsman.engine.events.lifecycle import Redirected, Steered
+from pointsman.engine.events.lifecycle import ControlRedirected, ExecutionSteered
 from pointsman.engine.fold.arrivals import NOBODY
 from pointsman.engine.reports import SteerRequested
-from pointsman.engine.writes import Edit
+from pointsman.engine.writes import DataEdit
 from pointsman.errors import CallerError
 from pointsman.values import END, Json
 
@@ -27,7 +27,7 @@ class NotSteerable(CallerError):
     code = "not-steerable"
 
 
-def steer(desk: Desk, report: SteerRequested) -> None:
+def steer(desk: DecisionContext, report: SteerRequested) -> None:
     """Decide nothing, or all of it. Raises `NotSteerable`, `WrongStatus`, `EditRefused`."""
     if not desk.plan.steerable:
         raise NotSteerable(
@@ -42,21 +42,23 @@ def steer(desk: Desk, report: SteerRequested) -> None:
     if not (report.edits or report.messages or report.goto):
         return
     desk.emit(
-        Steered(edits=report.edits, messages=report.messages, goto=report.goto, reason=report.reason, by=report.by)
+        ExecutionSteered(
+            edits=report.edits, messages=report.messages, goto=report.goto, reason=report.reason, by=report.by
+        )
     )
     if report.goto is not None:
         _redirect(desk, report.goto)
 
 
-def _said(desk: Desk, messages: tuple[Json, ...]) -> tuple[Edit, ...]:
+def _said(desk: DecisionContext, messages: tuple[Json, ...]) -> tuple[DataEdit, ...]:
     """What the messages do to the data, to be measured."""
     if not messages:
         return ()
     known = desk.state.root.data.root.get("messages")
-    return (Edit(("messages",), [*(known if isinstance(known, list) else ()), *messages]),)
+    return (DataEdit(("messages",), [*(known if isinstance(known, list) else ()), *messages]),)
 
 
-def _must_lead_to(desk: Desk, name: str) -> None:
+def _must_lead_to(desk: DecisionContext, name: str) -> None:
     if desk.state.compensation is not None:
         raise NotSteerable("what was done is being undone: nothing else moves", hint="Cancel it to undo no more.")
     if name == END:
@@ -67,17 +69,17 @@ def _must_lead_to(desk: Desk, name: str) -> None:
     if node.no_route == "undone":
         raise NotSteerable(f"{name!r} undoes steps: control goes nowhere from there", hint="Name another node.")
     around = (*node.scope, *node.loops)
-    if around or (isinstance(node.does, Gather) and node.does.closes):
+    if around or (isinstance(node.does, JoinAction) and node.does.closes):
         where = f"inside {around[0]!r}" if around else "the end of a parallel"
         raise NotSteerable(f"{name!r} is {where}: control cannot begin there", hint="Name a node outside of it.")
 
 
-def _redirect(desk: Desk, node: str) -> None:
+def _redirect(desk: DecisionContext, node: str) -> None:
     """Control is taken from everywhere and sent there; what had reached the first step it is taken from goes along."""
     state = desk.state
     steps = sorted(step for step in state.steps if not step.scope)
     value = state.steps[steps[0]].left.value if steps else None
     cancellation.cancel_steps(desk, ())
     desk.drop_all()
-    desk.emit(Redirected(node=node, value=value))
-    desk.go(Arrive(node, (), None, NOBODY))
+    desk.emit(ControlRedirected(node=node, value=value))
+    desk.go(EnterNode(node, (), None, NOBODY))

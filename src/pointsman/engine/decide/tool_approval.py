@@ -1,8 +1,8 @@
 """Approving: work that may not begin, and tool calls that may not be made, before a person agreed.
 
     step begins ─▶ GateOpened(start) ─▶ GateClosed ─▶ AttemptStarted(approved) ─▶ executed
-    attempt gets to calls ─▶ ApprovalAsked ─▶ GateOpened(calls) ─▶ GateClosed, CallsReviewed, AttemptStarted(approved)
-                                                                    ─▶ executed again as the same attempt
+    attempt gets to calls ─▶ ToolCallsProposed ─▶ GateOpened(calls) ─▶ GateClosed, ToolCallsReviewed,
+                             AttemptStarted(approved) ─▶ executed again as the same attempt
 
 Nobody works while a person thinks. The attempt that is performed again is answered from its record as far as it had
 come, and is handed what was decided about each call: made, made with other arguments, or not made, which whoever
@@ -13,19 +13,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from pointsman.engine.actions import Call, Work
+from pointsman.engine.actions import WorkAction, WorkflowAction
 from pointsman.engine.commands import StartChild
 from pointsman.engine.decide import client_tools, workflow_tools
-from pointsman.engine.decide.context import Desk
+from pointsman.engine.decide.context import DecisionContext
 from pointsman.engine.decide.entry import Entry, execute, fail_open_step, set_timer
 from pointsman.engine.decide.gate_questions import put, said
 from pointsman.engine.decide.human_task_answers import EDIT, REJECT
 from pointsman.engine.digests import digest_of_call
 from pointsman.engine.events.steps import AttemptStarted
-from pointsman.engine.events.waits import CallsReviewed, ChildAsked, GateOpened
+from pointsman.engine.events.waits import ChildRequested, GateOpened, ToolCallsReviewed
 from pointsman.engine.failures import Failure
-from pointsman.engine.reports import ApprovalAsked, GateAnswered
-from pointsman.engine.state import Gate, StepState
+from pointsman.engine.reports import GateAnswered, ToolCallsProposed
+from pointsman.engine.state import GateState, StepState
 from pointsman.engine.tool_calls import CallVerdict, ProposedCall
 from pointsman.values import Json, JsonObject
 
@@ -65,7 +65,7 @@ def ask_to_start(entry: Entry, *, work: JsonObject, messages: int = 0) -> None:
     )
 
 
-def calls_proposed(desk: Desk, at: StepState, report: ApprovalAsked) -> None:
+def calls_proposed(desk: DecisionContext, at: StepState, report: ToolCallsProposed) -> None:
     """An attempt got to tool calls that need a person. What was decided already is not asked again."""
     calls = tuple(call for call in report.calls if client_tools.is_open(at, call))
     if not calls:
@@ -93,7 +93,7 @@ def calls_proposed(desk: Desk, at: StepState, report: ApprovalAsked) -> None:
     )
 
 
-def decided(desk: Desk, at: StepState, gate: Gate, report: GateAnswered, *, by_clock: bool) -> None:
+def decided(desk: DecisionContext, at: StepState, gate: GateState, report: GateAnswered, *, by_clock: bool) -> None:
     """People agreed or did not, or the caller returned what came of calls."""
     if gate.about == "start":
         _start(desk, at, report)
@@ -102,7 +102,7 @@ def decided(desk: Desk, at: StepState, gate: Gate, report: GateAnswered, *, by_c
         verdicts = client_tools.verdicts(at, gate, report, by_clock=by_clock)
     else:
         verdicts = tuple(_verdict(call, report) for call in gate.calls)
-    desk.emit(CallsReviewed(step=at.step, verdicts=verdicts))
+    desk.emit(ToolCallsReviewed(step=at.step, verdicts=verdicts))
     desk.emit(AttemptStarted(step=at.step, attempt=at.attempt, reason="approved", phase=at.phase))
     execute(desk, at.step)
 
@@ -117,21 +117,21 @@ def _verdict(call: ProposedCall, report: GateAnswered) -> CallVerdict:
     return CallVerdict(number=call.number, approved=said is True, reason="" if said else report.comment, of=of)
 
 
-def _start(desk: Desk, at: StepState, report: GateAnswered) -> None:
+def _start(desk: DecisionContext, at: StepState, report: GateAnswered) -> None:
     step, does = at.step, desk.node(at.step).does
     if report.action == REJECT:
         by = f" by {report.by!r}" if report.by else ""
         said = f": {report.comment}" if report.comment else ""
         fail_open_step(desk, step, Failure(code="not-approved", message=f"{step.node!r} was rejected{by}{said}"))
         return
-    if isinstance(does, Call):
+    if isinstance(does, WorkflowAction):
         desk.emit(AttemptStarted(step=step, attempt=at.attempt, reason="approved"))
-        desk.emit(ChildAsked(step=step, workflow=does.workflow))
+        desk.emit(ChildRequested(step=step, workflow=does.workflow))
         desk.command(
             StartChild(step=step, attempt=at.attempt, workflow=does.workflow, input=at.input or {}, wait=does.wait)
         )
         return
-    assert isinstance(does, Work)
+    assert isinstance(does, WorkAction)
     if does.delay_s > 0:
         set_timer(desk, step, "delay", desk.state.at + does.delay_s)
         return

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from pointsman.engine.actions import Wait
+from pointsman.engine.actions import WaitAction
 from pointsman.engine.commands import DropTimer
-from pointsman.engine.decide.context import Desk, Leave
+from pointsman.engine.decide.context import DecisionContext, ExitStep
 from pointsman.engine.decide.entry import Entry, fail_open_step, set_timer
 from pointsman.engine.decide.input_sizes import event_must_fit
 from pointsman.engine.decide.outputs import StepRefused, accept, failure_from, written
 from pointsman.engine.events.steps import StepSucceeded
-from pointsman.engine.events.waits import EventAwaited, EventTaken, KeptEventUsed
+from pointsman.engine.events.waits import BufferedEventUsed, EventAwaited, EventConsumed
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import EventReceived
 from pointsman.engine.state import StepState
@@ -33,7 +33,7 @@ class TooManyKept(CallerError):
     code = "too-many-kept"
 
 
-def begin(entry: Entry, does: Wait) -> None:
+def begin(entry: Entry, does: WaitAction) -> None:
     """Open the wait and set its timer."""
     desk, scope = entry.desk, entry.scope
     env = entry.environment()
@@ -68,7 +68,7 @@ def _seconds(entry: Entry, value: Json) -> float:
     )
 
 
-def receive(desk: Desk, report: EventReceived) -> None:
+def receive(desk: DecisionContext, report: EventReceived) -> None:
     """An event came from outside. Raises `TooManyKept` where it would have to be kept and there is no room."""
     takers = _takers(desk, report.name, report.data)
     if not takers and not report.keeps:
@@ -80,23 +80,23 @@ def receive(desk: Desk, report: EventReceived) -> None:
             f"{len(desk.state.kept)} events wait in {desk.state.id!r} for steps that take them",
             hint="Send more when it has taken some, or publish events that nobody needs to wait for.",
         )
-    desk.emit(EventTaken(name=report.name, data=report.data, by=report.by, key=report.key, kept=kept))
+    desk.emit(EventConsumed(name=report.name, data=report.data, by=report.by, key=report.key, kept=kept))
     _give(desk, takers, report.name, report.data)
 
 
-def deliver(desk: Desk, name: str, data: Json) -> None:
+def deliver(desk: DecisionContext, name: str, data: Json) -> None:
     """A step emitted an event: every step here that waits for its name and accepts it goes on."""
     _give(desk, _takers(desk, name, data), name, data)
 
 
-class Taker(NamedTuple):
+class EventReceiver(NamedTuple):
     """A step that takes an event, or cannot tell whether it does."""
 
     at: StepState
     failure: Failure | None = None
 
 
-def _takers(desk: Desk, name: str, data: Json) -> list[Taker]:
+def _takers(desk: DecisionContext, name: str, data: Json) -> list[EventReceiver]:
     """Whom an event concerns, by what everybody knew when it came."""
     if name not in desk.state.awaited:
         return []
@@ -104,19 +104,19 @@ def _takers(desk: Desk, name: str, data: Json) -> list[Taker]:
     return [taker for at in waits if (taker := _taker(desk, at, data)) is not None]
 
 
-def _taker(desk: Desk, at: StepState, data: Json) -> Taker | None:
+def _taker(desk: DecisionContext, at: StepState, data: Json) -> EventReceiver | None:
     node = desk.node(at.step)
     does = node.does
-    if not isinstance(does, Wait) or does.match is None:
-        return Taker(at)
+    if not isinstance(does, WaitAction) or does.match is None:
+        return EventReceiver(at)
     try:
         env = desk.environment(at.scope, node, at.left.value, {"event": data, "data": data})
-        return Taker(at) if does.match(env) else None
+        return EventReceiver(at) if does.match(env) else None
     except PointsmanError as why:
-        return Taker(at, failure_from(why))
+        return EventReceiver(at, failure_from(why))
 
 
-def _give(desk: Desk, takers: Sequence[Taker], name: str, data: Json) -> None:
+def _give(desk: DecisionContext, takers: Sequence[EventReceiver], name: str, data: Json) -> None:
     for at, failure in takers:
         if failure is not None:
             fail_open_step(desk, at.step, failure)
@@ -124,20 +124,20 @@ def _give(desk: Desk, takers: Sequence[Taker], name: str, data: Json) -> None:
             done(desk, at, {"event": name, "data": data}, data)
 
 
-def _take_kept(desk: Desk, at: StepState) -> bool:
+def _take_kept(desk: DecisionContext, at: StepState) -> bool:
     """Go on with the first event that had come before and fits. False: none does."""
     for number, event in desk.state.kept.items():
         if event.name != at.event:
             continue
         taker = _taker(desk, at, event.data)
         if taker is not None:
-            desk.emit(KeptEventUsed(step=at.step, number=number))
+            desk.emit(BufferedEventUsed(step=at.step, number=number))
             _give(desk, [taker], event.name, event.data)
             return True
     return False
 
 
-def done(desk: Desk, at: StepState, said: JsonObject, data: Json) -> None:
+def done(desk: DecisionContext, at: StepState, said: JsonObject, data: Json) -> None:
     """The wait is over."""
     node = desk.node(at.step)
     try:
@@ -150,13 +150,13 @@ def done(desk: Desk, at: StepState, said: JsonObject, data: Json) -> None:
         desk.command(DropTimer(timer=timer))
     desk.emit(StepSucceeded(step=at.step, attempt=at.attempt, result=data, keeps=True, said=said, writes=writes))
     desk.touched[at.step.scope] = None
-    desk.go(Leave(at.step))
+    desk.go(ExitStep(at.step))
 
 
-def timed_out(desk: Desk, at: StepState) -> None:
+def timed_out(desk: DecisionContext, at: StepState) -> None:
     """The event did not come in time."""
     does = desk.node(at.step).does
-    if isinstance(does, Wait) and does.goes_on_timeout:
+    if isinstance(does, WaitAction) and does.goes_on_timeout:
         done(desk, at, {"timedOut": True}, None)
         return
     failure = Failure(code="wait-timeout", message=f"{at.step.node!r} waited too long for {at.event!r}")

@@ -1,7 +1,7 @@
 """Tool calls that sub-workflows carry out, one each, all at once.
 
-    attempt gets to calls ─▶ ApprovalAsked ─▶ ChildrenAsked ─▶ CallEnded for each ─▶ AttemptStarted(approved)
-                                                                    ─▶ executed again as the same attempt
+    attempt gets to calls ─▶ ToolCallsProposed ─▶ ToolChildrenRequested ─▶ ToolCallEnded for each
+                          ─▶ AttemptStarted(approved) ─▶ executed again as the same attempt
 
 As with calls that the caller carries out nobody works meanwhile, however long it takes, and the attempt that is
 performed again finds in its command what came of them. A sub-workflow that fails is a failure of the call, which
@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from pointsman.engine.decide.context import Desk
+from pointsman.engine.decide.context import DecisionContext
 from pointsman.engine.decide.entry import execute
 from pointsman.engine.decide.input_sizes import size_of_answer
 from pointsman.engine.decide.outstanding import start_for_call
 from pointsman.engine.digests import digest_of_call, is_about
 from pointsman.engine.events.steps import AttemptStarted
-from pointsman.engine.events.waits import CallEnded, ChildrenAsked
+from pointsman.engine.events.waits import ToolCallEnded, ToolChildrenRequested
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ChildEnded, Usage
 from pointsman.engine.state import StepState
@@ -27,9 +27,9 @@ from pointsman.engine.tool_calls import CallVerdict, ProposedCall
 TOO_LARGE: Final = "tool-output-too-large"
 
 
-def begin(desk: Desk, at: StepState, calls: tuple[ProposedCall, ...]) -> None:
+def begin(desk: DecisionContext, at: StepState, calls: tuple[ProposedCall, ...]) -> None:
     """Start a sub-workflow for each call."""
-    desk.emit(ChildrenAsked(step=at.step, calls=calls))
+    desk.emit(ToolChildrenRequested(step=at.step, calls=calls))
     for call in calls:
         desk.command(start_for_call(at, call))
 
@@ -41,11 +41,11 @@ def counted(at: StepState, call: int) -> Usage | None:
     return None if at.calling is None else at.calling[call].spent
 
 
-def ended(desk: Desk, at: StepState, report: ChildEnded) -> None:
+def ended(desk: DecisionContext, at: StepState, report: ChildEnded) -> None:
     """One has ended; with the last of them the attempt goes on."""
     assert at.calling is not None
     verdict = _verdict(at, at.calling[report.call].call, report)
-    desk.emit(CallEnded(step=at.step, verdict=verdict, usage=report.usage))
+    desk.emit(ToolCallEnded(step=at.step, verdict=verdict, usage=report.usage))
     if at.calling:
         return
     desk.emit(AttemptStarted(step=at.step, attempt=at.attempt, reason="approved", phase=at.phase))
@@ -67,7 +67,7 @@ def _verdict(at: StepState, call: ProposedCall, report: ChildEnded) -> CallVerdi
     return CallVerdict(number=call.number, approved=True, returned=True, result=report.output, of=of)
 
 
-def report_of(at: StepState, event: CallEnded) -> ChildEnded:
+def report_of(at: StepState, event: ToolCallEnded) -> ChildEnded:
     """What the event tells of."""
     said = event.verdict
     failure = None if said.approved else Failure(code=said.code, message=said.reason)

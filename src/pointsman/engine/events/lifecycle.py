@@ -6,11 +6,11 @@ from typing import TypeAlias
 
 from pointsman.engine.failures import Failure
 from pointsman.engine.steps import Step
-from pointsman.engine.writes import Edit, Fact, Undoes
+from pointsman.engine.writes import DataEdit, EventBase, Undoes
 from pointsman.values import Json, JsonObject
 
 
-class ExecutionStarted(Fact, frozen=True, kw_only=True, tag="started"):
+class ExecutionStarted(EventBase, frozen=True, kw_only=True, tag="started"):
     workflow: str
     version: str
     input: JsonObject
@@ -31,11 +31,11 @@ class ExecutionStarted(Fact, frozen=True, kw_only=True, tag="started"):
     """It waits for a place among the executions of its workflow; `ExecutionAdmitted` gives it one."""
 
 
-class ExecutionAdmitted(Fact, frozen=True, kw_only=True, tag="admitted"):
+class ExecutionAdmitted(EventBase, frozen=True, kw_only=True, tag="admitted"):
     """A place is free: it begins."""
 
 
-class HandedOver(Fact, frozen=True, kw_only=True, tag="handed_over"):
+class LimitEscalated(EventBase, frozen=True, kw_only=True, tag="handed_over"):
     """The node of last resort takes over after a limit or a failure; `value` is what it is told."""
 
     node: str
@@ -44,66 +44,66 @@ class HandedOver(Fact, frozen=True, kw_only=True, tag="handed_over"):
     """People are asked first, at this gate: what was on its way is kept until they have answered."""
 
 
-class LimitsRaised(Fact, frozen=True, kw_only=True, tag="limits_raised"):
+class LimitsRaised(EventBase, frozen=True, kw_only=True, tag="limits_raised"):
     limits: dict[str, float]
 
 
-class ExecutionPaused(Fact, frozen=True, kw_only=True, tag="paused"):
+class ExecutionPaused(EventBase, frozen=True, kw_only=True, tag="paused"):
     by: str = ""
     before: Step | None = None
     """The step that would have begun: at a breakpoint, or one step on."""
 
 
-class ExecutionResumed(Fact, frozen=True, kw_only=True, tag="resumed"):
+class ExecutionResumed(EventBase, frozen=True, kw_only=True, tag="resumed"):
     by: str = ""
     stepping: bool = False
     """Only until the next step would begin."""
 
 
-class ExecutionInterrupted(Fact, frozen=True, kw_only=True, tag="interrupted"):
+class ExecutionInterrupted(EventBase, frozen=True, kw_only=True, tag="interrupted"):
     """A limit stopped it; everything is kept."""
 
     limit: str
     message: str
 
 
-class ExecutionCompleted(Fact, frozen=True, kw_only=True, tag="completed"):
+class ExecutionCompleted(EventBase, frozen=True, kw_only=True, tag="completed"):
     output: Json = None
     closes_session: bool = False
     until: tuple[str, ...] = ()
     """It was a trial as far as these nodes: what comes after them was not performed."""
 
 
-class ExecutionFailed(Fact, frozen=True, kw_only=True, tag="failed"):
+class ExecutionFailed(EventBase, frozen=True, kw_only=True, tag="failed"):
     failure: Failure
     step: Step | None = None
     steps: tuple[Step, ...] = ()
     """All steps whose failures nobody caught: what a retry takes up again."""
 
 
-class ExecutionCancelled(Fact, frozen=True, kw_only=True, tag="cancelled"):
+class ExecutionCancelled(EventBase, frozen=True, kw_only=True, tag="cancelled"):
     reason: str = ""
     by: str = ""
 
 
-class Steered(Fact, frozen=True, kw_only=True, tag="steered"):
+class ExecutionSteered(EventBase, frozen=True, kw_only=True, tag="steered"):
     """A person took a hand, between steps. With `goto` a redirection follows."""
 
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[DataEdit, ...] = ()
     messages: tuple[Json, ...] = ()
     goto: str | None = None
     reason: str = ""
     by: str = ""
 
 
-class Redirected(Fact, frozen=True, kw_only=True, tag="redirected"):
+class ControlRedirected(EventBase, frozen=True, kw_only=True, tag="redirected"):
     """Control is on its way to this node, with this value, and nowhere else."""
 
     node: str
     value: Json = None
 
 
-class ExecutionRetried(Fact, frozen=True, kw_only=True, tag="retried"):
+class ExecutionRetried(EventBase, frozen=True, kw_only=True, tag="retried"):
     """A failed execution takes up its failed steps again, and what was on its way when they failed."""
 
     by: str = ""
@@ -113,7 +113,7 @@ class ExecutionRetried(Fact, frozen=True, kw_only=True, tag="retried"):
     """Which of those are entered by all that had arrived there: it is parked again, for them to take."""
 
 
-class Forked(Fact, frozen=True, kw_only=True, tag="forked"):
+class ExecutionForked(EventBase, frozen=True, kw_only=True, tag="forked"):
     """The rows before this one are a copy of another execution's; from here on this one lives by itself."""
 
     origin: str
@@ -123,14 +123,14 @@ class Forked(Fact, frozen=True, kw_only=True, tag="forked"):
     """The step it was forked to run again; the row before this one stops short of it."""
     input: JsonObject | None = None
     """The input from here on, where it was changed."""
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[DataEdit, ...] = ()
     session: str | None = None
     by: str = ""
     undoes: Undoes = "all"
     """What it undoes should it fail: what it did itself, or (as forks did once) also what its origin had done."""
 
 
-class ExecutionMoved(Fact, frozen=True, kw_only=True, tag="moved"):
+class ExecutionMigrated(EventBase, frozen=True, kw_only=True, tag="moved"):
     """From here on it runs on another definition, which was checked to fit what is under way."""
 
     workflow: str
@@ -141,7 +141,7 @@ class ExecutionMoved(Fact, frozen=True, kw_only=True, tag="moved"):
     by: str = ""
 
 
-class CompensationBegan(Fact, frozen=True, kw_only=True, tag="compensation_began"):
+class CompensationBegan(EventBase, frozen=True, kw_only=True, tag="compensation_began"):
     """It has failed (`failure`) or was cancelled: nothing else moves any more, and what was done is undone."""
 
     failure: Failure | None = None
@@ -151,25 +151,25 @@ class CompensationBegan(Fact, frozen=True, kw_only=True, tag="compensation_began
     by: str = ""
 
 
-class UndoBegan(Fact, frozen=True, kw_only=True, tag="undo_began"):
+class UndoBegan(EventBase, frozen=True, kw_only=True, tag="undo_began"):
     """The last step that is not undone is next; a step of `node` follows."""
 
     step: Step
     node: str
 
 
-class UndoEnded(Fact, frozen=True, kw_only=True, tag="undo_ended"):
+class UndoEnded(EventBase, frozen=True, kw_only=True, tag="undo_ended"):
     """The step is undone; with a `failure` it could not be."""
 
     step: Step
     failure: Failure | None = None
 
 
-LifeEvent: TypeAlias = (
+LifecycleEvent: TypeAlias = (
     ExecutionStarted
     | ExecutionAdmitted
     | LimitsRaised
-    | HandedOver
+    | LimitEscalated
     | ExecutionPaused
     | ExecutionResumed
     | ExecutionInterrupted
@@ -177,10 +177,10 @@ LifeEvent: TypeAlias = (
     | ExecutionFailed
     | ExecutionCancelled
     | ExecutionRetried
-    | Steered
-    | Redirected
-    | Forked
-    | ExecutionMoved
+    | ExecutionSteered
+    | ControlRedirected
+    | ExecutionForked
+    | ExecutionMigrated
     | CompensationBegan
     | UndoBegan
     | UndoEnded

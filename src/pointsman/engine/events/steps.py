@@ -13,17 +13,17 @@ from __future__ import annotations
 from typing import Literal, TypeAlias, final
 
 from pointsman.engine.commands import Phase
-from pointsman.engine.events.lifecycle import LifeEvent
+from pointsman.engine.events.lifecycle import LifecycleEvent
 from pointsman.engine.events.waits import WaitEvent
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall, Usage
-from pointsman.engine.steps import Scope, Step, Thread
-from pointsman.engine.writes import Arrival, Fact, Write
+from pointsman.engine.steps import Lineage, Scope, Step
+from pointsman.engine.writes import Arrival, EventBase, Write
 from pointsman.values import Json, JsonObject, Path
 
 
 @final
-class StepStarted(Fact, frozen=True, kw_only=True, tag="step_started"):
+class StepStarted(EventBase, frozen=True, kw_only=True, tag="step_started"):
     """Work, a gate, a timer or a child begins; a settling event will follow."""
 
     step: Step
@@ -32,7 +32,7 @@ class StepStarted(Fact, frozen=True, kw_only=True, tag="step_started"):
     """The step whose value reaches it."""
     merged: tuple[Arrival, ...] = ()
     """The parked arrivals it consumes, in document order; the last one's value reaches it, `after` is absent."""
-    thread: Thread = ()
+    thread: Lineage = ()
     input: JsonObject | None = None
     messages: int = 0
     """How many messages of the conversation it receives."""
@@ -42,14 +42,14 @@ class StepStarted(Fact, frozen=True, kw_only=True, tag="step_started"):
 
 
 @final
-class StepPassed(Fact, frozen=True, kw_only=True, tag="step_passed"):
+class InstantStepCompleted(EventBase, frozen=True, kw_only=True, tag="step_passed"):
     """Control went through a node that takes no time."""
 
     step: Step
     edge: str = ""
     after: Step | None = None
     merged: tuple[Arrival, ...] = ()
-    thread: Thread = ()
+    thread: Lineage = ()
     replaces: bool = False
     """`result` is the value that goes on; otherwise the value that reached it does."""
     takes: bool = False
@@ -63,7 +63,7 @@ class StepPassed(Fact, frozen=True, kw_only=True, tag="step_passed"):
 
 
 @final
-class StepSucceeded(Fact, frozen=True, kw_only=True, tag="step_succeeded"):
+class StepSucceeded(EventBase, frozen=True, kw_only=True, tag="step_succeeded"):
     step: Step
     attempt: int = 1
     result: Json = None
@@ -91,7 +91,7 @@ class StepSucceeded(Fact, frozen=True, kw_only=True, tag="step_succeeded"):
     """The end of what its tools, or its code, printed and logged."""
 
 
-class StepFailed(Fact, frozen=True, kw_only=True, tag="step_failed"):
+class StepFailed(EventBase, frozen=True, kw_only=True, tag="step_failed"):
     """An attempt failed. `final`: the step is over; else a retry, a re-ask or advice follows."""
 
     step: Step
@@ -101,7 +101,7 @@ class StepFailed(Fact, frozen=True, kw_only=True, tag="step_failed"):
     usage: Usage | None = None
 
 
-class AttemptStarted(Fact, frozen=True, kw_only=True, tag="attempt_started"):
+class AttemptStarted(EventBase, frozen=True, kw_only=True, tag="attempt_started"):
     """A further attempt of a step, or after an approval the same. `input` is absent where it repeats the last one."""
 
     step: Step
@@ -112,54 +112,54 @@ class AttemptStarted(Fact, frozen=True, kw_only=True, tag="attempt_started"):
     input: JsonObject | None = None
 
 
-class LeavingFailed(Fact, frozen=True, kw_only=True, tag="leaving_failed"):
+class ExitFailed(EventBase, frozen=True, kw_only=True, tag="leaving_failed"):
     """A finished step found no legal way on (`no-route`), or a condition on its edges failed."""
 
     step: Step
     failure: Failure
 
 
-class StepCancelled(Fact, frozen=True, kw_only=True, tag="step_cancelled"):
+class StepCancelled(EventBase, frozen=True, kw_only=True, tag="step_cancelled"):
     step: Step
 
 
 @final
-class Parked(Fact, frozen=True, kw_only=True, tag="parked"):
+class ArrivalParked(EventBase, frozen=True, kw_only=True, tag="parked"):
     """An arrival waits at a node for others that can still come. It replaces one of the same edge and thread."""
 
     node: str
     scope: Scope
     edge: str
     after: Step
-    thread: Thread = ()
+    thread: Lineage = ()
 
 
 @final
-class Held(Fact, frozen=True, kw_only=True, tag="held"):
+class ArrivalHeld(EventBase, frozen=True, kw_only=True, tag="held"):
     """An arrival is kept while the execution is paused or interrupted."""
 
     node: str
     scope: Scope
     edge: str
     after: Step | None
-    thread: Thread = ()
+    thread: Lineage = ()
     caller: str | None = None
     again: bool = False
     """It was about to start the node: it does so when it goes on, whatever else could still come."""
 
 
 @final
-class TokenEnded(Fact, frozen=True, kw_only=True, tag="token_ended"):
+class TokenEnded(EventBase, frozen=True, kw_only=True, tag="token_ended"):
     """Control ended here: no edge was taken. `answers`: the value is one of the execution's results."""
 
     after: Step
     reason: Literal["no-edge", "end", "swallowed", "turn"] = "no-edge"
     output: Json = None
     answers: bool = False
-    thread: Thread = ()
+    thread: Lineage = ()
 
 
-class ScopesOpened(Fact, frozen=True, kw_only=True, tag="scopes_opened"):
+class ScopesOpened(EventBase, frozen=True, kw_only=True, tag="scopes_opened"):
     """A parallel opened its branches. Branch b works on item b // len(starts) from start b % len(starts)."""
 
     step: Step
@@ -172,7 +172,7 @@ class ScopesOpened(Fact, frozen=True, kw_only=True, tag="scopes_opened"):
 
 
 @final
-class BranchSettled(Fact, frozen=True, kw_only=True, tag="branch_settled"):
+class BranchSettled(EventBase, frozen=True, kw_only=True, tag="branch_settled"):
     step: Step
     """The step of the parallel."""
     branch: int
@@ -183,7 +183,7 @@ class BranchSettled(Fact, frozen=True, kw_only=True, tag="branch_settled"):
     failure: Failure | None = None
 
 
-class ScopesClosed(Fact, frozen=True, kw_only=True, tag="scopes_closed"):
+class ScopesClosed(EventBase, frozen=True, kw_only=True, tag="scopes_closed"):
     """An opening is over: the writes of `branches` join the data around it, in branch order."""
 
     step: Step
@@ -196,7 +196,7 @@ class ScopesClosed(Fact, frozen=True, kw_only=True, tag="scopes_closed"):
     """What goes on where `brought` is absent."""
 
 
-class LoopEntered(Fact, frozen=True, kw_only=True, tag="loop_entered"):
+class LoopEntered(EventBase, frozen=True, kw_only=True, tag="loop_entered"):
     node: str
     scope: Scope
     items: list[Json] | None = None
@@ -204,7 +204,7 @@ class LoopEntered(Fact, frozen=True, kw_only=True, tag="loop_entered"):
 
 
 @final
-class LoopRound(Fact, frozen=True, kw_only=True, tag="loop_round"):
+class LoopRound(EventBase, frozen=True, kw_only=True, tag="loop_round"):
     """A round begins. Rounds count from 1."""
 
     node: str
@@ -214,12 +214,12 @@ class LoopRound(Fact, frozen=True, kw_only=True, tag="loop_round"):
     """The visit of the loop node that begins it; its value is `loop.previous` from the second round on."""
 
 
-class LoopLeft(Fact, frozen=True, kw_only=True, tag="loop_left"):
+class LoopLeft(EventBase, frozen=True, kw_only=True, tag="loop_left"):
     node: str
     scope: Scope
 
 
-class LoopRoundFailed(Fact, frozen=True, kw_only=True, tag="loop_round_failed"):
+class LoopRoundFailed(EventBase, frozen=True, kw_only=True, tag="loop_round_failed"):
     """A round is over because something in it failed; the loop goes on all the same."""
 
     node: str
@@ -229,22 +229,31 @@ class LoopRoundFailed(Fact, frozen=True, kw_only=True, tag="loop_round_failed"):
     """The nodes of the body at which arrivals were parked; they are gone."""
 
 
-class StateRead(Fact, frozen=True, kw_only=True, tag="state_read"):
+class StateRead(EventBase, frozen=True, kw_only=True, tag="state_read"):
     """A node that runs beside others looks at fields that one of them may write; told of no other reads."""
 
     node: str
     scope: Scope
-    thread: Thread
+    thread: Lineage
     paths: tuple[Path, ...]
 
 
-StepEvent: TypeAlias = StepStarted | StepPassed | StepSucceeded | Parked | Held | TokenEnded | BranchSettled | LoopRound
+StepEvent: TypeAlias = (
+    StepStarted
+    | InstantStepCompleted
+    | StepSucceeded
+    | ArrivalParked
+    | ArrivalHeld
+    | TokenEnded
+    | BranchSettled
+    | LoopRound
+)
 """What most rows consist of."""
 
-CourseEvent: TypeAlias = (
+ControlEvent: TypeAlias = (
     StepFailed
     | AttemptStarted
-    | LeavingFailed
+    | ExitFailed
     | StepCancelled
     | ScopesOpened
     | ScopesClosed
@@ -255,4 +264,4 @@ CourseEvent: TypeAlias = (
 )
 """What changes the course of steps."""
 
-Event: TypeAlias = StepEvent | CourseEvent | WaitEvent | LifeEvent
+Event: TypeAlias = StepEvent | ControlEvent | WaitEvent | LifecycleEvent

@@ -6,15 +6,15 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from pointsman.engine.approvers import Approvers, GateAbout
+from pointsman.engine.approvers import GateAbout, GateApprovers
 from pointsman.engine.reports import Usage
 from pointsman.engine.steps import Step
 from pointsman.engine.tool_calls import CallVerdict, ProposedCall
-from pointsman.engine.writes import Fact
+from pointsman.engine.writes import EventBase
 from pointsman.values import Json, JsonObject
 
 
-class GateOpened(Fact, frozen=True, kw_only=True, tag="gate_opened"):
+class GateOpened(EventBase, frozen=True, kw_only=True, tag="gate_opened"):
     """A person owes us an answer; the execution may now wait for months."""
 
     step: Step
@@ -24,7 +24,7 @@ class GateOpened(Fact, frozen=True, kw_only=True, tag="gate_opened"):
     form: JsonObject | None = None
     shown: Json = None
     editable: tuple[tuple[str | int, ...], ...] = ()
-    approvers: Approvers | None = None
+    approvers: GateApprovers | None = None
     about: GateAbout = "node"
     calls: tuple[ProposedCall, ...] = ()
     """The tool calls that wait for it."""
@@ -42,7 +42,7 @@ class GateOpened(Fact, frozen=True, kw_only=True, tag="gate_opened"):
     """Names what is asked and shown (`digests`); empty in journals that are older than it."""
 
 
-class GateChanged(Fact, frozen=True, kw_only=True, tag="gate_changed"):
+class GateChanged(EventBase, frozen=True, kw_only=True, tag="gate_changed"):
     """What an open gate asks or shows has changed: it is asked again. Votes on what was shown before count no more."""
 
     step: Step
@@ -53,14 +53,14 @@ class GateChanged(Fact, frozen=True, kw_only=True, tag="gate_changed"):
     form: JsonObject | None = None
     shown: Json = None
     editable: tuple[tuple[str | int, ...], ...] = ()
-    approvers: Approvers | None = None
+    approvers: GateApprovers | None = None
     called: Json = None
     input: JsonObject | None = None
     """Of a gate before a step starts: what the step will be given instead."""
     digest: str
 
 
-class GateVoted(Fact, frozen=True, kw_only=True, tag="gate_voted"):
+class GateVoted(EventBase, frozen=True, kw_only=True, tag="gate_voted"):
     """One of several approvers said what they want. A later vote of the same person replaces it."""
 
     step: Step
@@ -75,7 +75,7 @@ class GateVoted(Fact, frozen=True, kw_only=True, tag="gate_voted"):
     """Of what the gate showed."""
 
 
-class GateDelegated(Fact, frozen=True, kw_only=True, tag="gate_delegated"):
+class GateDelegated(EventBase, frozen=True, kw_only=True, tag="gate_delegated"):
     """An approver passed their right on, and their vote is withdrawn."""
 
     step: Step
@@ -85,16 +85,16 @@ class GateDelegated(Fact, frozen=True, kw_only=True, tag="gate_delegated"):
     comment: str = ""
 
 
-class GateEscalated(Fact, frozen=True, kw_only=True, tag="gate_escalated"):
+class GateEscalated(EventBase, frozen=True, kw_only=True, tag="gate_escalated"):
     """Nobody answered in time: others are asked now, and what the first ones said or passed on counts no more."""
 
     step: Step
     level: int
-    approvers: Approvers
+    approvers: GateApprovers
     deadline: float
 
 
-class Edited(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class FieldEdit(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One field that a person changed at a gate."""
 
     path: tuple[str | int, ...]
@@ -102,7 +102,7 @@ class Edited(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     after: Json = None
 
 
-class GateClosed(Fact, frozen=True, kw_only=True, tag="gate_closed"):
+class GateClosed(EventBase, frozen=True, kw_only=True, tag="gate_closed"):
     """The gate has its answer: of a person, of several who voted, or of the clock (`cause`)."""
 
     step: Step
@@ -116,19 +116,19 @@ class GateClosed(Fact, frozen=True, kw_only=True, tag="gate_closed"):
     cause: Literal["answer", "timeout"] = "answer"
     key: str = ""
     """The idempotency key of the answer."""
-    changes: tuple[Edited, ...] = ()
+    changes: tuple[FieldEdit, ...] = ()
     digest: str = ""
     """Of what the gate showed."""
 
 
-class CallsReviewed(Fact, frozen=True, kw_only=True, tag="calls_reviewed"):
+class ToolCallsReviewed(EventBase, frozen=True, kw_only=True, tag="calls_reviewed"):
     """The tool calls that waited may be made, or may not."""
 
     step: Step
     verdicts: tuple[CallVerdict, ...]
 
 
-class WorkerAwaited(Fact, frozen=True, kw_only=True, tag="worker_awaited"):
+class WorkerAwaited(EventBase, frozen=True, kw_only=True, tag="worker_awaited"):
     """The process that drives the execution lacks something for this attempt. It is left to a worker that has it."""
 
     step: Step
@@ -139,23 +139,23 @@ class WorkerAwaited(Fact, frozen=True, kw_only=True, tag="worker_awaited"):
     hint: str = ""
 
 
-class TimerSet(Fact, frozen=True, kw_only=True, tag="timer_set"):
+class TimerSet(EventBase, frozen=True, kw_only=True, tag="timer_set"):
     timer: str
     purpose: Literal["retry", "delay", "wait", "gate", "join", "deadline", "event"]
     at: float
     step: Step | None = None
 
 
-class TimerRang(Fact, frozen=True, kw_only=True, tag="timer_rang"):
+class TimerElapsed(EventBase, frozen=True, kw_only=True, tag="timer_rang"):
     timer: str
 
 
-class EventAwaited(Fact, frozen=True, kw_only=True, tag="event_awaited"):
+class EventAwaited(EventBase, frozen=True, kw_only=True, tag="event_awaited"):
     step: Step
     name: str
 
 
-class EventTaken(Fact, frozen=True, kw_only=True, tag="event_taken"):
+class EventConsumed(EventBase, frozen=True, kw_only=True, tag="event_taken"):
     """An outside event came. Those who waited for it settle in the same row. Of one `key` only the first is taken.
 
     Old journals have rows of events that nobody there took.
@@ -166,26 +166,26 @@ class EventTaken(Fact, frozen=True, kw_only=True, tag="event_taken"):
     by: str = ""
     key: str = ""
     kept: bool = False
-    """Nobody waited for it yet: the first step that does takes it (`KeptEventUsed`)."""
+    """Nobody waited for it yet: the first step that does takes it (`BufferedEventUsed`)."""
 
 
-class KeptEventUsed(Fact, frozen=True, kw_only=True, tag="kept_event_used"):
+class BufferedEventUsed(EventBase, frozen=True, kw_only=True, tag="kept_event_used"):
     """A step began to wait for an event that had come before. It settles in the same row."""
 
     step: Step
     number: int
 
 
-class Emitted(Fact, frozen=True, kw_only=True, tag="emitted"):
+class EventEmitted(EventBase, frozen=True, kw_only=True, tag="emitted"):
     step: Step
     name: str
     data: Json = None
     told: bool = True
-    """False: other executions are to be told; `OrdersDelivered` says when they were."""
+    """False: other executions are to be told; `OutboxDelivered` says when they were."""
 
 
-class ChildStopAsked(Fact, frozen=True, kw_only=True, tag="child_stop_asked"):
-    """The child of this attempt is to be cancelled; `OrdersDelivered` says when it was told."""
+class ChildStopRequested(EventBase, frozen=True, kw_only=True, tag="child_stop_asked"):
+    """The child of this attempt is to be cancelled; `OutboxDelivered` says when it was told."""
 
     step: Step
     attempt: int = 1
@@ -193,25 +193,25 @@ class ChildStopAsked(Fact, frozen=True, kw_only=True, tag="child_stop_asked"):
     """The tool call that it carries out; 0: it is the work of the node."""
 
 
-class OrdersDelivered(Fact, frozen=True, kw_only=True, tag="orders_delivered"):
+class OutboxDelivered(EventBase, frozen=True, kw_only=True, tag="orders_delivered"):
     """Others were told what they were to be told."""
 
     orders: tuple[str, ...]
 
 
-class ChildAsked(Fact, frozen=True, kw_only=True, tag="child_asked"):
+class ChildRequested(EventBase, frozen=True, kw_only=True, tag="child_asked"):
     step: Step
     workflow: str
 
 
-class ChildrenAsked(Fact, frozen=True, kw_only=True, tag="children_asked"):
+class ToolChildrenRequested(EventBase, frozen=True, kw_only=True, tag="children_asked"):
     """Sub-workflows carry out tool calls of an attempt, one each; it is performed again once all have ended."""
 
     step: Step
     calls: tuple[ProposedCall, ...]
 
 
-class CallEnded(Fact, frozen=True, kw_only=True, tag="call_ended"):
+class ToolCallEnded(EventBase, frozen=True, kw_only=True, tag="call_ended"):
     """The sub-workflow of a tool call has ended."""
 
     step: Step
@@ -219,7 +219,7 @@ class CallEnded(Fact, frozen=True, kw_only=True, tag="call_ended"):
     usage: Usage | None = None
 
 
-class Warned(Fact, frozen=True, kw_only=True, tag="warned"):
+class WarningRaised(EventBase, frozen=True, kw_only=True, tag="warned"):
     """Something a person should know; nothing stopped."""
 
     code: str
@@ -229,7 +229,7 @@ class Warned(Fact, frozen=True, kw_only=True, tag="warned"):
     """What it is said of only once; empty: each time."""
 
 
-class SpentBelow(Fact, frozen=True, kw_only=True, tag="spent_below"):
+class ChildUsageCounted(EventBase, frozen=True, kw_only=True, tag="spent_below"):
     """What a sub-workflow of a step has consumed so far, in all."""
 
     step: Step
@@ -238,7 +238,7 @@ class SpentBelow(Fact, frozen=True, kw_only=True, tag="spent_below"):
     """The tool call that it carries out; 0: it is the work of the node."""
 
 
-class LimitHit(Fact, frozen=True, kw_only=True, tag="limit_hit"):
+class LimitHit(EventBase, frozen=True, kw_only=True, tag="limit_hit"):
     limit: str
     message: str
     step: Step | None = None
@@ -251,21 +251,21 @@ WaitEvent: TypeAlias = (
     | GateDelegated
     | GateEscalated
     | GateClosed
-    | CallsReviewed
+    | ToolCallsReviewed
     | WorkerAwaited
     | TimerSet
-    | TimerRang
+    | TimerElapsed
     | EventAwaited
-    | EventTaken
-    | KeptEventUsed
-    | Emitted
-    | ChildAsked
-    | ChildrenAsked
-    | CallEnded
-    | ChildStopAsked
-    | OrdersDelivered
-    | Warned
+    | EventConsumed
+    | BufferedEventUsed
+    | EventEmitted
+    | ChildRequested
+    | ToolChildrenRequested
+    | ToolCallEnded
+    | ChildStopRequested
+    | OutboxDelivered
+    | WarningRaised
     | LimitHit
-    | SpentBelow
+    | ChildUsageCounted
 )
 """What the world owes, gave, or was told."""

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from pointsman.engine.events import steps as step_events
 from pointsman.engine.fold import scopes
 from pointsman.engine.lineage import ways
-from pointsman.engine.state import ExecutionState, Left, ScopeState, Waiting
-from pointsman.engine.steps import Scope, Step, Thread
+from pointsman.engine.state import ExecutionState, PendingArrival, ScopeState, StepOutput
+from pointsman.engine.steps import Lineage, Scope, Step
 from pointsman.engine.writes import Arrival
 
 NOBODY = Step("", (), 0)
@@ -29,13 +29,13 @@ def came(
     node: str,
     after: Step | None,
     merged: tuple[Arrival, ...],
-    thread: Thread,
-) -> Left:
+    thread: Lineage,
+) -> StepOutput:
     """What reaches a step, and take the parked arrivals it consumes."""
     if not merged:
-        return on_thread(Left(None) if after is None else left_by(state, scope, after), thread)
+        return on_thread(StepOutput(None) if after is None else left_by(state, scope, after), thread)
     parked = scope.parked[node]
-    left = Left(None)
+    left = StepOutput(None)
     for arrival in merged:
         left = parked.pop((arrival.edge, ways(arrival.thread))).left
     if not parked:
@@ -44,12 +44,12 @@ def came(
     return on_thread(left, thread)
 
 
-def on_thread(left: Left, thread: Thread) -> Left:
+def on_thread(left: StepOutput, thread: Lineage) -> StepOutput:
     """The same on a line of control; almost always its own."""
     return left if left.thread == thread else replace(left, thread=thread)
 
 
-def left_by(state: ExecutionState, scope: ScopeState, step: Step) -> Left:
+def left_by(state: ExecutionState, scope: ScopeState, step: Step) -> StepOutput:
     """What a step left behind for a step in `scope`; a parallel gives its branches what reached it."""
     opening = scope.opening
     return opening.left if opening is not None and opening.step == step else state.left[step]
@@ -61,24 +61,24 @@ def scope_of(state: ExecutionState, key: Scope) -> ScopeState:
     return scope if scope is not None else scopes.begin(state, key)
 
 
-def parked(scope: ScopeState, node: str, arrival: Arrival) -> Left:
+def parked(scope: ScopeState, node: str, arrival: Arrival) -> StepOutput:
     """What a parked arrival brought."""
     return scope.parked[node][arrival.edge, ways(arrival.thread)].left
 
 
-def waiting(scope: ScopeState, node: str, merged: tuple[Arrival, ...]) -> tuple[Waiting, ...]:
+def waiting(scope: ScopeState, node: str, merged: tuple[Arrival, ...]) -> tuple[PendingArrival, ...]:
     """What is parked at a node of these arrivals."""
     return tuple(scope.parked[node][arrival.edge, ways(arrival.thread)] for arrival in merged)
 
 
-def park_again(scope: ScopeState, arrived: tuple[Waiting, ...]) -> None:
+def park_again(scope: ScopeState, arrived: tuple[PendingArrival, ...]) -> None:
     """What started a step together waits at its node as it did before."""
     for one in arrived:
         scope.parked.setdefault(one.node, {})[one.edge, ways(one.left.thread)] = one
     scope.tokens += len(arrived)
 
 
-def park(state: ExecutionState, event: step_events.Parked) -> None:
+def park(state: ExecutionState, event: step_events.ArrivalParked) -> None:
     """Fold: of two arrivals that came the same way the later one stays, whichever was faster."""
     scope = scope_of(state, event.scope)
     at_node = scope.parked.setdefault(event.node, {})
@@ -87,14 +87,14 @@ def park(state: ExecutionState, event: step_events.Parked) -> None:
     scope.tokens += known is None
     if known is None or known.left.thread <= event.thread:
         left = on_thread(left_by(state, scope, event.after), event.thread)
-        at_node[key] = Waiting(event.node, event.scope, event.edge, left)
+        at_node[key] = PendingArrival(event.node, event.scope, event.edge, left)
 
 
-def hold(state: ExecutionState, event: step_events.Held) -> None:
+def hold(state: ExecutionState, event: step_events.ArrivalHeld) -> None:
     scope = scope_of(state, event.scope)
-    left = Left(None) if event.after is None else left_by(state, scope, event.after)
+    left = StepOutput(None) if event.after is None else left_by(state, scope, event.after)
     left = replace(left, thread=event.thread, caller=event.caller or left.caller)
-    state.held.append(Waiting(event.node, event.scope, event.edge, left, event.again))
+    state.held.append(PendingArrival(event.node, event.scope, event.edge, left, event.again))
     scope.tokens += 1
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from pointsman.engine.events import steps as step_events
 from pointsman.engine.events import waits as wait_events
-from pointsman.engine.events.lifecycle import LifeEvent
-from pointsman.engine.events.steps import CourseEvent, Event
+from pointsman.engine.events.lifecycle import LifecycleEvent
+from pointsman.engine.events.steps import ControlEvent, Event
 from pointsman.engine.events.waits import WaitEvent
 from pointsman.engine.fold import arrivals, counters, human_tasks, lifecycle, outbox, scopes, steps
 from pointsman.engine.state import ExecutionState, LoopState, Timer
@@ -36,7 +36,7 @@ def fold(state: ExecutionState, event: Event) -> None:
         steps.succeeded(state, event)
     elif type(event) is step_events.StepStarted:
         steps.started(state, event)
-    elif type(event) is step_events.StepPassed:
+    elif type(event) is step_events.InstantStepCompleted:
         steps.passed(state, event)
     elif type(event) is step_events.BranchSettled:
         scopes.settle_branch(state, event)
@@ -44,21 +44,21 @@ def fold(state: ExecutionState, event: Event) -> None:
         _loop_round(state, event)
     elif type(event) is step_events.TokenEnded:
         steps.token_ended(state, event)
-    elif type(event) is step_events.Parked:
+    elif type(event) is step_events.ArrivalParked:
         arrivals.park(state, event)
-    elif type(event) is step_events.Held:
+    elif type(event) is step_events.ArrivalHeld:
         arrivals.hold(state, event)
     else:
         _fold_course(state, event)
 
 
-def _fold_course(state: ExecutionState, event: CourseEvent | WaitEvent | LifeEvent) -> None:
+def _fold_course(state: ExecutionState, event: ControlEvent | WaitEvent | LifecycleEvent) -> None:
     match event:
         case step_events.StepFailed():
             steps.failed(state, event)
         case step_events.AttemptStarted():
             steps.attempt_started(state, event)
-        case step_events.LeavingFailed():
+        case step_events.ExitFailed():
             steps.leaving_failed(state, event)
         case step_events.StepCancelled():
             counters.settle(state, event.step)
@@ -79,7 +79,7 @@ def _fold_course(state: ExecutionState, event: CourseEvent | WaitEvent | LifeEve
             _fold_wait(state, event)
 
 
-def _fold_wait(state: ExecutionState, event: WaitEvent | LifeEvent) -> None:
+def _fold_wait(state: ExecutionState, event: WaitEvent | LifecycleEvent) -> None:
     match event:
         case (
             wait_events.GateOpened()
@@ -88,40 +88,42 @@ def _fold_wait(state: ExecutionState, event: WaitEvent | LifeEvent) -> None:
             | wait_events.GateDelegated()
             | wait_events.GateEscalated()
             | wait_events.GateClosed()
-            | wait_events.CallsReviewed()
+            | wait_events.ToolCallsReviewed()
         ):
             human_tasks.fold_gate(state, event)
-        case wait_events.CallEnded() | wait_events.WorkerAwaited():
+        case wait_events.ToolCallEnded() | wait_events.WorkerAwaited():
             steps.left_to_others(state, event)
         case wait_events.TimerSet():
             _timer_set(state, event)
-        case wait_events.TimerRang():
+        case wait_events.TimerElapsed():
             state.timers.pop(event.timer, None)
         case wait_events.EventAwaited():
             outbox.await_event(state, event)
-        case wait_events.EventTaken():
+        case wait_events.EventConsumed():
             outbox.hear(state, event)
-        case wait_events.KeptEventUsed():
+        case wait_events.BufferedEventUsed():
             del state.kept[event.number]
-        case wait_events.ChildAsked():
+        case wait_events.ChildRequested():
             steps.child_asked(state, event)
-        case wait_events.ChildrenAsked():
+        case wait_events.ToolChildrenRequested():
             steps.children_asked(state, event)
-        case wait_events.Emitted() | wait_events.ChildStopAsked() | wait_events.OrdersDelivered():
+        case wait_events.EventEmitted() | wait_events.ChildStopRequested() | wait_events.OutboxDelivered():
             outbox.owe(state, event)
-        case wait_events.Warned() | wait_events.LimitHit() | wait_events.SpentBelow():
+        case wait_events.WarningRaised() | wait_events.LimitHit() | wait_events.ChildUsageCounted():
             _notice(state, event)
         case _:
             lifecycle.live(state, event)
 
 
-def _notice(state: ExecutionState, event: wait_events.Warned | wait_events.LimitHit | wait_events.SpentBelow) -> None:
+def _notice(
+    state: ExecutionState, event: wait_events.WarningRaised | wait_events.LimitHit | wait_events.ChildUsageCounted
+) -> None:
     match event:
-        case wait_events.Warned(code=code, about=about) if about:
+        case wait_events.WarningRaised(code=code, about=about) if about:
             state.warned.add(f"{code}:{about}")
         case wait_events.LimitHit(step=step) if step is not None:
             state.refused.append(step)
-        case wait_events.SpentBelow():
+        case wait_events.ChildUsageCounted():
             steps.spent_below(state, event)
         case _:
             pass

@@ -7,18 +7,20 @@ from typing import TypeAlias, assert_never
 from pointsman.engine.approvers import Vote
 from pointsman.engine.digests import digest_of, values_at
 from pointsman.engine.events.waits import (
-    CallsReviewed,
     GateChanged,
     GateClosed,
     GateDelegated,
     GateEscalated,
     GateOpened,
     GateVoted,
+    ToolCallsReviewed,
 )
 from pointsman.engine.fold import counters
-from pointsman.engine.state import ExecutionState, Gate, StepState
+from pointsman.engine.state import ExecutionState, GateState, StepState
 
-GateEvent: TypeAlias = GateOpened | GateChanged | GateVoted | GateDelegated | GateEscalated | GateClosed | CallsReviewed
+GateEvent: TypeAlias = (
+    GateOpened | GateChanged | GateVoted | GateDelegated | GateEscalated | GateClosed | ToolCallsReviewed
+)
 
 
 def fold_gate(state: ExecutionState, event: GateEvent) -> None:
@@ -43,13 +45,13 @@ def fold_gate(state: ExecutionState, event: GateEvent) -> None:
             for timer in at.timers:  # an open gate has no other timers than its own
                 state.timers.pop(timer, None)
             at.timers = ()
-        case CallsReviewed():
+        case ToolCallsReviewed():
             at.verdicts = {**(at.verdicts or {}), **{one.number: one for one in event.verdicts}}
         case _:
             assert_never(event)
 
 
-def gate_of(at: StepState) -> Gate:
+def gate_of(at: StepState) -> GateState:
     """The gate of a step that is known to have one."""
     assert at.gate is not None
     return at.gate
@@ -57,7 +59,7 @@ def gate_of(at: StepState) -> Gate:
 
 def _opened(state: ExecutionState, at: StepState, event: GateOpened) -> None:
     values = values_at(at, event.editable)
-    at.gate = Gate(
+    at.gate = GateState(
         event.gate,
         event.message,
         event.options,
@@ -94,7 +96,7 @@ def _changed(state: ExecutionState, at: StepState, event: GateChanged) -> None:
         at.input = event.input
 
 
-def _delegated(gate: Gate, event: GateDelegated) -> None:
+def _delegated(gate: GateState, event: GateDelegated) -> None:
     gate.votes.pop(event.by, None)
     gate.delegates.pop(event.by, None)
     gate.passed.pop(event.to, None)

@@ -6,21 +6,21 @@ from typing import TypeAlias, assert_never
 
 from pointsman.engine.data import Data
 from pointsman.engine.events import lifecycle
-from pointsman.engine.events.lifecycle import LifeEvent
+from pointsman.engine.events.lifecycle import LifecycleEvent
 from pointsman.engine.fold import counters
 from pointsman.engine.fold.arrivals import NOBODY, held_step, park_again, take_up
 from pointsman.engine.fold.scopes import edit
 from pointsman.engine.fold.steps import MESSAGES
 from pointsman.engine.instants import instant_text
-from pointsman.engine.state import Compensation, ExecutionState, Left, ScopeState, StepState
+from pointsman.engine.state import Compensation, ExecutionState, ScopeState, StepOutput, StepState
 from pointsman.engine.writes import Write
 from pointsman.values import Json
 
-Steering: TypeAlias = lifecycle.Steered | lifecycle.Redirected
+Steering: TypeAlias = lifecycle.ExecutionSteered | lifecycle.ControlRedirected
 Compensating: TypeAlias = lifecycle.CompensationBegan | lifecycle.UndoBegan | lifecycle.UndoEnded
 
 
-def live(state: ExecutionState, event: LifeEvent) -> None:
+def live(state: ExecutionState, event: LifecycleEvent) -> None:
     """Apply one event of the execution's own lifecycle."""
     counters.tick(state)
     match event:
@@ -30,7 +30,7 @@ def live(state: ExecutionState, event: LifeEvent) -> None:
             state.status = "running"
         case lifecycle.LimitsRaised():
             state.limits.update(event.limits)
-        case lifecycle.HandedOver():
+        case lifecycle.LimitEscalated():
             _handed_over(state, event)
         case lifecycle.ExecutionPaused():
             state.status, state.paused_by = "paused", event.by
@@ -59,26 +59,30 @@ def live(state: ExecutionState, event: LifeEvent) -> None:
 
 def _live_again(
     state: ExecutionState,
-    event: lifecycle.ExecutionRetried | lifecycle.Forked | lifecycle.ExecutionMoved | Compensating | Steering,
+    event: lifecycle.ExecutionRetried
+    | lifecycle.ExecutionForked
+    | lifecycle.ExecutionMigrated
+    | Compensating
+    | Steering,
 ) -> None:
     match event:
         case lifecycle.ExecutionRetried():
             _retried(state, event)
-        case lifecycle.Forked():
+        case lifecycle.ExecutionForked():
             _forked(state, event)
-        case lifecycle.ExecutionMoved():
+        case lifecycle.ExecutionMigrated():
             state.workflow, state.version = event.workflow, event.version
             state.definition, state.options = event.definition, event.options
-        case lifecycle.Steered():
+        case lifecycle.ExecutionSteered():
             _steered(state, event)
-        case lifecycle.Redirected():
-            state.left[NOBODY] = Left(event.value)
+        case lifecycle.ControlRedirected():
+            state.left[NOBODY] = StepOutput(event.value)
             _forget_tokens(state)
         case _:
             _compensating(state, event)
 
 
-def _steered(state: ExecutionState, event: lifecycle.Steered) -> None:
+def _steered(state: ExecutionState, event: lifecycle.ExecutionSteered) -> None:
     for one in event.edits:
         edit(state, one)
     for message in event.messages:
@@ -95,7 +99,7 @@ def _compensating(state: ExecutionState, event: Compensating) -> None:
         case lifecycle.UndoBegan():
             assert state.compensation is not None
             state.compensation.current = undo = state.undo.pop()
-            state.left[NOBODY] = Left(undo.result)
+            state.left[NOBODY] = StepOutput(undo.result)
         case lifecycle.UndoEnded():
             assert state.compensation is not None
             state.compensation.current = None
@@ -140,9 +144,9 @@ def _started(state: ExecutionState, event: lifecycle.ExecutionStarted) -> None:
     state.scopes = {(): ScopeState((), None, None, Data(data), names, {})}
 
 
-def _handed_over(state: ExecutionState, event: lifecycle.HandedOver) -> None:
+def _handed_over(state: ExecutionState, event: lifecycle.LimitEscalated) -> None:
     """Nothing of what was on its way is left, unless people are asked first; the data stay."""
-    state.left[NOBODY] = Left(event.value)
+    state.left[NOBODY] = StepOutput(event.value)
     if event.gate is not None:
         state.handoff = event.gate
         return
@@ -176,7 +180,7 @@ def _retried(state: ExecutionState, event: lifecycle.ExecutionRetried) -> None:
     _all_gates(state)
 
 
-def _forked(state: ExecutionState, event: lifecycle.Forked) -> None:
+def _forked(state: ExecutionState, event: lifecycle.ExecutionForked) -> None:
     """It has its own name, session and beginning from here on, no parent, and no orders: others hear of its origin."""
     state.undelivered = {}
     if event.undoes == "own":

@@ -1,6 +1,6 @@
 """Orders: folding what others are to be told (an emitted event, a child to cancel), and what was heard from others.
 
-    Emitted, ChildStopAsked ─▶ undelivered ─▶ told, perhaps twice ─▶ Delivered ─▶ OrdersDelivered
+    EventEmitted, ChildStopRequested ─▶ undelivered ─▶ sent, perhaps twice ─▶ DeliveryConfirmed ─▶ OutboxDelivered
 
 Telling is not part of the row that decides it, so a crash can come between. An order is owed until the journal says
 that it was delivered; whoever is told twice knows the order by its name. Both hold for an execution that has ended.
@@ -12,30 +12,30 @@ from typing import Final
 
 from pointsman.engine.commands import Publish, StopChild
 from pointsman.engine.events.waits import (
-    ChildStopAsked,
-    Emitted,
+    ChildStopRequested,
     EventAwaited,
-    EventTaken,
-    OrdersDelivered,
+    EventConsumed,
+    EventEmitted,
+    OutboxDelivered,
 )
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
-from pointsman.engine.writes import KeptEvent
+from pointsman.engine.writes import BufferedEvent
 
 HEARD_MAX: Final = 1000
 """Keys of events that are remembered: who repeats a delivery does so soon."""
 
 
-def owe(state: ExecutionState, event: Emitted | ChildStopAsked | OrdersDelivered) -> None:
+def owe(state: ExecutionState, event: EventEmitted | ChildStopRequested | OutboxDelivered) -> None:
     """Fold: what is owed, or not any more."""
     match event:
-        case Emitted(told=False):
+        case EventEmitted(told=False):
             name = emitted(event.step)
             state.undelivered[name] = Publish(order=name, name=event.name, data=event.data)
-        case ChildStopAsked():
+        case ChildStopRequested():
             name = stopped(event.step, event.attempt, event.call)
             state.undelivered[name] = StopChild(order=name, step=event.step, attempt=event.attempt, call=event.call)
-        case OrdersDelivered():
+        case OutboxDelivered():
             for order in event.orders:
                 state.undelivered.pop(order, None)
         case _:
@@ -48,7 +48,7 @@ def await_event(state: ExecutionState, event: EventAwaited) -> None:
     state.awaited[event.name] = state.awaited.get(event.name, 0) + 1
 
 
-def hear(state: ExecutionState, event: EventTaken) -> None:
+def hear(state: ExecutionState, event: EventConsumed) -> None:
     """Fold: remember the key of a delivery (the oldest makes room), and the event where nobody waited for it."""
     if event.key:
         state.heard[event.key] = None
@@ -56,7 +56,7 @@ def hear(state: ExecutionState, event: EventTaken) -> None:
             del state.heard[next(iter(state.heard))]
     if event.kept:
         state.kept_last += 1
-        state.kept[state.kept_last] = KeptEvent(event.name, event.data)
+        state.kept[state.kept_last] = BufferedEvent(event.name, event.data)
 
 
 def emitted(step: Step) -> str:

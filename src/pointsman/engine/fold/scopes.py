@@ -17,14 +17,14 @@ from pointsman.engine.events import steps as step_events
 from pointsman.engine.failures import Failure
 from pointsman.engine.fold.counters import settle
 from pointsman.engine.lineage import ways
-from pointsman.engine.state import BranchState, ExecutionState, Opening, ScopeState
-from pointsman.engine.steps import Scope, Step, Thread
+from pointsman.engine.state import BranchState, ExecutionState, ParallelFrame, ScopeState
+from pointsman.engine.steps import Lineage, Scope, Step
 from pointsman.engine.write_log import REPLACING
-from pointsman.engine.writes import Edit, Write
+from pointsman.engine.writes import DataEdit, Write
 from pointsman.values import Json
 
 
-def item_of(opening: Opening, branch: int) -> tuple[Json, str | None, int]:
+def item_of(opening: ParallelFrame, branch: int) -> tuple[Json, str | None, int]:
     """The item, its key, and its number, of a branch."""
     number = branch // len(opening.starts)
     if opening.items is None:
@@ -38,7 +38,7 @@ def opened(state: ExecutionState, event: step_events.ScopesOpened) -> None:
     at = state.steps[event.step]
     scope = at.scope
     nodes: dict[str, Json] = {**scope.base_nodes, **scope.nodes}
-    state.openings[event.step] = Opening(
+    state.openings[event.step] = ParallelFrame(
         event.step,
         scope,
         event.starts,
@@ -71,13 +71,13 @@ def begin(state: ExecutionState, key: Scope) -> ScopeState:
     return scope
 
 
-def write(scope: ScopeState, node: str, thread: Thread, writes: tuple[Write, ...], result: Json) -> None:
+def write(scope: ScopeState, node: str, thread: Lineage, writes: tuple[Write, ...], result: Json) -> None:
     """Apply what a step writes to its scope, and keep it for the data around a branch."""
     for one in writes:
         _apply(scope, node, thread, one, result if one.whole else one.value)
 
 
-def _apply(scope: ScopeState, node: str, thread: Thread, one: Write, value: Json) -> None:
+def _apply(scope: ScopeState, node: str, thread: Lineage, one: Write, value: Json) -> None:
     if thread or scope.trails:
         scope.trails.write(scope.data, one, value, thread, node)
     else:
@@ -86,7 +86,7 @@ def _apply(scope: ScopeState, node: str, thread: Thread, one: Write, value: Json
         _remember(scope, one, value, thread)
 
 
-def _remember(scope: ScopeState, write: Write, value: Json, thread: Thread) -> None:
+def _remember(scope: ScopeState, write: Write, value: Json, thread: Lineage) -> None:
     """Keep a write for the data around. A `set` of the same path replaces the one before it when nothing is between."""
     if write.reduce in REPLACING and scope.writes:
         last, _, before = scope.writes[-1]
@@ -95,12 +95,12 @@ def _remember(scope: ScopeState, write: Write, value: Json, thread: Thread) -> N
     scope.writes.append((Write(write.path, write.reduce), value, thread))
 
 
-def write_of(edit: Edit) -> Write:
+def write_of(edit: DataEdit) -> Write:
     """What an edit comes to: it conflicts with nobody."""
     return Write(edit.path, "last", edit.value)
 
 
-def edit(state: ExecutionState, one: Edit) -> None:
+def edit(state: ExecutionState, one: DataEdit) -> None:
     """Fold: a person replaces what is there, whoever wrote it. In a branch it counts after what it covers."""
     scope = state.scopes[one.scope]
     scope.trails.forget(one.path)
@@ -142,7 +142,7 @@ def settle_branch(state: ExecutionState, event: step_events.BranchSettled) -> No
     opening.arrived += event.outcome == "arrived"
 
 
-def _in_order(scope: ScopeState) -> list[tuple[Write, Json, Thread]]:
+def _in_order(scope: ScopeState) -> list[tuple[Write, Json, Lineage]]:
     return sorted(scope.writes, key=lambda one: one[2]) if scope.trails else scope.writes
 
 

@@ -11,20 +11,20 @@ from pointsman.engine.fold import counters
 from pointsman.engine.fold.arrivals import came, scope_of, waiting
 from pointsman.engine.fold.scopes import write
 from pointsman.engine.lineage import ways
-from pointsman.engine.repetitions import Said
+from pointsman.engine.repetitions import Repetition
 from pointsman.engine.reports import Usage
 from pointsman.engine.state import (
-    Calling,
-    Ended,
     ExecutionState,
-    Left,
+    PendingArrival,
     ScopeState,
+    StepOutput,
     StepState,
-    Undo,
+    TerminalValue,
+    UndoRecord,
     UsageTotal,
-    Waiting,
+    WorkflowCall,
 )
-from pointsman.engine.steps import Step, Thread
+from pointsman.engine.steps import Lineage, Step
 from pointsman.engine.writes import Write
 from pointsman.values import Json, JsonObject
 
@@ -60,7 +60,7 @@ def show(result: Json, said: JsonObject | None) -> Json:
     return said if result is None else {**said, "result": result} if "branch" in said or "action" in said else result
 
 
-def _show(scope: ScopeState, step: Step, thread: Thread, value: Json) -> None:
+def _show(scope: ScopeState, step: Step, thread: Lineage, value: Json) -> None:
     """Of visits that may run at once the latest is shown, not the one that was slower."""
     if thread:
         if (thread, step.visit) < scope.shown.get(step.node, ((), 0)):
@@ -69,7 +69,7 @@ def _show(scope: ScopeState, step: Step, thread: Thread, value: Json) -> None:
     scope.nodes[step.node] = value
 
 
-def passed(state: ExecutionState, event: step_events.StepPassed) -> None:
+def passed(state: ExecutionState, event: step_events.InstantStepCompleted) -> None:
     step = event.step
     scope = scope_of(state, step.scope)
     left = came(state, scope, step.node, event.after, event.merged, event.thread)
@@ -101,12 +101,12 @@ def succeeded(state: ExecutionState, event: step_events.StepSucceeded) -> None:
         spend(state, event.usage if at.spent is None else beyond(event.usage, at.spent))
         at.spent = None
     if event.undone_by is not None:
-        state.undo.append(Undo(step, event.undone_by, at.input, event.result, scope.names, scope.item_key))
+        state.undo.append(UndoRecord(step, event.undone_by, at.input, event.result, scope.names, scope.item_key))
     if event.repeats:
-        repetitions.hear(state.guard, step, Said(event.mark, event.repeats, event.seen))
+        repetitions.hear(state.guard, step, Repetition(event.mark, event.repeats, event.seen))
     value = at.left.value if event.keeps else event.result
     caller = step.node if event.pending else at.left.caller
-    state.left[step] = Left(value, at.left.thread, caller, event.pending)
+    state.left[step] = StepOutput(value, at.left.thread, caller, event.pending)
     counters.settle(state, step)
 
 
@@ -128,7 +128,7 @@ def spend(state: ExecutionState, usage: Usage) -> None:
     )
 
 
-def spent_below(state: ExecutionState, event: wait_events.SpentBelow) -> None:
+def spent_below(state: ExecutionState, event: wait_events.ChildUsageCounted) -> None:
     """Fold: a child that still runs has consumed more."""
     at = state.steps[event.step]
     if event.call:
@@ -215,7 +215,7 @@ def attempt_started(state: ExecutionState, event: step_events.AttemptStarted) ->
         at.runs = True
 
 
-def child_asked(state: ExecutionState, event: wait_events.ChildAsked) -> None:
+def child_asked(state: ExecutionState, event: wait_events.ChildRequested) -> None:
     at = state.steps[event.step]
     at.child = True
     if at.runs:  # nobody here works on it
@@ -223,9 +223,9 @@ def child_asked(state: ExecutionState, event: wait_events.ChildAsked) -> None:
         at.runs = False
 
 
-def left_to_others(state: ExecutionState, event: wait_events.CallEnded | wait_events.WorkerAwaited) -> None:
+def left_to_others(state: ExecutionState, event: wait_events.ToolCallEnded | wait_events.WorkerAwaited) -> None:
     """Fold what concerns an attempt that others go on with: a sub-workflow, or a worker."""
-    if isinstance(event, wait_events.CallEnded):
+    if isinstance(event, wait_events.ToolCallEnded):
         call_ended(state, event)
     else:
         worker_awaited(state, event)
@@ -239,15 +239,15 @@ def worker_awaited(state: ExecutionState, event: wait_events.WorkerAwaited) -> N
     at.runs = False
 
 
-def children_asked(state: ExecutionState, event: wait_events.ChildrenAsked) -> None:
+def children_asked(state: ExecutionState, event: wait_events.ToolChildrenRequested) -> None:
     at = state.steps[event.step]
-    at.calling = {call.number: Calling(call) for call in event.calls}
+    at.calling = {call.number: WorkflowCall(call) for call in event.calls}
     if at.runs:  # nobody here works on it
         counters.tick(state, -1)
         at.runs = False
 
 
-def call_ended(state: ExecutionState, event: wait_events.CallEnded) -> None:
+def call_ended(state: ExecutionState, event: wait_events.ToolCallEnded) -> None:
     at = state.steps[event.step]
     assert at.calling is not None
     calling = at.calling.pop(event.verdict.number)
@@ -256,9 +256,9 @@ def call_ended(state: ExecutionState, event: wait_events.CallEnded) -> None:
         spend(state, beyond(event.usage, calling.spent))
 
 
-def leaving_failed(state: ExecutionState, event: step_events.LeavingFailed) -> None:
+def leaving_failed(state: ExecutionState, event: step_events.ExitFailed) -> None:
     step = event.step
-    state.fallen[step] = Waiting(step.node, step.scope, "", state.left[step])
+    state.fallen[step] = PendingArrival(step.node, step.scope, "", state.left[step])
 
 
 def token_ended(state: ExecutionState, event: step_events.TokenEnded) -> None:
@@ -269,4 +269,4 @@ def token_ended(state: ExecutionState, event: step_events.TokenEnded) -> None:
         return
     known, left = into.get(place), state.left[step]
     if known is None or (known.thread, known.visit) <= (left.thread, step.visit):
-        into[place] = Ended(left.thread, step.visit, event.output if event.reason == "end" else left.value)
+        into[place] = TerminalValue(left.thread, step.visit, event.output if event.reason == "end" else left.value)

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from pointsman.engine.actions import Repeat
+from pointsman.engine.actions import LoopAction
 from pointsman.engine.plan import Plan
 from pointsman.executions.dry_run.standing_in import Called
 from pointsman.models.prices import Prices
@@ -79,7 +79,7 @@ def _bound(execution: str, node: str, count: int, plans: Mapping[str, Plan], rou
     share = float(count)
     for loop in plan.nodes[node].loops:
         does = plan.nodes[loop].does
-        if isinstance(does, Repeat) and does.items is None:
+        if isinstance(does, LoopAction) and does.items is None:
             if does.rounds_max is None:
                 return None
             share *= does.rounds_max / max(1, min(rounds.get((execution, loop), 1), does.rounds_max))

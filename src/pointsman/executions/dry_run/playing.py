@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from pointsman.engine.decide.human_task_answers import EDIT, edit_of_nothing
 from pointsman.engine.events.steps import LoopRound
-from pointsman.engine.events.waits import TimerRang
+from pointsman.engine.events.waits import TimerElapsed
 from pointsman.engine.plan import Plan
-from pointsman.engine.state import Gate
+from pointsman.engine.state import GateState
 from pointsman.executions.driving import Answer
 from pointsman.executions.dry_run.estimate import Estimate, estimates
 from pointsman.executions.dry_run.standing_in import CHARS_PER_TOKEN, OUTPUT_TOKENS, Quiet
@@ -109,7 +109,7 @@ async def _answer(execution: Execution, gate: OpenGate, left: list[Answer]) -> J
     return {"nodeId": gate.node, "kind": "gate", "event": None, "answered": action}
 
 
-def _data(gate: Gate, action: str) -> Json:
+def _data(gate: GateState, action: str) -> Json:
     """Data that the gate takes with the action: an edit leaves the fields as they are."""
     if action == EDIT and gate.editable:
         return edit_of_nothing(gate)
@@ -126,7 +126,7 @@ def _awaited(runtime: LocalRuntime) -> tuple[Driver, tuple[str, str]] | None:
 
 def _rang(rows: Sequence[Row]) -> list[JsonObject]:
     """The timers that would have been waited for."""
-    rang = [event.timer for row in rows for event in row.events if isinstance(event, TimerRang)]
+    rang = [event.timer for row in rows for event in row.events if isinstance(event, TimerElapsed)]
     return [{"nodeId": None, "kind": "timer", "event": timer, "answered": None} for timer in rang]
 
 

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.plan import Plan
-from pointsman.engine.reports import ApprovalAsked, ToolCall, Usage, WorkDone, WorkFailed
+from pointsman.engine.reports import ToolCall, ToolCallsProposed, Usage, WorkDone, WorkFailed
 from pointsman.executors.memory import MemoryExecutor
 from pointsman.executors.registry import Executors
 from pointsman.models.script import Script
@@ -164,7 +164,7 @@ class _Noting:
         self._notes = notes
         self._runtime = runtime
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ApprovalAsked:
+    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ToolCallsProposed:
         _here.set((run.execution, command.step.node))
         self._notes.plans[run.execution] = self._runtime.drivers[run.execution].plan
         return await self._inner.execute(command, spec, run)
