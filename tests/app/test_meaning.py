@@ -165,8 +165,8 @@ async def test_without_a_model_of_embeddings_nothing_is_asked_or_kept(tmp_path: 
         assert await app.memory.of("user", "ann").search("puppy") == []
         with pytest.raises(EmbeddingsOff):
             await app.memory.reindex()
+        assert await app.store.vectors.clear() == 0
     assert places.asked == []
-    assert not any(b"memory_vectors" in part for part in parts(tmp_path))
 
 
 @pytest.mark.integration

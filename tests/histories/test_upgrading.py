@@ -14,16 +14,13 @@ from pointsman.app import Pointsman, Workflow
 from pointsman.operations.backup_file import ABOUT, KEPT_FILES, hash_of
 from pointsman.operations.deletion import summaries
 from pointsman.operations.health import damage
-from pointsman.operations.usage_counting import count_spent
-from pointsman.runtime.summary import spent_of
 from pointsman.settings import Settings
 from pointsman.store.api import open_store
 from pointsman.store.errors import StoreNewer
 from pointsman.store.postgres.address import address_of
-from pointsman.store.postgres.migration import VERSION
+from pointsman.store.postgres.schema import MIGRATIONS as OF_POSTGRES
 from pointsman.store.records import ExecutionQuery
 from pointsman.store.sqlite.schema import MIGRATIONS
-from pointsman.values import ExecutionId
 from tests import postgres
 from tests.cli import flows
 from tests.histories.stores import releases, thaw_dump, thaw_file
@@ -89,21 +86,6 @@ async def test_an_old_store_is_brought_up_to_date_and_everything_in_it_goes_on(o
         assert await damage(app) == []
 
 
-async def test_what_was_spent_in_an_old_store_is_counted_when_somebody_asks(old: str) -> None:
-    async with opened(old) as app:
-        asked = ExecutionQuery(uncounted=True)
-        uncounted = {one.execution for one in await app.store.executions.list(asked)}
-        assert uncounted == {one for some in (await by_workflow(app)).values() for one in some}
-        assert await count_spent(app) == len(uncounted)
-        assert await app.store.executions.list(asked) == []
-        for name in uncounted:
-            listed = await app.store.executions.find(ExecutionId(name))
-            assert listed is not None
-            assert listed.spent == spent_of((await app.runtime.load(ExecutionId(name))).usage)
-    async with opened(old) as app:
-        assert await count_spent(app) == 0
-
-
 async def test_several_may_open_an_old_store_at_once(old: str) -> None:
     stores = await asyncio.gather(*(open_store(old) for _ in range(3)))
     assert [await store.verify() for store in stores] == [[], [], []]
@@ -136,7 +118,7 @@ async def test_an_older_program_refuses_a_newer_store_and_leaves_it_alone(old: s
     else:
         address = address_of(old)
         with psycopg.connect(address.within(address.schema)) as connection:
-            connection.execute("UPDATE pointsman_version SET version_num = %s", (str(VERSION + 1),))
+            connection.execute("UPDATE pointsman_version SET version = %s", (len(OF_POSTGRES) + 1,))
     with pytest.raises(StoreNewer):
         await open_store(old)
 

@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 
 from pointsman.store.sqlite.schema import migrate
-from pointsman.store.sqlite.seals import bring_seal
+from pointsman.store.sqlite.seals import add_seal_function
 from pointsman.store.transfer import COPIED, LEFT_OUT
 
 OWN_WAYS = {"rows", "blob_uses", "summaries"}
@@ -17,7 +17,7 @@ DERIVED = {"seal", "no"}
 def tables() -> dict[str, set[str]]:
     """Every table of a new store, with its columns."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        bring_seal(connection)
+        add_seal_function(connection)
         migrate(connection)
         names = connection.execute(
             "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"

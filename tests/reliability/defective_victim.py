@@ -7,7 +7,7 @@ import sys
 from typing import Final
 from unittest.mock import patch
 
-from pointsman.store.sqlite.effects import SqliteEffects
+from pointsman.store.sql.effects import SqlEffects
 from pointsman.store.sqlite.journal import SqliteJournal
 from tests.reliability.victim import live
 
@@ -22,8 +22,8 @@ async def _nothing_known(*_: object) -> dict[int, object]:
 
 DEFECTS: Final = {
     "writes no rows": (SqliteJournal, "append", _nothing),
-    "goes on before it has recorded": (SqliteEffects, "record", _nothing),
-    "asks for no recorded effects": (SqliteEffects, "recorded", _nothing_known),
+    "goes on before it has recorded": (SqlEffects, "record", _nothing),
+    "asks for no recorded effects": (SqlEffects, "recorded", _nothing_known),
 }
 
 if __name__ == "__main__":

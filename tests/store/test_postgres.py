@@ -267,7 +267,7 @@ async def test_a_schema_of_something_else_is_left_alone(cluster: postgres.Cluste
 async def test_a_store_of_a_newer_version_is_left_alone(postgres_url: str) -> None:
     async with opened(postgres_url) as store:
         await store.journal.append(ONE, row_of(1))
-    await run(postgres_url, "UPDATE pointsman_version SET version_num = '999'")
+    await run(postgres_url, "UPDATE pointsman_version SET version = 999")
     with pytest.raises(StoreNewer, match="version 999") as refused:
         await open_store(postgres_url)
     assert "Upgrade" in refused.value.hint

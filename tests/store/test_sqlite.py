@@ -16,7 +16,7 @@ import pytest
 from pointsman.errors import CallerError, OperatorError
 from pointsman.store.errors import JournalMoved, StoreFull, StoreLocked, StoreMissing, StoreReadOnly
 from pointsman.store.sqlite import SqliteStore, connection, open_sqlite, writer
-from pointsman.store.sqlite.schema import FIRST, migrate, pragma
+from pointsman.store.sqlite.schema import BASELINE, migrate, pragma
 from pointsman.store.sqlite.transaction import Transaction
 from pointsman.store.sqlite.writer import Writer
 from pointsman.testing.journals import ONE, opened, row_of, rows_in
@@ -342,14 +342,14 @@ async def test_a_flipped_bit_in_a_stored_value_is_found(tmp_path: Path) -> None:
 
 def test_migrations_are_applied_once_in_order_and_all_or_nothing(tmp_path: Path) -> None:
     database = connection.connect_writer(tmp_path / "store.db")
-    migrate(database, (FIRST,))
+    migrate(database, (BASELINE,))
     second = ("ALTER TABLE effects ADD COLUMN cost REAL", "CREATE TABLE extra (id INTEGER PRIMARY KEY) STRICT")
     with pytest.raises(sqlite3.OperationalError):
-        migrate(database, (FIRST, (*second, "CREATE TABLE extra (id) STRICT")))
+        migrate(database, (BASELINE, (*second, "CREATE TABLE extra (id) STRICT")))
     assert pragma(database, "user_version") == 1
     assert database.execute("SELECT count(*) FROM pragma_table_info('effects') WHERE name = 'cost'").fetchone() == (0,)
-    migrate(database, (FIRST, second))
-    migrate(database, (FIRST, second))
+    migrate(database, (BASELINE, second))
+    migrate(database, (BASELINE, second))
     assert pragma(database, "user_version") == 2
     assert database.execute("SELECT cost FROM effects").fetchall() == []
     database.close()

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from pointsman.store.sqlite.vectors import bring_extension
+from pointsman.store.sqlite.database import load_extension
 from pointsman.testing.journals import Rule
 from pointsman.testing.vectors import VECTOR_RULES
 from tests.postgres import Cluster
@@ -20,7 +20,7 @@ def name_of(rule: Rule) -> str:
 
 @pytest.mark.parametrize("rule", VECTOR_RULES, ids=name_of)
 async def test_sqlite_vec_compares_as_this_process_does(rule: Rule, tmp_path: Path) -> None:
-    if not bring_extension(sqlite3.connect(":memory:")):
+    if not load_extension(sqlite3.connect(":memory:")):
         pytest.skip("this build of Python loads no extensions of SQLite")
     await rule(f"sqlite:///{tmp_path}/store.db")
 

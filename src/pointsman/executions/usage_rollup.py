@@ -23,8 +23,6 @@ from pointsman.errors import CallerError
 from pointsman.executions.public_events import observability_of
 from pointsman.executions.usage_accounts import ALL, FOUND, Account, account_of
 from pointsman.operations.deletion import summaries
-from pointsman.operations.usage_counting import count_spent
-from pointsman.operations.usage_migration import take_over
 from pointsman.runtime.local import UnknownExecution
 from pointsman.store.memory_words import texts, words_of
 from pointsman.store.records import ExecutionQuery, Summary
@@ -122,7 +120,6 @@ class History:
         for day in (since, until):
             check_day(day)
         await self.catch_up()
-        await take_over(self._app.store)
         named: list[Dimension] = [one for one in DIMENSIONS if one in by]
         query = UsageQuery(
             by=tuple(NAMES[one] for one in named),
@@ -251,7 +248,7 @@ class Chronicler:
     def __init__(self, app: Pointsman) -> None:
         self._app = app
         self._looked = 0.0
-        self._round: asyncio.Task[None] | None = None
+        self._round: asyncio.Task[int] | None = None
 
     async def next_due(self) -> float | None:
         """None: no history is kept."""
@@ -265,11 +262,7 @@ class Chronicler:
             ended, self._round = self._round, None
             ended.result()
         self._looked = now
-        self._round = asyncio.create_task(self._look())
-
-    async def _look(self) -> None:
-        await History(self._app).catch_up()
-        await count_spent(self._app)
+        self._round = asyncio.create_task(History(self._app).catch_up())
 
     async def close(self) -> None:
         """Stop: what is left is taken in by the next one."""

@@ -18,7 +18,6 @@ from pointsman.engine.compile.limits import capped, limits_of
 from pointsman.engine.plan_limits import PlanLimits
 from pointsman.errors import AuthorError
 from pointsman.executions.usage_rollup import Told, check_day
-from pointsman.operations.usage_counting import count_spent
 from pointsman.store.budget_usage import Measure, Spenders, SpendingQuery
 from pointsman.store.records import Summary
 from pointsman.values import Instant, Json, JsonObject, WorkflowId
@@ -46,7 +45,6 @@ class Budgets:
 
     async def rows(self) -> list[JsonObject]:
         """A row for each workflow and budget, the nearest to its end first."""
-        await count_spent(self._app)
         rows: list[JsonObject] = []
         for entry in await list_workflows(self._app, include_disabled=True, built_in=False):
             name, revision = str(entry["id"]), entry["revision"]

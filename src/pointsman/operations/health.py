@@ -210,8 +210,6 @@ async def _contradiction(app: Pointsman, listed: Summary) -> str | None:
     true = Passivation(state).summary(listed.execution, state)
     if state.undelivered or state.lacking or listed.wakes == state.at:
         true = replace(true, wakes=listed.wakes)  # Soon, or at once: no promise of a time.
-    if listed.spent is None:
-        true = replace(true, spent=None)  # An earlier release wrote it, and nobody has counted that yet.
     if _as_listed(true) == _as_listed(listed):
         return None
     now = await app.store.executions.find(listed.execution)

@@ -15,7 +15,7 @@ from typing import Final, Protocol, TypeAlias, cast
 
 from pointsman.ports import ChangingMemory, Journal, Row
 from pointsman.store.addresses import masked
-from pointsman.store.budget_usage import Spenders, SpendingQuery, Spent
+from pointsman.store.budget_usage import Spenders, SpendingQuery
 from pointsman.store.errors import StoreUnknown
 from pointsman.store.followers import Told
 from pointsman.store.leader import Keep
@@ -70,10 +70,6 @@ class Executions(Protocol):
     async def find(self, execution: ExecutionId) -> Summary | None: ...
 
     async def list(self, query: ExecutionQuery = ...) -> list[Summary]: ...
-
-    async def count(self, execution: ExecutionId, spent: Spent) -> None:
-        """Say what it spent, unless that is said already: by rows, which know better."""
-        ...
 
     async def spending(self, query: SpendingQuery) -> list[Spenders]:
         """What executions spent, as the summaries last put say. `apart`: a group for each that differs."""
@@ -213,9 +209,9 @@ class Entries(Protocol):
 class UsageSums(Protocol):
     """What work took and paid for, added up as it is kept. It outlives the executions."""
 
-    async def put(self, taking: Taking, *, unless_known: bool = False) -> None:
-        """Keep what an execution took on a day, in place of what was kept of that (`unless_known`: where nothing is).
-        The sums follow in the same commit."""
+    async def put(self, taking: Taking) -> None:
+        """Store the usage of an execution on a day, in place of what was stored for them. The sums change in the same
+        commit."""
         ...
 
     async def sums(self, query: UsageQuery) -> list[tuple[About, Taken]]:

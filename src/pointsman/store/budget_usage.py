@@ -80,23 +80,7 @@ APART: Final = "revision, owner, session, parent"
 TOGETHER: Final = "0, '', NULL, NULL"
 """In place of these, where they are not told apart."""
 
-SpentRow: TypeAlias = tuple[int | None, int | None, int | None, float | None]
 SpendersRow: TypeAlias = tuple[int, int, int, float, str, int, str, str | None, str | None]
-
-
-def values_of(spent: Spent | None) -> SpentRow:
-    """As the columns of a table have it."""
-    if spent is None:
-        return None, None, None, None
-    return spent.tokens, spent.model_calls, spent.tool_calls, spent.cost_usd
-
-
-def spent_in(row: SpentRow) -> Spent | None:
-    """What those say."""
-    tokens, model_calls, tool_calls, cost_usd = row
-    if tokens is None:
-        return None
-    return Spent(tokens=tokens, model_calls=model_calls or 0, tool_calls=tool_calls or 0, cost_usd=cost_usd or 0.0)
 
 
 def spenders_in(row: SpendersRow) -> Spenders:

@@ -109,8 +109,7 @@ class Summary(Struct, frozen=True, kw_only=True):
     """The process that wrote the row behind this (see `runtime.worker_names`); empty: nobody knows."""
     gates: tuple[GateEntry, ...] | None = None
     """All its open gates; None: those it had. Only inboxes are asked for them, lists may leave them out."""
-    spent: Spent | None = None
-    """None: nobody has counted it yet, because an earlier release wrote this."""
+    spent: Spent = Spent()
     scripted: bool = False
     """The scripted model answers in it."""
 
@@ -136,8 +135,6 @@ class ExecutionQuery(Struct, frozen=True, kw_only=True):
     oldest_first: bool = False
     trials: bool = True
     """Those too in which somebody tried a part of a workflow: whose ids begin with `TRIAL`."""
-    uncounted: bool = False
-    """Only those of which nobody has counted yet what they spent."""
     limit: int = 50
 
 

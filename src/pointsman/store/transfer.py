@@ -55,7 +55,8 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "gate_people": "they are in the summaries",
     "memory_words": "they follow from what is remembered",
     "usage_sums": "they follow from the usage",
-    "keeper": "nobody keeps the copy",
+    "memory_vectors": "they are computed again",
+    "leader": "no process leads the copy",
 }
 """Tables that are not parts of a copy, and why."""
 ROWS_AT_ONCE: Final = 500

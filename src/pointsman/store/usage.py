@@ -109,7 +109,7 @@ COLUMNS: Final = ("day", "execution", "workflow", "revision", "owner", "node", "
 """Of `usage`; `place` is a digest: names may be longer than what an index takes."""
 INSERT_ENTRY: Final[LiteralString] = (
     f"INSERT INTO usage (day, execution, workflow, revision, owner, node, model, key, place, {AMOUNT_COLUMNS})"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
 )
 SUM_NAMES: Final[LiteralString] = "day, place, workflow, revision, node, model, key"
 _SUMMED: Final[LiteralString] = ", ".join(f"sum({one})" for one in AMOUNT_COLUMNS.split(", "))
@@ -120,20 +120,20 @@ _TAKEN_OFF: Final[LiteralString] = ", ".join(
     f"{one} = usage_sums.{one} - u.{one}" for one in AMOUNT_COLUMNS.split(", ")
 )
 
-IS_KNOWN: Final = "SELECT 1 FROM usage WHERE day = ? AND execution = ? LIMIT 1"
+IS_KNOWN: Final = "SELECT 1 FROM usage WHERE day = %s AND execution = %s LIMIT 1"
 TAKE_OFF: Final = f"""
     UPDATE usage_sums SET {_TAKEN_OFF}, entries = usage_sums.entries - 1
-    FROM (SELECT place, {AMOUNT_COLUMNS} FROM usage WHERE day = ? AND execution = ?) AS u
-    WHERE usage_sums.day = ? AND usage_sums.place = u.place
+    FROM (SELECT place, {AMOUNT_COLUMNS} FROM usage WHERE day = %s AND execution = %s) AS u
+    WHERE usage_sums.day = %s AND usage_sums.place = u.place
 """
 """What was put before, from the sums: the first of four statements that put a taking."""
-FORGET: Final = "DELETE FROM usage WHERE day = ? AND execution = ?"
+FORGET: Final = "DELETE FROM usage WHERE day = %s AND execution = %s"
 ADD: Final = f"""
     INSERT INTO usage_sums ({SUM_NAMES}, entries, {AMOUNT_COLUMNS})
-    SELECT {SUM_NAMES}, 1, {AMOUNT_COLUMNS} FROM usage WHERE day = ? AND execution = ?
+    SELECT {SUM_NAMES}, 1, {AMOUNT_COLUMNS} FROM usage WHERE day = %s AND execution = %s
     ON CONFLICT (day, place) DO UPDATE SET {_ADDED}
 """
-DROP_EMPTY: Final = "DELETE FROM usage_sums WHERE day = ? AND entries = 0"
+DROP_EMPTY: Final = "DELETE FROM usage_sums WHERE day = %s AND entries = 0"
 """A sum of nothing is not there, as if it had never been."""
 ADD_UP: Final = f"""
     INSERT INTO usage_sums ({SUM_NAMES}, entries, {AMOUNT_COLUMNS})
@@ -155,13 +155,13 @@ def select(query: UsageQuery) -> tuple[LiteralString, list[str]]:
     conditions: list[LiteralString] = ["1 = 1"]
     values: list[str] = []
     if query.since:
-        conditions.append("day >= ?")
+        conditions.append("day >= %s")
         values.append(query.since)
     if query.until:
-        conditions.append("day <= ?")
+        conditions.append("day <= %s")
         values.append(query.until)
     for name, wanted in query.of.items():
-        conditions.append(f"{_COLUMN[name]} = ?")
+        conditions.append(f"{_COLUMN[name]} = %s")
         values.append(wanted)
     table: LiteralString = "usage" if query.of_executions else "usage_sums"
     summed: LiteralString = ", ".join(f"CAST(sum({one}) AS BIGINT)" for one in AMOUNT_COLUMNS.split(", "))

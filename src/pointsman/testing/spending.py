@@ -7,7 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from pointsman.store.budget_usage import Spenders, SpendingQuery, Spent
-from pointsman.store.records import ExecutionQuery, Summary
+from pointsman.store.records import Summary
 from pointsman.testing.journals import Rule, opened
 from pointsman.testing.usage import USAGE_RULES
 from pointsman.values import ExecutionId, Instant, WorkflowId
@@ -16,8 +16,8 @@ DESK: Final = WorkflowId("desk")
 TOKENS: Final = SpendingQuery(workflow=DESK, measure="tokens", near=50, most=100)
 
 
-def desk(number: int, tokens: int | None, **more: object) -> Summary:
-    """One that ended at its number; None: nobody has counted what it spent."""
+def desk(number: int, tokens: int, **more: object) -> Summary:
+    """One that ended at its number."""
     one = Summary(
         execution=ExecutionId(f"exec-{number:03}"),
         workflow=DESK,
@@ -25,7 +25,7 @@ def desk(number: int, tokens: int | None, **more: object) -> Summary:
         status="completed",
         started=Instant(0),
         updated=Instant(number),
-        spent=None if tokens is None else Spent(tokens=tokens, model_calls=number, cost_usd=tokens / 1000),
+        spent=Spent(tokens=tokens, model_calls=number, cost_usd=tokens / 1000),
     )
     return replace(one, **more)
 
@@ -92,27 +92,6 @@ async def who_spent_is_told_apart_by_what_decides_who_sees_it(url: str) -> None:
         }
 
 
-async def what_nobody_has_counted_is_counted_once(url: str) -> None:
-    async with opened(url) as store:
-        for number in range(3):
-            await store.executions.put(desk(number, None))
-        await store.executions.put(desk(3, 30))
-        first, second = ExecutionId("exec-000"), ExecutionId("exec-001")
-
-        async def uncounted() -> list[str]:
-            return [one.execution for one in await store.executions.list(ExecutionQuery(uncounted=True))]
-
-        assert len(await uncounted()) == 3
-        await store.executions.count(first, Spent(tokens=70))
-        await store.executions.put(desk(1, 80))
-        await store.executions.count(second, Spent(tokens=1))
-        await store.executions.count(ExecutionId("exec-none"), Spent(tokens=1))
-        assert await uncounted() == ["exec-002"]
-        kept = [await store.executions.find(one) for one in (first, second)]
-        assert [one.spent and one.spent.tokens for one in kept if one is not None] == [70, 80], "rows know better"
-        assert await store.executions.find(ExecutionId("exec-none")) is None
-
-
 async def a_summary_that_only_paid_replaces_the_one_before(url: str) -> None:
     async with opened(url) as store:
         first = desk(1, 10, status="running", awaits=("door",))
@@ -130,7 +109,6 @@ SPENDING_RULES: Final[tuple[Rule, ...]] = (
     what_executions_spent_is_added_up,
     a_period_bounds_what_has_ended_only,
     who_spent_is_told_apart_by_what_decides_who_sees_it,
-    what_nobody_has_counted_is_counted_once,
     a_summary_that_only_paid_replaces_the_one_before,
     *USAGE_RULES,
 )

@@ -52,7 +52,7 @@ def sorted_sums(found: Iterable[tuple[About, Taken]]) -> list[tuple[list[str], T
 
 
 async def sums_are_what_the_takings_say(url: str) -> None:
-    """Whatever was put, put again with something else, or put where it was known."""
+    """Whatever was put, or put again with something else."""
     chance = random.Random(152)
     some: list[tuple[UsageName, ...]] = [by for count in (1, 2, 3) for by in combinations(SUMMED, count)]
     queries = [UsageQuery(by=by) for by in some]
@@ -66,10 +66,9 @@ async def sums_are_what_the_takings_say(url: str) -> None:
     async with opened(url) as store:
         for _ in range(6):
             for _ in range(12):
-                one, kind = any_taking(chance), chance.random() < 0.2
-                await store.usage.put(one, unless_known=kind)
-                if not kind or (one.day, one.execution) not in known or not known[one.day, one.execution].entries:
-                    known[one.day, one.execution] = one
+                one = any_taking(chance)
+                await store.usage.put(one)
+                known[one.day, one.execution] = one
             for query in queries:
                 wanted = sorted_sums(added_up(known.values(), query))
                 assert sorted_sums(await store.usage.sums(query)) == wanted, query
@@ -87,15 +86,6 @@ async def who_takes_in_at_once_loses_nothing(url: str) -> None:
         assert sum(taken.nanos for _, taken in found) == 210_000, "one of those who took it in is the last"
 
 
-async def what_was_taken_over_does_not_replace_what_is_known(url: str) -> None:
-    async with opened(url) as store:
-        await store.usage.put(taking(1, owner="ann"))
-        await store.usage.put(taking(1, owner="ben"), unless_known=True)
-        await store.usage.put(taking(2, owner="ben"), unless_known=True)
-        found = await store.usage.sums(UsageQuery(by=("owner", "execution")))
-        assert sorted(about for about, _ in found) == [("ann", "exec-001"), ("ben", "exec-002")]
-
-
 async def long_and_strange_names_are_told_apart(url: str) -> None:
     async with opened(url) as store:
         names = ["ö" * 2000 + end for end in ("a", "b")] + ["?", "%s", "'; DROP TABLE usage; --"]
@@ -110,6 +100,5 @@ async def long_and_strange_names_are_told_apart(url: str) -> None:
 USAGE_RULES: Final[tuple[Rule, ...]] = (
     sums_are_what_the_takings_say,
     who_takes_in_at_once_loses_nothing,
-    what_was_taken_over_does_not_replace_what_is_known,
     long_and_strange_names_are_told_apart,
 )

@@ -87,25 +87,6 @@ def test_calls_of_the_scripted_model_are_told_as_such_and_not_as_some_without_a_
     assert (row["scriptedCalls"], row["unpricedCalls"], row["costUsd"]) == (3, 0, None)
 
 
-def test_what_earlier_releases_took_in_is_counted_as_it_is_today_and_names_nobody() -> None:
-    taken: JsonObject = {"model_calls": 2, "unpriced_calls": 2}
-    kept: Json = ["news", 0, [[["2026-01-02", "ask", "scripted", "0"], taken]]]
-
-    async def run() -> list[JsonObject]:
-        async with installation() as app:
-            await app.store.memory.put("usage", "all", "2026-01-02/exec-1", kept)
-            return await History(app).usage(("user", "execution", "key"))
-
-    (row,) = run_virtually(run())
-    assert (row["user"], row["execution"], row["key"], row["scriptedCalls"], row["unpricedCalls"]) == (
-        "",
-        "exec-1",
-        "0",
-        2,
-        0,
-    )
-
-
 @pytest.mark.integration
 def test_what_a_row_adds_up_is_looked_at_execution_by_execution_after_a_restart(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'store.db'}"

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from msgspec.structs import replace
 
 from pointsman.engine.state import ENDED
-from pointsman.store.budget_usage import Spenders, SpendingQuery, Spent, amount_of
+from pointsman.store.budget_usage import Spenders, SpendingQuery, amount_of
 from pointsman.store.records import TRIAL, ExecutionQuery, GateEntry, InboxQuery, Summary
 from pointsman.values import ExecutionId
 
@@ -48,11 +48,6 @@ class MemoryExecutions:
             found.sort(key=lambda summary: (summary.wakes or 0.0, summary.execution))
         return found[: query.limit]
 
-    async def count(self, execution: ExecutionId, spent: Spent) -> None:
-        known = self._summaries.get(execution)
-        if known is not None and known.spent is None:
-            self._summaries[execution] = replace(known, spent=spent)
-
     async def spending(self, query: SpendingQuery) -> list[Spenders]:
         return spenders_among(self._summaries.values(), query)
 
@@ -84,7 +79,7 @@ def spenders_among(summaries: Iterable[Summary], query: SpendingQuery) -> list[S
             groups[kin if query.apart else (0, "", None, None)].append(one)
     found: list[Spenders] = []
     for (revision, owner, session, parent), some in groups.items():
-        amounts = [amount_of(one.spent or Spent(), query.measure) for one in some]
+        amounts = [amount_of(one.spent, query.measure) for one in some]
         found.append(
             Spenders(
                 executions=len(some),
@@ -123,7 +118,6 @@ def fits(summary: Summary, query: ExecutionQuery) -> bool:
         and (query.awaits is None or query.awaits in summary.awaits)
         and (query.trials or not summary.execution.startswith(TRIAL))
         and (query.since is None or summary.updated >= query.since)
-        and not (query.uncounted and summary.spent is not None)
         and (query.before is None or _is_behind(summary, query.before, oldest_first=query.oldest_first))
     )
 

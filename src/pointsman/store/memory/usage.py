@@ -11,10 +11,8 @@ class MemoryUsage:
     def __init__(self) -> None:
         self._takings: dict[tuple[str, str], Taking] = {}
 
-    async def put(self, taking: Taking, *, unless_known: bool = False) -> None:
+    async def put(self, taking: Taking) -> None:
         whose = taking.day, taking.execution
-        if unless_known and whose in self._takings:
-            return
         self._takings.pop(whose, None)
         if taking.entries:
             self._takings[whose] = taking

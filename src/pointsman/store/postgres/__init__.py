@@ -11,22 +11,23 @@ from pointsman.store.leader import Keep
 from pointsman.store.postgres.address import address_of
 from pointsman.store.postgres.appender import Appender
 from pointsman.store.postgres.blobs import Kept, PostgresBlobs
-from pointsman.store.postgres.config_store import PostgresEntries
 from pointsman.store.postgres.connections import Connection, Connections
+from pointsman.store.postgres.database import PostgresDatabase
 from pointsman.store.postgres.effects import PostgresEffects
-from pointsman.store.postgres.executions import PostgresExecutions
 from pointsman.store.postgres.journal import PostgresJournal
 from pointsman.store.postgres.leader import PostgresKeeper
-from pointsman.store.postgres.memories import PostgresMemories
 from pointsman.store.postgres.migration import READ_ONLY, prepare
 from pointsman.store.postgres.notifications import Changes
 from pointsman.store.postgres.removal import PostgresRemoval
-from pointsman.store.postgres.sessions import PostgresSessions
 from pointsman.store.postgres.transfer import PostgresCopying
-from pointsman.store.postgres.usage import PostgresUsage
-from pointsman.store.postgres.vectors import PostgresVectors
 from pointsman.store.postgres.verification import find_damage
-from pointsman.store.postgres.workflows import PostgresWorkflows
+from pointsman.store.sql.config_store import SqlConfigStore
+from pointsman.store.sql.executions import SqlExecutions
+from pointsman.store.sql.memories import SqlMemories
+from pointsman.store.sql.sessions import SqlSessions
+from pointsman.store.sql.usage import SqlUsage
+from pointsman.store.sql.vectors import SqlVectors
+from pointsman.store.sql.workflows import SqlWorkflows
 from pointsman.store.upcasters import LIFTS
 from pointsman.values import ExecutionId
 
@@ -43,16 +44,17 @@ class PostgresStore:
         kept = Kept()
         self._changes = Changes(connections)
         self._appender = Appender(connections, kept, self._changes.wrote)
-        self.journal = PostgresJournal(connections, self._appender, Codec[Event](Event, LIFTS))
-        self.executions = PostgresExecutions(connections)
-        self.workflows = PostgresWorkflows(connections)
-        self.memory = PostgresMemories(connections)
-        self.vectors = PostgresVectors(connections)
-        self.sessions = PostgresSessions(connections)
-        self.entries = PostgresEntries(connections)
-        self.usage = PostgresUsage(connections)
-        self.blobs = PostgresBlobs(connections, kept)
-        self.effects = PostgresEffects(connections, self.blobs)
+        database = PostgresDatabase(connections)
+        self.journal = PostgresJournal(connections, database, self._appender, Codec[Event](Event, LIFTS))
+        self.executions = SqlExecutions(database)
+        self.workflows = SqlWorkflows(database)
+        self.memory = SqlMemories(database)
+        self.vectors = SqlVectors(database)
+        self.sessions = SqlSessions(database)
+        self.entries = SqlConfigStore(database)
+        self.usage = SqlUsage(database)
+        self.blobs = PostgresBlobs(connections, database, kept)
+        self.effects = PostgresEffects(connections, database, self.blobs)
         self.removal = PostgresRemoval(connections, self._appender)
         self.copying = copying
         self._keeper = PostgresKeeper(connections)

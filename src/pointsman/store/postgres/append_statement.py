@@ -4,19 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import LiteralString, NamedTuple, TypeAlias
+from typing import Final, LiteralString, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
 from pointsman.store.chain import Head, row_hash
 from pointsman.store.compression import pack
 from pointsman.store.postgres.blobs import KEEP_BLOBS, Kept
-from pointsman.store.postgres.executions import GIVEN, PUT_COLUMNS, REPLACED, TYPES, values_of
+from pointsman.store.postgres.database import PUT_COLUMNS, REPLACED, put_values_of
 from pointsman.store.postgres.statement_sender import FENCE
 from pointsman.store.records import Summary
 from pointsman.store.row_encoding import Written
 from pointsman.values import ExecutionId
 
+GIVEN: Final = (
+    "g.execution, g.workflow, g.revision, g.status, g.started, g.updated, g.parent, g.session, g.owner, g.wakes,"
+    " g.worker, g.scripted, g.tokens, g.model_calls, g.tool_calls, g.cost_usd, g.needs::jsonb, g.awaits::jsonb,"
+    " g.gates::jsonb"
+)
+TYPES: Final = (
+    "%b::text[], %b::text[], %b::int4[], %b::text[], %b::float8[], %b::float8[], %b::text[], %b::text[], %b::text[],"
+    " %b::float8[], %b::text[], %b::bool[], %b::int8[], %b::int8[], %b::int8[], %b::float8[], %b::text[], %b::text[],"
+    " %b::text[]"
+)
+"""Of the columns of a summary, as lists."""
 Place: TypeAlias = tuple[ExecutionId, int]
 """Execution and seq."""
 
@@ -100,7 +111,7 @@ def statement_for(group: Group, epoch: int | None, kept: Kept) -> tuple[LiteralS
         values += columns(uses)
     if group.summaries:
         listed = [group.summaries[execution] for execution in sorted(group.summaries)]
-        values += columns([(no, seq, *values_of(summary)) for no, seq, summary in listed])
+        values += columns([(no, seq, *put_values_of(summary)) for no, seq, summary in listed])
     if group.in_runs:
         values += columns(sorted(group.firsts.items()))
     text = statement(

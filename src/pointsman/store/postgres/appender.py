@@ -160,7 +160,7 @@ class Appender:
 
     async def _is_keeper(self) -> bool:
         async def query(connection: Connection) -> bool:
-            cursor = await connection.execute("SELECT 1 FROM keeper WHERE epoch = %s", (self._fence.epoch,))
+            cursor = await connection.execute("SELECT 1 FROM leader WHERE epoch = %s", (self._fence.epoch,))
             return await cursor.fetchone() is not None
 
         return await self._connections.read(query)

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Final
 
 from pointsman.store.blob_references import HOLD_S
-from pointsman.store.compression import Form, blobs_behind, content_hash, squeezed, unpack
-from pointsman.store.errors import StoreDamaged
+from pointsman.store.compression import content_hash, squeezed
 from pointsman.store.postgres.connections import Connection, Connections
+from pointsman.store.sql.work import Database, find_content
 from pointsman.values import ExecutionId
 
 KEEP_BLOBS: Final = (
@@ -56,8 +57,9 @@ class Kept:
 class PostgresBlobs:
     """The same content is kept once, whoever brought it."""
 
-    def __init__(self, connections: Connections, kept: Kept) -> None:
+    def __init__(self, connections: Connections, database: Database, kept: Kept) -> None:
         self._connections = connections
+        self._database = database
         self._kept = kept
 
     async def put(self, content: bytes) -> str:
@@ -66,7 +68,7 @@ class PostgresBlobs:
         return digest.hex()
 
     async def get(self, digest: str) -> bytes | None:
-        return await self._connections.read(lambda connection: find_content(connection, bytes.fromhex(digest)))
+        return await self._database.read(partial(find_content, bytes.fromhex(digest)))
 
     async def keep(self, contents: Mapping[bytes, bytes], *, user: ExecutionId | None = None) -> None:
         """Have contents under their hashes, held for a while; `user` needs them for good."""
@@ -91,27 +93,3 @@ async def keep_blobs(connection: Connection, contents: Mapping[bytes, bytes], *,
     """Have contents for good, in the transaction of the connection."""
     await send_blobs(connection, Kept().missing(contents))
     await connection.execute(USE_BLOBS, ([user] * len(contents), [*contents]))
-
-
-async def find_content(connection: Connection, digest: bytes) -> bytes | None:
-    """The plain content of a blob."""
-    cursor = connection.cursor(binary=True)
-    await cursor.execute("SELECT form, data FROM blobs WHERE hash = %b", (digest,))
-    found = await cursor.fetchone()
-    if found is None:
-        return None
-    form, data = found
-    if form not in (Form.PLAIN, Form.ZSTD):
-        raise StoreDamaged(f"the blob {digest.hex()} points at another one")
-    return unpack(form, data, lambda _: b"")
-
-
-async def opened(connection: Connection, form: int, data: bytes) -> bytes:
-    """The plain bytes of a column, wherever they are."""
-    contents: dict[bytes, bytes] = {}
-    for digest in blobs_behind(form, data):
-        content = await find_content(connection, digest)
-        if content is None:
-            raise StoreDamaged(f"the blob {digest.hex()} is missing", hint="Restore a backup.")
-        contents[digest] = content
-    return unpack(form, data, contents.__getitem__)

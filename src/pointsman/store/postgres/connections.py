@@ -30,7 +30,7 @@ AT_ONCE: Final = 4
 WAIT_S: Final = 0.05
 WAIT_S_MAX: Final = 1.0
 UNDONE_MAX: Final = 20
-FENCE: Final = "SELECT 1 FROM keeper WHERE epoch = %s FOR SHARE"
+FENCE: Final = "SELECT 1 FROM leader WHERE epoch = %s FOR SHARE"
 
 
 class Fence:
@@ -166,6 +166,6 @@ class Transaction(Generic[T]):
             return await self._work(connection)
 
 
-async def alone(connection: Connection, *names: str) -> None:
-    """Until its transaction ends nobody else gets here by these names, in whichever process."""
+async def lock(connection: Connection, *names: str) -> None:
+    """Wait until no other transaction, of any process, holds the lock of these names; hold it until this one ends."""
     await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (repr(names),))

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Final, LiteralString
 
-from pointsman.store.codec import decode_json, encode_json
-from pointsman.store.compression import PACKED_BYTES_MAX, Packed, large_values, pack
-from pointsman.store.postgres.blobs import PostgresBlobs, opened
-from pointsman.store.postgres.connections import Connection, Connections
+from pointsman.store.compression import Packed
+from pointsman.store.postgres.blobs import PostgresBlobs
+from pointsman.store.postgres.connections import Connections
 from pointsman.store.postgres.statement_sender import FENCE, Sender
 from pointsman.store.postgres.write_batcher import Lane, Request
+from pointsman.store.sql.effects import SqlEffects, packed_value
+from pointsman.store.sql.work import Database
 from pointsman.values import ExecutionId, Json
 
 TOGETHER_MAX: Final = 500
@@ -33,8 +34,9 @@ class Effect(Request):
 class PostgresEffects:
     """What was paid for, by execution and attempt."""
 
-    def __init__(self, connections: Connections, blobs: PostgresBlobs) -> None:
+    def __init__(self, connections: Connections, database: Database, blobs: PostgresBlobs) -> None:
         self._connections = connections
+        self._recorded = SqlEffects(database)
         self._blobs = blobs
         self._sender = Sender(connections)
         self._lane = Lane(self._carry, together_max=TOGETHER_MAX)
@@ -42,30 +44,16 @@ class PostgresEffects:
     async def record(self, execution: ExecutionId, attempt: str, number: int, value: Json) -> None:
         self._connections.check_open()
         self._connections.fence.check()
-        plain = encode_json(value)
-        packed = pack(plain, large_values((value,)) if len(plain) > PACKED_BYTES_MAX else ())
+        packed = packed_value(value)
         if packed.blobs:
             await self._blobs.keep(packed.blobs, user=execution)
         await self._lane.put(Effect(execution, attempt, number, packed))
 
     async def recorded(self, execution: ExecutionId, attempt: str) -> dict[int, Json]:
-        async def query(connection: Connection) -> dict[int, Json]:
-            cursor = connection.cursor(binary=True)
-            await cursor.execute(
-                "SELECT number, form, data FROM effects WHERE execution = %b AND attempt = %b ORDER BY number",
-                (execution, attempt),
-            )
-            rows = await cursor.fetchall()
-            return {number: decode_json(await opened(connection, form, data)) for number, form, data in rows}
-
-        return await self._connections.read(query)
+        return await self._recorded.recorded(execution, attempt)
 
     async def attempts(self, execution: ExecutionId) -> list[str]:
-        async def query(connection: Connection) -> list[str]:
-            statement = "SELECT DISTINCT attempt FROM effects WHERE execution = %s ORDER BY attempt"
-            return [attempt for (attempt,) in await (await connection.execute(statement, (execution,))).fetchall()]
-
-        return await self._connections.read(query)
+        return await self._recorded.attempts(execution)
 
     async def close(self) -> None:
         await self._lane.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from typing import Final
 
 from pointsman.engine.events.steps import Event
@@ -10,11 +11,11 @@ from pointsman.ports import Row
 from pointsman.store.codec import Codec
 from pointsman.store.compression import Form, blobs_behind, unpack
 from pointsman.store.postgres.appender import Appender, Asked
-from pointsman.store.postgres.blobs import opened
 from pointsman.store.postgres.connections import Connection, Connections
-from pointsman.store.postgres.executions import LAST
+from pointsman.store.postgres.database import LAST
 from pointsman.store.records import Summary
 from pointsman.store.row_encoding import written
+from pointsman.store.sql.work import Database, opened
 from pointsman.values import ExecutionId
 
 PAGE_ROWS: Final = 1000
@@ -35,8 +36,9 @@ SEQ_MAX: Final = 2**31 - 1
 class PostgresJournal:
     """Encodes where it is asked, so that a bad value is the caller's at once."""
 
-    def __init__(self, connections: Connections, appender: Appender, codec: Codec[Event]) -> None:
+    def __init__(self, connections: Connections, database: Database, appender: Appender, codec: Codec[Event]) -> None:
         self._connections = connections
+        self._database = database
         self._appender = appender
         self._codec = codec
 
@@ -72,4 +74,4 @@ class PostgresJournal:
     async def _plain(self, form: int, data: bytes) -> bytes:
         if not blobs_behind(form, data):
             return unpack(form, data, lambda _: b"")
-        return await self._connections.read(lambda connection: opened(connection, form, data))
+        return await self._database.read(partial(opened, form, data))

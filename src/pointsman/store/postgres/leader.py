@@ -43,11 +43,11 @@ KEEP_ALIVE: Final = """
 """
 """The server notices within 25 s that the machine of a session is gone, and gives its lock up."""
 TRY_LOCK: Final = "SELECT pg_try_advisory_lock(%s, hashtext(current_schema()))"
-FIND: Final = "SELECT epoch, holder, since FROM keeper"
+FIND: Final = "SELECT epoch, holder, since FROM leader"
 RAISE: Final = """
-    UPDATE keeper SET epoch = epoch + 1, holder = %s, since = extract(epoch FROM clock_timestamp()) RETURNING epoch
+    UPDATE leader SET epoch = epoch + 1, holder = %s, since = extract(epoch FROM clock_timestamp()) RETURNING epoch
 """
-LEAVE: Final = "UPDATE keeper SET holder = '' WHERE epoch = %s"
+LEAVE: Final = "UPDATE leader SET holder = '' WHERE epoch = %s"
 
 
 class PostgresKeeper:

@@ -10,25 +10,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from pathlib import Path
 from typing import Final, NamedTuple
 
 import psycopg
 from psycopg import sql
 
-from pointsman.store.errors import StoreFailed, StoreForeign, StoreMissing, StoreNewer, StoreReadOnly
+from pointsman.store.errors import StoreFailed, StoreForeign, StoreMissing, StoreReadOnly
 from pointsman.store.postgres.address import Address
 from pointsman.store.postgres.error_mapping import fault
+from pointsman.store.postgres.schema import MIGRATIONS
+from pointsman.store.sql.schema import Migrations, missing
 
-VERSION: Final = 6
-"""Of the last file in `migrations/versions`."""
 OLDEST_SERVER: Final = 130000
 APART_S: Final = 5.0
 """Clocks that are further apart than this are worth a word."""
 LOCK: Final = 0x504F494E
 """`POIN` in ASCII: our locks begin with it."""
-SCRIPTS: Final = Path(__file__).parent / "migrations"
-VERSION_TABLE: Final = "pointsman_version"
 
 READ_ONLY: Final = "SELECT current_setting('transaction_read_only')"
 FIND_VERSION: Final = """
@@ -76,12 +73,12 @@ def _prepared(address: Address) -> Prepared:
                 hint="Use PostgreSQL 13 or newer.",
             )
         schema, version = found_in(connection)
-        if version != VERSION and is_read_only(connection):
+        if version != len(MIGRATIONS) and is_read_only(connection):
             raise StoreReadOnly(
                 f"{address.shown}: there is no store of today's version, and the database can only be read",
                 hint="Open it once where it can be written; it is made or brought up to date there.",
             )
-        if version != VERSION:
+        if version != len(MIGRATIONS):
             # Held until this connection is closed; who waits too long for it is told so.
             connection.execute("SET lock_timeout = '30s'")
             connection.execute("SELECT pg_advisory_lock(%s, 0)", (LOCK,))
@@ -114,7 +111,7 @@ def found_in(connection: psycopg.Connection) -> tuple[str, int]:
     if not ours:
         return schema or "", 0
     written = connection.execute(
-        sql.SQL("SELECT version_num FROM {}.pointsman_version").format(sql.Identifier(schema))
+        sql.SQL("SELECT version FROM {}.pointsman_version").format(sql.Identifier(schema))
     ).fetchone()
     return schema, 0 if written is None else int(written[0])
 
@@ -128,38 +125,19 @@ def bring_up(connection: psycopg.Connection, address: Address) -> str:
         raise StoreMissing(
             f"{address.shown}: this user has no schema to work in", hint="Name one: …?schema=pointsman is made."
         )
-    if version > VERSION:
-        raise StoreNewer(
-            f"the store has version {version}, this Pointsman knows {VERSION}",
-            hint="Upgrade Pointsman, or use another store.",
-        )
     if version == 0 and connection.execute(COUNT_TABLES, (f'"{schema}"',)).fetchone() != (0,):
         raise StoreForeign(
             f"{address.shown}: the schema {schema!r} holds tables of something else",
             hint="Give the store a schema of its own: add ?schema=pointsman to the address.",
         )
-    if version != VERSION:
-        run_migrations(connection)
+    migrate(connection, version)
     return schema
 
 
-def run_migrations(connection: psycopg.Connection, *, to: str = "head") -> None:
-    """Run the migrations that are missing, up to the version `to`: all of them or none."""
-    # Only who makes or migrates a store pays for loading these.
-    from alembic import command
-    from alembic.config import Config
-    from sqlalchemy import create_engine
-    from sqlalchemy.exc import DBAPIError
-    from sqlalchemy.pool import StaticPool
-
-    connection.autocommit = False
-    engine = create_engine("postgresql+psycopg://", creator=lambda: connection, poolclass=StaticPool)
-    config = Config()
-    config.set_main_option("script_location", str(SCRIPTS))
-    try:
-        with engine.connect() as borrowed:
-            config.attributes["connection"] = borrowed
-            command.upgrade(config, to)
-            borrowed.commit()
-    except DBAPIError as why:
-        raise (why.orig if isinstance(why.orig, psycopg.Error) else why) from None
+def migrate(connection: psycopg.Connection, version: int, migrations: Migrations = MIGRATIONS) -> None:
+    """Run the migrations that a store of this version lacks, all or none. Raises `StoreNewer`."""
+    with connection.transaction():
+        for migration in missing(migrations, version):
+            for statement in migration:
+                connection.execute(statement)
+        connection.execute("UPDATE pointsman_version SET version = %s", (len(migrations),))

@@ -15,7 +15,7 @@ from psycopg.rows import TupleRow
 from pointsman.store.postgres.connections import Connection, Connections
 from pointsman.store.postgres.error_mapping import fault, is_lost
 
-FENCE: Final = "fence AS MATERIALIZED (SELECT epoch FROM keeper WHERE epoch = %b::int8 FOR SHARE)"
+FENCE: Final = "fence AS MATERIALIZED (SELECT epoch FROM leader WHERE epoch = %b::int8 FOR SHARE)"
 """Holds whoever becomes the keeper up until this statement is committed, and finds nothing once somebody has."""
 
 

@@ -15,15 +15,11 @@ from msgspec.structs import replace
 from psycopg import sql
 from psycopg.rows import TupleRow
 
-from pointsman.store.codec import decode_json
-from pointsman.store.memory_history import is_past
+from pointsman.store.postgres.database import PUT_SUMMARY, PUT_VALUE, put_value_of, put_values_of
 from pointsman.store.postgres.error_mapping import fault
-from pointsman.store.postgres.executions import COLUMNS as SUMMARY
-from pointsman.store.postgres.executions import PUT as PUT_SUMMARY
-from pointsman.store.postgres.executions import summary_of, values_of
-from pointsman.store.postgres.memories import PUT as PUT_MEMORY
-from pointsman.store.postgres.memories import lexemes
 from pointsman.store.records import GateEntry, Summary
+from pointsman.store.sql.executions import COLUMNS_READ, summary_of
+from pointsman.store.sql.transfer import FILLED, memory_row
 from pointsman.store.transfer import (
     CONTENTS_AT_ONCE,
     COPIED,
@@ -35,7 +31,6 @@ from pointsman.store.transfer import (
     summary_row,
 )
 from pointsman.store.usage import ADD_UP
-from pointsman.values import Json
 
 Connection: TypeAlias = psycopg.Connection[TupleRow]
 
@@ -44,13 +39,11 @@ SELECTS: Final[dict[str, LiteralString]] = {
         "SELECT e.id, r.seq, r.at, r.shape, r.form, r.data, r.hash FROM rows AS r"
         " JOIN executions AS e ON e.no = r.execution WHERE e.id NOT LIKE '/deleted/%' ORDER BY r.execution, r.seq"
     ),
-    "summaries": f"SELECT {SUMMARY}, gates FROM summaries",
+    "summaries": f"SELECT {COLUMNS_READ}, gates FROM summaries",
     "last_version": "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM versions_of_entries",
 }
 """Where the table is not simply read as it is."""
 ONE_MOMENT: Final = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
-FILLED: Final = ("executions", "blobs", "summaries", "effects", "workflows", "memory", "usage", "messages", "entries")
-"""A store is empty where these are."""
 NUMBER: Final = "INSERT INTO executions (id) SELECT unnest(%s::text[]) RETURNING id, no"
 
 
@@ -124,7 +117,6 @@ class Writing:
         self._special: dict[str, Callable[[Sequence[tuple[Value, ...]]], None]] = {
             "rows": self._rows,
             "summaries": self._summaries,
-            "workflows": self._workflows,
             "memory": self._memory,
             "last_version": self._last_version,
         }
@@ -136,7 +128,7 @@ class Writing:
         else:
             self._copy(table, COPIED[table], rows)
 
-    def _copy(self, table: str, columns: Iterable[str], rows: Iterable[tuple[Value | bool, ...]]) -> None:
+    def _copy(self, table: str, columns: Iterable[str], rows: Iterable[tuple[Value, ...]]) -> None:
         statement = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(table), columns_of(columns))
         with self._connection.cursor() as cursor, cursor.copy(statement) as copy:
             for row in rows:
@@ -151,26 +143,11 @@ class Writing:
 
     def _summaries(self, rows: Sequence[tuple[Value, ...]]) -> None:
         with self._connection.cursor() as cursor:
-            cursor.executemany(PUT_SUMMARY, [values_of(summary_in(row)) for row in rows])
-
-    def _workflows(self, rows: Sequence[tuple[Value, ...]]) -> None:
-        place = COPIED["workflows"].index("native")
-
-        def enabled(row: tuple[Value, ...]) -> bool:
-            native = msgspec.json.decode(cast("bytes", row[place]), type=dict[str, Json])
-            return native.get("enabled") is not False
-
-        self._copy("workflows", (*COPIED["workflows"], "enabled"), ((*row, enabled(row)) for row in rows))
+            cursor.executemany(PUT_SUMMARY, [put_values_of(summary_in(row)) for row in rows])
 
     def _memory(self, rows: Sequence[tuple[Value, ...]]) -> None:
-        def worded(row: tuple[Value, ...]) -> tuple[object, ...]:
-            scope, namespace, key, value, changed, expires = row
-            found_by = not is_past(cast("str", scope))
-            words = lexemes(cast("str", key), decode_json(cast("bytes", value))) if found_by else []
-            return scope, namespace, key, value, words, changed, expires
-
         with self._connection.cursor() as cursor:
-            cursor.executemany(PUT_MEMORY, [worded(row) for row in rows])
+            cursor.executemany(PUT_VALUE, [put_value_of(memory_row(row)) for row in rows])
 
     def _last_version(self, rows: Sequence[tuple[Value, ...]]) -> None:
         for (last,) in rows:

@@ -11,22 +11,23 @@ from pointsman.engine.events.steps import Event
 from pointsman.store.codec import Codec
 from pointsman.store.followers import Told
 from pointsman.store.leader import Keep
+from pointsman.store.sql.config_store import SqlConfigStore
+from pointsman.store.sql.effects import SqlEffects
+from pointsman.store.sql.executions import SqlExecutions
+from pointsman.store.sql.memories import SqlMemories
+from pointsman.store.sql.sessions import SqlSessions
+from pointsman.store.sql.usage import SqlUsage
+from pointsman.store.sql.vectors import SqlVectors
+from pointsman.store.sql.workflows import SqlWorkflows
 from pointsman.store.sqlite.changes import Others, polling
-from pointsman.store.sqlite.config_store import SqliteEntries
 from pointsman.store.sqlite.connection import can_be_written, explained, path_of, read_only_at, version_warnings
-from pointsman.store.sqlite.effects import SqliteBlobs, SqliteEffects
-from pointsman.store.sqlite.executions import SqliteExecutions
+from pointsman.store.sqlite.database import SqliteBlobs, SqliteDatabase
 from pointsman.store.sqlite.journal import SqliteJournal
 from pointsman.store.sqlite.leader import SqliteKeeper
-from pointsman.store.sqlite.memories import SqliteMemories
 from pointsman.store.sqlite.reader import Reader
 from pointsman.store.sqlite.removal import SqliteRemoval
-from pointsman.store.sqlite.sessions import SqliteSessions
 from pointsman.store.sqlite.transfer import SqliteCopying
-from pointsman.store.sqlite.usage import SqliteUsage
-from pointsman.store.sqlite.vectors import SqliteVectors
 from pointsman.store.sqlite.verification import find_damage
-from pointsman.store.sqlite.workflows import SqliteWorkflows
 from pointsman.store.sqlite.writer import Writer
 from pointsman.store.upcasters import LIFTS
 from pointsman.values import ExecutionId
@@ -43,14 +44,15 @@ class SqliteStore:
         self._reader = Reader(path, self._read_only)
         parts = (self._writer, self._reader)
         self.journal = SqliteJournal(*parts, Codec[Event](Event, LIFTS))
-        self.executions = SqliteExecutions(*parts)
-        self.workflows = SqliteWorkflows(*parts)
-        self.memory = SqliteMemories(*parts)
-        self.vectors = SqliteVectors(*parts)
-        self.sessions = SqliteSessions(*parts)
-        self.effects = SqliteEffects(*parts)
-        self.entries = SqliteEntries(*parts)
-        self.usage = SqliteUsage(*parts)
+        database = SqliteDatabase(*parts)
+        self.executions = SqlExecutions(database)
+        self.workflows = SqlWorkflows(database)
+        self.memory = SqlMemories(database)
+        self.vectors = SqlVectors(database)
+        self.sessions = SqlSessions(database)
+        self.effects = SqlEffects(database)
+        self.entries = SqlConfigStore(database)
+        self.usage = SqlUsage(database)
         self.blobs = SqliteBlobs(*parts)
         self.removal = SqliteRemoval(*parts)
         self.copying = SqliteCopying(path, self._read_only)

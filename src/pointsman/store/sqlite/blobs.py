@@ -13,9 +13,9 @@ import time
 from collections.abc import Iterable
 
 from pointsman.store.blob_references import HOLD_S
-from pointsman.store.compression import Form, content_hash, squeezed, unpack
+from pointsman.store.compression import content_hash, squeezed
 from pointsman.store.errors import StoreDamaged
-from pointsman.store.sqlite.reader import read_blob
+from pointsman.store.sql.work import plain_content
 
 
 def put_blob(connection: sqlite3.Connection, digest: bytes, content: bytes, *, held_until: float = 0.0) -> int:
@@ -49,8 +49,8 @@ def use_blobs(connection: sqlite3.Connection, no: int, digests: Iterable[bytes])
 
 
 def read_content(connection: sqlite3.Connection, digest: bytes) -> bytes:
-    """The plain content of a blob that must be there."""
-    form, data = read_blob(connection, digest)
-    if form not in (Form.PLAIN, Form.ZSTD):
-        raise StoreDamaged(f"the blob {digest.hex()} points at another one")
-    return unpack(form, data, lambda _: b"")
+    """Return the plain content of a blob that must be there. Raises `StoreDamaged`."""
+    found = connection.execute("SELECT form, data FROM blobs WHERE hash = ?", (digest,)).fetchone()
+    if found is None:
+        raise StoreDamaged(f"the blob {digest.hex()} is missing", hint="Restore a backup.")
+    return plain_content(digest, *found)

@@ -23,7 +23,7 @@ from pointsman.store.errors import (
     StoreReadOnly,
 )
 from pointsman.store.sqlite.schema import is_empty, refuse_foreign
-from pointsman.store.sqlite.seals import bring_seal
+from pointsman.store.sqlite.seals import add_seal_function
 
 READ_WAIT_MS: Final = 5000
 """How long reading waits for another process that repairs or folds the log."""
@@ -140,7 +140,7 @@ def connect(uri: str) -> sqlite3.Connection:
         uri, uri=True, timeout=0, isolation_level=None, check_same_thread=False, cached_statements=64
     )
     connection.execute("PRAGMA wal_autocheckpoint = 0")
-    bring_seal(connection)
+    add_seal_function(connection)
     return connection
 
 

@@ -15,7 +15,7 @@ from pointsman.store.errors import StoreDamaged
 from pointsman.store.records import Summary
 from pointsman.store.row_encoding import written
 from pointsman.store.sqlite.blobs import read_content
-from pointsman.store.sqlite.executions import put_summary
+from pointsman.store.sqlite.database import put_summary
 from pointsman.store.sqlite.reader import Reader
 from pointsman.store.sqlite.transaction import SEQ_BITS, SEQ_MASK, Transaction, read_head
 from pointsman.store.sqlite.writer import Writer
@@ -49,7 +49,7 @@ class SqliteJournal:
         def apply(transaction: Transaction) -> None:
             transaction.append(execution, entry)
             if summary is not None:
-                put_summary(transaction, summary)
+                put_summary(transaction.connection, summary)
 
         if not self._writer.at_once(execution, apply):
             await self._writer.submit(apply)
@@ -61,7 +61,7 @@ class SqliteJournal:
             for entry in entries:
                 transaction.append(execution, entry)
             if summary is not None:
-                put_summary(transaction, summary)
+                put_summary(transaction.connection, summary)
 
         if not self._writer.at_once(execution, apply):
             await self._writer.submit(apply)

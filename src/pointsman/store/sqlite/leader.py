@@ -27,9 +27,9 @@ from pointsman.store.sqlite.writer import Writer
 
 STANDBY_S: Final = 0.2
 """How often who stands by looks whether the keeper is gone."""
-EPOCH: Final = "SELECT epoch FROM keeper"
-RAISE: Final = "UPDATE keeper SET epoch = epoch + 1, holder = ?, since = ? RETURNING epoch"
-RAISE_AFTER: Final = "UPDATE keeper SET epoch = epoch + 1, holder = ?, since = ? WHERE epoch = ? RETURNING epoch"
+EPOCH: Final = "SELECT epoch FROM leader"
+RAISE: Final = "UPDATE leader SET epoch = epoch + 1, holder = ?, since = ? RETURNING epoch"
+RAISE_AFTER: Final = "UPDATE leader SET epoch = epoch + 1, holder = ?, since = ? WHERE epoch = ? RETURNING epoch"
 BEAT_BYTES: Final = 64
 
 
@@ -47,7 +47,7 @@ class SqliteKeeper:
         file, epoch = self._locked(), None
         if file is None and not wait:
             raise await self._reader.run(
-                lambda connection: kept_by(*connection.execute("SELECT holder, since FROM keeper").fetchone())
+                lambda connection: kept_by(*connection.execute("SELECT holder, since FROM leader").fetchone())
             )
         if file is None:
             file, epoch = await self._stood_by(holder)
@@ -146,7 +146,7 @@ class SqliteKeeper:
     async def _released(self) -> None:
         await self.stop()
         try:
-            await self._writer.submit(lambda transaction: transaction.execute("UPDATE keeper SET holder = ''"))
+            await self._writer.submit(lambda transaction: transaction.execute("UPDATE leader SET holder = ''"))
         except KeeperSuperseded:
             # There is nothing to step back from; and what is refused stays refused.
             return

@@ -10,7 +10,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Final, TypeVar
 
-from pointsman.store.errors import StoreClosed, StoreDamaged
+from pointsman.store.errors import StoreClosed
 from pointsman.store.sqlite.connection import ReadOnly, connect_reader, explained
 
 T = TypeVar("T")
@@ -54,13 +54,3 @@ class Reader:
                 return query(connection)
         finally:
             self._idle.put(connection)
-
-
-def read_blob(connection: sqlite3.Connection, digest: bytes) -> tuple[int, bytes]:
-    """The form and data of a blob that must be there."""
-    found: tuple[int, bytes] | None = connection.execute(
-        "SELECT form, data FROM blobs WHERE hash = ?", (digest,)
-    ).fetchone()
-    if found is None:
-        raise StoreDamaged(f"the blob {digest.hex()} is missing", hint="Restore a backup.")
-    return found

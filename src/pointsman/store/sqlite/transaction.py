@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
 from pointsman.store.chain import Head, Heads, first_hash, moved, row_hash
-from pointsman.store.compression import Packed, pack
+from pointsman.store.compression import pack
 from pointsman.store.row_encoding import Written
-from pointsman.store.sqlite.blobs import hold_blob, put_blob, use_blobs
+from pointsman.store.sqlite.blobs import put_blob, use_blobs
 from pointsman.values import ExecutionId, Json
 
 SEQ_BITS: Final = 32
@@ -51,7 +51,7 @@ class Transaction:
         if head.no == 0:
             head = replace(head, no=self.number(execution))
         if packed.blobs or entry.names:
-            self._use(head.no, packed, entry.names)
+            self._use(head.no, packed.blobs, entry.names)
         form, data = int(packed.form), packed.data
         chained = row_hash(head.hash, seq, at, shape, form, data)
         self._rows.append((head.no << SEQ_BITS | seq, at, shape, form, data, chained))
@@ -75,26 +75,19 @@ class Transaction:
                 raise Conflict
             raise moved(next(iter(self.touched)), rows[-1][0] & SEQ_MASK, None)
 
-    def pack(self, execution: ExecutionId, plain: bytes, large: Sequence[bytes] = ()) -> Packed:
-        """Pack bytes for a column of an execution; what is large goes to the blobs."""
-        packed = pack(plain, large)
-        if packed.blobs:
-            self._use(self.number(execution), packed)
-        return packed
-
-    def hold(self, content: bytes) -> bytes:
-        """Keep content as a blob whatever its size, for somebody who is about to use it; its hash."""
-        return hold_blob(self.connection, content)
+    def keep_blobs(self, execution: ExecutionId, blobs: Mapping[bytes, bytes]) -> None:
+        """Store contents by their hashes, as used by an execution."""
+        self._use(self.number(execution), blobs)
 
     def forget(self, execution: ExecutionId) -> None:
         """The end of its journal is not what it was."""
         self.touched.add(execution)
         self._heads.pop(execution, None)
 
-    def _use(self, no: int, packed: Packed, names: Sequence[bytes] = ()) -> None:
-        for digest, content in packed.blobs.items():
+    def _use(self, no: int, blobs: Mapping[bytes, bytes], names: Sequence[bytes] = ()) -> None:
+        for digest, content in blobs.items():
             self.bytes_written += put_blob(self.connection, digest, content)
-        use_blobs(self.connection, no, (*packed.blobs, *names))
+        use_blobs(self.connection, no, (*blobs, *names))
 
     def execute(self, statement: str, values: tuple[Json | bytes, ...] = ()) -> sqlite3.Cursor:
         return self.connection.execute(statement, values)

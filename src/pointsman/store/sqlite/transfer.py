@@ -11,18 +11,16 @@ from typing import Final, cast
 import msgspec
 from msgspec.structs import replace
 
-from pointsman.store.chain import Heads
-from pointsman.store.codec import decode_json
 from pointsman.store.errors import StoreDamaged
-from pointsman.store.memory_history import is_past
-from pointsman.store.memory_words import folded, texts
 from pointsman.store.records import GateEntry
+from pointsman.store.sql.executions import SELECT as SELECT_SUMMARIES
+from pointsman.store.sql.executions import summary_of
+from pointsman.store.sql.transfer import FILLED, memory_row
 from pointsman.store.sqlite.connection import ReadOnly, connect_reader, connect_writer, explained
-from pointsman.store.sqlite.executions import AWAITS, put_summary, summary_of
-from pointsman.store.sqlite.executions import COLUMNS as SUMMARY
+from pointsman.store.sqlite.database import SqliteDialect, put_summary, run
 from pointsman.store.sqlite.schema import migrate
 from pointsman.store.sqlite.seals import find_broken_seals
-from pointsman.store.sqlite.transaction import SEQ_BITS, SEQ_MASK, Transaction
+from pointsman.store.sqlite.transaction import SEQ_BITS, SEQ_MASK
 from pointsman.store.transfer import (
     CONTENTS_AT_ONCE,
     COPIED,
@@ -48,8 +46,6 @@ SELECTS: Final = {
 }
 """Where the table is not simply read as it is."""
 INSERT_ROW: Final = "INSERT INTO rows (place, at, shape, form, data, hash) VALUES (?, ?, ?, ?, ?, ?)"
-FILLED: Final = ("executions", "blobs", "summaries", "effects", "workflows", "memory", "usage", "messages", "entries")
-"""A store is empty where these are."""
 
 
 class SqliteCopying:
@@ -116,7 +112,7 @@ def read_parts(connection: sqlite3.Connection) -> Iterator[Part]:
 
 
 def read_summaries(connection: sqlite3.Connection) -> Iterator[Part]:
-    cursor = connection.execute(f"SELECT {SUMMARY}, {AWAITS} FROM summaries")
+    cursor = connection.execute(SELECT_SUMMARIES)
     gates = msgspec.json.Decoder(GateEntry)
     while found := cursor.fetchmany(ROWS_AT_ONCE):
         rows: list[tuple[Value, ...]] = []
@@ -149,12 +145,10 @@ def write_parts(connection: sqlite3.Connection, parts: Iterable[Part]) -> None:
                 used = ((number(execution), digest) for execution, digest in rows)
                 connection.executemany(insert_into(table), used)
             case "summaries":
-                within = Transaction(connection, Heads(), alone=True)
                 for row in rows:
-                    put_summary(within, summary_in(row))
+                    put_summary(connection, summary_in(row))
             case "memory":
-                for row in rows:
-                    remember(connection, row)
+                run(SqliteDialect().put_values([memory_row(row) for row in rows]), connection)
             case "last_version":
                 connection.execute("DELETE FROM sqlite_sequence WHERE name = 'entries'")
                 connection.executemany("INSERT INTO sqlite_sequence (name, seq) VALUES ('entries', ?)", rows)
@@ -166,16 +160,6 @@ def write_parts(connection: sqlite3.Connection, parts: Iterable[Part]) -> None:
 def insert_into(table: str) -> str:
     columns = COPIED[table]
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
-
-
-def remember(connection: sqlite3.Connection, row: tuple[Value, ...]) -> None:
-    """A remembered value, and the words by which it is found; the past is found by none."""
-    no = connection.execute(insert_into("memory"), row).lastrowid
-    if is_past(cast("str", row[0])):
-        return
-    value = decode_json(cast("bytes", row[3]))
-    words = folded(" ".join([cast("str", row[2]), *texts(value)]))
-    connection.execute("INSERT INTO memory_words (rowid, words) VALUES (?, ?)", (no, words))
 
 
 def executions_in(connection: sqlite3.Connection) -> list[ExecutionId]:

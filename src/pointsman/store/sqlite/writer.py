@@ -29,7 +29,7 @@ from pointsman.store.chain import Heads
 from pointsman.store.errors import StoreClosed, StoreFailed, StoreLocked, StoreMissing, StoreReadOnly
 from pointsman.store.leader import superseded
 from pointsman.store.sqlite.connection import ReadOnly, connect_reader, connect_writer, explained, fault, identity_of
-from pointsman.store.sqlite.schema import is_of_today, migrate
+from pointsman.store.sqlite.schema import is_current, migrate
 from pointsman.store.sqlite.transaction import Conflict, Transaction
 
 T = TypeVar("T")
@@ -211,7 +211,7 @@ class Writer:
         """Raises `StoreReadOnly` for a store of an older version, which would have to be brought up to date."""
         connection = connect_reader(self._path, read_only)
         try:
-            if not is_of_today(connection):
+            if not is_current(connection):
                 message = f"{self._path.name}: the store is of an older version, and can only be read"
                 raise StoreReadOnly(message, hint=f"{read_only.hint} It is then brought up to date.")
         except BaseException:
@@ -324,7 +324,7 @@ class Writer:
 
     def _check_epoch(self) -> None:
         epoch = self._epoch
-        if epoch is None or self._connection.execute("SELECT epoch FROM keeper").fetchone() == (epoch,):
+        if epoch is None or self._connection.execute("SELECT epoch FROM leader").fetchone() == (epoch,):
             return
         self._connection.execute("ROLLBACK")
         self._tell_superseded()

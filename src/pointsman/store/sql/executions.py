@@ -1,0 +1,185 @@
+"""The list of executions: one row for each, found by status, workflow, owner, time and the like; and inboxes."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final, LiteralString, TypeAlias
+
+import msgspec
+from msgspec.structs import astuple
+
+from pointsman.engine.state import ENDED
+from pointsman.store.budget_usage import (
+    APART,
+    COLUMN,
+    TOGETHER,
+    Spenders,
+    SpendingQuery,
+    Spent,
+    spenders_in,
+)
+from pointsman.store.records import TRIAL, ExecutionQuery, GateEntry, InboxQuery, Summary
+from pointsman.store.sql.work import Database, Statement, Work, marks
+from pointsman.values import ExecutionId, Instant, WorkflowId
+
+SPENT: Final = "tokens, model_calls, tool_calls, cost_usd"
+ABOUT: Final = (
+    "execution, workflow, revision, status, started, updated, parent, session, owner, wakes, worker, scripted"
+)
+COLUMNS: Final = f"{ABOUT}, {SPENT}, needs, awaits"
+"""`needs` and `awaits` are JSON arrays."""
+COLUMNS_READ: Final = f"{ABOUT}, {SPENT}, CAST(needs AS TEXT), CAST(awaits AS TEXT)"
+SELECT: Final = f"SELECT {COLUMNS_READ} FROM summaries"
+LAST_OF_SESSION: Final = (
+    "session IS NOT NULL AND parent IS NULL AND NOT EXISTS (SELECT 1 FROM summaries AS later"
+    " WHERE later.session = summaries.session AND later.parent IS NULL"
+    " AND (later.started, later.execution) > (summaries.started, summaries.execution))"
+)
+NONE: Final = "[]"
+
+SummaryValues: TypeAlias = tuple[str | float | None, ...]
+_gates: Final = msgspec.json.Decoder(GateEntry)
+
+
+class SqlExecutions:
+    """`Executions` of the SQL stores."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def put(self, summary: Summary, *, seq: int | None = None) -> None:
+        await self._database.write(partial(self._database.dialect.put_summary, summary, seq))
+
+    async def find(self, execution: ExecutionId) -> Summary | None:
+        found = await self._database.read(partial(summaries, Statement(f"{SELECT} WHERE execution = %s", (execution,))))
+        return found[0] if found else None
+
+    async def list(self, query: ExecutionQuery = ExecutionQuery()) -> list[Summary]:  # noqa: B008 - frozen
+        statement = select_summaries(query, awaits=self._database.dialect.awaits)
+        return await self._database.read(partial(summaries, statement))
+
+    async def spending(self, query: SpendingQuery) -> list[Spenders]:
+        return await self._database.read(partial(spending, query, self._database.dialect.dearest))
+
+    async def inbox(self, query: InboxQuery = InboxQuery()) -> list[GateEntry]:  # noqa: B008 - frozen
+        return await self._database.read(partial(inbox, self._database.dialect.select_gates(query)))
+
+
+def summaries(statement: Statement) -> Work[list[Summary]]:
+    found = yield statement
+    return [summary_of(row) for row in found.rows]
+
+
+def inbox(statement: Statement) -> Work[list[GateEntry]]:
+    found = yield statement
+    return [_gates.decode(data) for (data,) in found.rows]
+
+
+def select_summaries(query: ExecutionQuery, *, awaits: LiteralString) -> Statement:
+    """Every value is bound; only constant texts enter the statement."""
+    narrowing: list[LiteralString] = []
+    values: list[object] = []
+    wanted: tuple[tuple[LiteralString, object], ...] = (
+        ("workflow = %s", query.workflow),
+        ("parent = %s", query.parent),
+        ("session = %s", query.session),
+        ("owner = %s", query.owner),
+        ("wakes <= %s", query.due),
+        ("updated >= %s", query.since),
+        (awaits, query.awaits),
+    )
+    for condition, value in wanted:
+        if value is not None:
+            narrowing.append(condition)
+            values.append(value)
+    if query.statuses:
+        narrowing.append(f"status IN ({marks(len(query.statuses))})")
+        values.extend(sorted(query.statuses))
+    if query.last_of_session:
+        narrowing.append(LAST_OF_SESSION)
+    if not query.trials:
+        narrowing.append("substr(execution, 1, %s) <> %s")
+        values += (len(TRIAL), TRIAL)
+    if query.before is not None:
+        narrowing.append("(started, execution) > (%s, %s)" if query.oldest_first else "(started, execution) < (%s, %s)")
+        values.extend(query.before)
+    order: LiteralString = "started, execution" if query.oldest_first else "started DESC, execution DESC"
+    if query.due is not None:
+        order = "wakes, execution"
+    where: LiteralString = f"WHERE {' AND '.join(narrowing)}" if narrowing else ""
+    return Statement(f"{SELECT} {where} ORDER BY {order} LIMIT %s", (*values, query.limit))
+
+
+def spending(query: SpendingQuery, dearest: LiteralString) -> Work[list[Spenders]]:
+    """Add up what executions spent. Only the names of these columns enter the statement."""
+    ended: list[LiteralString] = ["1 = 1"]
+    values: list[object] = []
+    bounds: tuple[tuple[LiteralString, object], ...] = (("updated >= %s", query.since), ("updated < %s", query.until))
+    for condition, value in bounds:
+        if value is not None:
+            ended.append(condition)
+            values.append(value)
+    amount: LiteralString = COLUMN[query.measure]
+    apart: LiteralString = APART if query.apart else TOGETHER
+    grouped: LiteralString = f"GROUP BY {APART}" if query.apart else ""
+    statement: LiteralString = (
+        "SELECT count(*), count(*) FILTER (WHERE amount >= %s AND amount < %s),"
+        f" count(*) FILTER (WHERE amount >= %s AND amount > 0), max(amount), {dearest}, {apart}"
+        f" FROM (SELECT execution, {APART}, CAST(coalesce({amount}, 0) AS DOUBLE PRECISION) AS amount FROM summaries"
+        f" WHERE workflow = %s AND revision > 0 AND (status NOT IN ({marks(len(ENDED))}) OR ({' AND '.join(ended)})))"
+        f" AS each_of_them {grouped}"
+    )
+    found = yield Statement(statement, (query.near, query.most, query.most, query.workflow, *sorted(ENDED), *values))
+    return [spenders_in(row) for row in found.rows if row[0]]
+
+
+def summary_values(summary: Summary) -> SummaryValues:
+    """The values of `COLUMNS`."""
+    return (
+        summary.execution,
+        summary.workflow,
+        summary.revision,
+        summary.status,
+        summary.started,
+        summary.updated,
+        summary.parent,
+        summary.session,
+        summary.owner,
+        summary.wakes,
+        summary.worker,
+        summary.scripted,
+        *astuple(summary.spent),
+        names_text(summary.needs),
+        names_text(summary.awaits),
+    )
+
+
+def names_text(names: tuple[str, ...]) -> str:
+    return msgspec.json.encode(names).decode() if names else NONE
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    return () if text == NONE else msgspec.json.decode(text, type=tuple[str, ...])
+
+
+def summary_of(row: tuple[Any, ...]) -> Summary:
+    """The summary in a row of `SELECT`."""
+    execution, workflow, revision, status, started, updated, parent, session, owner, wakes, worker, scripted = row[:12]
+    tokens, model_calls, tool_calls, cost_usd, needs, awaits = row[12:18]
+    return Summary(
+        execution=ExecutionId(execution),
+        workflow=WorkflowId(workflow),
+        revision=revision,
+        status=status,
+        started=Instant(started),
+        updated=Instant(updated),
+        parent=None if parent is None else ExecutionId(parent),
+        session=session,
+        owner=owner,
+        wakes=None if wakes is None else Instant(wakes),
+        needs=names_in(needs),
+        worker=worker,
+        scripted=bool(scripted),
+        awaits=names_in(awaits),
+        spent=Spent(tokens=tokens, model_calls=model_calls, tool_calls=tool_calls, cost_usd=cost_usd),
+    )

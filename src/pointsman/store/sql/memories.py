@@ -1,0 +1,228 @@
+"""Remembered values: one row for each, with full-text search; their history lies beside them (`memory_history`)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final, LiteralString
+
+from pointsman.ports import Change, Once
+from pointsman.store.codec import decode_json, encode_json
+from pointsman.store.memory_changes import NUMBER, UNBOUNDED, Made, check_room, made_of
+from pointsman.store.memory_history import (
+    BEHIND,
+    BREAK,
+    PAST,
+    Current,
+    Row,
+    number_of,
+    past_key,
+    past_of,
+    recalled,
+    traced,
+)
+from pointsman.store.memory_words import texts, words_of
+from pointsman.store.records import Holding, Recalled, Remembered
+from pointsman.store.sql.effects import packed_value, record, recorded
+from pointsman.store.sql.work import NO_LIMIT, Database, Lock, MemoryRow, SqlDialect, Statement, Work, count, first
+from pointsman.values import Json
+
+OWNER: Final = "scope = %s AND namespace = %s"
+PLACE: Final = f"{OWNER} AND key = %s"
+WITHIN: Final = "substr(key, 1, %s) = %s"
+LIVES: Final = "(expires IS NULL OR expires > %s)"
+IS_PAST: Final[LiteralString] = "substr(scope, 1, 5) = 'past '"
+EXPIRED: Final = f"expires <= %s AND NOT {IS_PAST}"
+FIND: Final = f"SELECT value FROM memory WHERE {PLACE} AND {LIVES}"
+CURRENT: Final = f"SELECT key, value, changed, expires FROM memory WHERE {PLACE} AND {LIVES}"
+PAST_OF: Final = f"{OWNER} AND key > %s AND key < %s"
+"""The condition of the history of a key: see `history_of`."""
+WITH_HISTORY: Final = f"""
+    {CURRENT} UNION ALL SELECT * FROM (
+        SELECT key, value, changed, expires FROM memory WHERE {PAST_OF} ORDER BY key DESC LIMIT %s
+    ) AS past
+"""
+EVERY: Final = f"""
+    SELECT key, value, changed, expires FROM memory WHERE {OWNER} AND key > %s AND {WITHIN} AND {LIVES}
+    ORDER BY key LIMIT %s
+"""
+HOLDINGS: Final = f"""
+    SELECT scope, namespace, count(*), sum(length(value)), max(changed) FROM memory WHERE {LIVES} AND NOT {IS_PAST}
+    GROUP BY scope, namespace ORDER BY scope, namespace
+"""
+COUNT: Final = f"SELECT count(*) FROM (SELECT 1 FROM memory WHERE {OWNER} LIMIT %s) AS keys"
+
+
+class SqlMemories:
+    """`Memories` of the SQL stores. Changes of one owner wait for each other."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def get(self, scope: str, namespace: str, key: str, *, at: float = 0.0) -> Json | None:
+        found = await self._database.read(partial(first, FIND, scope, namespace, key, at))
+        return None if found is None else decode_json(found[0])
+
+    async def put(self, scope: str, namespace: str, key: str, value: Json | None) -> None:
+        change = Change(
+            scope=scope, namespace=namespace, key=key, operation="set", value=value, at=0.0, quota=UNBOUNDED
+        )
+        await self.change(change)
+
+    async def change(self, change: Change, *, once: Once | None = None) -> Json:
+        encode_json(change.value)
+        # A list must not grow twice where no answer tells whether it grew; `once` keeps that from happening.
+        repeatable = once is not None or change.operation != "append"
+        work = partial(change_once, self._database.dialect, change, once)
+        return await self._database.write(work, repeatable=repeatable, in_order=True)
+
+    async def search(
+        self, scope: str, namespace: str, text: str, *, limit: int = 10, within: str = "", at: float = 0.0
+    ) -> list[tuple[str, Json]]:
+        words = words_of(text)
+        if not words:
+            return []
+        statement = self._database.dialect.search(words, scope, namespace, limit=limit, within=within, at=at)
+        return await self._database.read(partial(search, statement))
+
+    async def forget(self, scope: str, namespace: str, *, within: str = "") -> int:
+        return await self._database.write(partial(forget, scope, namespace, within), in_order=True)
+
+    async def every(
+        self, scope: str, namespace: str, *, within: str = "", after: str = "", limit: int = -1, at: float = 0.0
+    ) -> list[Remembered]:
+        values = (scope, namespace, after, len(within), within, at, NO_LIMIT if limit < 0 else limit)
+        return await self._database.read(partial(every, Statement(EVERY, values)))
+
+    async def history(self, scope: str, namespace: str, key: str, *, at: float = 0.0) -> list[Recalled]:
+        return await self._database.read(partial(history, (scope, namespace, key), at))
+
+    async def holdings(self, *, at: float = 0.0) -> list[Holding]:
+        return await self._database.read(partial(holdings, at))
+
+    async def purge(self, at: float, *, dry_run: bool = False) -> int:
+        if dry_run:
+            return await self._database.read(partial(count, f"SELECT count(*) FROM memory WHERE {EXPIRED}", at))
+        return await self._database.write(partial(purge, at))
+
+
+def search(statement: Statement) -> Work[list[tuple[str, Json]]]:
+    found = yield statement
+    return [(key, decode_json(data)) for key, data in found.rows]
+
+
+def every(statement: Statement) -> Work[list[Remembered]]:
+    found = yield statement
+    return [
+        Remembered(key=key, value=decode_json(data), changed=changed, expires=expires)
+        for key, data, changed, expires in found.rows
+    ]
+
+
+def holdings(at: float) -> Work[list[Holding]]:
+    found = yield Statement(HOLDINGS, (at,))
+    return [
+        Holding(scope=scope, namespace=namespace, keys=keys, bytes=int(size), changed=changed)
+        for scope, namespace, keys, size, changed in found.rows
+    ]
+
+
+def change_once(dialect: SqlDialect, change: Change, once: Once | None) -> Work[Json]:
+    """Make a change, unless it was made before; return its answer."""
+    # Adding a key needs the number of keys.
+    yield Lock(("memory", change.scope, change.namespace))
+    if once is None:
+        return (yield from make(dialect, change))
+    known = yield from recorded(once.execution, once.name)
+    if NUMBER in known:
+        return known[NUMBER]
+    answer = yield from make(dialect, change)
+    yield from record(once.execution, once.name, NUMBER, packed_value(answer))
+    return answer
+
+
+def make(dialect: SqlDialect, change: Change) -> Work[Json]:
+    place = (change.scope, change.namespace, change.key)
+    current, rows = yield from found_with_history(place, change.at, 0 if change.by is None else 1)
+    made = made_of(change, None if current is None else decode_json(current.data))
+    if made.value is None:
+        yield Statement(f"DELETE FROM memory WHERE {PAST_OF}", history_of(place))
+        yield Statement(f"DELETE FROM memory WHERE {PLACE}", place)
+        return made.answer
+    if current is None:
+        yield from make_room(change)
+    text = " ".join([change.key, *texts(made.value)])
+    value = MemoryRow(*place, made.data, change.at, change.expires, text)
+    if change.by is None:
+        yield from dialect.put_values([value])
+    else:
+        yield from put_with_history(dialect, change, made, value, current, rows[0] if rows else None)
+    return made.answer
+
+
+def put_with_history(
+    dialect: SqlDialect, change: Change, made: Made, value: MemoryRow, current: Current | None, last: Row | None
+) -> Work[None]:
+    """Write the value, and beside it who changes it and what it was."""
+    beside = traced(change, current, made, last)
+    past = history_of((change.scope, change.namespace, change.key))
+    rows = [
+        MemoryRow(*past[:2], past_key(change.key, row.number), row.data, row.changed, row.expires, None)
+        for row in beside.rows
+    ]
+    oldest = Statement(f"DELETE FROM memory WHERE {PAST_OF}", (*past[:3], past_key(change.key, beside.first)))
+    yield from dialect.put_values([value, *rows], [oldest] if beside.first > 1 else [])
+
+
+def history(place: tuple[str, str, str], at: float) -> Work[list[Recalled]]:
+    current, rows = yield from found_with_history(place, at, NO_LIMIT)
+    return [] if current is None else recalled(current, rows, at=at)
+
+
+def found_with_history(place: tuple[str, str, str], at: float, limit: int) -> Work[tuple[Current | None, list[Row]]]:
+    """Return the value at this time, and the newest rows of its history, all seen at one moment."""
+    if limit == 0:
+        known = yield from first(CURRENT, *place, at)
+        return None if known is None else Current(*known[1:]), []
+    found = yield Statement(WITH_HISTORY, (*place, at, *history_of(place), limit))
+    current = next((Current(*one[1:]) for one in found.rows if one[0] == place[2]), None)
+    rows = [Row(number_of(key), *rest) for key, *rest in found.rows if key != place[2]]
+    return current, sorted(rows, reverse=True)
+
+
+def history_of(place: tuple[str, str, str]) -> tuple[str, str, str, str]:
+    """Return the values for `PAST_OF`."""
+    scope, namespace, key = place
+    return past_of(scope), namespace, f"{key}{BREAK}", f"{key}{BEHIND}"
+
+
+def make_room(change: Change) -> Work[None]:
+    """Raise `MemoryFull` if no more keys fit, even after deleting the expired ones."""
+    owner, most = (change.scope, change.namespace), change.quota.keys
+    keys = yield from count(COUNT, *owner, most)
+    if keys >= most:
+        keys -= yield from delete_expired(f"{OWNER} AND {EXPIRED}", (*owner, change.at))
+    check_room(change, keys)
+
+
+def delete_expired(where: LiteralString, values: tuple[str | float, ...]) -> Work[int]:
+    """Delete values and their history; return how many values."""
+    past: LiteralString = f"""
+        SELECT p.no FROM (SELECT scope, namespace, key FROM memory WHERE {where}) AS m CROSS JOIN memory AS p
+        WHERE p.scope = '{PAST}' || m.scope AND p.namespace = m.namespace
+            AND p.key > m.key || '{BREAK}' AND p.key < m.key || '{BEHIND}'
+    """
+    yield Statement(f"DELETE FROM memory WHERE no IN ({past})", values)
+    return (yield Statement(f"DELETE FROM memory WHERE {where}", values)).changed
+
+
+def purge(at: float) -> Work[int]:
+    yield Statement(f"DELETE FROM memory WHERE expires <= %s AND {IS_PAST}", (at,))
+    return (yield from delete_expired(EXPIRED, (at,)))
+
+
+def forget(scope: str, namespace: str, within: str) -> Work[int]:
+    # A change at the same time would leave its history behind.
+    yield Lock(("memory", scope, namespace))
+    statement: LiteralString = f"DELETE FROM memory WHERE {OWNER} AND {WITHIN}"
+    yield Statement(statement, (past_of(scope), namespace, len(within), within))
+    return (yield Statement(statement, (scope, namespace, len(within), within))).changed

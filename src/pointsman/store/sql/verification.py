@@ -1,0 +1,61 @@
+"""What both SQL stores check when they are verified: the chains of the rows, and the contents of the blobs.
+
+A chain does not show that rows were taken off its very end: compare with a backup for that.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+
+from pointsman.store.chain import first_hash, row_hash
+from pointsman.store.compression import content_hash, needed
+from pointsman.store.errors import StoreFailed
+from pointsman.store.sql.work import plain_content
+from pointsman.values import ExecutionId
+
+
+class ChainCheck:
+    """Follows the chains of rows that come ordered by execution and seq."""
+
+    def __init__(self) -> None:
+        self._execution, self._previous, self._expected = "", b"", 1
+
+    def breaks(
+        self, execution: str, seq: int, at: float, shape: int, form: int, data: bytes, stored: bytes
+    ) -> Iterator[str]:
+        """Yield what is wrong with the next row. After a break the chain is taken up again, so that each damaged row
+        is reported once."""
+        if execution != self._execution:
+            self._execution, self._previous, self._expected = execution, first_hash(ExecutionId(execution)), 1
+        if seq != self._expected:
+            yield f"execution {execution!r}: row {self._expected} is missing"
+        elif not is_written(self._previous, seq, (at, shape, form, data), stored):
+            yield f"execution {execution!r}: row {seq} is not what was written"
+        self._previous, self._expected = stored, seq + 1
+
+
+def is_written(previous: bytes, seq: int, row: tuple[float, int, int, bytes], stored: bytes) -> bool:
+    """Columns of SQLite hold any type: a flipped bit makes text of a number."""
+    try:
+        return row_hash(previous, seq, *row) == stored
+    except (struct.error, TypeError):
+        return False
+
+
+def lost_blobs(table: str, packed: Iterable[tuple[int, bytes]], known: frozenset[bytes]) -> Iterator[str]:
+    """Report rows of a table whose contents are missing."""
+    lost = sum(not known.issuperset(needs) for form, data in packed if (needs := needed(form, data)) is not None)
+    if lost:
+        yield f"the blobs of {lost} {table} are missing"
+
+
+def false_blob(digest: bytes, form: int, data: bytes) -> Iterator[str]:
+    """Report a content that is not the one of its hash."""
+    try:
+        true = content_hash(plain_content(digest, form, data)) == digest
+    except StoreFailed as why:
+        yield f"blob {digest.hex()} cannot be unpacked: {why}"
+        return
+    if not true:
+        yield f"blob {digest.hex()} is not what was written"
