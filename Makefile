@@ -19,7 +19,7 @@ npm = if test -d web/node_modules; then echo "npm run $(1)" && cd web && npm run
 	else echo "npm run $(1) is left out: there is no Node, or npm has not run (make ui)"; fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-unit test-pythons test-web check lint ui types bench reliability fuzz soak requirements lock clean
+.PHONY: help demo test test-unit test-pythons test-web check lint ui types bench bench-check reliability fuzz soak requirements lock clean
 
 help:
 	@echo "make demo          real workflows, offline"
@@ -32,6 +32,7 @@ help:
 	@echo "make ui            the web app, where Node is there"
 	@echo "make types         the types of the web app, from the server's OpenAPI document"
 	@echo "make bench         what a node costs"
+	@echo "make bench-check   what reading and checking a document cost for each node"
 	@echo "make reliability   the scorecard: what tries to lose, repeat or corrupt something, and what it found"
 	@echo "make fuzz          schemathesis over the API: what its document allows, and what it does not"
 	@echo "make soak          the same in turns for TIME (8h): make soak TIME=5m"
@@ -75,6 +76,9 @@ types: $(VENV)/dev.stamp ui
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m bench $(ARGS)
+
+bench-check: $(VENV)/dev.stamp
+	$(BIN)/python -m bench.checking $(ARGS)
 
 reliability: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.reliability --tier pr --write $(ARGS)

@@ -1,85 +1,111 @@
-"""`python -m bench.checking [NODES] [SHAPE …]`: what reading, checking, drawing and converting cost for each node.
+"""`make bench-check`, or `python -m bench.checking [NODES,…] [SHAPE …]`: what reading and checking a document cost.
 
-CPU time of this process, with the garbage collector as in the worker processes of a server: between documents.
+For each shape of document and each size: CPU time in microseconds for each node or edge, whichever are more, and the
+memory that the check needs at its peak. Each document has a process of its own, without the garbage collector: the
+worker processes of a server collect between documents.
 """
 
 from __future__ import annotations
 
 import gc
 import json
+import multiprocessing
+import resource
 import sys
 import time
 from collections.abc import Callable
-from typing import Final
+from concurrent.futures import ProcessPoolExecutor
+from typing import Final, NamedTuple
 
+from pointsman.definition.reading.documents import BYTES_MAX, YAML_BYTES_MAX
 from pointsman.dialects.checking import checked
 from pointsman.dialects.shapes import DIALECTS
 from pointsman.values import JsonObject
-from pointsman.workflows.conversion import TARGETS, converted, yaml_text
+from pointsman.workflows.conversion import converted, yaml_text
 from pointsman.workflows.sources import Workflow
 from tests.definition.check.test_cost import SHAPES, chain, full
 
-NODES: Final = 5_000
+NODES: Final = (5_000, 20_000, 100_000)
 GOAL_US: Final = 100
+SPELLED: Final = tuple(f"chain in {name}" for name in (*DIALECTS, "YAML"))
+
+
+class Cost(NamedTuple):
+    """What one document cost."""
+
+    parts: int
+    """Nodes or edges, whichever are more."""
+    read_us: float
+    check_us: float
+    """CPU time for each of them."""
+    kilobytes: float
+    """Peak memory for each of them, beside what the process had before."""
 
 
 def cpu_us(work: Callable[[], object], per: int) -> float:
     """CPU time in microseconds for each of so many."""
-    gc.collect()
     began = time.process_time()
     work()
     return (time.process_time() - began) * 1e6 / per
 
 
 def parts_of(document: JsonObject) -> int:
-    """Nodes or edges, whichever are more."""
     nodes, edges = document["nodes"], document["edges"]
     assert isinstance(nodes, list)
     assert isinstance(edges, list)
     return max(len(nodes), len(edges))
 
 
-def show(name: str, parts: int, *costs: float) -> None:
-    late = "  over the goal" if costs[0] + costs[-1] * (len(costs) > 1) > GOAL_US else ""
-    print(f"{name:40} {parts:8} {' '.join(f'{cost:8.1f}' for cost in costs)}{late}", flush=True)
+def source_of(shape: str, nodes: int) -> tuple[Workflow, int]:
+    """The document, and how many nodes or edges it has."""
+    if shape in SPELLED:
+        name = shape.removeprefix("chain in ")
+        if name == "YAML":
+            return Workflow(yaml_text(chain(nodes))), nodes
+        return Workflow(converted(Workflow(json.dumps(chain(nodes))), name).text, dialect=name), nodes
+    document = full(nodes) if shape == "full graph" else SHAPES[shape](nodes)
+    return Workflow(json.dumps(document)), max(parts_of(document), nodes)
 
 
-def check_shapes(nodes: int, only: list[str]) -> None:
-    shapes = {**SHAPES, "full graph": full}
-    print(f"{'shape':40} {'parts':>8} {'read':>8} {'check':>8}   µs for each node or edge; goal {GOAL_US} together")
-    for name, make in shapes.items():
-        if not only or name in only:
-            check_shape(name, make(nodes), nodes)
+def measure(shape: str, nodes: int) -> Cost | None:
+    """None: a document of that size is refused."""
+    gc.disable()
+    checked(Workflow(json.dumps(chain(10))).read)  # What is imported or cached once does not count.
+    source, parts = source_of(shape, nodes)
+    if source.chars > (YAML_BYTES_MAX if shape.endswith("YAML") else BYTES_MAX):
+        return None
+    gc.collect()
+    before = peak_kilobytes()
+    read = cpu_us(lambda: source.read, parts)
+    check = cpu_us(lambda: checked(source.read), parts)
+    return Cost(parts, read, check, (peak_kilobytes() - before) / parts)
 
 
-def check_shape(name: str, document: JsonObject, nodes: int) -> None:
-    parts, source = max(parts_of(document), nodes), Workflow(json.dumps(document))
-    show(name, parts, cpu_us(lambda: source.read, parts), cpu_us(lambda: checked(source.read), parts))
-
-
-def write_and_read(nodes: int) -> None:
-    source = Workflow(json.dumps(chain(nodes)))
-    _ = source.read
-    print(f"\n{'dialect of a chain':40} {'parts':>8} {'write':>8} {'read':>8} {'check':>8}")
-    for target in TARGETS:
-        write = cpu_us(lambda target=target: converted(source, target), nodes)
-        if target not in DIALECTS:
-            show(target, nodes, write)
-            continue
-        other = Workflow(converted(source, target).text, dialect=target)
-        read = cpu_us(lambda other=other: other.read, nodes)
-        show(target, nodes, write, read, cpu_us(lambda other=other: checked(other.read), nodes))
-    text = Workflow(yaml_text(chain(nodes)))
-    show("YAML", nodes, cpu_us(lambda: text.read, nodes), cpu_us(lambda: checked(text.read), nodes))
+def peak_kilobytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def main() -> None:
-    gc.disable()
-    nodes = int(sys.argv[1]) if len(sys.argv) > 1 else NODES
-    checked(Workflow(json.dumps(chain(10))).read)  # What is imported or cached once does not count.
-    check_shapes(nodes, sys.argv[2:])
-    if not sys.argv[2:]:
-        write_and_read(nodes)
+    first = sys.argv[1] if len(sys.argv) > 1 else ""
+    sizes = tuple(map(int, first.split(","))) if first[:1].isdigit() else NODES
+    only = sys.argv[2:] if first[:1].isdigit() else sys.argv[1:]
+    print(f"µs for each node or edge (read + check); goal {GOAL_US}. kB: peak memory for each.")
+    print(f"{'shape':32}" + "".join(f"{size:>32,}" for size in sizes))
+    for shape in only or (*SHAPES, "full graph", *SPELLED):
+        print(f"{shape:32}" + "".join(f"{shown(measured(shape, size)):>32}" for size in sizes), flush=True)
+
+
+def measured(shape: str, nodes: int) -> Cost | None:
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(measure, shape, nodes).result()
+
+
+def shown(cost: Cost | None) -> str:
+    if cost is None:
+        return "too large"
+    total = cost.read_us + cost.check_us
+    late = "!" if total > GOAL_US else ""
+    return f"{cost.read_us:.0f}+{cost.check_us:.0f}={total:.0f}{late} {cost.kilobytes:.1f} kB"
 
 
 if __name__ == "__main__":

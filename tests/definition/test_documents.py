@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import cast
 
@@ -11,8 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pointsman.definition.problems import Problem
+from pointsman.definition.problems import Problem, pointer_to
 from pointsman.definition.reading.documents import BYTES_MAX, YAML_BYTES_MAX, Document, read_document
+from pointsman.definition.reading.json_positions import SKIPPED_DEPTH_MAX, JsonPlaces
+from pointsman.definition.reading.results import Parts
 from pointsman.values import Json, JsonObject
 from tests.definition.documents import FULL
 from tests.definition.test_workflow import JUNK
@@ -284,6 +287,45 @@ def test_every_json_value_is_read_the_same_by_both_readers(value: Json) -> None:
     text = json.dumps({"value": value}, ensure_ascii=False)
     assert value_of(text) == {"value": value}
     assert value_of(f"{text}// and a comment") == {"value": value}
+
+
+def pointers_in(value: Json, at: str = "") -> Iterator[str]:
+    yield at
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in inner:
+        yield from pointers_in(part, at + pointer_to(key))
+
+
+@settings(max_examples=40, deadline=None)
+@given(JUNK, st.integers(0, SKIPPED_DEPTH_MAX + 2), st.sampled_from([None, 1]), st.randoms(use_true_random=False))
+def test_positions_in_plain_json_equal_those_of_the_exact_reader(
+    value: Json, depth: int, indent: int | None, chance: random.Random
+) -> None:
+    for _ in range(depth):
+        value = {"before": [1, {"a": "}"}], 'in/si~de"\\': [value], "behind": {}}
+    text = json.dumps({"value": value}, indent=indent)
+    plain, exact = read_document(text), read_document(f"{text}// and a comment")
+    pointers = [*pointers_in(plain.value)]
+    chance.shuffle(pointers)
+    for pointer in pointers:
+        assert plain.position(pointer) == exact.position(pointer)
+        assert plain.value_position(pointer) == exact.value_position(pointer)
+
+
+def test_one_position_reads_only_the_values_around_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    parts_of = JsonPlaces.read
+
+    def counted(places: JsonPlaces, offset: int) -> Parts:
+        read.append(offset)
+        return parts_of(places, offset)
+
+    monkeypatch.setattr(JsonPlaces, "read", counted)
+    document = read_document(json.dumps({"nodes": [{"id": f"n{i}", "config": {"prompt": "Go."}} for i in range(500)]}))
+    assert not read, "a document without problems has no positions"
+    document.position("/nodes/250/config/prompt")
+    document.position("/nodes/250/config/system")
+    assert len(read) == len(("", "nodes", "250", "config"))
 
 
 SPARKS = [

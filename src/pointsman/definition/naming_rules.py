@@ -82,9 +82,9 @@ def names_at_large(workflow: Workflow) -> Names:
     return Names(fields_first=first, declared=declared_in(workflow))
 
 
-def names_of(workflow: Workflow, graph: Graph) -> tuple[Names, ...]:
-    """For each node the names that win over others there: `as` names around it, and fields where they go first."""
-    plain = names_at_large(workflow)
+def names_of(workflow: Workflow, graph: Graph, plain: Names) -> tuple[Names, ...]:
+    """For each node the names that win over others there: `as` names around it, and fields where they go first.
+    `plain` are the names outside of all nodes."""
     alias = {
         position: node.config.as_
         for position, node in enumerate(graph.links.nodes)

@@ -12,18 +12,7 @@ from pointsman.expressions.failures import ExpressionError, MissingValue, Secret
 from pointsman.expressions.names import ITEM_SEGMENT, Names
 from pointsman.expressions.operators import whole
 from pointsman.expressions.path_access import Code, Key, PathStep, Probe
-from pointsman.expressions.syntax_tree import (
-    Dollar,
-    Each,
-    Get,
-    Literal,
-    Name,
-    PathTree,
-    Tree,
-    literal_key,
-    rooted,
-    unwound,
-)
+from pointsman.expressions.syntax_tree import Dollar, Each, Get, Literal, Name, PathTree, Tree, literal_key, rooted
 from pointsman.values import Json
 
 
@@ -97,8 +86,8 @@ class PathReader:
 
     def place(self, tree: PathTree, *, guarded: bool) -> ResolvedPath:
         """Resolve the names of a path, and note it as read unless it starts at a variable or a computed value."""
-        start, parts = rooted(tree)
-        if isinstance(start, Name) and start is unwound(tree)[0] and start.name in self.variables:
+        start, parts, own = rooted(tree)
+        if own and isinstance(start, Name) and start.name in self.variables:
             slot = self.variables[start.name]
             return self.walk(lambda frame: frame.slots[slot], parts)
         if not isinstance(start, Name | Dollar):
@@ -111,7 +100,6 @@ class PathReader:
                 hint="Write `secret.NAME` in a parameter or header; it is filled in when the request leaves.",
             )
         name = start.name if isinstance(start, Name) else ""
-        own = start is unwound(tree)[0]
         if root == "state" and name == "state" and self.is_data(parts):
             self.note(root, name, parts[1:], tree, guarded=guarded)
             return self.walk(path_access.data_base, parts[1:])
@@ -163,17 +151,16 @@ class PathReader:
     ) -> ResolvedPath:
         """The steps of the rest of a path. The quick way stays open while every key is fixed."""
         fixed = [self.fixed_key(part) for part in parts]
-        known = tuple(key for key in fixed if key is not None)
-        quick = container if len(known) == len(fixed) and keys + known else ""
-        steps = self.steps(parts, fixed)
-        return ResolvedPath(quick, keys + known, base, steps, each=any(isinstance(p, Each) for p in parts))
+        known = (*keys, *[key for key in fixed if key is not None])
+        quick = container if known and len(known) == len(keys) + len(fixed) else ""
+        return ResolvedPath(quick, known, base, self.steps(parts, fixed), each=Each in map(type, parts))
 
     def steps(self, parts: list[Get | Each], fixed: list[Key | None]) -> tuple[PathStep, ...]:
         steps: list[PathStep] = []
         for number, (part, key) in enumerate(zip(parts, fixed, strict=True)):
             if isinstance(part, Each):
                 rest = self.steps(parts[number + 1 :], fixed[number + 1 :])
-                flatten = any(isinstance(later, Each) for later in parts[number + 1 :])
+                flatten = Each in map(type, parts[number + 1 :])
                 steps.append(path_access.each_step(rest, self.spot(part), flatten=flatten))
                 break
             if part.dotted and literal_key(part) == ITEM_SEGMENT:
@@ -210,7 +197,7 @@ class PathReader:
 
     def is_label(self, tree: Tree) -> bool:
         """`nodes.<id>.branch` and `result.branch`: what a decision chose."""
-        start, parts = rooted(tree)
+        start, parts, _ = rooted(tree)
         if not isinstance(start, Name) or start.name in self.variables:
             return False
         root, keys = self.names.root(start.name), [literal_key(part) for part in parts]

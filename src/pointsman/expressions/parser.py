@@ -17,6 +17,7 @@ The levels from coalesce to mul are one loop over a table of strengths (preceden
 from __future__ import annotations
 
 import math
+import re
 from typing import Final
 
 from pointsman.expressions.failures import ExpressionError, ExpressionTooDeep, NumberTooLarge, Spot
@@ -81,11 +82,15 @@ CONSTANTS: Final[dict[str, bool | None]] = {
     "None": None,
     "undefined": None,
 }
+_ONE_NAME: Final = re.compile(r"[^\W\d]\w{0,99}")
+"""An expression that is nothing but a name."""
 KEYWORDS: Final = frozenset({"and", "or", "not", "in", "is", "if", "else", "for", *CONSTANTS})
 
 
 def parse_expression(source: str, *, at: int = 0, end: int | None = None) -> Tree:
     """Return the tree of `source[at:end]`, with places in the whole. Raises `ExpressionError` with the position."""
+    if (name := _ONE_NAME.fullmatch(source, at, len(source) if end is None else end)) and name[0] not in KEYWORDS:
+        return Name(name[0], name.start(), name.end())
     parser = Parser(source, at, end)
     tree = parser.expression()
     parser.expect_end()
@@ -97,6 +102,8 @@ def parse_pipes(base: Tree, source: str, *, at: int, end: int) -> Tree:
 
     Raises `ExpressionError` if anything else stands there.
     """
+    if at <= end and not source[at:end].strip(" \t\r\n"):
+        return base
     parser = Parser(source, at, end)
     tree = parser.pipes(base)
     parser.expect_end()

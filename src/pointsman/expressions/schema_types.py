@@ -10,6 +10,8 @@ from pointsman.values import Json, JsonObject
 
 ALL_TYPES: Final = frozenset({"null", "boolean", "number", "string", "array", "object"})
 REFERENCES_MAX: Final = 16
+_NOT_READ: Final = ("$ref", "anyOf", "oneOf", "allOf", "if", "not")
+"""Words of a schema that make it one that may hold anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +52,10 @@ class Schemas:
 
     def __init__(self, roots: dict[str, JsonObject]) -> None:
         self.roots = roots
+        self._shapes = {name: shape_of(schema, schema) for name, schema in roots.items()}
 
     def root(self, name: str) -> ValueShape:
-        schema = self.roots.get(name)
-        return ANYTHING if schema is None else shape_of(schema, schema)
+        return self._shapes.get(name, ANYTHING)
 
     def below(self, shape: ValueShape, key: str | int | None, root: str) -> ValueShape:
         """The shape under a key; None is any key. Raises `UnknownKey` where a closed object lacks it."""
@@ -94,17 +96,19 @@ def shape_of(schema: JsonObject, document: JsonObject) -> ValueShape:
         if found is None:
             return ANYTHING
         schema = found
-    if any(word in schema for word in ("$ref", "anyOf", "oneOf", "allOf", "if", "not")):
-        return ANYTHING
+    for word in _NOT_READ:
+        if word in schema:
+            return ANYTHING
     constants = schema.get("enum")
     values = tuple(constants) if isinstance(constants, list) else (schema["const"],) if "const" in schema else ()
-    types = types_of(schema, values)
-    return ValueShape(types, schema, constants=values)
+    return ValueShape(types_of(schema, values), schema, constants=values)
 
 
 def types_of(schema: JsonObject, constants: tuple[Json, ...]) -> frozenset[str]:
     """The types a schema allows."""
     declared = schema.get("type")
+    if declared is None and not constants:
+        return ALL_TYPES
     listed = declared if isinstance(declared, list) else [declared] if declared is not None else []
     names = {"number" if name == "integer" else name for name in listed if isinstance(name, str)}
     if names:

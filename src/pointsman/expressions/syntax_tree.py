@@ -189,12 +189,12 @@ def unwound(tree: Tree) -> tuple[Tree, list[Get | Each]]:
     return tree, parts
 
 
-def rooted(tree: Tree) -> tuple[Tree, list[Get | Each]]:
-    """The same, where `$.name` starts at `name`."""
+def rooted(tree: Tree) -> tuple[Tree, list[Get | Each], bool]:
+    """The same, where `$.name` starts at `name`; and whether the start stands there as it is."""
     start, parts = unwound(tree)
     if isinstance(start, Dollar) and parts and (name := literal_key(parts[0])):
-        return Name(name, start.at, parts[0].end), parts[1:]
-    return start, parts
+        return Name(name, start.at, parts[0].end), parts[1:], False
+    return start, parts, True
 
 
 def literal_key(part: Get | Each) -> str | None:
@@ -252,7 +252,7 @@ def heads_of(tree: Tree) -> Iterator[tuple[str, ...]]:
     """The names that the paths of an expression start at, each with the fixed key after it, if there is one."""
     for one in inside(tree):
         if isinstance(one, Get | Name):
-            start, parts = rooted(one)
+            start, parts, _ = rooted(one)
             if isinstance(start, Name) and len(parts) < 2:
                 keys = [literal_key(part) for part in parts]
                 yield (start.name, *(key for key in keys if key is not None))

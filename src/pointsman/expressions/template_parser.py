@@ -208,14 +208,15 @@ class TemplateParser:
             return None
         if not found[2] and self.source[found.end() - 2].isspace():
             return None
-        if not all(is_function(name) for name in PIPED.findall(self.unquoted(found[2]))):
+        if found[2] and not self.names_functions(found[2]):
             return None
         value = parse_pipes(scanned.tree(), self.source, at=found.start(2), end=found.end(2))
         self.put(value, "empty" if found[1] else absent, scanned.at, scanned.end)
         return found.end()
 
-    def unquoted(self, text: str) -> str:
-        return re.sub(QUOTED, "", text)
+    def names_functions(self, pipes: str) -> bool:
+        """Whether each `|` outside of quotes is followed by the name of a function."""
+        return all(is_function(name) for name in PIPED.findall(re.sub(QUOTED, "", pipes)))
 
     def loose(self, at: int) -> int | None:
         """`{ path }` where the workflow has such a name. Code has blanks there too: all else is text."""
@@ -226,7 +227,7 @@ class TemplateParser:
         closing = CLOSING.match(self.source, scanned.end)
         if closing is None or is_code(self.source, at, closing.end()):
             return None
-        if not all(is_function(name) for name in PIPED.findall(self.unquoted(closing[2]))):
+        if not self.names_functions(closing[2]):
             return None
         value = parse_pipes(scanned.tree(), self.source, at=closing.start(2), end=closing.end(2))
         self.put(value, "empty" if closing[1] else "fails", scanned.at, scanned.end)

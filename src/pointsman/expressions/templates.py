@@ -90,9 +90,13 @@ class Template:
         self.pieces = pieces = parsed.pieces
         self.literal = parsed.literal
         """Where braces stand that are text."""
-        self._writes = compiler.all(pieces)
         self._only = pieces[0] if len(pieces) == 1 and isinstance(pieces[0], Tag) else None
-        self._probe = compiler.value(self._only) if self._only else None
+        self._probe = None if self._only is None else compiler.value(self._only)
+        self._writes = (
+            compiler.all(pieces)
+            if self._only is None or self._probe is None
+            else (compiler.tag(self._only, self._probe),)
+        )
         self._slots = compiler.paths.slots
         self.reads: tuple[PathRead, ...] = tuple(dict.fromkeys(compiler.paths.reads))
 
@@ -155,7 +159,7 @@ class TemplateCompiler:
             case Words(text=text):
                 return lambda frame, page: page.write(text)
             case Tag():
-                return self.tag(piece)
+                return self.tag(piece, self.value(piece))
             case If():
                 return self.condition(piece)
             case EachBlock():
@@ -179,8 +183,7 @@ class TemplateCompiler:
             return lambda frame: MISSING if (value := code(frame)) is None else value
         return lambda frame: MISSING if probe(frame) is MISSING else code(frame)
 
-    def tag(self, tag: Tag) -> Write:
-        probe = self.value(tag)
+    def tag(self, tag: Tag, probe: Probe) -> Write:
         spot = Spot(self.source, tag.at, tag.end)
 
         def write(frame: Frame, page: RenderBuffer) -> None:

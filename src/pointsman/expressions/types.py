@@ -46,7 +46,6 @@ from pointsman.expressions.syntax_tree import (
     Tree,
     literal_key,
     rooted,
-    unwound,
 )
 from pointsman.expressions.template_pieces import If, Tag
 from pointsman.expressions.templates import Template
@@ -98,7 +97,7 @@ class TypeFinding:
 
 def check_types(
     expression: Expression,
-    schemas: dict[str, JsonObject],
+    schemas: dict[str, JsonObject] | Schemas,
     *,
     known: frozenset[str] = frozenset(),
     condition: bool = False,
@@ -109,7 +108,8 @@ def check_types(
     `additionalProperties: false`. `known` are bare names besides state fields: settings, names of the engine.
     `condition` says that only the truth of the value counts.
     """
-    checker = TypeChecker(expression.source, expression.names, Schemas(schemas), known)
+    schemas = schemas if isinstance(schemas, Schemas) else Schemas(schemas)
+    checker = TypeChecker(expression.source, expression.names, schemas, known)
     shape = checker.shape(expression.tree)
     if condition and shape.types and not shape.types & {"boolean"} and shape.types != ALL_TYPES:
         types = " or ".join(sorted(shape.types))
@@ -119,9 +119,9 @@ def check_types(
     return sorted(checker.findings, key=lambda finding: finding.offset)
 
 
-def check_template_types(template: Template, names: Names, schemas: dict[str, JsonObject]) -> list[TypeFinding]:
+def check_template_types(template: Template, names: Names, schemas: Schemas) -> list[TypeFinding]:
     """What is wrong with the expressions in a template. Bodies of `each` are left out: they have names of their own."""
-    checker = TypeChecker(template.source, names, Schemas(schemas), frozenset())
+    checker = TypeChecker(template.source, names, schemas, frozenset())
     waiting = [*reversed(template.pieces)]
     while waiting:
         match waiting.pop():
@@ -189,11 +189,11 @@ class TypeChecker:
                 return ValueShape(self.shape(tree.base).types)
 
     def path(self, tree: PathTree) -> ValueShape:
-        start, parts = rooted(tree)
+        start, parts, own = rooted(tree)
         for part in parts:
             if isinstance(part, Get) and not isinstance(part.key, Literal):
                 self.shape(part.key)
-        shape, root = self.start(start, own=start is unwound(tree)[0])
+        shape, root = self.start(start, own=own)
         if shape is None:
             assert isinstance(start, Name)
             return self.unknown(start.name, start, self.fields("state"))

@@ -10,10 +10,13 @@ from typing import Final
 
 import pytest
 
+from pointsman.definition import problems
 from pointsman.definition.problems import PROBLEMS_MAX
 from pointsman.definition.reading.documents import read_document
 from pointsman.dialects.checking import check_document
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.conversion import converted, yaml_text
+from pointsman.workflows.sources import Workflow
 
 GROWTH_MAX: Final = 6.0
 """For four times the document. The square would be sixteen."""
@@ -159,6 +162,68 @@ def test_calls_grow_with_the_document(shape: str, monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(f"pointsman.{budget}", 500)
     small, large = (calls_of(SHAPES[shape](count)) for count in (SMALL, 4 * SMALL))
     assert large / small < GROWTH_MAX
+
+
+def spelled(name: str, count: int) -> str:
+    """A chain in a dialect, or in YAML."""
+    text = json.dumps(chain(count))
+    return yaml_text(chain(count)) if name == "YAML" else str(converted(Workflow(text), name).text)
+
+
+def calls_for(text: str, dialect: str | None) -> int:
+    profile = Profile()
+    profile.runcall(lambda: check_document(read_document(text), dialect=dialect))
+    return sum(entry.callcount for entry in profile.getstats())
+
+
+CALLS_MAX: Final = {
+    "chain": 380,
+    "fan-out": 280,
+    "agents": 420,
+    "tools": 420,
+    "loops": 290,
+    "compensations": 360,
+    "reducers": 670,
+    "labels": 1_100,
+    "nested loops": 1_600,
+    "misspelt references": 1_900,
+    "duplicate ids": 1_250,
+}
+"""Function calls for each node or edge: a quarter more than at the time of writing."""
+SPELLED_CALLS_MAX: Final = {"rows": 920, "graph": 1_320, "steps": 940, "plan": 850, "YAML": 800}
+
+
+@pytest.mark.parametrize("shape", CALLS_MAX)
+def test_a_node_costs_few_calls(shape: str) -> None:
+    made = SHAPES[shape](4 * SMALL)
+    parts = max(len(part) for part in (made["nodes"], made["edges"]) if isinstance(part, list))
+    calls_of(made)  # What is cached once does not count.
+    assert calls_of(made) / parts < CALLS_MAX[shape]
+
+
+@pytest.mark.parametrize("name", SPELLED_CALLS_MAX)
+def test_a_node_in_another_dialect_costs_few_calls(name: str) -> None:
+    dialect = None if name == "YAML" else name
+    small, large = spelled(name, SMALL), spelled(name, 4 * SMALL)
+    calls_for(small, dialect)  # What is imported or cached once does not count.
+    few, many = calls_for(small, dialect), calls_for(large, dialect)
+    assert many / few < GROWTH_MAX
+    assert many / (4 * SMALL) < SPELLED_CALLS_MAX[name]
+
+
+def test_text_of_a_problem_is_built_only_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[str] = []
+    shorten = problems.shortened
+
+    def counted(text: str) -> str:
+        built.append(text)
+        return shorten(text)
+
+    monkeypatch.setattr(problems, "shortened", counted)
+    assert check_document(read_document(json.dumps(chain(SMALL)))).problems == ()
+    assert not built
+    found = check_document(read_document(json.dumps(each_node(SMALL, lambda i: {"type": f"agnt{i}"})))).problems
+    assert len(built) <= 4 * len(found)
 
 
 def test_full_graph_costs_by_its_edges() -> None:

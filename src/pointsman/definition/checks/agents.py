@@ -82,13 +82,12 @@ def _without_prompt(subject: Subject, position: int, config: AgentConfig) -> Ite
     prompt = next((agent.prompt for agent in said if agent.prompt is not None), None)
     if prompt is not None:
         empty = not any(text.strip() for text in prompt.languages().values())
-        at = subject.at_node(position, "config", "prompt")
     else:
         asked = subject.nodes[position].inputs or any(one.messages or one.input_files for one in said)
         talks = subject.conversational or workflow.dialect in ("rows", "graph")
         empty = not (asked or talks or subject.takes_input)
-        at = subject.at_node(position, "config")
     if empty:
+        at = subject.at_node(position, "config", *(() if prompt is None else ("prompt",)))
         message = f"{subject.node(position)} has no prompt, and the workflow declares no input that it could be asked"
         if prompt is not None:
             message = f"the prompt of {subject.node(position)} is empty"

@@ -9,7 +9,7 @@ from pointsman.definition.checks.references import missing_nodes
 from pointsman.definition.checks.repairs import remove
 from pointsman.definition.checks.routes import always_taken, may_end
 from pointsman.definition.checks.subject import Subject
-from pointsman.definition.graph.links import DANGLING, routing_of
+from pointsman.definition.graph.links import DANGLING
 from pointsman.definition.graph.walks import Part, components, cycles, reach
 from pointsman.definition.naming_rules import compensations_of
 from pointsman.definition.problems import Problem, error, note, warning
@@ -50,9 +50,10 @@ def check_endings(subject: Subject) -> Iterator[Problem]:
     yield from _entries(subject)
     yield from _unreachable(subject)
     yield from _past_the_end(subject)
-    endless = _endless(subject)
+    trapped = _trapped_nodes(subject)
+    endless = _endless(subject, trapped)
     yield from _cycles(subject, endless)
-    yield from _trapped(subject, endless)
+    yield from _trapped(subject, trapped, endless)
     yield from _forbidden_cycles(subject)
     yield from _dead_ends(subject)
 
@@ -115,7 +116,7 @@ def _past_the_end(subject: Subject) -> Iterator[Problem]:
             yield warning("edge-from-end", subject.at_edge(edge.number), message, hint=hint, fix=fix)
 
 
-def _endless(subject: Subject) -> list[Part]:
+def _endless(subject: Subject, trapped: set[int]) -> list[Part]:
     """Cycles whose every edge is always taken, and closed groups of nodes no end can be reached from."""
     graph = subject.graph
     reached = [subject.reached(node) for node in range(len(graph.ids))]
@@ -124,8 +125,9 @@ def _endless(subject: Subject) -> list[Part]:
         for node in range(len(graph.ids))
     ]
     endless = cycles(sure)
+    if not trapped:
+        return endless
     known = {node for part in endless for node in part}
-    trapped = _trapped_nodes(subject)
     inside = [list(graph.links.targets(node)) if node in trapped else [] for node in range(len(graph.ids))]
     for part in components(inside):
         members = set(part)
@@ -160,9 +162,8 @@ def _cycles(subject: Subject, endless: list[Part]) -> Iterator[Problem]:
         yield _ending_problem(subject, "endless-cycle", part[0], message, hint)
 
 
-def _trapped(subject: Subject, endless: list[Part]) -> Iterator[Problem]:
+def _trapped(subject: Subject, trapped: set[int], endless: list[Part]) -> Iterator[Problem]:
     """The places where control gets caught, not everything behind them."""
-    trapped = _trapped_nodes(subject)
     reported = {node for part in endless for node in part}
     for node in sorted(trapped - reported):
         sources = [source for source in subject.graph.links.sources(node) if subject.reached(source)]
@@ -202,7 +203,12 @@ def _dead_ends(subject: Subject) -> Iterator[Problem]:
     hint = "Give it an edge back, onwards, or to END."
     for position, node in enumerate(subject.nodes):
         targets = [graph.edges[way].target for way in graph.out[position] if graph.edges[way].kind != "error"]
-        if node.type != "agent" or not targets or not set(targets) <= executors or routing_of(node) != "label":
+        if (
+            node.type != "agent"
+            or not targets
+            or not set(targets) <= executors
+            or subject.routings[position] != "label"
+        ):
             continue
         handed_over = any(subject.nodes[source].type == "agent" for source in graph.links.sources(position))
         if handed_over or not subject.conversational:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from pointsman.definition.checks.subject import Subject
-from pointsman.definition.naming_rules import names_at_large, names_of, names_within, spelling_of
+from pointsman.definition.naming_rules import names_of, names_within, spelling_of
 from pointsman.definition.problems import Problem, error, note, pointer_to, warning
 from pointsman.definition.text_locations import Site
 from pointsman.expressions.failures import ExpressionError
@@ -17,6 +18,7 @@ from pointsman.expressions.name_resolution import PathRead
 from pointsman.expressions.names import Names
 from pointsman.expressions.parameters import check_address, compile_parameters
 from pointsman.expressions.paths import ItemKey, compile_path
+from pointsman.expressions.schema_types import Schemas
 from pointsman.expressions.template_pieces import If, Spelling, Tag
 from pointsman.expressions.templates import Template, compile_template
 from pointsman.expressions.types import TypeFinding, check_template_types, check_types
@@ -48,7 +50,7 @@ def _is_condition(place: Place) -> bool:
     return place.pointer.endswith("/condition/expression") or place.pointer.rpartition("/")[2] in CONDITIONS
 
 
-def _schemas(subject: Subject) -> dict[str, JsonObject]:
+def _schemas(subject: Subject) -> Schemas:
     """What is declared of the data. The state is open: nodes write what nobody declared."""
     fields: JsonObject = {}
     schema = subject.input_schema
@@ -59,7 +61,7 @@ def _schemas(subject: Subject) -> dict[str, JsonObject]:
         if about.schema_ is not None and "." not in pattern and "*" not in pattern:
             fields[pattern] = about.schema_
     found: dict[str, JsonObject] = {"state": {"type": "object", "properties": fields}} if fields else {}
-    return found if schema is None else {**found, "input": schema}
+    return Schemas(found if schema is None else {**found, "input": schema})
 
 
 OF_TRIGGERS: Final = frozenset({"event", "headers"})
@@ -67,7 +69,7 @@ OF_TRIGGERS: Final = frozenset({"event", "headers"})
 OF_REQUEST: Final = ("config", "url")
 """Where the address of an HTTP node stands in it."""
 
-FOREIGN_MARKS: Final = ("$.", "${", "={", "<%", "[[", "$(", "%(")
+FOREIGN_MARK: Final = re.compile(r"\$[.{(]|=\{|<%|\[\[|%\(")
 """What a text has that may hold a placeholder in the spelling of another language."""
 
 Keys = tuple[str | int | None, ...]
@@ -163,10 +165,10 @@ class _Reader:
         self.subject = subject
         self.found = Formulas()
         self.spelling: Spelling = spelling_of(subject.workflow)
-        self.names = names_of(subject.workflow, subject.graph)
+        self.names = names_of(subject.workflow, subject.graph, subject.names)
         self.within: tuple[int, str, Names] = (-1, "", Names())
         inputs = {name for node in subject.nodes for name in node.inputs or {}}
-        self.at_large = names_at_large(subject.workflow)
+        self.at_large = subject.names
         self.anywhere = replace(self.at_large, as_names=frozenset(inputs | {"text"}))
         """For agents defined apart: they see the inputs of whatever node uses them."""
 
@@ -204,10 +206,10 @@ class _Reader:
 
     def template(self, site: Site, place: Place, names: Names) -> Template:
         template = compile_template(site.text, names=names, spelling=self.spelling)
-        if any(isinstance(piece, If) or (isinstance(piece, Tag) and piece.path is None) for piece in template.pieces):
+        if _computes(template):
             self.found.templates.append((place, names, template))
         whole = site.kind == "parameters" and template.fixed
-        if template.literal or whole or any(mark in site.text for mark in FOREIGN_MARKS):
+        if template.literal or whole or FOREIGN_MARK.search(site.text):
             self.found.texts.append(Text(place, names, template.literal, whole))
         return template
 
@@ -253,11 +255,15 @@ class _Reader:
         """Those of a field of a node's configuration. Remembered: many texts may stand in it."""
         if self.within[:2] != (node, key):
             names, own = self.names[node], names_within(self.subject.nodes[node], key)
-            self.within = (node, key, replace(names, as_names=names.as_names | own) if own else names)
+            self.within = (node, key, Names(names.as_names | own, names.fields_first, names.declared) if own else names)
         return self.within[2]
 
     def problem(self, site: Site, why: ExpressionError) -> Problem:
         return error(why.code, pointer_to(*site.parts), f"{why} (column {why.offset + 1})", hint=why.hint)
+
+
+def _computes(template: Template) -> bool:
+    return any(isinstance(piece, If) or (isinstance(piece, Tag) and piece.path is None) for piece in template.pieces)
 
 
 def _reads_of_trigger(site: Site, expression: Expression) -> Iterator[Problem]:

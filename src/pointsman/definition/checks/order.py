@@ -11,7 +11,6 @@ from typing import Final
 
 from pointsman.definition.checks.routes import always_taken
 from pointsman.definition.checks.subject import Subject
-from pointsman.definition.graph.links import routing_of
 from pointsman.definition.graph.walks import reach
 from pointsman.definition.model.control import LoopConfig
 
@@ -121,7 +120,7 @@ class Order:
         if len(self.graph.into[node]) < 2 or node in self.graph.loops or self.subject.nodes[node].trigger == "each":
             return False
         above = self.graph.dominance.immediate[node]
-        if not 0 <= above < len(self.graph.ids) or routing_of(self.subject.nodes[above]) != "all":
+        if not 0 <= above < len(self.graph.ids) or self.subject.routings[above] != "all":
             return False
         taken = [way for way in self.graph.out[above] if always_taken(self.subject, self.graph.edges[way])]
         return len(taken) > 1 and len(taken) == len(self.graph.out[above])

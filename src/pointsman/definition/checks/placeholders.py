@@ -18,7 +18,6 @@ from pointsman.definition.model.control import HumanConfig
 from pointsman.definition.model.nodes import Node
 from pointsman.definition.model.people import Approvers
 from pointsman.definition.model.workflow import Workflow
-from pointsman.definition.naming_rules import names_at_large
 from pointsman.definition.problems import Problem, pointer_to, warning
 from pointsman.expressions.failures import ExpressionError
 from pointsman.expressions.functions import ALIASES
@@ -87,10 +86,9 @@ def check_placeholders(subject: Subject, formulas: Formulas) -> Iterator[Problem
 
 def check_fixed_texts(subject: Subject) -> Iterator[Problem]:
     """Placeholders in texts of gates that are no templates."""
-    names = names_at_large(subject.workflow)
     for number, node in enumerate(subject.nodes):
         for parts, text in _fixed(node):
-            if "{" in text and _placeholder_in(text, names):
+            if "{" in text and _placeholder_in(text, subject.names):
                 message = f"{text[:60]!r} at node {node.id!r} is no template: it stays as it is"
                 hint = "Write a fixed text. What changes goes into `message` and `show`."
                 yield warning("literal-placeholder", pointer_to("nodes", number, *parts), message, hint=hint)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from pointsman.definition.checks.subject import Subject
-from pointsman.definition.graph.links import DANGLING, TO_END, EdgeRef, label_of, routing_of
+from pointsman.definition.graph.links import DANGLING, TO_END, EdgeRef, label_of
 from pointsman.definition.model.control import HumanConfig, ParallelConfig
 from pointsman.definition.model.edges import Equals, When
 
@@ -30,7 +30,7 @@ def always_taken(subject: Subject, edge: EdgeRef) -> bool:
     if edge.source in graph.loops:
         return edge.number in subject.exits[edge.source]
     ways = subject.ways[edge.source]
-    match routing_of(node):
+    match subject.routings[edge.source]:
         case "all":
             return True
         case "first":
@@ -45,7 +45,7 @@ def taken_together(subject: Subject, one: int, other: int) -> bool:
     graph = subject.graph
     first, second = graph.edges[one], graph.edges[other]
     source = subject.nodes[first.source]
-    if routing_of(source) != "all" or isinstance(source.config, ParallelConfig):
+    if subject.routings[first.source] != "all" or isinstance(source.config, ParallelConfig):
         return False
     kinds = {first.kind, second.kind}
     if "default" in kinds or (len(kinds) == 2 and "error" in kinds):
@@ -100,7 +100,7 @@ def may_end(subject: Subject, node: int) -> bool:
     if node in graph.loops:
         ways = tuple(edge for edge in ways if edge.number in subject.exits[node])
     certain = any(edge.kind in ("plain", "default") for edge in ways)
-    match routing_of(one):
+    match subject.routings[node]:
         case _ if not ways:
             return True
         case "all":

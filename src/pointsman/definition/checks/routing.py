@@ -8,7 +8,7 @@ from typing import Final
 from pointsman.definition.checks.repairs import meant, question, remove
 from pointsman.definition.checks.routes import actions_of
 from pointsman.definition.checks.subject import Subject, listed
-from pointsman.definition.graph.links import label_of, routing_of
+from pointsman.definition.graph.links import label_of
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.control import DecisionConfig, HumanConfig
 from pointsman.definition.model.edges import Edge, Equals, OnLabel
@@ -38,7 +38,7 @@ def check_routing(subject: Subject) -> Iterator[Problem]:
 
 
 def _same_label(subject: Subject, position: int, ways: list[int]) -> Iterator[Problem]:
-    routing, seen = routing_of(subject.nodes[position]), dict[str, int]()
+    routing, seen = subject.routings[position], dict[str, int]()
     for way in ways:
         label = label_of(subject.workflow.edges[way], routing)
         if label is None or (first := seen.setdefault(label, way)) == way:
@@ -65,7 +65,7 @@ def _same_edge(subject: Subject, ways: list[int]) -> Iterator[Problem]:
 
 def _never_taken(subject: Subject, position: int, ways: list[int]) -> Iterator[Problem]:
     """Behind an edge without a condition, under `first`; and one of several plain edges, under `label`."""
-    node, routing = subject.nodes[position], routing_of(subject.nodes[position])
+    node, routing = subject.nodes[position], subject.routings[position]
     plain = [way for way in ways if subject.graph.edges[way].kind == "plain"]
     if routing == "label" and len(plain) > 1:
         message = f"{subject.node(position)} has several edges without a label: {_edge_ids(subject, plain)}"
@@ -159,7 +159,7 @@ def _never_emitted(
 ) -> Iterator[Problem]:
     if emitted is None:
         return
-    node, routing = subject.nodes[position], routing_of(subject.nodes[position])
+    node, routing = subject.nodes[position], subject.routings[position]
     can, spelled = "", frozenset[str]()
     for way in ways:
         edge = subject.workflow.edges[way]
@@ -205,7 +205,7 @@ def _without_edge(
     if node.type not in ("decision", "human") or not ways or not emitted:
         return
     awaited: Mapping[int, str | None] = {
-        way: _awaited(subject, subject.workflow.edges[way], way, routing_of(node))[0] for way in ways
+        way: _awaited(subject, subject.workflow.edges[way], way, subject.routings[position])[0] for way in ways
     }
     if any(label is None and subject.graph.edges[way].kind != "error" for way, label in awaited.items()):
         return

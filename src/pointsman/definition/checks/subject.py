@@ -12,11 +12,12 @@ from pointsman.definition.graph.analysis import Graph
 from pointsman.definition.graph.links import EdgeRef, label_of, routing_of
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.control import StartConfig
-from pointsman.definition.model.nodes import Node
+from pointsman.definition.model.nodes import Node, Routing
 from pointsman.definition.model.workflow import Workflow
-from pointsman.definition.naming_rules import is_imported
+from pointsman.definition.naming_rules import is_imported, names_at_large
 from pointsman.definition.problems import Suggestions, pointer_to
 from pointsman.definition.text_locations import Site, sites_of
+from pointsman.expressions.names import Names
 from pointsman.values import JsonObject
 
 NAMED_MAX: Final = 6
@@ -100,6 +101,16 @@ class Subject:
         return renamed(word, self._suggestions.nearest(word, candidates))
 
     @cached_property
+    def routings(self) -> tuple[Routing, ...]:
+        """How the edges of each node are used."""
+        return tuple([routing_of(node) for node in self.nodes])
+
+    @cached_property
+    def names(self) -> Names:
+        """The names of the workflow outside of all nodes."""
+        return names_at_large(self.workflow)
+
+    @cached_property
     def ways(self) -> tuple[tuple[EdgeRef, ...], ...]:
         """The edges of each node that control takes when the node is done: all but those of failures."""
         edges = self.graph.edges
@@ -173,7 +184,7 @@ class Subject:
     def label(self, edge: int) -> str | None:
         """The label an edge of the document listens to."""
         source = self.graph.edges[edge].source
-        routing = routing_of(self.nodes[source]) if source >= 0 else "all"
+        routing = self.routings[source] if source >= 0 else "all"
         return label_of(self.workflow.edges[edge], routing)
 
     def labels_after(self, node: int) -> list[str]:

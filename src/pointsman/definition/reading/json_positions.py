@@ -34,7 +34,7 @@ class JsonPlaces:
     def parts(self, place: Place, depth: int) -> Parts:
         """The members or items of a value; none of a scalar. `depth` counts the objects and lists around it."""
         if not place.parts and self._text[place.offset] in "{[":
-            place.parts = self._read(place.offset) if depth < SKIPPED_DEPTH_MAX else self._read_all(place.offset)
+            place.parts = self.read(place.offset) if depth < SKIPPED_DEPTH_MAX else self._read_all(place.offset)
         return place.parts
 
     def _behind_gap(self, offset: int) -> int:
@@ -43,7 +43,7 @@ class JsonPlaces:
         assert found is not None
         return found.end()
 
-    def _read(self, offset: int) -> Parts:
+    def read(self, offset: int) -> Parts:
         """The members or items of one object or list."""
         text = self._text
         found: Parts = {}
