@@ -13,16 +13,19 @@ from pointsman.values import JsonObject
 
 
 @click.command()
-@click.option("--who", metavar="NAME", help="Only what this caller asked for.")
-@click.option("--what", metavar="TEXT", help="Only operations with this in them.")
-@click.option("--before", metavar="PLACE", help="`next` of the page before.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="About so many.")
+@click.option("--who", metavar="NAME", help="Only entries of this caller.")
+@click.option("--what", metavar="TEXT", help="Only operations that contain this.")
+@click.option("--before", metavar="PLACE", help="`next` of the previous page.")
+@click.option(
+    "--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Approximate number of entries."
+)
 @json_option
 @store_option
 def audit(
     *, who: str | None, what: str | None, before: str | None, limit: int, as_json: bool, store: str | None
 ) -> None:
-    """Which changes were asked for, by whom, from where; newest first. `pointsman verify` checks the chain."""
+    """Print the audit log: changes, callers, origins and results; newest first. `pointsman verify` checks the
+    chain."""
 
     async def look() -> tuple[list[JsonObject], str | None]:
         async with installation(store) as app:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 def backup(file: Path, *, as_json: bool, store: str | None) -> None:
     """Write everything in the store into FILE, as it is at one moment, and verify it. Safe while others use the store.
 
-    In it: executions, workflows, schedules, keys, memory, conversations, the files that executions keep. Not in it: the
-    settings, with the secrets they hold. FILE appears when it is whole; one that exists is never replaced.
+    Included: executions, workflows, schedules, keys, memory, conversations, files of executions. Not included:
+    the settings with their secrets. FILE appears when it is complete; an existing file is never replaced.
     """
     made = go(_back_up(store, file))
     _tell(made, file, "backed up", as_json=as_json)
@@ -40,10 +40,10 @@ async def _back_up(store: str | None, file: Path) -> Backup:
 @json_option
 @store_option
 def restore(file: Path, *, as_json: bool, store: str | None) -> None:
-    """Bring a backup into a store where nothing is yet: all of it, or nothing. It is verified before and afterwards.
+    """Restore a backup into an empty store: all of it, or nothing. It is verified before and afterwards.
 
-    The store may be of another kind than the one that was backed up. What ran goes on when the store is kept: end
-    whatever still uses the old one, or both go on.
+    The store may be of another kind than the original. Running executions continue with the next worker: stop all
+    processes of the old store first, or both continue.
     """
     made, where = go(_restore(store, file))
     _tell(made, file, f"restored to {shown(where)}", as_json=as_json)

@@ -28,8 +28,8 @@ VERBS: Final = ("cancel", "pause", "resume", "retry", "delete")
 @click.option("--parent", metavar="EXEC", help="The sub-workflows of an execution, instead of whole executions.")
 @click.option("--since", type=click.DateTime(), help="Only those started at this local time, or later.")
 @click.option("--until", type=click.DateTime(), help="Only those started before.")
-@click.option("--by", default="", metavar="NAME", help="Who wants it; kept in the journals.")
-@click.option("--yes", is_flag=True, help="Do it. Without this they are only counted.")
+@click.option("--by", default="", metavar="NAME", help="Your name; stored in the journals.")
+@click.option("--yes", is_flag=True, help="Do it. Without this option they are only listed.")
 @json_option
 @store_option
 def bulk(
@@ -46,9 +46,9 @@ def bulk(
     as_json: bool,
     store: str | None,
 ) -> int:
-    """Cancel, pause, resume, retry or delete every execution that fits, eight at a time.
+    """Cancel, pause, resume, retry or delete every matching execution, eight at a time.
 
-    Without --yes it tells how many they are and which. Exit code 1: at least one refused.
+    Without --yes it only lists them. Exit code 1: at least one was refused.
     """
     which = Which(
         workflow,

@@ -89,8 +89,8 @@ class NotConversational(CallerError):
 
 @click.command()
 @click.argument("workflow", metavar="FILE|ID", shell_complete=complete_file_or_workflow)
-@click.option("--session", metavar="ID", help="Go on with this conversation.")
-@click.option("--reopen", is_flag=True, help="Also if an agent has ended it.")
+@click.option("--session", metavar="ID", help="Continue this conversation.")
+@click.option("--reopen", is_flag=True, help="Reopen it if an agent has ended it.")
 @model_option
 @script_option
 @store_option
@@ -111,10 +111,11 @@ def chat(
     lenient: bool,
     quiet: bool,
 ) -> int:
-    """Talk to a conversational workflow. Each line is a turn; the end of the input (Ctrl-D) leaves. /help says more.
+    """Chat with a conversational workflow. Each line is a turn; the end of the input (Ctrl-D) leaves. /help lists
+    commands.
 
-    At a gate the next line is the answer. The conversation is kept: --session goes on with it, also with a turn that
-    was broken off by a crash. Where the input is no terminal, a turn that does not complete ends the command with its
+    At a gate the next line is the answer. The conversation is stored: --session continues it, also a turn that a
+    crash interrupted. If the input is not a terminal, a turn that does not complete ends the command with its
     exit code.
     """
     found = named(workflow)

@@ -19,7 +19,8 @@ HOW = {
 @click.command()
 @click.argument("shell", type=click.Choice(SHELLS))
 def completion(shell: str) -> None:
-    """Print the script that makes a shell complete commands, options, workflow and execution ids, and open gates.
+    """Print the script with which a shell completes commands, options, workflow and execution ids, and open
+    gates.
 
     \b
     bash   eval "$(pointsman completion bash)"     in ~/.bashrc

@@ -14,13 +14,13 @@ from pointsman.values import JsonObject
 
 @click.command()
 @click.argument("execution", shell_complete=complete_execution)
-@click.option("--by", default="", metavar="NAME", help="Who pauses it; kept in the journal.")
+@click.option("--by", default="", metavar="NAME", help="Your name; stored in the journal.")
 @json_option
 @store_option
 def pause(execution: str, *, by: str, as_json: bool, store: str | None) -> int:
-    """Let no further step start. `pointsman resume` goes on.
+    """Start no further step. `pointsman resume` continues the execution.
 
-    A process that runs the execution lets go of it; a step it was in the middle of is run again on resume.
+    The process that runs the execution stops driving it; an interrupted step runs again on resume.
     """
     print_outcome(go(_pause(store, execution, by)), as_json=as_json, stopped=False, store=store, lasting=True)
     return 0
@@ -34,15 +34,15 @@ async def _pause(store: str | None, execution: str, by: str) -> JsonObject:
 
 @click.command()
 @click.argument("execution", shell_complete=complete_execution)
-@click.option("--reason", default="", metavar="TEXT", help="Why; kept in the journal.")
-@click.option("--by", default="", metavar="NAME", help="Who cancels it; kept in the journal.")
-@click.option("--now", is_flag=True, help="Undo nothing first, or nothing more.")
+@click.option("--reason", default="", metavar="TEXT", help="Reason; stored in the journal.")
+@click.option("--by", default="", metavar="NAME", help="Your name; stored in the journal.")
+@click.option("--now", is_flag=True, help="Run no compensation, or no further one.")
 @json_option
 @store_option
 def cancel(execution: str, *, reason: str, by: str, now: bool, as_json: bool, store: str | None) -> int:
-    """Stop an execution for good, and its sub-workflows. A second time does nothing.
+    """Cancel an execution and its sub-workflows permanently. A second cancel has no effect.
 
-    What its workflow knows to undo (`compensate`) is undone first, here.
+    Compensation steps (`compensate`) run first, in this process.
     """
     view = go(_cancel(store, execution, reason=reason, by=by, now=now))
     print_outcome(view, as_json=as_json, stopped=False, store=store, lasting=True)

@@ -83,7 +83,7 @@ Next:
 
 @click.command()
 def demo() -> int:
-    """Run two real workflows offline, in a few seconds: progress, document, timeline, what each agent consumed."""
+    """Run two example workflows offline, in a few seconds: progress, document, timeline, usage of each agent."""
     folder, store = examples_directory(), f"sqlite:///{data_directory() / 'demo.db'}"
     make_data_directory()
     settings = Settings(store=store, delays=False)

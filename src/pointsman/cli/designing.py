@@ -39,9 +39,9 @@ def _tell(one: Round) -> None:
 
 @click.command()
 @click.argument("words")
-@click.option("--id", "name", default="", metavar="ID", help="The id it shall have.")
+@click.option("--id", "name", default="", metavar="ID", help="The id of the workflow.")
 @click.option("--save", is_flag=True, help="Save it, if it has no errors.")
-@click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="Write it there.")
+@click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="Write it to this file.")
 @model_option
 @script_option
 @json_option
@@ -57,9 +57,9 @@ def design(
     as_json: bool,
     store: str | None,
 ) -> int:
-    """Let a model design a workflow that does what WORDS say. Each of its rounds is told on standard error.
+    """Let a model design a workflow from a description in WORDS. Each round is printed on standard error.
 
-    Exit code 0: it has no errors; 1: it still has some, or nothing came of it.
+    Exit code 0: the workflow has no errors; 1: it has errors, or none was designed.
     """
     said = go(_design(store, model, script, words, name=name, save=save))
     text = str(said["text"])
@@ -86,9 +86,9 @@ async def _design(
 
 @click.command()
 @click.argument("workflow", metavar="ID", shell_complete=complete_workflow)
-@click.option("--words", default="", metavar="TEXT", help="What shall be different: a model finds the operations.")
+@click.option("--words", default="", metavar="TEXT", help="Description of the change; a model finds the operations.")
 @click.option("--operations", "given", metavar="JSON|@FILE", help="The operations themselves, as a list.")
-@click.option("--apply", is_flag=True, help="Save it; else only show what would change.")
+@click.option("--apply", is_flag=True, help="Save the changes; without this option they are only shown.")
 @model_option
 @script_option
 @json_option
@@ -104,9 +104,9 @@ def edit(
     as_json: bool,
     store: str | None,
 ) -> int:
-    """Change a saved workflow, by words or by typed operations. Shows what would change; --apply saves it.
+    """Change a saved workflow, by a description or by operations. Shows the changes; --apply saves them.
 
-    Exit code 0: it has no errors then; 1: it would have some.
+    Exit code 0: the result has no errors; 1: it has errors.
     """
     if bool(words) == (given is not None):
         raise click.UsageError("give either --words or --operations")
@@ -165,7 +165,7 @@ def _line(change: Json) -> str:
 @json_option
 @store_option
 def rollback(workflow: str, revision: int, *, as_json: bool, store: str | None) -> None:
-    """Save what an old REVISION said as the latest one."""
+    """Save an old REVISION as the latest one."""
     said = go(_rollback(store, workflow, revision))
     if as_json:
         print_json(said)

@@ -55,10 +55,10 @@ def check(
     variables: tuple[tuple[str, str], ...],
     script: Path | None,
 ) -> int:
-    """All problems of workflow files, with their places; of saved and built-in workflows too, by their ids.
+    """List all problems of workflow files with their places; also of saved and built-in workflows, by their ids.
 
-    Exit code 0: no errors (warnings are none); 1: errors; 2: a file cannot be read at all. With several files, the
-    worst of them; --json then prints a list, one object per file, each with its "file".
+    Exit code 0: no errors (warnings do not count); 1: errors; 2: a file cannot be read at all. With several
+    files, the worst of them; --json then prints a list, one object per file, each with its "file".
     """
     app = installation(store, script=script, variables=variables)
     results = go(_checked(app, files, dialect=dialect, lenient=lenient))
@@ -138,14 +138,16 @@ def _summary(result: Checked) -> str:
 @click.command()
 @click.argument("file", metavar="FILE|ID", shell_complete=complete_file_or_workflow)
 @click.option("--to", "target", required=True, metavar="NAME", type=click.Choice(TARGETS), help=", ".join(TARGETS))
-@click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="Write there instead of standard output.")
+@click.option(
+    "--out", metavar="FILE", type=click.Path(path_type=Path), help="Write to this file instead of standard output."
+)
 @click.option("--yaml", "as_yaml", is_flag=True, help="YAML instead of JSON.")
 @dialect_option
 @store_option
 def convert(file: str, *, target: str, out: Path | None, as_yaml: bool, dialect: str | None, store: str | None) -> int:
     """Write a workflow in another dialect (native, rows, graph, steps, plan), or draw it (mermaid, bpmn).
 
-    What the target cannot say is told on standard error, each with its place.
+    Losses are listed on standard error, with their places.
     """
     found = named(file, dialect=dialect)
     source = found if isinstance(found, Workflow) else go(_opened(installation(store), found))
@@ -167,10 +169,11 @@ def _tell(losses: tuple[Problem, ...], *, file: str, text: str) -> None:
 
 
 @click.command()
-@click.option("--openapi", is_flag=True, help="The document of the server's API instead (OpenAPI 3.1).")
+@click.option("--openapi", is_flag=True, help="The OpenAPI 3.1 document of the server instead.")
 @click.option("--operations", is_flag=True, help="The JSON Schema of operations on workflows instead.")
 def schema(*, openapi: bool, operations: bool) -> int:
-    """The JSON Schema of the native format, for editors and generators; or what a client of the server is made of."""
+    """Print the JSON Schema of the native format, for editors and generators; or the OpenAPI document of the
+    server."""
     if openapi and operations:
         raise click.UsageError("give either --openapi or --operations")
     if operations:

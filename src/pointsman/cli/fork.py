@@ -18,9 +18,9 @@ from pointsman.values import Json, JsonObject
 def changing_options(command: Decorated) -> Decorated:
     """What every command takes that goes on with a changed copy."""
     for option in (
-        click.option("--by", default="", metavar="NAME", help="Who wants it; kept in the journal."),
+        click.option("--by", default="", metavar="NAME", help="Your name; stored in the journal."),
         click.option("--limit", "limits", type=Pair(), multiple=True, metavar="NAME=NUMBER", help="Raise a limit."),
-        click.option("--input", "given", metavar="JSON|@FILE|-", help="Fields of the input that change."),
+        click.option("--input", "given", metavar="JSON|@FILE|-", help="Changed fields of the input."),
         click.option(
             "--set",
             "edits",
@@ -36,11 +36,9 @@ def changing_options(command: Decorated) -> Decorated:
 
 @click.command()
 @click.argument("execution", shell_complete=complete_execution)
-@click.option("--at", type=int, metavar="SEQ", help="The last row that is taken over (default: all).")
-@click.option("--to", metavar="FILE|ID@REV", help="Go on with another definition, if all that is under way fits.")
-@click.option(
-    "--session", metavar="ID", callback=not_empty, help="The conversation the copy belongs to (default: none)."
-)
+@click.option("--at", type=int, metavar="SEQ", help="The last row that is copied (default: all).")
+@click.option("--to", metavar="FILE|ID@REV", help="Continue with another definition, if everything in progress fits.")
+@click.option("--session", metavar="ID", callback=not_empty, help="The conversation of the copy (default: none).")
 @changing_options
 @driving_options
 def fork(
@@ -55,9 +53,9 @@ def fork(
     by: str,
     **options: Unpack[Driving],
 ) -> int:
-    """Begin a new execution as a copy of another one up to a row of its journal, and go on from there.
+    """Start a new execution as a copy of another one up to a row of its journal, and continue from there.
 
-    What was open there runs again; the origin is not touched. `pointsman events EXEC` shows the rows.
+    Steps that were open there run again; the origin is not changed. `pointsman events EXEC` shows the rows.
     """
     fields = _fields(given)
 
@@ -95,10 +93,10 @@ def retry(
     by: str,
     **options: Unpack[Driving],
 ) -> int:
-    """Try the step again that failed an execution, in place, and go on from there.
+    """Retry the failed step of an execution, in place, and continue from there.
 
-    With --from, a new execution is begun that has everything up to that step (a node, or a step as `timeline` shows
-    it; of several the last one), and runs it again; the old one is not touched.
+    With --from, a new execution starts with everything up to that step (a node, or a step as `timeline` shows it;
+    of several the last one), and runs it again; the old one is not changed.
     """
     if step is None and (edits or given is not None):
         raise click.UsageError("--set and --input need --from: what happened is not changed in place.")

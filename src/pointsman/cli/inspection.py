@@ -43,7 +43,7 @@ class Narrowed(TypedDict):
 
 
 words_option: Final = click.option(
-    "--words", type=click.Choice(DIALECTS), help="As JSON, in the words that a dialect has for statuses and events."
+    "--words", type=click.Choice(DIALECTS), help="As JSON, with the names that a dialect uses for statuses and events."
 )
 
 
@@ -52,8 +52,8 @@ words_option: Final = click.option(
 @click.option("--workflow", metavar="ID", shell_complete=complete_workflow, help="Only those of a workflow.")
 @click.option("--session", metavar="ID", help="Only those of a conversation.")
 @click.option("--search", metavar="WORDS", help="Only those with all these words in their input, output or error.")
-@click.option("--trials", is_flag=True, help="Also those in which somebody only tried a part of a workflow.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most so many.")
+@click.option("--trials", is_flag=True, help="Include partial runs.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Maximum number of entries.")
 @json_option
 @store_option
 def list_(
@@ -101,9 +101,9 @@ def when(at: Json) -> str:
 @json_option
 @store_option
 def show(execution: str, *, words: Dialect | None, as_json: bool, store: str | None) -> None:
-    """The state of an execution: what it did, what it waits for, what it produced.
+    """Show the state of an execution: its path, open gates and output.
 
-    With --debug also what the tools of its steps printed and logged.
+    With --debug also the printed and logged output of its tools.
     """
     view = go(_view(store, execution))
     if words is not None:
@@ -159,7 +159,7 @@ async def _view(store: str | None, execution: str) -> JsonObject:
 @click.command()
 @click.argument("execution", shell_complete=complete_execution)
 @click.option("--jsonl", is_flag=True, help="One JSON object per line.")
-@click.option("--follow", is_flag=True, help="Wait for more until nothing more happens by itself.")
+@click.option("--follow", is_flag=True, help="Wait for more events until the execution ends or waits.")
 @click.option("--after", type=click.IntRange(0), default=0, metavar="SEQ", help="Only rows after this one.")
 @words_option
 @json_option
@@ -174,9 +174,9 @@ def events(
     as_json: bool,
     store: str | None,
 ) -> None:
-    """The journal of an execution: everything that happened, in order.
+    """Print the journal of an execution: all events, in order.
 
-    With --follow, --jsonl prints each event as it comes, --json all of them at the end.
+    With --follow, --jsonl prints each event as it arrives, --json all of them at the end.
     """
     if as_json and jsonl:
         raise click.UsageError("--json and --jsonl exclude each other")
@@ -217,7 +217,7 @@ HEAD: Final = frozenset({"seq", "n", "at", "kind", "step", "node", "scope"})
 @json_option
 @store_option
 def timeline(execution: str, *, as_json: bool, store: str | None) -> None:
-    """What ran when, as bars: work, waits, retries, one lane per node and branch; and what each node consumed."""
+    """Show all steps as bars: work, waits, retries, one lane per node and branch; and the usage of each node."""
     found = go(_timeline(store, execution))
     if as_json:
         print_json(found)

@@ -26,7 +26,7 @@ from pointsman.values import Json, JsonObject
 @script_option
 @click.pass_context
 def tools(context: click.Context, *, as_json: bool, script: Path | None) -> None:
-    """The tools that workflows can use here: built-in, of the settings, of installed packages, of a script."""
+    """List the tools that workflows can use here: built-in, of the settings, of installed packages, of a script."""
     if context.invoked_subcommand is not None:
         return
     app = installation(script=script)
@@ -47,13 +47,15 @@ def tools(context: click.Context, *, as_json: bool, script: Path | None) -> None
 
 @tools.command("import")
 @click.argument("source")
-@click.option("--server", default="", metavar="URL", help="Where it is served, if the document does not say so.")
-@click.option("--prefix", default="", help="What the names of the tools begin with.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write it there, not to standard output.")
+@click.option("--server", default="", metavar="URL", help="Address of the service, if the document has none.")
+@click.option("--prefix", default="", help="Prefix of the tools' names.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FILE", help="Write to this file instead of standard output."
+)
 def import_(*, source: str, server: str, prefix: str, out: Path | None) -> None:
-    """Turn the operations of an OpenAPI document, a file or an address, into tools.
+    """Convert the operations of an OpenAPI document, a file or an address, into tools.
 
-    What is printed is a tool file: look it over, and name it under `tool_files` in the settings.
+    The output is a tool file: review it, and name it under `tool_files` in the settings.
     """
     from pointsman.workflows.http_tools import import_openapi, tool_file  # It loads an HTTP client.
 
@@ -69,17 +71,17 @@ def import_(*, source: str, server: str, prefix: str, out: Path | None) -> None:
 
 
 @click.command()
-@click.option("--ping", is_flag=True, help="Ask each of them for one word, which real ones bill.")
-@click.option("--keys", is_flag=True, help="Tell how each key stands: what it paid for today, and whether it rests.")
+@click.option("--ping", is_flag=True, help="Send each model a one-word request, which real ones bill.")
+@click.option("--keys", is_flag=True, help="Show the state of each key: its use of today, and whether it rests.")
 @json_option
 @model_option
 @script_option
 @store_option
 def models(*, ping: bool, keys: bool, as_json: bool, model: str | None, script: Path | None, store: str | None) -> int:
-    """The models that workflows can use here: those the settings name with their prices, and the providers with their
-    keys, masked.
+    """List the models that workflows can use here: those of the settings with their prices, and the providers
+    with their keys, masked.
 
-    Exit code 1 where one was pinged and did not answer.
+    Exit code 1 if a pinged model did not answer.
     """
     app = installation(store, model=model, script=script)
     found = list_models(app)
@@ -146,7 +148,7 @@ def _pong(answer: JsonObject) -> str:
 @json_option
 @store_option
 def settings(*, as_json: bool, store: str | None) -> None:
-    """The settings in effect and where each comes from; secrets are masked."""
+    """Show the effective settings with their sources; secrets are masked."""
     found = settings_view(loaded(store))
     if as_json:
         print_json(found)
@@ -159,9 +161,9 @@ def settings(*, as_json: bool, store: str | None) -> None:
 @json_option
 @store_option
 def verify(*, as_json: bool, store: str | None) -> int:
-    """Look for damage in the store: pages, the hash chains of the journals, contents. Reads everything.
+    """Check the store for damage: pages, the hash chains of the journals, contents. Reads everything.
 
-    Exit code 1 where something is damaged.
+    Exit code 1 if something is damaged.
     """
     found = go(_damage(store))
     if as_json:
@@ -179,14 +181,13 @@ async def _damage(store: str | None) -> list[str]:
 
 
 @click.command()
-@click.option("--fix", is_flag=True, help="Do what can be done without any risk: delete contents that nobody uses.")
+@click.option("--fix", is_flag=True, help="Make the repairs without risk: delete unused contents.")
 @json_option
 @store_option
 def doctor(*, fix: bool, as_json: bool, store: str | None) -> int:
-    """What an operator should know about this installation: its store, sandbox, model, tools, and executions that do
-    not go on.
+    """Diagnose this installation: its store, sandbox, model, tools, and executions that do not continue.
 
-    Exit code 1 where something is an error. `pointsman verify` looks for damage, which takes longer.
+    Exit code 1 if an error is found. `pointsman verify` looks for damage, which takes longer.
     """
     url, box, found, mended = go(_findings(store, fix=fix))
     if as_json:

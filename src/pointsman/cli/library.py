@@ -23,9 +23,9 @@ from pointsman.workflows.revisions import delete_workflow, diff_revisions, list_
 
 @click.command("share")
 @click.argument("workflow", metavar="ID", shell_complete=complete_workflow)
-@click.option("--with", "audience", type=click.Choice(AUDIENCES), help="Who sees it beside its owner.")
+@click.option("--with", "audience", type=click.Choice(AUDIENCES), help="Audience beside its owner.")
 @click.option("--group", "groups", multiple=True, metavar="GROUP", callback=None, help="With `groups`. Repeatable.")
-@click.option("--owner", metavar="NAME", callback=not_empty, help="Whose it shall be from now on.")
+@click.option("--owner", metavar="NAME", callback=not_empty, help="The new owner.")
 @json_option
 @store_option
 def share_(
@@ -37,7 +37,7 @@ def share_(
     as_json: bool,
     store: str | None,
 ) -> None:
-    """Whose a workflow is, and who may see and use it over HTTP. Without options: tell how it is."""
+    """Set the owner and the sharing of a workflow over HTTP. Without options: print them."""
     found = go(_share(store, workflow, audience or ("groups" if groups else None), groups, owner))
     if as_json:
         print_json({"workflow": workflow, **sharing_view(found)})
@@ -60,19 +60,19 @@ async def _share(
 
 @click.group()
 def workflows() -> None:
-    """Saved workflows: what `run ID` runs and what other workflows call."""
+    """Saved workflows, for `run ID` and for calls by other workflows."""
 
 
 workflows.add_command(share_)
 
 
 @workflows.command("list")
-@click.option("--all", "include_disabled", is_flag=True, help="List those that are switched off too.")
-@click.option("--saved", "only_saved", is_flag=True, help="Leave out those that are built in.")
+@click.option("--all", "include_disabled", is_flag=True, help="Include disabled ones.")
+@click.option("--saved", "only_saved", is_flag=True, help="Omit built-in ones.")
 @json_option
 @store_option
 def list_(*, include_disabled: bool, only_saved: bool, as_json: bool, store: str | None) -> None:
-    """The latest revision of each saved workflow, then those that are built in."""
+    """List the latest revision of each saved workflow, then the built-in ones."""
     found = _entries(store, None, include_disabled=include_disabled, built_in=False if only_saved else None)
     _print_entries(go(found), as_json=as_json)
 
@@ -82,7 +82,7 @@ def list_(*, include_disabled: bool, only_saved: bool, as_json: bool, store: str
 @json_option
 @store_option
 def versions(workflow: str, *, as_json: bool, store: str | None) -> None:
-    """All revisions of a workflow, newest first."""
+    """List all revisions of a workflow, newest first."""
     _print_entries(go(_entries(store, workflow)), as_json=as_json)
 
 
@@ -108,8 +108,8 @@ def _print_entries(entries: list[JsonObject], *, as_json: bool) -> None:
 
 @workflows.command()
 @click.argument("file")
-@click.option("--draft", is_flag=True, help="Save it although it has errors; it cannot be run until they are mended.")
-@click.option("--author", default="", metavar="NAME", help="Kept with the revision.")
+@click.option("--draft", is_flag=True, help="Save it although it has errors; it cannot run until they are fixed.")
+@click.option("--author", default="", metavar="NAME", help="Stored with the revision.")
 @dialect_option
 @json_option
 @script_option
@@ -160,11 +160,11 @@ async def _source(store: str | None, workflow: str) -> Workflow:
 @workflows.command()
 @click.argument("workflow", metavar="ID[@REVISION]", shell_complete=complete_workflow)
 @click.argument("new", metavar="NEW")
-@click.option("--author", default="", metavar="NAME", help="Kept with the revision.")
+@click.option("--author", default="", metavar="NAME", help="Stored with the revision.")
 @json_option
 @store_option
 def clone(workflow: str, new: str, *, author: str, as_json: bool, store: str | None) -> None:
-    """Save a workflow once more, under an id of its own: a built-in one to change it, or any saved one."""
+    """Save a copy of a workflow under another id: a built-in one to change it, or any saved one."""
     saved = go(_clone(store, workflow, new, author))
     if as_json:
         print_json(saved)
@@ -182,7 +182,7 @@ async def _clone(store: str | None, workflow: str, new: str, author: str) -> Jso
 @json_option
 @store_option
 def delete(workflow: str, *, as_json: bool, store: str | None) -> None:
-    """Delete a workflow. Executions keep the revision they run; saving it again brings it back."""
+    """Delete a workflow. Executions keep their revision; saving the workflow again restores it."""
     go(_delete(store, workflow))
     print_deleted(workflow, as_json=as_json)
 
@@ -198,7 +198,7 @@ async def _delete(store: str | None, workflow: str) -> None:
 @click.argument("new", type=int, required=False)
 @store_option
 def diff(workflow: str, *, old: int | None, new: int | None, store: str | None) -> None:
-    """Compare two revisions line by line; the latest two where none is named."""
+    """Compare two revisions line by line (default: the latest two)."""
     click.echo(go(_diff(store, workflow, old, new)), nl=False)
 
 

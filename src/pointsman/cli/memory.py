@@ -31,12 +31,12 @@ VALUE_CHARS: Final = 60
 def whose(command: Decorated) -> Decorated:
     """Whose memory is meant: `scope` and `owner` of exactly one of five flags, and a namespace in it."""
     options = (
-        click.option("--user", "user", metavar="NAME", help="What is remembered of a person."),
-        click.option("--session", "session", metavar="ID", help="… in a conversation."),
-        click.option("--workflow", "workflow", metavar="ID", help="… by a workflow."),
-        click.option("--shared", "shared", metavar="NAME", help="… by all workflows, under a name."),
-        click.option("--execution", "execution", metavar="ID", help="… in an execution."),
-        click.option("--namespace", "-n", metavar="NAME", default="", help="Only this part of it."),
+        click.option("--user", "user", metavar="NAME", help="Memory of a person."),
+        click.option("--session", "session", metavar="ID", help="Memory of a conversation."),
+        click.option("--workflow", "workflow", metavar="ID", help="Memory of a workflow."),
+        click.option("--shared", "shared", metavar="NAME", help="Memory shared by all workflows, under a name."),
+        click.option("--execution", "execution", metavar="ID", help="Memory of an execution."),
+        click.option("--namespace", "-n", metavar="NAME", default="", help="Only this namespace."),
     )
     for option in reversed(options):
         command = option(command)
@@ -62,13 +62,13 @@ class Whose:
 
 @click.group()
 def memory() -> None:
-    """What is remembered, and of whom: list, get, set, append, delete, search, history, restore.
+    """Memory by owner: list, get, set, append, delete, search, history, restore.
 
     \b
-    pointsman memory list                         who remembers how much
-    pointsman memory list --user ann              what is remembered of ann
+    pointsman memory list                         owners and sizes
+    pointsman memory list --user ann              values of ann
     pointsman memory set --user ann tone '"short"' --ttl 30d
-    pointsman memory history --user ann tone      what it was before, and who wrote it
+    pointsman memory history --user ann tone      earlier values and their writers
     """
 
 
@@ -78,7 +78,7 @@ def memory() -> None:
 @json_option
 @store_option
 def list_(*, limit: int, as_json: bool, store: str | None, **found: Any) -> None:
-    """What one owner remembers; without one: who remembers how much."""
+    """List the values of one owner; without an owner, all owners with their sizes."""
     owner = Whose(found)
     if not owner.given:
         _list_owners(store, as_json=as_json)
@@ -113,7 +113,7 @@ def _list_owners(store: str | None, *, as_json: bool) -> None:
 @whose
 @store_option
 def get(key: str, *, store: str | None, **found: Any) -> int:
-    """The value under a key, as JSON. Exit code 1: nothing is remembered under it."""
+    """Print the value of a key, as JSON. Exit code 1: the key has no value."""
     value = _with(store, _of(found, lambda one: one.get(key)))
     print_json(value)
     return NOT_THERE if value is None else 0
@@ -123,10 +123,10 @@ def get(key: str, *, store: str | None, **found: Any) -> int:
 @click.argument("key")
 @click.argument("value", metavar="JSON")
 @whose
-@click.option("--ttl", metavar="TIME", help="How long: 90s, 2h, 30d (default: for ever).")
+@click.option("--ttl", metavar="TIME", help="Time until it expires: 90s, 2h, 30d (default: never).")
 @store_option
 def set_(key: str, value: str, *, ttl: str | None, store: str | None, **found: Any) -> None:
-    """Remember a value under a key. What begins like no JSON is a text."""
+    """Store a value under a key. A value that is not JSON is stored as text."""
     said, seconds = value_of(value, what="the value"), length_of_time(ttl, "--ttl")
     if said is None:
         raise click.UsageError("null is what is remembered of nothing: use `pointsman memory delete`")
@@ -137,10 +137,10 @@ def set_(key: str, value: str, *, ttl: str | None, store: str | None, **found: A
 @click.argument("key")
 @click.argument("value", metavar="JSON")
 @whose
-@click.option("--ttl", metavar="TIME", help="How long the list is remembered from now on.")
+@click.option("--ttl", metavar="TIME", help="Time until the list expires.")
 @store_option
 def append(key: str, value: str, *, ttl: str | None, store: str | None, **found: Any) -> None:
-    """Add to the list under a key, and show all of it."""
+    """Append to the list under a key, and print the whole list."""
     said, seconds = value_of(value, what="the value"), length_of_time(ttl, "--ttl")
     by = writer_for(at_the_prompt())
     print_json(_with(store, _of(found, lambda one: one.append(key, said, ttl=seconds, by=by))))
@@ -149,11 +149,11 @@ def append(key: str, value: str, *, ttl: str | None, store: str | None, **found:
 @memory.command()
 @click.argument("key", required=False)
 @whose
-@click.option("--all", "everything", is_flag=True, help="Everything the owner remembers, or all of a namespace.")
+@click.option("--all", "everything", is_flag=True, help="All values of the owner, or of a namespace.")
 @json_option
 @store_option
 def delete(key: str | None, *, everything: bool, as_json: bool, store: str | None, **found: Any) -> int:
-    """Forget what is under a key, or everything. Exit code 1: there was nothing under it."""
+    """Delete the value of a key, or all values. Exit code 1: the key had no value."""
     if everything == (key is not None):
         raise click.UsageError("name a key, or say --all")
 
@@ -171,13 +171,15 @@ def delete(key: str | None, *, everything: bool, as_json: bool, store: str | Non
 @memory.command()
 @click.argument("key")
 @whose
-@click.option("--limit", type=click.IntRange(1, 1_001), default=20, show_default=True, help="At most so many.")
+@click.option(
+    "--limit", type=click.IntRange(1, 1_001), default=20, show_default=True, help="Maximum number of entries."
+)
 @json_option
 @store_option
 def history(key: str, *, limit: int, as_json: bool, store: str | None, **found: Any) -> int:
-    """What a key remembers and who wrote it, then what it was before. Exit code 1: nothing is remembered under it.
+    """Print the value of a key and its writer, then earlier values. Exit code 1: the key has no value.
 
-    Each line begins with the number by which `pointsman memory restore` knows that value.
+    Each line begins with the number for `pointsman memory restore`.
     """
     known = _with(store, _of(found, lambda one: one.history(key)))[:limit]
     if as_json:
@@ -197,7 +199,7 @@ def history(key: str, *, limit: int, as_json: bool, store: str | None, **found: 
 @whose
 @store_option
 def restore(key: str, number: int, *, store: str | None, **found: Any) -> None:
-    """Remember again what a key remembered before: the value with that number of its history."""
+    """Restore an earlier value of a key, by its number in the history."""
     by = writer_for(at_the_prompt())
     print_json(_with(store, _of(found, lambda one: one.put_back(key, number, by=by))))
 
@@ -209,9 +211,9 @@ def restore(key: str, number: int, *, store: str | None, **found: Any) -> None:
 @json_option
 @store_option
 def search(words: tuple[str, ...], *, limit: int, as_json: bool, store: str | None, **found: Any) -> None:
-    """What shares words with a text, the best first. No sign in it has a meaning of its own.
+    """Search values that share words with a text, the best first. The text has no special characters.
 
-    Where the settings name a model of embeddings, also what means something like it.
+    With an embedding model in the settings, also values with a similar meaning.
     """
     finding = _with(store, _of(found, lambda one: one.find(" ".join(words), limit=limit)))
     for warning in finding.warnings:
@@ -230,7 +232,7 @@ def search(words: tuple[str, ...], *, limit: int, as_json: bool, store: str | No
 @memory.command()
 @store_option
 def reindex(*, store: str | None) -> None:
-    """Say anew what every remembered value means: after a change of the model of embeddings."""
+    """Compute all vectors again, after a change of the embedding model."""
     count = _with(store, lambda app: app.memory.reindex())
     say(f"{count} values placed by what they mean")
 

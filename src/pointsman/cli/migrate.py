@@ -14,15 +14,15 @@ from pointsman.values import Json
 
 @click.command()
 @click.argument("execution", shell_complete=complete_execution)
-@click.option("--to", required=True, metavar="FILE|ID@REV", help="The definition to go on with.")
-@click.option("--check", "check_only", is_flag=True, help="Only tell what does not fit.")
-@click.option("--by", default="", metavar="NAME", help="Who moves it; kept in the journal.")
+@click.option("--to", required=True, metavar="FILE|ID@REV", help="The new definition.")
+@click.option("--check", "check_only", is_flag=True, help="Only list what does not fit.")
+@click.option("--by", default="", metavar="NAME", help="Your name; stored in the journal.")
 @json_option
 @store_option
 def move(execution: str, *, to: str, check_only: bool, by: str, as_json: bool, store: str | None) -> int:
-    """Let an execution that is paused, interrupted, failed or waiting go on with another definition.
+    """Continue a paused, interrupted, failed or waiting execution with another definition.
 
-    Nothing is moved unless everything that is under way has a place in it. Exit code 1: something has none.
+    Nothing is changed unless everything in progress has a place in it. Exit code 1: something does not fit.
     """
     found = go(_move(store, execution, to, check_only=check_only, by=by))
     fits = not found

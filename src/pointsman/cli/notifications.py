@@ -15,14 +15,14 @@ from pointsman.values import Json, JsonObject
 
 @click.group()
 def notifications() -> None:
-    """What the addresses under [notifications] are told. `pointsman keep` sends it."""
+    """Notices to the addresses under [notifications]. `pointsman keep` sends them."""
 
 
 @notifications.command("list")
 @json_option
 @store_option
 def list_(*, as_json: bool, store: str | None) -> None:
-    """What is to be sent, was sent within the last hour, or was given up."""
+    """List notices that wait, were sent within the last hour, or were given up."""
     found = go(_letters(store))
     if as_json:
         print_json({"notifications": cast("list[Json]", found)})
@@ -46,7 +46,7 @@ async def _letters(store: str | None) -> list[JsonObject]:
 @json_option
 @store_option
 def retry(notice: str, *, as_json: bool, store: str | None) -> None:
-    """Send again what was given up."""
+    """Send a notice again that was given up."""
     found = go(_retry(store, notice))
     if as_json:
         print_json(found)

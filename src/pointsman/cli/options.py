@@ -58,7 +58,7 @@ store_option = click.option(
     "--store",
     metavar="URL",
     callback=not_empty,
-    help="Where executions and workflows are kept: sqlite:///file.db, memory: … (default: a file of yours).",
+    help="Address of the store: sqlite:///file.db, postgresql://…, memory: (default: a file in your data directory).",
 )
 model_option = click.option(
     "--model",
@@ -67,13 +67,13 @@ model_option = click.option(
     help="The model of every agent: provider:name, or scripted (offline, deterministic).",
 )
 script_option = click.option(
-    "--script", metavar="FILE", type=ExistingName(), help="What the scripted model and its tools answer."
+    "--script", metavar="FILE", type=ExistingName(), help="Script with the answers of the scripted model and its tools."
 )
 dialect_option = click.option(
-    "--dialect", metavar="NAME", help="native, rows, graph, steps or plan (default: what it looks like)."
+    "--dialect", metavar="NAME", help="native, rows, graph, steps or plan (default: detected)."
 )
 lenient_option = click.option(
-    "--lenient", is_flag=True, help="Drop edges that lead nowhere, with a warning, instead of refusing."
+    "--lenient", is_flag=True, help="Ignore edges to missing nodes, with a warning, instead of refusing."
 )
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 
@@ -103,7 +103,7 @@ class AnswerPair(click.ParamType[Answer]):
 
 
 var_option = click.option(
-    "--var", "variables", type=Pair(), multiple=True, metavar="NAME=VALUE", help="What ${NAME} stands for. Repeatable."
+    "--var", "variables", type=Pair(), multiple=True, metavar="NAME=VALUE", help="Value of ${NAME}. Repeatable."
 )
 
 
@@ -112,14 +112,14 @@ by_option = click.option(
     "by",
     default=lambda: os_user(),
     metavar="NAME",
-    help="Who starts it, and whose memory it may use (default: your login).",
+    help="The person who starts it and owns its user memory (default: your login).",
 )
 
 
 def who_options(command: Decorated) -> Decorated:
     """Who does it: `by` and `groups`."""
-    by = click.option("--as", "--by", "by", default=os_user, metavar="NAME", help="Who you are (default: your login).")
-    groups = click.option("--group", "groups", multiple=True, metavar="GROUP", help="A group you are in. Repeatable.")
+    by = click.option("--as", "--by", "by", default=os_user, metavar="NAME", help="Your name (default: your login).")
+    groups = click.option("--group", "groups", multiple=True, metavar="GROUP", help="A group of yours. Repeatable.")
     return by(groups(command))
 
 

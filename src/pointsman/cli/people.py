@@ -21,7 +21,7 @@ from pointsman.values import Json, JsonObject
 @click.argument("execution", shell_complete=complete_execution)
 @click.argument("node", shell_complete=complete_gate)
 @click.argument("to", metavar="PERSON")
-@click.option("--comment", default="", metavar="TEXT", help="Why; kept in the journal.")
+@click.option("--comment", default="", metavar="TEXT", help="Reason; stored in the journal.")
 @who_options
 @json_option
 @store_option
@@ -49,12 +49,12 @@ def delegate(
 
 @click.command()
 @click.option(
-    "--as", "user", metavar="NAME", callback=not_empty, help="Only what waits for this person (default: everything)."
+    "--as", "user", metavar="NAME", callback=not_empty, help="Only gates for this person (default: all gates)."
 )
-@click.option("--group", "groups", multiple=True, metavar="GROUP", help="Only what waits for a group. Repeatable.")
+@click.option("--group", "groups", multiple=True, metavar="GROUP", help="Only gates for a group. Repeatable.")
 @click.option("--workflow", metavar="ID", shell_complete=complete_workflow, help="Only gates of a workflow.")
-@click.option("--after", metavar="CURSOR", help="The `cursor` of the last entry of the page before.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most so many.")
+@click.option("--after", metavar="CURSOR", help="The `cursor` of the last entry of the previous page.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Maximum number of entries.")
 @json_option
 @store_option
 def inbox(
@@ -67,7 +67,7 @@ def inbox(
     as_json: bool,
     store: str | None,
 ) -> None:
-    """Open gates of all executions, the one that waits longest first."""
+    """List open gates of all executions, the longest wait first."""
 
     async def look() -> list[JsonObject]:
         async with installation(store) as app:
@@ -86,13 +86,13 @@ def inbox(
 
 @click.command()
 @click.argument("execution", shell_complete=complete_execution)
-@click.option("--say", "messages", multiple=True, metavar="TEXT", help="Said into the conversation. Repeatable.")
+@click.option("--say", "messages", multiple=True, metavar="TEXT", help="Add a message to the conversation. Repeatable.")
 @click.option(
     "--set", "edits", type=Pair(), multiple=True, metavar="PATH=JSON", help="Put a value into the data. Repeatable."
 )
 @click.option("--goto", metavar="NODE", help="Send control to this node, and nowhere else.")
-@click.option("--reason", default="", metavar="TEXT", help="Why; kept in the journal.")
-@click.option("--as", "by", default=os_user, metavar="NAME", help="Who you are (default: your login).")
+@click.option("--reason", default="", metavar="TEXT", help="Reason; stored in the journal.")
+@click.option("--as", "by", default=os_user, metavar="NAME", help="Your name (default: your login).")
 @driving_options
 def steer(
     execution: str,
@@ -104,7 +104,7 @@ def steer(
     by: str,
     **options: Unpack[Driving],
 ) -> int:
-    """Take a hand in an execution, and go on. Its workflow must say `humanInLoop: real_time`."""
+    """Change data or jump to a node in a running execution. Its workflow must have `humanInLoop: real_time`."""
     if not (messages or edits or goto):
         raise click.UsageError("say, set, or send control somewhere: --say, --set, --goto.")
     values = {path: lenient_value(text) for path, text in edits}

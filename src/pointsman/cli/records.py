@@ -20,7 +20,7 @@ HEAD = ("session_id", "execution_id", "node", "created_at")
 @json_option
 @store_option
 def records(session: str, *, as_json: bool, store: str | None) -> None:
-    """What was made in a session: its executions, and what they wrote, by collection, oldest first."""
+    """List the records of a session: its executions, and their writes by collection, oldest first."""
     found = go(_records(store, session))
     if as_json:
         print_json(found)

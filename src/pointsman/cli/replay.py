@@ -17,13 +17,13 @@ from pointsman.values import Json, JsonObject
 
 @click.command()
 @click.argument("execution", shell_complete=complete_execution)
-@click.option("--against", metavar="FILE|ID@REV", help="Decide with another definition: would it have gone the same?")
+@click.option("--against", metavar="FILE|ID@REV", help="Decide with another definition, and compare.")
 @json_option
 @store_option
 def replay(execution: str, *, against: str | None, as_json: bool, store: str | None) -> int:
     """Fold the journal of an execution, decide each row again, and compare. No model and no tool is called.
 
-    Exit code 1: something comes out differently.
+    Exit code 1: a row differs.
     """
     found = go(_replay(store, execution, against))
     if as_json:

@@ -69,7 +69,7 @@ def trial_options(command: Callable[..., int]) -> Callable[..., int]:
             "breaks",
             multiple=True,
             metavar="NODE",
-            help="Pause before a node; `resume` goes on to the next such node, `resume --step` by a step. Repeatable.",
+            help="Pause before a node; `resume` continues to the next one, `resume --step` by one step. Repeatable.",
         ),
         click.option(
             "--pin",
@@ -77,13 +77,13 @@ def trial_options(command: Callable[..., int]) -> Callable[..., int]:
             type=Pair(),
             multiple=True,
             metavar="NODE=JSON",
-            help="What a node brings, without being performed. Repeatable.",
+            help="Use this result instead of running the node. Repeatable.",
         ),
         click.option(
             "--until",
             multiple=True,
             metavar="NODE",
-            help="Perform only what leads to a node, and end behind it. Repeatable.",
+            help="Perform only the nodes that lead to this one, and stop after it. Repeatable.",
         ),
     ):
         folded = option(folded)
@@ -196,7 +196,7 @@ def driving_options(command: Decorated) -> Decorated:
         type=AnswerPair(),
         multiple=True,
         metavar="NODE=JSON",
-        help='Said at the next gate of a node: approve, or {"action": …, "data": …}. Repeatable; each is said once.',
+        help='Answer for the next gate of a node: approve, or {"action": …, "data": …}. Repeatable; each is used once.',
     )
     for option in (quiet_option, json_option, script_option, store_option, model_option, answers):
         command = option(command)
@@ -212,16 +212,20 @@ def driving_options(command: Decorated) -> Decorated:
 @click.option(
     "--command",
     metavar="TEXT",
-    help='The input in words: "Write …, send to ann@example.org". Begins a session of its own.',
+    help='The input in words: "Write …, send to ann@example.org". Starts a session of its own.',
 )
 @driving_options
 @var_option
-@click.option("--session", metavar="ID", callback=not_empty, help="The conversation this is a turn of.")
-@click.option("--language", metavar="LANG", help="Of its texts, where they are in several: de, fr, pt-BR.")
-@click.option("--durability", type=click.Choice(DURABILITIES), help="When the journal must be on disk.")
-@click.option("--key", metavar="TEXT", callback=not_empty, help="Start once: the same key again is the same execution.")
+@click.option("--session", metavar="ID", callback=not_empty, help="The conversation of this turn.")
+@click.option("--language", metavar="LANG", help="Language of texts with several languages: de, fr, pt-BR.")
+@click.option("--durability", type=click.Choice(DURABILITIES), help="When rows of the journal must be on disk.")
+@click.option(
+    "--key", metavar="TEXT", callback=not_empty, help="Idempotency key: the same key again returns the same execution."
+)
 @trial_options
-@click.option("--dry-run", "dry", is_flag=True, help="Show the way and the cost; no model, no tool, nothing is kept.")
+@click.option(
+    "--dry-run", "dry", is_flag=True, help="Show the path and the cost; call no model and no tool, store nothing."
+)
 @by_option
 @dialect_option
 @lenient_option
@@ -250,8 +254,8 @@ def run(
 ) -> int:
     """Run a workflow to its end, or to the first gate without an answer.
 
-    The output goes to standard output, everything else to standard error. Ctrl-C leaves the execution as it is:
-    `pointsman resume` goes on with it. With --command and no workflow, the pipeline of the settings is run.
+    The output goes to standard output, everything else to standard error. After Ctrl-C, `pointsman resume`
+    continues the execution. With --command and no workflow, the pipeline of the settings runs.
     """
     given = given if command is None else _worded(command, given)
     app = installation(store, model=model, script=script, variables=variables)
@@ -362,12 +366,17 @@ def _carry_on() -> None:
 @click.argument("node", shell_complete=complete_gate)
 @click.argument("json_", metavar="JSON")
 @who_options
-@click.option("--key", default="", metavar="TEXT", help="The same answer with the same key again changes nothing.")
+@click.option(
+    "--key",
+    default="",
+    metavar="TEXT",
+    help="Idempotency key: the same answer under the same key has no further effect.",
+)
 @click.option(
     "--digest",
     default="",
     metavar="TEXT",
-    help="What you saw, as `show` names it: an answer to anything else is refused.",
+    help="Digest of the gate as `show` prints it: an answer to another state is refused.",
 )
 @driving_options
 def answer(
@@ -381,7 +390,7 @@ def answer(
     digest: str,
     **options: Unpack[Driving],
 ) -> int:
-    """Answer the open gate of a node (or a gate by its id), and go on.
+    """Answer the open gate of a node (or a gate by its id), and continue the execution.
 
     JSON is an action such as approve, or {"action": …, "data": …, "comment": …}.
     """
@@ -413,9 +422,9 @@ def answer(
 @click.option("--step", is_flag=True, help="Pause again before the next step begins.")
 @driving_options
 def resume(execution: str, *, limits: tuple[tuple[str, str], ...], step: bool, **options: Unpack[Driving]) -> int:
-    """Go on with an execution whose process ended, that was paused, or that a limit stopped.
+    """Continue an execution whose process ended, that was paused, or that a limit stopped.
 
-    Finished steps are not repeated. One that waits at a gate goes on with `answer`.
+    Completed steps are not repeated. An execution that waits at a gate continues with `answer`.
     """
     raised = {name: number_of(name, text) for name, text in limits}
 
@@ -442,10 +451,16 @@ def number_of(name: str, text: str) -> float:
 @click.argument("execution", shell_complete=complete_execution)
 @click.argument("name")
 @click.argument("json_", metavar="JSON", default="null")
-@click.option("--key", default="", metavar="TEXT", help="Names this event: sent again under it, it changes nothing.")
+@click.option(
+    "--key",
+    default="",
+    metavar="TEXT",
+    help="Idempotency key: the same event under the same key has no further effect.",
+)
 @driving_options
 def signal(execution: str, name: str, json_: str, *, key: str, **options: Unpack[Driving]) -> int:
-    """Send an event to an execution, and go on. Where no step waits for it yet it is kept for the first that will."""
+    """Send an event to an execution, and continue it. Without a waiting step the event is stored for the first
+    one."""
     data = value_of(json_, what="the event's data")
 
     async def begin(app: Pointsman) -> Execution:

@@ -22,9 +22,9 @@ T = TypeVar("T")
 
 PLACES: Final = ("hosts", "tools", "workflows", "groups")
 _HELPS: Final = {
-    "hosts": "A host that http nodes may send it to: api.example.com, *.example.com, http://localhost:8080.",
+    "hosts": "A host to which http nodes may send it: api.example.com, *.example.com, http://localhost:8080.",
     "tools": "A tool, or a pattern of tools, whose parameters may name it.",
-    "workflows": "Only this saved workflow (or those named) may use it; also id@revision.",
+    "workflows": "Only this saved workflow (or the named ones) may use it; also id@revision.",
     "groups": "Only saved workflows with these `allowedGroups` may use it.",
 }
 
@@ -46,7 +46,7 @@ def secrets() -> None:
 @secrets.command()
 @json_option
 def init(*, as_json: bool) -> None:
-    """Make the key file, where there is none. Keep a copy of it elsewhere: without it the secrets are lost."""
+    """Create the key file, if it does not exist. Store a copy of it elsewhere: without it the secrets are lost."""
     from pointsman.auth.vault_keys import VaultKeyInvalid, key_file_of, make_key, read_key_file
 
     settings = loaded().settings.vault
@@ -64,11 +64,11 @@ def init(*, as_json: bool) -> None:
 @secrets.command("set")
 @click.argument("name", callback=not_empty)
 @rule_options
-@click.option("--as", "by", default=os_user, metavar="NAME", help="Who you are (default: your login).")
+@click.option("--as", "by", default=os_user, metavar="NAME", help="Your name (default: your login).")
 @json_option
 @store_option
 def set_(name: str, *, by: str, as_json: bool, store: str | None, **places: tuple[str, ...]) -> None:
-    """Store a secret, and where documents may send it.
+    """Store a secret and its allowed destinations.
 
     The value is read from standard input or a prompt, never from an argument, which other users could see. A secret
     that has a rule keeps it, unless options give another one. Without hosts and tools, documents cannot send it
@@ -88,7 +88,7 @@ def set_(name: str, *, by: str, as_json: bool, store: str | None, **places: tupl
 @secrets.command()
 @click.argument("name", callback=not_empty)
 @rule_options
-@click.option("--as", "by", default=os_user, metavar="NAME", help="Who you are (default: your login).")
+@click.option("--as", "by", default=os_user, metavar="NAME", help="Your name (default: your login).")
 @json_option
 @store_option
 def allow(name: str, *, by: str, as_json: bool, store: str | None, **places: tuple[str, ...]) -> None:
@@ -102,11 +102,11 @@ def allow(name: str, *, by: str, as_json: bool, store: str | None, **places: tup
 @secrets.command()
 @click.argument("name", callback=not_empty)
 @rule_options
-@click.option("--as", "by", default=os_user, metavar="NAME", help="Who you are (default: your login).")
+@click.option("--as", "by", default=os_user, metavar="NAME", help="Your name (default: your login).")
 @json_option
 @store_option
 def disallow(name: str, *, by: str, as_json: bool, store: str | None, **places: tuple[str, ...]) -> None:
-    """Take hosts, tools, workflows or groups out of the rule of a secret."""
+    """Remove hosts, tools, workflows or groups from the rule of a secret."""
     _change(store, name, by, as_json=as_json, change=lambda rule: _without(rule, places))
 
 
@@ -114,7 +114,7 @@ def disallow(name: str, *, by: str, as_json: bool, store: str | None, **places: 
 @json_option
 @store_option
 def list_(*, as_json: bool, store: str | None) -> None:
-    """Their names, who changed them when, and where documents may send them. Not their values."""
+    """List the names of all secrets, their last changes, and their allowed destinations. Values are not shown."""
     from pointsman.auth.vault import secret_view
 
     found = _with_vault(store, lambda vault: vault.all())
@@ -134,7 +134,7 @@ def list_(*, as_json: bool, store: str | None) -> None:
 @json_option
 @store_option
 def delete(name: str, *, as_json: bool, store: str | None) -> None:
-    """Forget a secret. Steps that name it fail from now on."""
+    """Delete a secret. Steps that name it fail from now on."""
     _with_vault(store, lambda vault: vault.delete(name))
     if as_json:
         print_json({"deleted": [name]})
@@ -143,11 +143,11 @@ def delete(name: str, *, as_json: bool, store: str | None) -> None:
 
 
 @secrets.command()
-@click.option("--new-key", is_flag=True, help="Make a new key first, and put it before the others in the key file.")
+@click.option("--new-key", is_flag=True, help="Create a new key first, and put it before the others in the key file.")
 @json_option
 @store_option
 def rotate(*, new_key: bool, as_json: bool, store: str | None) -> None:
-    """Seal all of them anew, with the newest key. Older keys may be taken away afterwards, if no backup needs them."""
+    """Seal all secrets again with the newest key. Older keys may be removed afterwards, if no backup needs them."""
     from pointsman.auth.vault_keys import make_key
 
     if new_key:

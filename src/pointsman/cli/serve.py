@@ -30,14 +30,17 @@ STOPS: Final = (*ENDS, signal.SIGINT)
 
 
 @click.command()
-@click.option("--wait", is_flag=True, help="Where another process keeps the store: stand by, and take over from it.")
+@click.option(
+    "--wait", is_flag=True, help="If another process is the leader of the store: stand by, and take over when it ends."
+)
 @json_option
 @model_option
 @script_option
 @store_option
 def keep(*, wait: bool, as_json: bool, model: str | None, script: Path | None, store: str | None) -> None:
-    """Keep a store until stopped (Ctrl-C, SIGTERM): take up what ran when its process ended, ring timers, start what is
-    due, send notifications. What runs when it stops goes on with the next one."""
+    """Run a background worker until stopped (Ctrl-C, SIGTERM): resume executions of processes that ended, fire
+    timers, start due schedules, send notifications. Executions that run when it stops continue with the next
+    worker."""
     kept = go(_keep(store, model, script, wait=wait))
     if as_json:
         print_json({"store": kept, "status": "stopped"})
@@ -85,21 +88,25 @@ DAY_S: Final = 86_400.0
 
 @click.command()
 @click.option(
-    "--host", callback=not_empty, help="Where to listen; others than this machine need keys (default: 127.0.0.1)."
+    "--host",
+    callback=not_empty,
+    help="Address to listen on; other addresses than this machine need keys (default: 127.0.0.1).",
 )
-@click.option("--port", type=click.IntRange(0, 65_535), help="0: any that is free (default: 8000).")
-@click.option("--standby", is_flag=True, help="Where another process keeps the store: serve, and take it over later.")
+@click.option("--port", type=click.IntRange(0, 65_535), help="Port; 0: any free one (default: 8000).")
+@click.option(
+    "--standby", is_flag=True, help="If another process is the leader of the store: serve, and take over when it ends."
+)
 @model_option
 @script_option
 @store_option
 def serve(
     *, host: str | None, port: int | None, standby: bool, model: str | None, script: Path | None, store: str | None
 ) -> None:
-    """Serve the API until stopped (Ctrl-C, SIGTERM), and keep the store meanwhile: executions go on, timers ring.
+    """Serve the API until stopped (Ctrl-C, SIGTERM), and lead the store: resume executions, fire timers.
 
-    While no key is made, whoever is on this machine may do everything; `pointsman keys add` ends that. Told to stop, it
-    takes no more requests, lets streams go, and gives steps that are being performed a moment (`drain` under [server]
-    in the settings); told so again, it waits for nothing.
+    Without keys, every program on this machine may do everything; `pointsman keys add` ends that. On a signal the
+    server accepts no more requests, ends streams, and waits for running steps (`drain` under [server] in the
+    settings); on a second signal it stops at once.
     """
     go(_serve(store, model, script, host, port, standby=standby))
 
@@ -134,22 +141,20 @@ async def _serve(
 
 @click.group()
 def keys() -> None:
-    """Keys that open the server: add, list, revoke. Until the first is made, this machine is let in."""
+    """API keys of the server: add, list, revoke. Without keys, this machine has access."""
 
 
 @keys.command()
 @click.argument("name", callback=not_empty)
-@click.option("--role", type=click.Choice(ROLES), default="operator", show_default=True, help="What it allows.")
-@click.option("--group", "groups", multiple=True, metavar="GROUP", help="A group it belongs to. More than one: again.")
-@click.option(
-    "--days", type=click.FloatRange(min=0, min_open=True), help="How long it is good for (default: for ever)."
-)
+@click.option("--role", type=click.Choice(ROLES), default="operator", show_default=True, help="Role of the key.")
+@click.option("--group", "groups", multiple=True, metavar="GROUP", help="A group of the key. Repeatable.")
+@click.option("--days", type=click.FloatRange(min=0, min_open=True), help="Days until it expires (default: never).")
 @json_option
 @store_option
 def add(
     name: str, *, role: Role, groups: tuple[str, ...], days: float | None, as_json: bool, store: str | None
 ) -> None:
-    """Make a key and print it. It is not kept: nobody can look it up later."""
+    """Create a key and print it. Only its hash is stored: it is never shown again."""
     token = go(_add(store, name, role, groups, days))
     if as_json:
         print_json({"name": name, "role": role, "key": token})
@@ -169,7 +174,7 @@ async def _add(store: str | None, name: str, role: Role, groups: tuple[str, ...]
 @json_option
 @store_option
 def list_(*, search: str, role: Role | None, as_json: bool, store: str | None) -> None:
-    """The keys by name, and when each was last used. Not the keys themselves."""
+    """List the names of all keys with their last use. The keys themselves are not shown."""
     found = go(_list(store, search, role))
     if as_json:
         print_json({"keys": [*found]})
@@ -192,7 +197,7 @@ async def _list(store: str | None, search: str, role: Role | None) -> list[JsonO
 @json_option
 @store_option
 def revoke(name: str, *, as_json: bool, store: str | None) -> None:
-    """Let a key open nothing any more, within a second. Without any key of an admin, the server still asks for one."""
+    """Revoke a key within a second. Even without a remaining admin key, the server still requires one."""
     admins = go(_revoke(store, name))
     if as_json:
         print_json({"revoked": [name], "admins": len(admins)})

@@ -20,14 +20,14 @@ from pointsman.values import JsonObject
 
 @click.command()
 @click.argument("executions", metavar="[EXECUTION]…", nargs=-1, shell_complete=complete_execution)
-@click.option("--session", metavar="ID", help="A conversation: what was said, its executions, what it remembered.")
+@click.option("--session", metavar="ID", help="A conversation: its messages, executions and memory.")
 @json_option
 @store_option
 def delete(executions: tuple[str, ...], *, session: str | None, as_json: bool, store: str | None) -> None:
-    """Delete executions that have ended, with their sub-workflows, or a conversation. For good.
+    """Delete ended executions with their sub-workflows, or a conversation, permanently.
 
-    Nothing of them is left in the store's files. What has not ended must be cancelled first: if one of several has
-    not, none is deleted.
+    Nothing of them remains in the store's files. Cancel running executions first: if one of several has not
+    ended, none is deleted.
     """
     if bool(executions) == (session is not None):
         raise click.UsageError("name executions, or a conversation with --session")
@@ -44,12 +44,12 @@ async def _delete(store: str | None, executions: tuple[str, ...], session: str |
 
 
 @click.command()
-@click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be deleted.")
 @json_option
 @store_option
 def gc(*, dry_run: bool, as_json: bool, store: str | None) -> None:
-    """Delete what the retention settings let go, contents that nobody uses any more, and what is left of forks and
-    imports that were interrupted.
+    """Delete executions beyond their retention, unused contents, and the remains of interrupted forks and
+    imports.
 
     Without `retention` in the settings no execution is ever deleted. Safe beside processes that use the store.
     """
@@ -84,9 +84,11 @@ class FileUnwritable(OperatorError):
 @click.option("--output", "-o", metavar="FILE", type=click.Path(path_type=Path), help="Default: standard output.")
 @store_option
 def export(execution: str, *, output: Path | None, store: str | None) -> None:
-    """Write everything an execution needs to go on elsewhere: journal, effects, definition, script, sub-workflows.
+    """Export everything an execution needs to continue in another store: journal, effects, definition, script,
+    sub-workflows.
 
-    The file is JSON Lines, hashed throughout. It holds no keys of models and no secrets; inputs and results it does.
+    The file is JSON Lines, hashed throughout. It contains no keys of models and no secrets; it contains inputs
+    and results.
     """
     if output is None or str(output) == "-":
         go(_export(store, execution, sys.stdout.buffer))
@@ -126,13 +128,13 @@ async def _export(store: str | None, execution: str, file: BinaryIO) -> None:
 
 @click.command("import")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--new-id", is_flag=True, help="Under an id of its own, beside the original.")
+@click.option("--new-id", is_flag=True, help="Import under a new id, beside the original.")
 @json_option
 @store_option
 def import_(file: Path, *, new_id: bool, as_json: bool, store: str | None) -> None:
-    """Bring in an execution from the file of an export. `pointsman resume` goes on with it.
+    """Import an execution from an exported file. `pointsman resume` continues it.
 
-    Everything is verified before anything is written. What runs in two stores runs twice: cancel one of them.
+    Everything is verified before anything is written. An execution in two stores runs twice: cancel one of them.
     """
     execution = go(_import(store, file, new_id=new_id))
     if as_json:

@@ -23,13 +23,14 @@ NO_XML: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="DIR|FILE…", type=click.Path(exists=True, path_type=Path))
 @click.option("-k", "wanted", metavar="TEXT", default="", help="Only tests whose name or file contains this.")
-@click.option("--junit", metavar="FILE", type=click.Path(path_type=Path), help="Write a JUnit XML report there.")
+@click.option("--junit", metavar="FILE", type=click.Path(path_type=Path), help="Write a JUnit XML report to this file.")
 @json_option
 def test(paths: tuple[Path, ...], *, wanted: str, junit: Path | None, as_json: bool) -> int:
     """Run workflow tests: files that end in .test.yaml (or .test.json).
 
-    They run offline, in memory, with the scripted model, in virtual time: pauses and timeouts take none. Exit code 0:
-    all passed; 1: some failed; 2: there are none. docs/reference/tests.md has every key of a test file.
+    They run offline, in memory, with the scripted model, in virtual time: pauses and timeouts take none. Exit
+    code 0: all passed; 1: some failed; 2: no test was found. docs/reference/tests.md describes every key of a
+    test file.
     """
     files = [*find_tests(paths)]
     began = time.perf_counter()

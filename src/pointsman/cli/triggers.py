@@ -24,14 +24,14 @@ SAYS_WHY: Final = 1
 
 @click.group()
 def schedules() -> None:
-    """What starts when: schedules of saved workflows. `pointsman keep` starts what is due."""
+    """Schedules of saved workflows. `pointsman keep` starts due ones."""
 
 
 @schedules.command("list")
 @json_option
 @store_option
 def list_(*, as_json: bool, store: str | None) -> None:
-    """All schedules: when each is due next, and what became of it last."""
+    """List all schedules with the next due time and the last result."""
 
     async def work(app: Pointsman) -> list[JsonObject]:
         from pointsman.triggers.views import schedule_view
@@ -53,14 +53,19 @@ def list_(*, as_json: bool, store: str | None) -> None:
 @click.option("--cron", metavar="FIELDS", help='Five fields, or @daily and the like: "0 7 * * 1-5".')
 @click.option("--every", metavar="TIME", help="A length of time: 90s, 15m, 2h.")
 @click.option("--at", metavar="INSTANT", help="Once: 2027-01-31T12:00:00Z.")
-@click.option("--timezone", default="UTC", metavar="ZONE", help="Of --cron: Europe/Berlin (default: UTC).")
+@click.option("--timezone", default="UTC", metavar="ZONE", help="Time zone of --cron: Europe/Berlin (default: UTC).")
 @click.option("--id", "id_", metavar="NAME", help="The schedule's own id (default: the workflow's).")
-@click.option("--missed", type=click.Choice(["once", "skip", "all"]), default="once", help="Times nobody was there.")
+@click.option(
+    "--missed",
+    type=click.Choice(["once", "skip", "all"]),
+    default="once",
+    help="What to do about runs missed while no worker was running.",
+)
 @click.option(
     "--overlap",
     type=click.Choice(["skip", "allow", "queue", "replace"]),
     default="skip",
-    help="When the execution before is not over.",
+    help="What to do if the previous execution has not ended.",
 )
 @click.option("--input", "input_", metavar="JSON", help="The input: JSON, @file or - for standard input.")
 @click.option("-i", "fields", type=Pair(), multiple=True, metavar="KEY=VALUE", help="A field of the input. Repeatable.")
@@ -81,7 +86,7 @@ def add(
     as_json: bool,
     store: str | None,
 ) -> None:
-    """Start a saved workflow by itself: give one of --cron, --every and --at."""
+    """Schedule a saved workflow: give one of --cron, --every and --at."""
     given = input_of(input_, fields)
 
     async def work(app: Pointsman) -> JsonObject:
@@ -108,7 +113,7 @@ def add(
 @json_option
 @store_option
 def pause(schedule: str, *, as_json: bool, store: str | None) -> None:
-    """Let it rest. Nothing that is due meanwhile is made up for."""
+    """Pause a schedule. Runs that are due meanwhile are dropped."""
 
     async def work(app: Pointsman) -> JsonObject:
         from pointsman.triggers.views import schedule_view
@@ -123,7 +128,7 @@ def pause(schedule: str, *, as_json: bool, store: str | None) -> None:
 @json_option
 @store_option
 def resume(schedule: str, *, as_json: bool, store: str | None) -> None:
-    """Go on, from now."""
+    """Resume a schedule, from now on."""
 
     async def work(app: Pointsman) -> JsonObject:
         from pointsman.triggers.views import schedule_view
@@ -138,18 +143,19 @@ def resume(schedule: str, *, as_json: bool, store: str | None) -> None:
 @json_option
 @store_option
 def delete(schedule: str, *, as_json: bool, store: str | None) -> None:
-    """Delete it. Executions that it started go on; those of a workflow's document go with the document."""
+    """Delete a schedule. Its executions continue. A schedule in a workflow's document is deleted with the
+    document."""
     _with(store, lambda app: app.triggers.schedules.delete(schedule))
     print_deleted(schedule, as_json=as_json)
 
 
 @schedules.command("next")
 @click.argument("schedule")
-@click.option("--count", type=click.IntRange(1, 1000), default=5, metavar="N", help="How many (default: 5).")
+@click.option("--count", type=click.IntRange(1, 1000), default=5, metavar="N", help="Number of times (default: 5).")
 @json_option
 @store_option
 def next_(schedule: str, *, count: int, as_json: bool, store: str | None) -> None:
-    """When it is due next, in local time."""
+    """Print the next due times, in local time."""
     times = _with(store, lambda app: app.triggers.schedules.next_times(schedule, count))
     if as_json:
         print_json({"next": cast("list[Json]", times)})
@@ -166,7 +172,7 @@ def next_(schedule: str, *, count: int, as_json: bool, store: str | None) -> Non
 @model_option
 @store_option
 def run(schedule: str, *, as_json: bool, model: str | None, store: str | None) -> int:
-    """Start it now, whatever its times say, and go on until it ends or waits."""
+    """Start the workflow of a schedule now, and run it until it ends or waits."""
 
     async def work(app: Pointsman) -> JsonObject:
         from pointsman.triggers.views import fired_view
@@ -187,14 +193,14 @@ def run(schedule: str, *, as_json: bool, model: str | None, store: str | None) -
 @click.command()
 @click.argument("name")
 @click.argument("json_", metavar="JSON", default="null")
-@click.option("--key", default="", metavar="TEXT", help="Names this event: under it, it is told once.")
+@click.option("--key", default="", metavar="TEXT", help="Idempotency key: under it, the event is delivered once.")
 @json_option
 @model_option
 @store_option
 def publish(name: str, json_: str, *, key: str, as_json: bool, model: str | None, store: str | None) -> int:
-    """Tell an event to all executions that wait for it, and start what it starts. Goes on until they end or wait.
+    """Publish an event to all waiting executions and to event triggers, and run them until they end or wait.
 
-    Who begins to wait later has missed it; `pointsman signal` sends an event that is kept.
+    Executions that start to wait later do not receive it; `pointsman signal` sends an event that is stored.
     """
     data = value_of(json_, what="the event's data")
 

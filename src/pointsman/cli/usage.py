@@ -25,18 +25,16 @@ SHOWN: Final = ("steps", "retries", "failures", "seconds", "modelCalls", "toolCa
     "--by",
     multiple=True,
     type=click.Choice(DIMENSIONS),
-    help="What to tell apart. Repeatable (default: workflow).",
+    help="Group by this. Repeatable (default: workflow).",
 )
-@click.option(
-    "--of", multiple=True, metavar="WHAT:NAME", help="Only what has this name there: model:gpt-5. Repeatable."
-)
+@click.option("--of", multiple=True, metavar="WHAT:NAME", help="Only entries with this name: model:gpt-5. Repeatable.")
 @click.option("--since", default="", metavar="DAY", help="From this day on (UTC): 2026-11-21.")
 @click.option("--until", default="", metavar="DAY", help="Up to this day.")
 @click.option("--csv", "as_csv", is_flag=True, help="As CSV.")
 @click.option(
-    "--budgets", "as_budgets", is_flag=True, help="What executions and keys may spend, and what is left of it."
+    "--budgets", "as_budgets", is_flag=True, help="Show the budgets of executions and keys, and what is left."
 )
-@click.option("--rebuild", is_flag=True, help="Read everything again off the journals that are still there.")
+@click.option("--rebuild", is_flag=True, help="Compute everything again from the existing journals.")
 @json_option
 @store_option
 def usage(
@@ -51,7 +49,8 @@ def usage(
     as_json: bool,
     store: str | None,
 ) -> None:
-    """What has ended took and paid for, by workflow, node, model, key, day, user or execution; the dearest first."""
+    """Show usage of ended executions by workflow, node, model, key, day, user or execution; the most expensive
+    first."""
     if as_budgets:
         _show_budgets(*go(_budgets(store, since, until)), as_json=as_json, as_csv=as_csv)
         return
