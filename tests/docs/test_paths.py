@@ -1,27 +1,74 @@
-"""Paths of modules and pages that the concept pages name exist."""
+"""Paths, functions and headings that pages name exist."""
 
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 ROOT: Final = Path(__file__).parents[2]
-PAGES: Final = sorted((ROOT / "docs" / "concepts").glob("*.md"))
-NAMED: Final = re.compile(r"`((?:pointsman|web/src|docs|tests)/[\w./-]*)`")
+CONCEPTS: Final = sorted((ROOT / "docs" / "concepts").glob("*.md"))
+PAGES: Final = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PATH: Final = re.compile(r"`((?:pointsman|web/src|docs|tests)/[\w./-]*)`")
+FUNCTION: Final = re.compile(r"`(\w+)` in `(pointsman/[\w/]+\.py)`")
+ANCHOR: Final = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)#([^)\s]+)\)")
+HEADING: Final = re.compile(r"^#+ (.+)$", re.MULTILINE)
+FENCE: Final = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
-def missing(text: str) -> list[str]:
-    named = NAMED.findall(text)
-    return [path for path in named if not (ROOT / ("src" if path.startswith("pointsman/") else ".") / path).exists()]
+def file_of(path: str) -> Path:
+    return ROOT / ("src" if path.startswith("pointsman/") else "") / path
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_path_that_a_concept_page_names_exists(page: Path) -> None:
-    assert missing(page.read_text(encoding="utf-8")) == []
+def missing_paths(text: str) -> list[str]:
+    return [path for path in PATH.findall(text) if not file_of(path).exists()]
 
 
-def test_a_path_that_does_not_exist_is_found() -> None:
-    assert missing("`pointsman/app.py`, `pointsman/nothing.py`, `docs/concepts/`") == ["pointsman/nothing.py"]
+def missing_functions(text: str) -> list[str]:
+    return [
+        f"{name} in {path}"
+        for name, path in FUNCTION.findall(text)
+        if not re.search(rf"^\s*(async )?def {name}\(", file_of(path).read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+
+
+@cache
+def anchors(page: Path) -> frozenset[str]:
+    """The anchors that GitHub gives the headings of a page."""
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    return frozenset(re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in HEADING.findall(text))
+
+
+def missing_anchors(page: Path, text: str) -> list[str]:
+    named = [(page if not path else (page.parent / path).resolve(), anchor) for path, anchor in ANCHOR.findall(text)]
+    return [anchor for target, anchor in named if target.suffix == ".md" and anchor not in anchors(target)]
+
+
+@pytest.mark.parametrize("page", CONCEPTS, ids=lambda page: page.name)
+def test_paths_and_functions_on_a_concept_page_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert missing_paths(text) + missing_functions(text) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_anchors_of_links_exist(page: Path) -> None:
+    assert missing_anchors(page, page.read_text(encoding="utf-8")) == []
+
+
+def test_a_missing_path_is_found() -> None:
+    assert missing_paths("`pointsman/app.py`, `pointsman/nothing.py`, `docs/concepts/`") == ["pointsman/nothing.py"]
+
+
+def test_a_missing_function_is_found() -> None:
+    text = "`decide` in `pointsman/engine/decide/dispatch.py`, `nothing` in `pointsman/app.py`"
+    assert missing_functions(text) == ["nothing in pointsman/app.py"]
+
+
+def test_a_missing_anchor_is_found() -> None:
+    page = ROOT / "docs" / "concepts" / "semantics.md"
+    assert missing_anchors(page, "[joins](#joins) [none](#nothing) [code](../how-to/code.md#the-sandbox)") == [
+        "nothing"
+    ]

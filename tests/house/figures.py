@@ -47,6 +47,8 @@ STILTED: Final[dict[str, tuple[str, Bound]]] = {
     "'is no X', 'is none'": (r"\b(?:is|are|was) (?:no [a-z]+|none)\b", Bound(14.5, 5)),
     "go on, come of, become of": (r"\b(?:goes|go|went|going) on\b|\b(?:came|become|became|comes) of\b", Bound(24, 3)),
 }
+DOCS_BOUNDS: Final = dict(zip(STILTED, (2, 6, 1, 4, 2, 3), strict=True))
+"""The largest rate of each pattern of `STILTED` in the pages of docs/, per 10 000 words."""
 STRUCTURE: Final = {
     "modules in import circles": Bound(63, 0),
     "modules under 80 lines with one importer": Bound(96, 15),
@@ -129,12 +131,26 @@ def rates() -> dict[str, float]:
     }
 
 
+@cache
+def docs_rates() -> dict[str, float]:
+    """The rate of each pattern of `STILTED` in the pages of docs/, without code and the list of requirements."""
+    pages = [path for path in Path("docs").rglob("*.md") if "requirements" not in path.name]
+    texts = [re.sub(r"```.*?```", "", read_text(page), flags=re.DOTALL) for page in pages]
+    words = sum(len(text.split()) for text in texts)
+    return {
+        name: WORDS * sum(len(re.findall(pattern, text, re.MULTILINE)) for text in texts) / words
+        for name, (pattern, _) in STILTED.items()
+    }
+
+
 def main() -> None:
     for name, value in structure().items():
         print(f"{name}: {value} (bound {STRUCTURE[name].most:g}, goal {STRUCTURE[name].goal:g})")  # noqa: T201 - a command
     for name, rate in rates().items():
         bound = STILTED[name][1]
         print(f"{name}: {rate:.1f} (bound {bound.most:g}, goal {bound.goal:g})")  # noqa: T201 - as above
+    for name, rate in docs_rates().items():
+        print(f"docs: {name}: {rate:.1f} (bound {DOCS_BOUNDS[name]})")  # noqa: T201 - as above
 
 
 if __name__ == "__main__":

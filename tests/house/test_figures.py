@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.house.figures import STILTED, STRUCTURE, rates, structure
+from tests.house.figures import DOCS_BOUNDS, STILTED, STRUCTURE, docs_rates, rates, structure
 
 
 @pytest.mark.parametrize("name", STRUCTURE)
@@ -15,3 +15,8 @@ def test_structure_gets_no_worse(name: str) -> None:
 @pytest.mark.parametrize("name", STILTED)
 def test_prose_gets_no_worse(name: str) -> None:
     assert rates()[name] <= STILTED[name][1].most
+
+
+@pytest.mark.parametrize("name", DOCS_BOUNDS)
+def test_prose_of_documentation_meets_its_bounds(name: str) -> None:
+    assert docs_rates()[name] <= DOCS_BOUNDS[name]
