@@ -24,8 +24,6 @@ from functools import lru_cache
 from typing import Final, NamedTuple, cast
 from urllib.parse import quote, quote_plus, unquote
 
-import msgspec
-
 from pointsman.values import Json
 
 MASK: Final = "***"
@@ -312,6 +310,8 @@ class Redaction:
 
     def _is_clean(self, value: Json) -> bool:
         """Whether the whole tree, written as JSON, holds no secret: one search instead of one for each text."""
+        import msgspec  # Loaded with the first secret to mask: the start of a command does not pay for it.
+
         try:
             written = msgspec.json.encode(value)
         except (ValueError, TypeError, msgspec.MsgspecError):  # Half a character, or a number beyond 64 bits.
