@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from pointsman.store.api import Entries
+from pointsman.store.api import ConfigStore
 from pointsman.store.errors import EntryMoved, RevisionMoved
 from pointsman.values import Json
 
@@ -28,13 +28,13 @@ NOTHING: Final = mark_of(None)
 """The mark of what is not there."""
 
 
-async def mark_at(entries: Entries, kind: str, key: str) -> str:
+async def mark_at(entries: ConfigStore, kind: str, key: str) -> str:
     """Of what is kept there now."""
     entry = await entries.find(kind, key)
     return NOTHING if entry is None else mark_of(entry.value)
 
 
-async def put_after(entries: Entries, kind: str, key: str, value: Json, *, after: str | None, what: str) -> None:
+async def put_after(entries: ConfigStore, kind: str, key: str, value: Json, *, after: str | None, what: str) -> None:
     """Keep it; with `after` only in place of what has that mark. Raises `RevisionMoved`; `what` as in "the title"."""
     version = await _version(entries, kind, key, after, what)
     try:
@@ -43,7 +43,7 @@ async def put_after(entries: Entries, kind: str, key: str, value: Json, *, after
         raise moved(what) from None
 
 
-async def delete_after(entries: Entries, kind: str, key: str, *, after: str | None, what: str) -> bool:
+async def delete_after(entries: ConfigStore, kind: str, key: str, *, after: str | None, what: str) -> bool:
     """Delete it; False: there was none. As `put_after`."""
     version = await _version(entries, kind, key, after, what)
     try:
@@ -57,7 +57,7 @@ def moved(what: str) -> RevisionMoved:
     return RevisionMoved(f"{what} was changed since it was read", hint="Read it again, and change that.")
 
 
-async def _version(entries: Entries, kind: str, key: str, after: str | None, what: str) -> int | None:
+async def _version(entries: ConfigStore, kind: str, key: str, after: str | None, what: str) -> int | None:
     if after is None:
         return None
     entry = await entries.find(kind, key)

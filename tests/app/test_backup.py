@@ -19,7 +19,7 @@ from pointsman.settings import Settings
 from pointsman.store.errors import StoreDamaged, StoreNewer
 from pointsman.store.records import ExecutionQuery, InboxQuery
 from pointsman.store.sqlite.schema import MIGRATIONS
-from pointsman.store.transfer import Part, StoreNotEmpty, StoreUncopyable, Value, copying_of
+from pointsman.store.transfer import StoreNotEmpty, StoreUncopyable, TransferPart, Value, transfer_of
 from pointsman.tools.files.directory import Jail
 from pointsman.values import ExecutionId
 from tests import postgres
@@ -80,7 +80,7 @@ async def lived_in(app: Pointsman, settings: Settings) -> ExecutionId:
 
 def everything(app: Pointsman) -> dict[str, list[tuple[Value, ...]]]:
     found: defaultdict[str, list[tuple[Value, ...]]] = defaultdict(list)
-    for table, rows in copying_of(app.store, "").read():
+    for table, rows in transfer_of(app.store, "").read():
         found[table] += [tuple(row) for row in rows]
     return {table: sorted(rows, key=repr) for table, rows in found.items()}
 
@@ -134,7 +134,7 @@ async def test_a_backup_shows_one_moment_while_others_write(tmp_path: Path) -> N
     async with installed(f"sqlite:///{tmp_path / 'store.db'}", tmp_path) as app:
         for _ in range(3):
             await (await app.start(Workflow.parse(flows.CHAIN), {})).settled()
-        parts = copying_of(app.store, "").read()
+        parts = transfer_of(app.store, "").read()
         first = next(parts)
         late = await app.start(Workflow.parse(flows.CHAIN), {})
         await late.settled()
@@ -163,7 +163,7 @@ async def test_a_backup_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: p
     async with installed(f"sqlite:///{tmp_path / 'store.db'}", tmp_path) as app:
         await (await app.start(Workflow.parse(flows.CHAIN), {})).settled()
 
-        def breaks(stop: object, parts: Iterator[Part]) -> Iterator[Part]:
+        def breaks(stop: object, parts: Iterator[TransferPart]) -> Iterator[TransferPart]:
             yield next(parts)
             raise BackupFailed("the disk is gone")
 

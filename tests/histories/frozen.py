@@ -21,7 +21,7 @@ from pointsman.engine.reports import AdmissionGranted, ResumeRequested, WorkerOf
 from pointsman.engine.state import ENDED
 from pointsman.ports import Row
 from pointsman.store.codec import Codec
-from pointsman.store.upcasters import LIFTS
+from pointsman.store.upcasters import UPCASTERS
 from pointsman.testing.graphs import perform
 from pointsman.testing.simulation import Simulation
 from pointsman.values import Json, JsonObject
@@ -29,7 +29,7 @@ from tests.engine.laws import compiled
 from tests.reliability.peopled import vote
 
 FOLDER: Final = Path(__file__).parent
-CODEC: Final = Codec[Event](Event, LIFTS)
+CODEC: Final = Codec[Event](Event, UPCASTERS)
 RESUMES_MAX: Final = 2
 STEPS_MORE: Final = 100.0
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.store.errors import StoreKept
+from pointsman.store.errors import LeaderExists
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import JsonObject
 from tests.runtime.test_keeper import flow
@@ -78,7 +78,7 @@ def test_a_store_has_one_keeper_and_the_next_one_stands_by(tmp_path: Path) -> No
         store = f"sqlite:///{tmp_path}/store.db"
         async with Pointsman(store) as first, Pointsman(store) as second:
             async with first.keeping():
-                with pytest.raises(StoreKept):
+                with pytest.raises(LeaderExists):
                     async with second.keeping():
                         pass
                 stands_by = asyncio.create_task(second.keeping(wait=True).__aenter__())

@@ -21,7 +21,7 @@ from pointsman.errors import PointsmanError
 from pointsman.executions.execution import TakenOver
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.store.api import Store
-from pointsman.store.errors import KeeperSuperseded
+from pointsman.store.errors import LeaderSuperseded
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.testing.journals import row_of
 from pointsman.tools.functions import tool
@@ -157,7 +157,7 @@ async def writes_of(store: Store) -> list[str]:
         try:
             await write()
             taken.append(f"the old keeper wrote {name} in the epoch of the new one")
-        except KeeperSuperseded:
+        except LeaderSuperseded:
             continue
     return taken
 

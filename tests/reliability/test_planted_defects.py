@@ -36,14 +36,14 @@ from pointsman.server import problems
 from pointsman.server.routes import executions as executions_routes
 from pointsman.server.routes import tools as tools_routes
 from pointsman.settings import Settings
-from pointsman.store.api import Ledger
+from pointsman.store.api import StoreJournal
 from pointsman.store.errors import JournalMoved
 from pointsman.store.postgres.journal import PostgresJournal
 from pointsman.store.records import Summary
 from pointsman.store.sqlite import SqliteStore, connection, writer
 from pointsman.store.sqlite import verification as damage
 from pointsman.store.sqlite.journal import SqliteJournal
-from pointsman.store.sqlite.leader import SqliteKeeper
+from pointsman.store.sqlite.leader import SqliteLeader
 from pointsman.testing import simulation as world
 from pointsman.testing.clock import run_virtually
 from pointsman.tools.functions import FunctionTool
@@ -96,11 +96,11 @@ async def nothing_found(_: SqliteStore) -> list[str]:
     return []
 
 
-def no_question_asked(_: writer.Writer) -> None:
+def no_question_asked(_: writer.WriterThread) -> None:
     """Write whatever it is."""
 
 
-def looks_the_same(_: SqliteKeeper, _file: int) -> bool:
+def looks_the_same(_: SqliteLeader, _file: int) -> bool:
     return True
 
 
@@ -165,7 +165,7 @@ async def test_kills_show_what_is_lost_and_what_is_repeated(defect: str, noticed
 
 
 def test_a_takeover_shows_an_owner_that_writes_behind_rows_it_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def insists(self: Commits, ledger: Ledger, row: Row, summary: Summary | None) -> None:
+    async def insists(self: Commits, ledger: StoreJournal, row: Row, summary: Summary | None) -> None:
         execution = ExecutionId(vars(self)["_execution"])
         try:
             await ledger.append(execution, row, summary=summary)
@@ -179,9 +179,9 @@ def test_a_takeover_shows_an_owner_that_writes_behind_rows_it_does_not_know(monk
 
 
 def test_a_takeover_shows_a_keeper_that_writes_in_the_epoch_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer.Writer, "_check_epoch", no_question_asked)
+    monkeypatch.setattr(writer.WriterThread, "_check_epoch", no_question_asked)
     # The keeper also looks at its lock file every two seconds: that must not hide the missing check of the epoch.
-    monkeypatch.setattr(SqliteKeeper, "_is_in_place", looks_the_same)
+    monkeypatch.setattr(SqliteLeader, "_is_in_place", looks_the_same)
     violations = run_virtually(takeover.take_over(2, 1))
     assert any("wrote a row in the epoch of the new one" in line for line in violations)
     assert any("was not told" in line for line in violations)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pointsman.engine.events.waits import WarningRaised
 from pointsman.ports import Row
 from pointsman.runtime.commits import Commits
-from pointsman.store.api import Ledger, open_store
+from pointsman.store.api import StoreJournal, open_store
 from pointsman.store.records import Summary
 from pointsman.values import ExecutionId
 
@@ -18,7 +18,7 @@ EXECUTION = ExecutionId("exec-commits")
 class SlowLedger:
     """A journal whose first append waits to be let go."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: StoreJournal) -> None:
         self._ledger = ledger
         self.let_go = asyncio.Event()
         self.read = ledger.read

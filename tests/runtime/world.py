@@ -17,7 +17,7 @@ from pointsman.ports import Clock, Executor, Row, Run
 from pointsman.runtime.clock import SystemClock
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.local import LocalRuntime
-from pointsman.store.api import Ledger, Store
+from pointsman.store.api import Store, StoreJournal
 from pointsman.store.memory.store import open_memory
 from pointsman.store.records import Summary
 from pointsman.values import ExecutionId, Json, JsonObject
@@ -71,7 +71,7 @@ class Doing:
 class LazyLedger:
     """A journal that takes 10 ms for each write."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: StoreJournal) -> None:
         self._ledger = ledger
         self.read = ledger.read
         self.last = ledger.last

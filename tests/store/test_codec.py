@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from pointsman.engine.events.lifecycle import ExecutionStarted
 from pointsman.engine.events.steps import Event
-from pointsman.store.codec import Codec, Lift, decode_json, encode_json
+from pointsman.store.codec import Codec, Upcaster, decode_json, encode_json
 from pointsman.store.compression import Form, pack, unpack
 from pointsman.store.errors import RowUnreadable, StoreDamaged, UnstorableValue
 from pointsman.values import Json, JsonObject
@@ -126,7 +126,7 @@ def done_is_called_ended(raw: JsonObject) -> JsonObject:
     return {**raw, "kind": "ended"} if raw["kind"] == "done" else raw
 
 
-LIFTS: tuple[Lift, ...] = (attempts_begin, done_is_called_ended)
+LIFTS: tuple[Upcaster, ...] = (attempts_begin, done_is_called_ended)
 
 
 def test_old_rows_are_lifted_step_by_step() -> None:

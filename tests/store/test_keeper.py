@@ -16,8 +16,8 @@ import pytest
 from pointsman.errors import PointsmanError
 from pointsman.store import leader as keeping
 from pointsman.store.api import Store
-from pointsman.store.errors import KeeperSuperseded, StoreKept
-from pointsman.store.leader import Keep
+from pointsman.store.errors import LeaderExists, LeaderSuperseded
+from pointsman.store.leader import Leadership
 from pointsman.store.postgres import leader as keeper
 from pointsman.testing.journals import ONE, opened, row_of, rows_in
 from pointsman.testing.stores import draft_of, summary_of
@@ -25,7 +25,7 @@ from pointsman.values import ExecutionId
 from tests import postgres
 from tests.patience import PATIENCE_S
 
-Takeover = Callable[[Store], Awaitable[Keep]]
+Takeover = Callable[[Store], Awaitable[Leadership]]
 Refusal = Callable[[str, Takeover], Awaitable[None]]
 HELD = f"FROM pg_locks WHERE locktype = 'advisory' AND classid = {keeper.LOCK} AND objsubid = 2"
 BREAK = f"SELECT pg_terminate_backend(pid) {HELD}"
@@ -47,11 +47,11 @@ async def a_zombie_is_refused(url: str, take_over: Takeover) -> None:
             old.workflows.save(draft_of("one")),
             old.entries.put("schedule", "daily", {}),
         ):
-            with pytest.raises(KeeperSuperseded):
+            with pytest.raises(LeaderSuperseded):
                 await write
         await asyncio.wait_for(kept.lost.wait(), PATIENCE_S)
         await kept.release()
-        with pytest.raises(KeeperSuperseded):
+        with pytest.raises(LeaderSuperseded):
             await old.journal.append(ONE, row_of(2))
         assert [row.seq for row in await rows_in(old.journal, ONE)] == [1], "reading goes on"
         assert not fresh.lost.is_set()
@@ -81,7 +81,7 @@ async def no_row_follows_the_takeover(url: str, take_over: Takeover) -> None:
         await under_way.wait()
         await take_over(new)
         ends = [await new.journal.last(execution) for execution in executions]
-        assert {type(why) for why in await asyncio.gather(*writing)} == {KeeperSuperseded}
+        assert {type(why) for why in await asyncio.gather(*writing)} == {LeaderSuperseded}
         assert [await new.journal.last(execution) for execution in executions] == ends
         for execution, end in zip(executions, ends, strict=True):
             await new.journal.append(execution, row_of(end + 1, "new"))
@@ -91,7 +91,7 @@ async def no_row_follows_the_takeover(url: str, take_over: Takeover) -> None:
 @pytest.mark.integration
 @pytest.mark.parametrize("rule", [a_zombie_is_refused, no_row_follows_the_takeover])
 async def test_on_sqlite_when_the_lock_was_lost(rule: Refusal, tmp_path: Path) -> None:
-    async def take_over(new: Store) -> Keep:
+    async def take_over(new: Store) -> Leadership:
         (tmp_path / "store.db-keeper").unlink()
         return await new.keep("new")
 
@@ -104,7 +104,7 @@ async def test_on_postgresql_when_the_session_was_lost(
 ) -> None:
     monkeypatch.setattr(keeper, "WATCH_S", 3600.0)
 
-    async def take_over(new: Store) -> Keep:
+    async def take_over(new: Store) -> Leadership:
         await asyncio.to_thread(cluster.sql, BREAK)
         return await new.keep("new", wait=True)
 
@@ -208,7 +208,7 @@ async def a_stopped_leader_loses_its_role(url: str, does: str) -> None:
             assert leader.returncode in (0, 3)
             assert len(await rows_in(store.journal, ONE)) == last + 1, "the stopped leader wrote nothing more"
             assert not fresh.lost.is_set()
-            with pytest.raises(StoreKept):
+            with pytest.raises(LeaderExists):
                 async with opened(url) as third:
                     await third.keep("third")
     finally:

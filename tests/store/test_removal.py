@@ -13,7 +13,7 @@ from pointsman.ports import Row
 from pointsman.store.api import Store, open_store
 from pointsman.store.errors import JournalMoved
 from pointsman.store.memory import store as memory
-from pointsman.store.records import Swept
+from pointsman.store.records import SweepResult
 from pointsman.store.sqlite import SqliteStore, blobs, open_sqlite, removal
 from pointsman.store.sqlite.removal import erase_slice
 from pointsman.store.sqlite.transaction import Transaction
@@ -141,7 +141,7 @@ async def test_only_blobs_that_nobody_names_are_swept(
     await store.removal.remove(ONE, at=1)
     await store.removal.sweep()
     assert await store.blobs.get(definition) is None
-    assert await store.removal.sweep() == Swept()
+    assert await store.removal.sweep() == SweepResult()
     await store.close()
 
 

@@ -18,7 +18,7 @@ from pointsman.store.errors import JournalMoved, StoreFull, StoreLocked, StoreMi
 from pointsman.store.sqlite import SqliteStore, connection, open_sqlite, writer
 from pointsman.store.sqlite.schema import BASELINE, migrate, pragma
 from pointsman.store.sqlite.transaction import Transaction
-from pointsman.store.sqlite.writer import Writer
+from pointsman.store.sqlite.writer import WriterThread
 from pointsman.testing.journals import ONE, opened, row_of, rows_in
 from pointsman.values import ExecutionId
 
@@ -188,14 +188,14 @@ async def test_a_row_never_overtakes_one_that_the_thread_has_in_hand(
 ) -> None:
     go = threading.Event()
     go.set()
-    gather = Writer._gather  # pyright: ignore[reportPrivateUsage] - the moment between taking and committing
+    gather = WriterThread._gather  # pyright: ignore[reportPrivateUsage] - the moment between taking and committing
 
-    def slow(self: Writer) -> object:
+    def slow(self: WriterThread) -> object:
         batch = gather(self)
         go.wait()
         return batch
 
-    monkeypatch.setattr(Writer, "_gather", slow)
+    monkeypatch.setattr(WriterThread, "_gather", slow)
     monkeypatch.setattr(writer, "AT_ONCE_S_MAX", math.inf)
     async with opened(f"sqlite:///{tmp_path}/store.db") as store:
         for seq in range(1, 101):

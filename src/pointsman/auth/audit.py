@@ -21,7 +21,7 @@ import msgspec
 from pointsman.auth.callers import Caller
 from pointsman.errors import OperatorError
 from pointsman.ports import Clock
-from pointsman.store.api import Entries
+from pointsman.store.api import ConfigStore
 from pointsman.store.errors import EntryMoved
 from pointsman.values import Instant, Json, JsonObject
 
@@ -71,7 +71,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 class Audit:
     """The audit log of one store."""
 
-    def __init__(self, entries: Entries, clock: Clock) -> None:
+    def __init__(self, entries: ConfigStore, clock: Clock) -> None:
         self._entries = entries
         self._clock = clock
         self._writing = asyncio.Lock()

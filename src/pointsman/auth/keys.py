@@ -22,7 +22,7 @@ from pointsman.auth.callers import Caller, Role
 from pointsman.errors import CallerError
 from pointsman.ports import Clock
 from pointsman.searching import says
-from pointsman.store.api import Entries
+from pointsman.store.api import ConfigStore
 from pointsman.store.errors import EntryMoved
 from pointsman.values import Instant, JsonObject
 
@@ -87,7 +87,7 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Keys:
     """The API keys of one store."""
 
-    def __init__(self, entries: Entries, clock: Clock) -> None:
+    def __init__(self, entries: ConfigStore, clock: Clock) -> None:
         self._entries = entries
         self._clock = clock
         self._known: dict[str, ApiKey] = {}

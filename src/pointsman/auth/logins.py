@@ -17,7 +17,7 @@ from pointsman.auth.callers import Caller, Role
 from pointsman.auth.keys import RANDOM_BYTES, Keys, digest_of
 from pointsman.errors import CallerError
 from pointsman.ports import Clock
-from pointsman.store.api import Entries
+from pointsman.store.api import ConfigStore
 from pointsman.values import Instant, JsonObject, Seconds
 
 KIND: Final = "login"
@@ -50,7 +50,7 @@ class Login(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Logins:
     """The logins of one store."""
 
-    def __init__(self, entries: Entries, clock: Clock, keys: Keys, *, lasts: Seconds) -> None:
+    def __init__(self, entries: ConfigStore, clock: Clock, keys: Keys, *, lasts: Seconds) -> None:
         self._entries = entries
         self._clock = clock
         self._keys = keys

@@ -17,7 +17,7 @@ import msgspec
 from pointsman.auth.callers import ROLES, Caller, Role
 from pointsman.auth.keys import ApiKey
 from pointsman.ports import Clock
-from pointsman.store.api import Entries
+from pointsman.store.api import ConfigStore
 from pointsman.values import Instant, JsonObject
 
 KIND: Final = "person"
@@ -43,7 +43,7 @@ class _Told(NamedTuple):
 class Seen:
     """Those whom the identity provider named, in one store."""
 
-    def __init__(self, entries: Entries, clock: Clock) -> None:
+    def __init__(self, entries: ConfigStore, clock: Clock) -> None:
         self._entries = entries
         self._clock = clock
         self._told: dict[str, _Told] = {}

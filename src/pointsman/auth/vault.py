@@ -22,9 +22,9 @@ from pointsman.etags import NOTHING, delete_after, mark_at, mark_of, moved, put_
 from pointsman.ports import Clock, SecretRule
 from pointsman.redaction import ANYWHERE_CHARS_MIN as CHARS_MIN
 from pointsman.settings.vault import VaultSettings
-from pointsman.store.api import Entries
+from pointsman.store.api import ConfigStore
 from pointsman.store.errors import EntryMoved
-from pointsman.store.records import Entry
+from pointsman.store.records import ConfigEntry
 from pointsman.tools.egress.secret_hosts import read_host
 from pointsman.values import Instant, JsonObject
 
@@ -69,7 +69,7 @@ class Vault:
         self._ruled = frozenset(ruled)
         self._settings = settings
         self._clock = clock
-        self._entries: Entries | None = None
+        self._entries: ConfigStore | None = None
         self._read_at = -math.inf
         self._sealed: dict[str, str] = {}
         self._values: dict[str, str] = {}
@@ -77,7 +77,7 @@ class Vault:
         self._rules: dict[str, SecretRule] = {}
         self._seen: frozenset[str] = frozenset()
 
-    async def open(self, entries: Entries) -> None:
+    async def open(self, entries: ConfigStore) -> None:
         """Read what the store keeps. What cannot be opened is refused when it is asked for, not before."""
         self._entries = entries
         with suppress(OperatorError):  # The store is away: it is asked again before a secret is used, and says so then.
@@ -220,7 +220,7 @@ class Vault:
         return done
 
     @property
-    def _store(self) -> Entries:
+    def _store(self) -> ConfigStore:
         assert self._entries is not None, "the installation is open"
         return self._entries
 
@@ -260,7 +260,7 @@ class Vault:
             self._seen = self._seen.union(self._values.values())
 
 
-def _read(entry: Entry) -> KeptSecret:
+def _read(entry: ConfigEntry) -> KeptSecret:
     """What is none opens with no key: it is refused when it is asked for, and can be set anew or deleted."""
     try:
         kept = msgspec.convert(entry.value, KeptSecret, strict=False)

@@ -20,7 +20,7 @@ from pointsman.executions.pages import PlaceInvalid
 from pointsman.executors.failures import WorkRefused
 from pointsman.executors.memory_owners import SCOPES, check_name, key_in, names_of, prefix_of
 from pointsman.ports import Change, MemoryOperation, Writer
-from pointsman.store.records import Holding, Recalled, Remembered
+from pointsman.store.records import Holding, PastValue, RememberedValue
 from pointsman.values import Json, JsonObject
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ class OneMemory:
         values = [Found(namespace=namespace, key=key, value=value) for (namespace, key), value in named]
         return Finding(values, found.warnings)
 
-    async def history(self, key: str) -> Sequence[Recalled]:
+    async def history(self, key: str) -> Sequence[PastValue]:
         """What a key remembers now and who wrote it, then what it remembered before; nothing where it is forgotten."""
         _named("a key", key)
         return await self._app.store.memory.history(*self._owner, key_in(self._namespace, key), at=self._now)
@@ -277,7 +277,7 @@ def owner_view(one: Holding) -> JsonObject:
     }
 
 
-def _known(one: Remembered) -> Known:
+def _known(one: RememberedValue) -> Known:
     namespace, key = names_of(one.key)
     return Known(namespace=namespace, key=key, value=one.value, changed=one.changed, expires=one.expires)
 

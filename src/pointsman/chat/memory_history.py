@@ -11,7 +11,7 @@ from pointsman.auth.callers import Caller
 from pointsman.chat.memories import NOBODY, OneMemory, nothing_remembered
 from pointsman.executions.pages import PlaceInvalid
 from pointsman.ports import Writer
-from pointsman.store.records import Recalled
+from pointsman.store.records import PastValue
 from pointsman.values import Json, JsonObject
 
 DIGITS_MAX: Final = 18
@@ -44,7 +44,7 @@ async def history_page(
     return {"changes": changes, "next": str(page[-1].number) if len(behind) > limit else None}
 
 
-def recalled_view(one: Recalled, *, is_hidden: bool = False) -> JsonObject:
+def recalled_view(one: PastValue, *, is_hidden: bool = False) -> JsonObject:
     """`by`: null where nobody knows, and where it is not for everybody."""
     is_known = one.by is not None and one.by != NOBODY and not is_hidden
     return {

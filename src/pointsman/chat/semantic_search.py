@@ -21,7 +21,7 @@ from pointsman.ports import Clock, Found
 from pointsman.settings.sections import EmbeddingSettings
 from pointsman.store.api import Store
 from pointsman.store.memory_words import texts
-from pointsman.store.records import Holding, Placed, Unplaced
+from pointsman.store.records import Embedding, Holding, UnembeddedValue
 from pointsman.values import Json
 
 CHARS_MAX: Final = 8_000
@@ -125,23 +125,23 @@ class KeptMeaning:
             count += len(missing)
         return count
 
-    async def _vectors_of(self, missing: Sequence[Unplaced]) -> list[Placed]:
+    async def _vectors_of(self, missing: Sequence[UnembeddedValue]) -> list[Embedding]:
         try:
             found, _ = await self._asked([said(one) for one in missing], query=False)
         except ModelFailed as why:
             if why.failure.code not in UNSAID:
                 raise
             if len(missing) == 1:
-                return [Placed(missing[0].key, missing[0].mark, ())]
+                return [Embedding(missing[0].key, missing[0].mark, ())]
             # One of them cannot be placed: each for itself, so that the others are.
             return [placed for one in missing for placed in await self._vectors_of([one])]
-        return [Placed(one.key, one.mark, vector) for one, vector in zip(missing, found, strict=True)]
+        return [Embedding(one.key, one.mark, vector) for one, vector in zip(missing, found, strict=True)]
 
     async def _asked(self, said: Sequence[str], *, query: bool) -> Embedded:
         return await self._embed(self._settings.model, said, query=query, dimensions=self._settings.dimensions)
 
 
-def said(one: Unplaced) -> str:
+def said(one: UnembeddedValue) -> str:
     """What a value says, with its name."""
     return " ".join([one.key, *texts(one.value)])[:CHARS_MAX]
 

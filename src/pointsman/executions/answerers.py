@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from pointsman.executions.timeline import Span
-from pointsman.store.api import Effects
+from pointsman.store.api import EffectStore
 from pointsman.values import ExecutionId, Json, JsonObject
 
 Answerers: TypeAlias = Mapping[str, JsonObject]
 """Node -> `{modelsUsed, keysUsed}`, each sorted, each once."""
 
 
-async def answerers_of(effects: Effects, execution: ExecutionId, spans: Iterable[Span]) -> Answerers:
+async def answerers_of(effects: EffectStore, execution: ExecutionId, spans: Iterable[Span]) -> Answerers:
     """One read for each attempt that paid for something."""
     nodes = {f"{span.step}:{span.attempt}": span.step.node for span in spans if span.kind == "work"}
     models: dict[str, set[str]] = {}

@@ -17,7 +17,7 @@ from msgspec import Struct
 from pointsman.errors import CallerError
 from pointsman.executions.starting import KeyReused
 from pointsman.ports import Clock
-from pointsman.store.api import Entries
+from pointsman.store.api import ConfigStore
 from pointsman.store.errors import EntryMoved
 from pointsman.values import Json, JsonObject
 
@@ -49,7 +49,7 @@ class Kept(Struct, frozen=True, omit_defaults=True):
 class Once:
     """The keys of one store."""
 
-    def __init__(self, entries: Entries, clock: Clock) -> None:
+    def __init__(self, entries: ConfigStore, clock: Clock) -> None:
         self._entries = entries
         self._clock = clock
 

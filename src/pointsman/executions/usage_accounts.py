@@ -19,7 +19,7 @@ from pointsman.engine.reports import Usage
 from pointsman.engine.steps import Step
 from pointsman.ports import ModelReply, Row
 from pointsman.store.api import Store
-from pointsman.store.usage import MICROS, NANOS, Place, Taken
+from pointsman.store.usage import MICROS, NANOS, UsageAmounts, UsagePlace
 from pointsman.values import ExecutionId, Json
 
 FOUND: Final = "history"
@@ -47,9 +47,9 @@ class Account:
     """Grows with the rows of one execution."""
 
     def __init__(self) -> None:
-        self.days: dict[str, dict[Place, Taken]] = {}
+        self.days: dict[str, dict[UsagePlace, UsageAmounts]] = {}
         self._begun: dict[Step, float] = {}
-        self._ended: dict[str, tuple[str, Place]] = {}
+        self._ended: dict[str, tuple[str, UsagePlace]] = {}
         """The day and place where what a step paid for belongs, by its name."""
 
     def take(self, row: Row) -> None:
@@ -61,11 +61,11 @@ class Account:
                 case events.AttemptStarted(step=step):
                     self._begin(step, row.at, runs=True)
                 case events.StepSucceeded(step=step, cached=cached):
-                    self._end(step, row.at, Taken(steps=1, cached=cached))
+                    self._end(step, row.at, UsageAmounts(steps=1, cached=cached))
                 case events.StepFailed(step=step, final=final):
-                    self._end(step, row.at, Taken(steps=final, failures=final, retries=not final))
+                    self._end(step, row.at, UsageAmounts(steps=final, failures=final, retries=not final))
                 case events.StepCancelled(step=step):
-                    self._end(step, row.at, Taken())
+                    self._end(step, row.at, UsageAmounts())
                 case _:
                     pass
 
@@ -82,24 +82,24 @@ class Account:
         if step in self._ended:
             self._at(*self._ended[step]).tool_calls += 1
 
-    def _at(self, day: str, place: Place) -> Taken:
-        return self.days.setdefault(day, {}).setdefault(place, Taken())
+    def _at(self, day: str, place: UsagePlace) -> UsageAmounts:
+        return self.days.setdefault(day, {}).setdefault(place, UsageAmounts())
 
     def _begin(self, step: Step, at: float, *, runs: bool) -> None:
-        self._ended[str(step)] = day_of(at), Place(step.node)
+        self._ended[str(step)] = day_of(at), UsagePlace(step.node)
         if runs:
             self._begun[step] = at
 
-    def _end(self, step: Step, at: float, taken: Taken) -> None:
-        day, place = self._ended[str(step)] = day_of(at), Place(step.node)
+    def _end(self, step: Step, at: float, taken: UsageAmounts) -> None:
+        day, place = self._ended[str(step)] = day_of(at), UsagePlace(step.node)
         since = self._begun.pop(step, None)
         taken.micros = 0 if since is None else round((at - since) * MICROS)
         self._at(day, place).add(taken)
 
 
-def paid(usage: Usage, *, scripted: bool) -> Taken:
+def paid(usage: Usage, *, scripted: bool) -> UsageAmounts:
     """For one call of a model."""
-    taken = Taken(
+    taken = UsageAmounts(
         model_calls=1,
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,

@@ -31,10 +31,10 @@ from pointsman.store.usage import (
     MICROS,
     NANOS,
     About,
-    Taken,
-    Taking,
+    UsageAmounts,
     UsageName,
     UsageQuery,
+    UsageRecord,
 )
 from pointsman.values import ExecutionId, Instant, Json, JsonObject
 
@@ -144,7 +144,7 @@ class History:
         found.sort(key=lambda one: (one.started, one.execution), reverse=True)
         return found[:limit]
 
-    async def _sums(self, query: UsageQuery, sees: Told | None) -> list[tuple[About, Taken]]:
+    async def _sums(self, query: UsageQuery, sees: Told | None) -> list[tuple[About, UsageAmounts]]:
         """Who is not told everything: of the revisions that are theirs to see, and of the executions where those, or
         who began them, are named."""
         if sees is None:
@@ -154,13 +154,13 @@ class History:
             whose = (*whose, "execution")
         apart = structs.replace(query, by=(*whose, *query.by))
         told: dict[About, bool] = {}
-        found: dict[About, Taken] = {}
+        found: dict[About, UsageAmounts] = {}
         for about, taken in await self._app.store.usage.sums(apart):
             one, rest = about[: len(whose)], about[len(whose) :]
             if one not in told:
                 told[one] = await _is_told(sees, one)
             if told[one]:
-                found.setdefault(rest, Taken()).add(taken)
+                found.setdefault(rest, UsageAmounts()).add(taken)
         return [*found.items()]
 
     async def _take_in(self, summary: Summary) -> bool:
@@ -192,9 +192,9 @@ async def _is_told(sees: Told, one: About) -> bool:
     return not execution or await sees.execution(str(execution[0]))
 
 
-def _takings(summary: Summary, account: Account) -> list[Taking]:
+def _takings(summary: Summary, account: Account) -> list[UsageRecord]:
     return [
-        Taking(
+        UsageRecord(
             day=day,
             execution=summary.execution,
             workflow=summary.workflow,
@@ -206,11 +206,11 @@ def _takings(summary: Summary, account: Account) -> list[Taking]:
     ]
 
 
-def _bounded(taken: Taken) -> Taken:
-    return Taken(*(min(amount, ENTRY_MAX) for amount in structs.astuple(taken)))
+def _bounded(taken: UsageAmounts) -> UsageAmounts:
+    return UsageAmounts(*(min(amount, ENTRY_MAX) for amount in structs.astuple(taken)))
 
 
-def _row(by: Sequence[str], about: About, taken: Taken) -> JsonObject:
+def _row(by: Sequence[str], about: About, taken: UsageAmounts) -> JsonObject:
     return {
         **dict(zip(by, about, strict=True)),
         "steps": taken.steps,

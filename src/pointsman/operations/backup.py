@@ -27,7 +27,7 @@ from pointsman.operations.backup_file import (
 from pointsman.operations.health import damage
 from pointsman.settings import Settings
 from pointsman.settings.display import store_shown
-from pointsman.store.transfer import COPIED, Part, copying_of
+from pointsman.store.transfer import COPIED, TransferPart, transfer_of
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.files.directory import Jail
 from pointsman.values import ExecutionId, JsonObject
@@ -69,7 +69,7 @@ async def back_up(app: Pointsman, path: Path) -> Backup:
     """
     from pointsman import __version__  # The front door imports this package.
 
-    copying = copying_of(app.store, store_shown(app.settings.store_url))
+    copying = transfer_of(app.store, store_shown(app.settings.store_url))
     settings, made = app.settings, app.clock.now()
 
     def work(stop: threading.Event) -> Backup:
@@ -85,14 +85,14 @@ async def restore(app: Pointsman, path: Path) -> Backup:
 
     Raises `BackupRefused`, `StoreNotEmpty`, `StoreUncopyable`. The whole is verified before and afterwards.
     """
-    copying = copying_of(app.store, store_shown(app.settings.store_url))
+    copying = transfer_of(app.store, store_shown(app.settings.store_url))
 
     def work(stop: threading.Event) -> Backup:
         with opened(path) as connection:
             said = about(connection)
             check_files(app.settings, said)
 
-            def everything() -> Iterator[Part]:
+            def everything() -> Iterator[TransferPart]:
                 yield from until(stop, parts_of(connection))
                 # Before the rows are committed: what fails here leaves no half of a store.
                 put_files(app.settings, files_of(connection))
@@ -119,14 +119,14 @@ async def stoppable(work: Callable[[threading.Event], T]) -> T:
         raise
 
 
-def until(stop: threading.Event, parts: Iterable[Part]) -> Iterator[Part]:
+def until(stop: threading.Event, parts: Iterable[TransferPart]) -> Iterator[TransferPart]:
     for part in parts:
         if stop.is_set():
             raise Stopped
         yield part
 
 
-def anything(parts: Iterable[Part]) -> Iterator[Part]:
+def anything(parts: Iterable[TransferPart]) -> Iterator[TransferPart]:
     """The same. Raises `BackupFailed` where there is nothing: a backup of a store that was misspelt is none."""
     found = False
     for part in parts:
@@ -136,7 +136,7 @@ def anything(parts: Iterable[Part]) -> Iterator[Part]:
         raise BackupFailed("the store is empty: there is nothing to back up", hint="Is it the one you mean? --store")
 
 
-def has_content(part: Part) -> bool:
+def has_content(part: TransferPart) -> bool:
     """Return whether a part holds more than the audit log, which every command writes, this one too."""
     if part.table == "entries":
         kind = COPIED["entries"].index("kind")

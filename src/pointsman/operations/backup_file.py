@@ -24,7 +24,7 @@ from pointsman.store.sqlite.connection import connect, explained
 from pointsman.store.sqlite.schema import MIGRATIONS, is_ours, migrate, pragma
 from pointsman.store.sqlite.transfer import executions_in, read_parts, write_new
 from pointsman.store.sqlite.verification import find_damage
-from pointsman.store.transfer import Part
+from pointsman.store.transfer import TransferPart
 from pointsman.values import ExecutionId
 from pointsman.workflows.sources import FileUnreadable
 
@@ -81,7 +81,7 @@ Files = Callable[[list[ExecutionId]], Iterable[KeptFile]]
 """The files of these executions."""
 
 
-def write_backup(path: Path, parts: Iterable[Part], files: Files, *, made: float, product: str) -> About:
+def write_backup(path: Path, parts: Iterable[TransferPart], files: Files, *, made: float, product: str) -> About:
     """Write and verify it. Raises `BackupExists`, `BackupFailed`, what the parts raise; then there is no such file."""
     with beside(path) as unfinished, explained(unfinished), closing(connect(_address(unfinished, "rw"))) as connection:
         write_new(connection, parts)
@@ -219,7 +219,7 @@ def about(connection: sqlite3.Connection) -> About:
     return About(made, product, *counts)
 
 
-def parts_of(connection: sqlite3.Connection) -> Iterator[Part]:
+def parts_of(connection: sqlite3.Connection) -> Iterator[TransferPart]:
     return read_parts(connection)
 
 

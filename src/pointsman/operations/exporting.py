@@ -26,7 +26,7 @@ from pointsman.operations.archive_files import file_lines, kept_by
 from pointsman.operations.deletion import family, known
 from pointsman.store.blob_references import blobs_named
 from pointsman.store.codec import Codec
-from pointsman.store.upcasters import LIFTS
+from pointsman.store.upcasters import UPCASTERS
 from pointsman.values import ExecutionId
 from pointsman.workflows.library import DefinitionGone
 
@@ -53,7 +53,7 @@ async def export(app: Pointsman, execution: str) -> AsyncIterator[bytes]:
 async def _lines(app: Pointsman, members: list[ExecutionId]) -> AsyncIterator[Line]:
     kept = await kept_by(app, members)
     yield HeaderLine("export", WITH_FILES if kept else FORMAT, tuple(members))
-    codec, chains = Codec[Event](Event, LIFTS), Chains()
+    codec, chains = Codec[Event](Event, UPCASTERS), Chains()
     told: set[bytes] = set()
     for execution in members:
         async for row in app.store.journal.read(execution):

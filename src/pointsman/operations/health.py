@@ -23,7 +23,7 @@ from pointsman.operations.findings import Finding
 from pointsman.operations.lost_secrets import unheard
 from pointsman.runtime.passivation import Passivation
 from pointsman.settings import Settings
-from pointsman.store.errors import StoreKept
+from pointsman.store.errors import LeaderExists
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.store.sqlite.connection import path_of
 from pointsman.tools.sandbox.selection import Box, SandboxMissing, find_box
@@ -174,7 +174,7 @@ async def _keeper(app: Pointsman) -> Finding:
     """Whether anybody goes on with them: asked by becoming the keeper for a moment, which is as good as asking."""
     try:
         keep = await app.store.keep("doctor")
-    except StoreKept as why:
+    except LeaderExists as why:
         return Finding("note", "kept", str(why), "Ask there why it does not go on with them.")
     await keep.release()
     message = "nobody keeps the store: timers ring nowhere, and what was left is not taken up"

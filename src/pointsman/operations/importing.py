@@ -42,7 +42,7 @@ from pointsman.runtime.passivation import Passivation
 from pointsman.store.blob_references import blobs_named
 from pointsman.store.codec import Codec
 from pointsman.store.memory_changes import UNBOUNDED
-from pointsman.store.upcasters import LIFTS
+from pointsman.store.upcasters import UPCASTERS
 from pointsman.values import ExecutionId, Json
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ async def import_file(app: Pointsman, path: Path, *, name: ExecutionId | None) -
 
 def verified(path: Path) -> Family:
     """Read all of it, and fold every journal. Raises `ImportRefused`."""
-    found, codec = Family(), Codec[Event](Event, LIFTS)
+    found, codec = Family(), Codec[Event](Event, UPCASTERS)
     for line in read_lines(path):
         match line:
             case HeaderLine():
@@ -189,7 +189,7 @@ async def _bring_conversation(app: Pointsman, found: Family) -> None:
 
 async def _bring_rows(app: Pointsman, path: Path, found: Family) -> None:
     """The second reading. The lists learn of each execution with its last row, of the first one last of all."""
-    codec, pending = Codec[Event](Event, LIFTS), list[asyncio.Future[None]]()
+    codec, pending = Codec[Event](Event, UPCASTERS), list[asyncio.Future[None]]()
     last: dict[str, Row] = {}
     for line in read_lines(path):
         if isinstance(line, HeaderLine | BlobLine):

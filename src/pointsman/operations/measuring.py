@@ -26,7 +26,7 @@ from pointsman.engine.steps import Step
 from pointsman.operations.metrics import Bounded, Labels, Measures
 from pointsman.ports import Row
 from pointsman.runtime.feed import Committed, Delta
-from pointsman.store.api import Ledger
+from pointsman.store.api import StoreJournal
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, Instant
 
@@ -48,7 +48,7 @@ ENDS: Final[dict[type, str]] = {
 class TimedLedger:
     """A ledger whose writes are timed."""
 
-    def __init__(self, ledger: Ledger, took: Callable[[float], None]) -> None:
+    def __init__(self, ledger: StoreJournal, took: Callable[[float], None]) -> None:
         self._ledger = ledger
         self._took = took
 

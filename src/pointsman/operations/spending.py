@@ -10,7 +10,7 @@ from pointsman.engine.reports import Usage
 from pointsman.models.key_budgets import Spent
 from pointsman.store.api import Store
 from pointsman.store.errors import EntryMoved
-from pointsman.store.records import Entry
+from pointsman.store.records import ConfigEntry
 
 KIND: Final = "key-spending"
 
@@ -45,7 +45,7 @@ def _name(provider: str, key: int) -> str:
     return f"{provider}/{key}"
 
 
-def _of(entry: Entry | None, day: int) -> Spent:
+def _of(entry: ConfigEntry | None, day: int) -> Spent:
     value = None if entry is None else entry.value
     if not isinstance(value, dict) or value.get("day") != day:
         return Spent()

@@ -19,7 +19,7 @@ from pointsman.errors import PointsmanError
 from pointsman.executions.usage_rollup import Chronicler
 from pointsman.runtime.drain import drain
 from pointsman.runtime.leader import Leader, Tell, ignore
-from pointsman.store.leader import Keep, superseded
+from pointsman.store.leader import Leadership, superseded
 from pointsman.triggers.notifications.notifier import Notifier
 from pointsman.values import ExecutionId
 
@@ -71,7 +71,7 @@ def first_of(several: BaseExceptionGroup[BaseException]) -> BaseException:
     return known if known is not None else several
 
 
-async def _guard(keep: Keep) -> None:
+async def _guard(keep: Leadership) -> None:
     await keep.lost.wait()
     raise superseded(keep.epoch)
 

@@ -24,7 +24,7 @@ from pointsman.engine.reports import Report, WorkDone, WorkFailed
 from pointsman.engine.state import ExecutionState
 from pointsman.errors import EngineBug
 from pointsman.ports import Row
-from pointsman.store.api import Ledger
+from pointsman.store.api import StoreJournal
 from pointsman.store.records import Summary
 from pointsman.values import ExecutionId, Seconds
 
@@ -82,7 +82,7 @@ class Commits:
         """Something that is decided will never be durable."""
         return self._failure is not None
 
-    async def now(self, ledger: Ledger, row: Row, summary: Summary | None) -> None:
+    async def now(self, ledger: StoreJournal, row: Row, summary: Summary | None) -> None:
         """Returns when the row is durable, and all before it."""
         if self.behind:
             self.behind += 1
@@ -105,7 +105,7 @@ class Commits:
 
     async def later(
         self,
-        ledger: Ledger,
+        ledger: StoreJournal,
         row: Row,
         summary: Summary | None,
         *,
@@ -121,7 +121,7 @@ class Commits:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(within_s, lambda: spawn(self.flush(ledger)))
 
-    async def flush(self, ledger: Ledger) -> None:
+    async def flush(self, ledger: StoreJournal) -> None:
         """Returns when everything is durable that was decided before. Raises what keeps it from being so."""
         async with self._writing:
             if self._alone:
@@ -135,7 +135,7 @@ class Commits:
             if self._failure is not None:
                 raise self._failure
 
-    async def _write(self, ledger: Ledger, rows: list[Row], summary: Summary | None) -> None:
+    async def _write(self, ledger: StoreJournal, rows: list[Row], summary: Summary | None) -> None:
         try:
             await ledger.extend(self._execution, rows, summary=summary)
         except BaseException as why:

@@ -12,7 +12,7 @@ from pointsman.engine.state import ExecutionState
 from pointsman.ports import Clock, Executor, Memory
 from pointsman.runtime.deadlines import Deadlines
 from pointsman.runtime.feed import Feed
-from pointsman.store.api import Effects, Ledger
+from pointsman.store.api import EffectStore, StoreJournal
 from pointsman.values import ExecutionId, Json, JsonObject
 
 
@@ -49,9 +49,9 @@ class RuntimeDeps(Protocol):
     """Journal, hands, time and neighbours of an execution."""
 
     @property
-    def journal(self) -> Ledger: ...
+    def journal(self) -> StoreJournal: ...
     @property
-    def effects(self) -> Effects: ...
+    def effects(self) -> EffectStore: ...
     @property
     def memory(self) -> Memory: ...
     @property

@@ -33,7 +33,7 @@ from pointsman.runtime.exact_values import storable
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.foreign_writers import ForeignWriters
 from pointsman.runtime.worker_names import close_worker, is_gone, open_worker
-from pointsman.store.api import Effects, Ledger, Store
+from pointsman.store.api import EffectStore, Store, StoreJournal
 from pointsman.store.errors import JournalMoved
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, Json
@@ -103,7 +103,7 @@ class LocalRuntime:
         emitted: Emitted | None = None,
     ) -> None:
         self.store = store
-        self.journal: Ledger = store.journal
+        self.journal: StoreJournal = store.journal
         self.plans = plans
         self.executors = executors
         self.clock = clock
@@ -129,7 +129,7 @@ class LocalRuntime:
         self._making: dict[ExecutionId, DriverOpening] = {}
 
     @property
-    def effects(self) -> Effects:
+    def effects(self) -> EffectStore:
         return self.store.effects
 
     @property

@@ -146,8 +146,8 @@ class Server(uvicorn.Server):
 async def serve(app: Pointsman, *, settings: ServerSettings, standby: bool = False, said: Said) -> None:
     """Serve an open installation until a signal stops it, and keep its store meanwhile.
 
-    Raises `Unguarded`, `AddressTaken`, and `StoreKept` where another process keeps the store; with `standby` it serves
-    all the same, and takes the store over when that process is gone.
+    Raises `Unguarded`, `AddressTaken`, and `LeaderExists` where another process leads the store; with `standby` it
+    serves all the same, and takes the store over when that process is gone.
     """
     host, life, hurry = settings.host, Life(), asyncio.Event()
     desk = make_desk(app, is_local=is_loopback(host) and not settings.names and not settings.proxies, life=life)

@@ -17,33 +17,33 @@ from pointsman.ports import ChangingMemory, Journal, Row
 from pointsman.store.addresses import masked
 from pointsman.store.budget_usage import Spenders, SpendingQuery
 from pointsman.store.errors import StoreUnknown
-from pointsman.store.followers import Told
-from pointsman.store.leader import Keep
+from pointsman.store.followers import Listener
+from pointsman.store.leader import Leadership
 from pointsman.store.records import (
+    ConfigEntry,
     Conversation,
-    Entry,
+    Embedding,
     ExecutionQuery,
     GateEntry,
     Holding,
     InboxQuery,
-    Near,
-    Placed,
-    Recalled,
-    Remembered,
+    PastValue,
+    RememberedValue,
     SavedWorkflow,
+    SimilarValue,
     Summary,
-    Swept,
-    Unplaced,
+    SweepResult,
+    UnembeddedValue,
     WorkflowDraft,
     WorkflowEntry,
 )
-from pointsman.store.usage import About, Taken, Taking, UsageQuery
+from pointsman.store.usage import About, UsageAmounts, UsageQuery, UsageRecord
 from pointsman.values import ExecutionId, Json, WorkflowId
 
 ENTRY_POINTS: Final = "pointsman.journals"
 
 
-class Ledger(Journal, Protocol):
+class StoreJournal(Journal, Protocol):
     """A journal that can commit an execution's summary together with the row that changes it."""
 
     async def append(self, execution: ExecutionId, row: Row, *, summary: Summary | None = None) -> None:
@@ -60,7 +60,7 @@ class Executions(Protocol):
     """The list of executions. Derived from the journal, kept for being searched."""
 
     async def put(self, summary: Summary, *, seq: int | None = None) -> None:
-        """Add or replace, outside of any row. Prefer `Ledger.append(…, summary=…)`.
+        """Add or replace, outside of any row. Prefer `StoreJournal.append(…, summary=…)`.
 
         `seq`: the row that the summary is derived from. Nothing is written where the journal has later rows: another
         process went on, and its summary is newer.
@@ -102,7 +102,7 @@ class Workflows(Protocol):
         ...
 
 
-class Memories(ChangingMemory, Protocol):
+class MemoryTable(ChangingMemory, Protocol):
     """`Memory`, and how people look after it."""
 
     async def forget(self, scope: str, namespace: str, *, within: str = "") -> int:
@@ -111,11 +111,11 @@ class Memories(ChangingMemory, Protocol):
 
     async def every(
         self, scope: str, namespace: str, *, within: str = "", after: str = "", limit: int = -1, at: float = 0.0
-    ) -> list[Remembered]:
+    ) -> list[RememberedValue]:
         """The keys behind `after` that begin with `within` and had not expired by `at`, in their order; -1: all."""
         ...
 
-    async def history(self, scope: str, namespace: str, key: str, *, at: float = 0.0) -> list[Recalled]:
+    async def history(self, scope: str, namespace: str, key: str, *, at: float = 0.0) -> list[PastValue]:
         """What a key remembers now, then what it remembered before, the latest first; none if nothing by `at`."""
         ...
 
@@ -132,18 +132,18 @@ class Vectors(Protocol):
     """What remembered values mean, as a model of embeddings places them. Derived: a value that changes or goes takes
     its vector along, and what is missing is made again. Asked for the first time, it makes its own tables."""
 
-    async def missing(self, scope: str, namespace: str, model: str, *, limit: int, at: float) -> list[Unplaced]:
+    async def missing(self, scope: str, namespace: str, model: str, *, limit: int, at: float) -> list[UnembeddedValue]:
         """Values of an owner that this model has not placed, by key; not those that had expired by `at`."""
         ...
 
-    async def place(self, scope: str, namespace: str, model: str, placed: Sequence[Placed]) -> None:
+    async def place(self, scope: str, namespace: str, model: str, placed: Sequence[Embedding]) -> None:
         """Keep the vectors of those that are still the same values. Raises `VectorsDiffer` where the owner has some of
         another length from this model; then nothing is kept."""
         ...
 
     async def nearest(
         self, scope: str, namespace: str, model: str, vector: Sequence[float], *, limit: int, within: str, at: float
-    ) -> list[Near]:
+    ) -> list[SimilarValue]:
         """The values of an owner that lie nearest, the nearest first. Exact. Raises `VectorsDiffer`."""
         ...
 
@@ -173,7 +173,7 @@ class Sessions(Protocol):
         ...
 
 
-class Effects(Protocol):
+class EffectStore(Protocol):
     """What attempts have paid for so far: asked again after a crash, answered from here."""
 
     async def record(self, execution: ExecutionId, attempt: str, number: int, value: Json) -> None:
@@ -187,7 +187,7 @@ class Effects(Protocol):
         ...
 
 
-class Entries(Protocol):
+class ConfigStore(Protocol):
     """What people configure: schedules, webhooks and the like. Some thousands of them, each of some kilobytes."""
 
     async def put(self, kind: str, key: str, value: Json, *, after: int | None = None) -> int:
@@ -195,9 +195,9 @@ class Entries(Protocol):
         Raises `EntryMoved` where it has another one; then nothing is written."""
         ...
 
-    async def find(self, kind: str, key: str) -> Entry | None: ...
+    async def find(self, kind: str, key: str) -> ConfigEntry | None: ...
 
-    async def list(self, kind: str) -> list[Entry]:
+    async def list(self, kind: str) -> list[ConfigEntry]:
         """All of a kind, by key."""
         ...
 
@@ -209,12 +209,12 @@ class Entries(Protocol):
 class UsageSums(Protocol):
     """What work took and paid for, added up as it is kept. It outlives the executions."""
 
-    async def put(self, taking: Taking) -> None:
+    async def put(self, taking: UsageRecord) -> None:
         """Store the usage of an execution on a day, in place of what was stored for them. The sums change in the same
         commit."""
         ...
 
-    async def sums(self, query: UsageQuery) -> list[tuple[About, Taken]]:
+    async def sums(self, query: UsageQuery) -> list[tuple[About, UsageAmounts]]:
         """One for each combination of names. Costs what there is to tell apart: where neither executions nor their
         owners are asked for, it does not grow with executions."""
         ...
@@ -239,7 +239,7 @@ class Removal(Protocol):
         """
         ...
 
-    async def sweep(self, *, dry_run: bool = False) -> Swept:
+    async def sweep(self, *, dry_run: bool = False) -> SweepResult:
         """Delete blobs that nobody uses, except those put a moment ago; finish what a crash interrupted."""
         ...
 
@@ -252,21 +252,21 @@ class Store(Protocol):
     """Everything that outlives a process, behind one address."""
 
     @property
-    def journal(self) -> Ledger: ...
+    def journal(self) -> StoreJournal: ...
     @property
     def executions(self) -> Executions: ...
     @property
     def workflows(self) -> Workflows: ...
     @property
-    def memory(self) -> Memories: ...
+    def memory(self) -> MemoryTable: ...
     @property
     def vectors(self) -> Vectors: ...
     @property
     def sessions(self) -> Sessions: ...
     @property
-    def effects(self) -> Effects: ...
+    def effects(self) -> EffectStore: ...
     @property
-    def entries(self) -> Entries: ...
+    def entries(self) -> ConfigStore: ...
     @property
     def usage(self) -> UsageSums: ...
     @property
@@ -274,12 +274,12 @@ class Store(Protocol):
     @property
     def removal(self) -> Removal: ...
 
-    async def keep(self, holder: str, *, wait: bool = False) -> Keep:
+    async def keep(self, holder: str, *, wait: bool = False) -> Leadership:
         """Become the keeper of the store (see `store.leader`); `holder` tells people who that is. Raises `StoreKept`
         where there is one; with `wait` stands by until it is gone, however it went."""
         ...
 
-    def follow(self, execution: ExecutionId, told: Told) -> Callable[[], None]:
+    def follow(self, execution: ExecutionId, told: Listener) -> Callable[[], None]:
         """Have `told` called on the event loop soon after the execution got rows, whoever wrote them (within about a
         second), and now and then without a reason. The returned function ends it. Read, then wait, then read again."""
         ...

@@ -21,7 +21,7 @@ from pointsman.values import Json, JsonObject
 E = TypeVar("E")
 Place: TypeAlias = "tuple[Place, object] | None"
 """Where a value is: the place of what holds it, and the key in that. Shared, so that depth costs nothing."""
-Lift: TypeAlias = Callable[[JsonObject], JsonObject]
+Upcaster: TypeAlias = Callable[[JsonObject], JsonObject]
 
 SPARE_LEVELS: Final = 200
 """What is stored could be read with this many levels of nesting around it: the reader's stack may be deeper."""
@@ -34,7 +34,7 @@ _encode = msgspec.json.Encoder().encode
 class Codec(Generic[E]):
     """Encodes tuples of one closed set of structs. `union` is that set; `lifts` bring old shapes up to it."""
 
-    def __init__(self, union: object, lifts: Sequence[Lift] = ()) -> None:
+    def __init__(self, union: object, lifts: Sequence[Upcaster] = ()) -> None:
         # A union of classes has no static type of its own: the cast says what decoding by it gives.
         self._type = cast("type[tuple[E, ...]]", tuple[union, ...])
         self._decoder = msgspec.json.Decoder(self._type)

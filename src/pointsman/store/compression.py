@@ -146,7 +146,7 @@ def content_hash(content: bytes) -> bytes:
     return hashlib.sha256(content).digest()
 
 
-class Press(threading.local):
+class Compressor(threading.local):
     """What compresses in one thread: to make one costs half as much as to use it."""
 
     def __init__(self) -> None:
@@ -157,8 +157,8 @@ class Press(threading.local):
 
 
 @cache
-def _press() -> Press:
-    return Press()
+def _press() -> Compressor:
+    return Compressor()
 
 
 def compress(plain: bytes) -> bytes:

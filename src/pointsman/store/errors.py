@@ -121,13 +121,13 @@ class VectorsDiffer(OperatorError):
     code: ClassVar[str] = "memory-vectors-differ"
 
 
-class StoreKept(OperatorError):
+class LeaderExists(OperatorError):
     """The store has a keeper already: one process recovers, wakes and schedules for all."""
 
     code: ClassVar[str] = "store-kept"
 
 
-class KeeperSuperseded(OperatorError):
+class LeaderSuperseded(OperatorError):
     """Another process became the keeper. Nothing more is written through this opening of the store."""
 
     code: ClassVar[str] = "keeper-superseded"

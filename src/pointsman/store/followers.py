@@ -10,7 +10,7 @@ from typing import TypeAlias
 from pointsman.errors import PointsmanError
 from pointsman.values import ExecutionId
 
-Told: TypeAlias = Callable[[], None]
+Listener: TypeAlias = Callable[[], None]
 """Called on the event loop when an execution may have got rows; must not block and must not raise."""
 Look: TypeAlias = Callable[[Sequence[ExecutionId]], Awaitable[Mapping[ExecutionId, int]]]
 """The last seq of those that have rows; empty where nothing can have changed since the last look."""
@@ -20,7 +20,7 @@ class Followers:
     """Callbacks by execution."""
 
     def __init__(self) -> None:
-        self._told: dict[ExecutionId, list[Told]] = {}
+        self._told: dict[ExecutionId, list[Listener]] = {}
         self._seen: dict[ExecutionId, int] = {}
 
     @property
@@ -31,7 +31,7 @@ class Followers:
     def executions(self) -> list[ExecutionId]:
         return [*self._told]
 
-    def add(self, execution: ExecutionId, told: Told) -> Callable[[], None]:
+    def add(self, execution: ExecutionId, told: Listener) -> Callable[[], None]:
         """From now on; the returned function ends it."""
         self._told.setdefault(execution, []).append(told)
 
@@ -66,7 +66,7 @@ class Polling:
         self._every_s = every_s
         self._task: asyncio.Task[None] | None = None
 
-    def follow(self, execution: ExecutionId, told: Told) -> Callable[[], None]:
+    def follow(self, execution: ExecutionId, told: Listener) -> Callable[[], None]:
         leave = self._followers.add(execution, told)
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._run())

@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Final
 
-from pointsman.store.errors import KeeperSuperseded, StoreKept
+from pointsman.store.errors import LeaderExists, LeaderSuperseded
 
 BEAT_S: Final = 2.0
 """How often a keeper shows that it works."""
@@ -42,7 +42,7 @@ class Lease:
         return self._now() - self._since >= LEASE_S
 
 
-class Keep:
+class Leadership:
     """The role of the keeper, held until it is released, the store is closed, or somebody else took over."""
 
     def __init__(self, holder: str, epoch: int, let_go: Callable[[], Awaitable[None]]) -> None:
@@ -61,17 +61,17 @@ class Keep:
             await self._let_go()
 
 
-def kept_by(holder: str, since: float) -> StoreKept:
+def leader_exists(holder: str, since: float) -> LeaderExists:
     """The refusal of a second keeper."""
     named = f"{holder!r}, since {datetime.fromtimestamp(since, UTC):%Y-%m-%d %H:%M:%S} UTC" if holder else "another one"
-    return StoreKept(
+    return LeaderExists(
         f"the store has a keeper already: {named}", hint="End that one, or stand by: who waits takes over from it."
     )
 
 
-def superseded(epoch: int) -> KeeperSuperseded:
+def superseded(epoch: int) -> LeaderSuperseded:
     """The refusal of whatever a former keeper writes."""
-    return KeeperSuperseded(
+    return LeaderSuperseded(
         f"another process became the keeper of the store after epoch {epoch}",
         hint="Nothing more is written by this one: end it, or open the store again.",
     )

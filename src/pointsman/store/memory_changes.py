@@ -19,7 +19,7 @@ UNBOUNDED: Final = Quota(2**62, 2**62)
 """For what the engine itself remembers."""
 
 
-class Made(NamedTuple):
+class ChangeResult(NamedTuple):
     """What came of a change."""
 
     value: Json | None
@@ -29,11 +29,11 @@ class Made(NamedTuple):
     answer: Json
 
 
-def made_of(change: Change, known: Json | None) -> Made:
+def change_result(change: Change, known: Json | None) -> ChangeResult:
     """Raises `MemoryNotAList`, `MemoryFull` for a value larger than one may be."""
     match change.operation:
         case "delete":
-            return Made(None, b"", known is not None)
+            return ChangeResult(None, b"", known is not None)
         case "append":
             if known is not None and not isinstance(known, list):
                 raise not_a_list(change.key)
@@ -41,7 +41,7 @@ def made_of(change: Change, known: Json | None) -> Made:
         case "set":
             value = change.value
     if value is None:
-        return Made(None, b"", None)
+        return ChangeResult(None, b"", None)
     data = encode_json(value)
     if len(data) > change.quota.value_bytes:
         raise MemoryFull(
@@ -49,7 +49,7 @@ def made_of(change: Change, known: Json | None) -> Made:
             f" {change.quota.value_bytes}",
             hint="Remember less under one key, or raise `memory.value_bytes_max` in the settings.",
         )
-    return Made(value, data, value)
+    return ChangeResult(value, data, value)
 
 
 def not_a_list(key: str) -> MemoryNotAList:

@@ -19,8 +19,8 @@ from msgspec import Raw, Struct
 
 from pointsman.ports import Change, Writer
 from pointsman.store.codec import decode_json
-from pointsman.store.memory_changes import Made
-from pointsman.store.records import Recalled
+from pointsman.store.memory_changes import ChangeResult
+from pointsman.store.records import PastValue
 from pointsman.values import Json
 
 PAST: Final = "past "
@@ -32,7 +32,7 @@ BEHIND: Final = "\v"
 DIGITS: Final = 10
 
 
-class Trace(Struct, frozen=True, omit_defaults=True):
+class HistoryEntry(Struct, frozen=True, omit_defaults=True):
     """One change of a value, as it is stored."""
 
     by: Writer | None = None
@@ -43,7 +43,7 @@ class Trace(Struct, frozen=True, omit_defaults=True):
     """Instead of the value: so many of the list that was appended to."""
 
 
-class Row(NamedTuple):
+class HistoryRow(NamedTuple):
     """A trace in its place."""
 
     number: int
@@ -53,7 +53,7 @@ class Row(NamedTuple):
     expires: float | None
 
 
-class Current(NamedTuple):
+class CurrentValue(NamedTuple):
     """What is remembered under a key before it changes."""
 
     data: bytes
@@ -61,26 +61,26 @@ class Current(NamedTuple):
     expires: float | None
 
 
-class Traced(NamedTuple):
+class HistoryUpdate(NamedTuple):
     """What a change writes beside the value."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[HistoryRow, ...]
     first: int
     """What has a lower number is too long ago, and is forgotten."""
 
 
-_TRACES: Final = msgspec.json.Decoder(Trace)
+_TRACES: Final = msgspec.json.Decoder(HistoryEntry)
 
 
-def past_of(scope: str) -> str:
+def history_scope(scope: str) -> str:
     return f"{PAST}{scope}"
 
 
-def is_past(scope: str) -> bool:
+def is_history(scope: str) -> bool:
     return scope.startswith(PAST)
 
 
-def past_key(key: str, number: int) -> str:
+def history_key(key: str, number: int) -> str:
     return f"{key}{BREAK}{number:0{DIGITS}d}"
 
 
@@ -88,7 +88,9 @@ def number_of(stored: str) -> int:
     return int(stored[-DIGITS:])
 
 
-def traced(change: Change, current: Current | None, made: Made, last: Row | None) -> Traced:
+def history_update(
+    change: Change, current: CurrentValue | None, made: ChangeResult, last: HistoryRow | None
+) -> HistoryUpdate:
     """What is written beside a value that is set or appended to. `last`: the row with the highest number.
 
     Writing again what is there makes no past: the last who wrote it did.
@@ -97,32 +99,32 @@ def traced(change: Change, current: Current | None, made: Made, last: Row | None
     number = 0 if last is None else last.number
     if current is None:
         # It is a new value, also where one has expired under the key: that one's past goes with it.
-        return Traced((_now(change, number + 1),), number + 1)
-    known = Trace() if last is None else _TRACES.decode(last.data)
+        return HistoryUpdate((_now(change, number + 1),), number + 1)
+    known = HistoryEntry() if last is None else _TRACES.decode(last.data)
     if last is None or last.changed != current.changed:
         # Somebody wrote without leaving a trace: what the row tells of is lost, and nobody knows who did.
-        number, known = number + 1, Trace()
+        number, known = number + 1, HistoryEntry()
     if made.data == current.data:
-        return Traced((_now(change, number),), 1)
+        return HistoryUpdate((_now(change, number),), 1)
     if change.operation == "append" and isinstance(made.value, list):
-        was = Trace(by=known.by, items=len(made.value) - 1)
+        was = HistoryEntry(by=known.by, items=len(made.value) - 1)
     else:
-        was = Trace(by=known.by, value=Raw(current.data))
-    before = Row(number, msgspec.json.encode(was), current.changed, current.expires)
+        was = HistoryEntry(by=known.by, value=Raw(current.data))
+    before = HistoryRow(number, msgspec.json.encode(was), current.changed, current.expires)
     now = _now(change, number + 1)
-    return Traced((before, now) if change.quota.earlier else (now,), number + 1 - change.quota.earlier)
+    return HistoryUpdate((before, now) if change.quota.earlier else (now,), number + 1 - change.quota.earlier)
 
 
-def _now(change: Change, number: int) -> Row:
-    return Row(number, msgspec.json.encode(Trace(by=change.by)), change.at, change.expires)
+def _now(change: Change, number: int) -> HistoryRow:
+    return HistoryRow(number, msgspec.json.encode(HistoryEntry(by=change.by)), change.at, change.expires)
 
 
-def recalled(current: Current, rows: Sequence[Row], *, at: float) -> list[Recalled]:
+def history_of_rows(current: CurrentValue, rows: Sequence[HistoryRow], *, at: float) -> list[PastValue]:
     """What a key has remembered, what it remembers now first. `rows`: the highest number first."""
     value = decode_json(current.data)
-    known = _TRACES.decode(rows[0].data) if rows and rows[0].changed == current.changed else Trace()
+    known = _TRACES.decode(rows[0].data) if rows and rows[0].changed == current.changed else HistoryEntry()
     number = 1 if not rows else rows[0].number + (rows[0].changed != current.changed)
-    told = [Recalled(number, value, current.changed, current.expires, known.by)]
+    told = [PastValue(number, value, current.changed, current.expires, known.by)]
     following: Json | None = value
     for row in rows:
         if row.number == number:
@@ -131,11 +133,11 @@ def recalled(current: Current, rows: Sequence[Row], *, at: float) -> list[Recall
         following = _value_of(row, following if row.number == number - 1 else None) if lives else None
         number = row.number
         if following is not None:
-            told.append(Recalled(number, following, row.changed, row.expires, _TRACES.decode(row.data).by))
+            told.append(PastValue(number, following, row.changed, row.expires, _TRACES.decode(row.data).by))
     return told
 
 
-def _value_of(row: Row, following: Json | None) -> Json | None:
+def _value_of(row: HistoryRow, following: Json | None) -> Json | None:
     """None: it cannot be said any more."""
     trace = _TRACES.decode(row.data)
     if len(bytes(trace.value)):

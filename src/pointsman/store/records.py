@@ -199,7 +199,7 @@ def tags_in(native: Json) -> tuple[str, ...]:
     return tuple(tag for tag in listed if isinstance(tag, str))
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class ConfigEntry(Struct, frozen=True, kw_only=True):
     """Something people configured: a schedule, a webhook. Small; found by kind and key."""
 
     kind: str
@@ -209,7 +209,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     """Grows with every change in the store: an entry that was deleted and made again has another one."""
 
 
-class Remembered(Struct, frozen=True, kw_only=True):
+class RememberedValue(Struct, frozen=True, kw_only=True):
     """One remembered value."""
 
     key: str
@@ -219,7 +219,7 @@ class Remembered(Struct, frozen=True, kw_only=True):
     expires: float | None = None
 
 
-class Recalled(Struct, frozen=True):
+class PastValue(Struct, frozen=True):
     """A value that a key has or had, and who wrote it."""
 
     number: int
@@ -232,7 +232,7 @@ class Recalled(Struct, frozen=True):
     """None: nobody knows."""
 
 
-class Unplaced(Struct, frozen=True):
+class UnembeddedValue(Struct, frozen=True):
     """A remembered value of which nobody has said yet what it means."""
 
     key: str
@@ -241,7 +241,7 @@ class Unplaced(Struct, frozen=True):
     """Tells this very value from the one before and after it."""
 
 
-class Placed(Struct, frozen=True):
+class Embedding(Struct, frozen=True):
     """Where a value lies among others by what it means."""
 
     key: str
@@ -250,7 +250,7 @@ class Placed(Struct, frozen=True):
     """Empty: it cannot be said of this one."""
 
 
-class Near(Struct, frozen=True):
+class SimilarValue(Struct, frozen=True):
     """A remembered value that means something like what was asked for."""
 
     key: str
@@ -270,7 +270,7 @@ class Holding(Struct, frozen=True, kw_only=True):
     changed: float
 
 
-class Swept(Struct, frozen=True, kw_only=True):
+class SweepResult(Struct, frozen=True, kw_only=True):
     """What nobody used any more, and was deleted (or could be)."""
 
     blobs: int = 0

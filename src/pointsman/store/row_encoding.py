@@ -13,7 +13,7 @@ from pointsman.store.codec import Codec
 from pointsman.store.compression import PACKED_BYTES_MAX, large_values
 
 
-class Written(Struct, frozen=True, gc=False):
+class EncodedRow(Struct, frozen=True, gc=False):
     """Everything a store needs to add the row."""
 
     seq: int
@@ -26,8 +26,8 @@ class Written(Struct, frozen=True, gc=False):
     """The hashes of blobs that it names."""
 
 
-def written(row: Row, codec: Codec[Event]) -> Written:
+def encoded_row(row: Row, codec: Codec[Event]) -> EncodedRow:
     """Encode it. Raises `UnstorableValue`."""
     plain = codec.encode(row.events)
     large = large_values(row.events) if len(plain) > PACKED_BYTES_MAX else ()
-    return Written(row.seq, row.at, codec.shape, plain, large, blobs_named(row.events))
+    return EncodedRow(row.seq, row.at, codec.shape, plain, large, blobs_named(row.events))

@@ -64,7 +64,7 @@ ROWS_AT_ONCE: Final = 500
 CONTENTS_AT_ONCE: Final = 8
 
 
-class Part(NamedTuple):
+class TransferPart(NamedTuple):
     """Some rows of one table, with the columns of `COPIED`."""
 
     table: str
@@ -83,29 +83,29 @@ class StoreUncopyable(OperatorError):
     code: ClassVar[str] = "store-uncopyable"
 
 
-class Copying(Protocol):
+class StoreTransfer(Protocol):
     """How a store is copied. Both block: call them in a thread. Safe beside whoever uses the store."""
 
-    def read(self) -> Iterator[Part]:
+    def read(self) -> Iterator[TransferPart]:
         """Everything, as it is at the moment of the first part; nobody who writes is held up."""
         ...
 
-    def write(self, parts: Iterable[Part]) -> None:
+    def write(self, parts: Iterable[TransferPart]) -> None:
         """All of it, or nothing where anything goes wrong. Raises `StoreNotEmpty`."""
         ...
 
 
 @runtime_checkable
-class Copyable(Protocol):
+class TransferableStore(Protocol):
     """A store that can be copied."""
 
     @property
-    def copying(self) -> Copying: ...
+    def copying(self) -> StoreTransfer: ...
 
 
-def copying_of(store: object, shown: str) -> Copying:
+def transfer_of(store: object, shown: str) -> StoreTransfer:
     """Raises `StoreUncopyable`."""
-    if not isinstance(store, Copyable):
+    if not isinstance(store, TransferableStore):
         raise StoreUncopyable(f"{shown!r} cannot be copied as a whole", hint="Use a SQLite or PostgreSQL store.")
     return store.copying
 

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from pointsman.store.codec import Lift
+from pointsman.store.codec import Upcaster
 
-LIFTS: Final[tuple[Lift, ...]] = ()
+UPCASTERS: Final[tuple[Upcaster, ...]] = ()

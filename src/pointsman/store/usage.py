@@ -23,7 +23,7 @@ NANOS: Final = 1_000_000_000
 """Of a dollar."""
 
 
-class Place(NamedTuple):
+class UsagePlace(NamedTuple):
     """What an entry is about. `model` and `key` are empty where it is about the node's steps."""
 
     node: str
@@ -31,7 +31,7 @@ class Place(NamedTuple):
     key: str = ""
 
 
-class Taken(Struct):
+class UsageAmounts(Struct):
     """What was taken and paid for there."""
 
     steps: int = 0
@@ -54,13 +54,13 @@ class Taken(Struct):
     scripted_calls: int = 0
     """Calls of the scripted model, which asks nobody and has no price."""
 
-    def add(self, other: Taken) -> None:
+    def add(self, other: UsageAmounts) -> None:
         """Take in another one."""
         for name in AMOUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
-class Taking(Struct, frozen=True, kw_only=True):
+class UsageRecord(Struct, frozen=True, kw_only=True):
     """What one execution took on one day (of UTC)."""
 
     day: str
@@ -69,7 +69,7 @@ class Taking(Struct, frozen=True, kw_only=True):
     revision: int
     owner: str = ""
     """Who began it; empty: nobody by name, or nobody knows."""
-    entries: tuple[tuple[Place, Taken], ...] = ()
+    entries: tuple[tuple[UsagePlace, UsageAmounts], ...] = ()
     """No place twice."""
 
 
@@ -98,7 +98,7 @@ class UsageQuery(Struct, frozen=True, kw_only=True):
 OF_EXECUTIONS: Final[frozenset[UsageName]] = frozenset({"execution", "owner"})
 ENTRY_MAX: Final = 1 << 50
 """Of each amount: stores add up whole numbers of eight bytes, whatever a provider says it counted."""
-AMOUNTS: Final = Taken.__struct_fields__
+AMOUNTS: Final = UsageAmounts.__struct_fields__
 
 AMOUNT_COLUMNS: Final[LiteralString] = (
     "steps, retries, failures, cached, micros, model_calls, tool_calls, input_tokens, output_tokens, cache_read_tokens,"
@@ -181,13 +181,13 @@ _COLUMN: Final[Mapping[UsageName, LiteralString]] = {
 }
 
 
-def found_in(query: UsageQuery, row: Sequence[str | int]) -> tuple[About, Taken]:
+def found_in(query: UsageQuery, row: Sequence[str | int]) -> tuple[About, UsageAmounts]:
     """What a row of that says."""
     count = len(query.by)
-    return tuple(row[:count]), Taken(*(int(one) for one in row[count:]))
+    return tuple(row[:count]), UsageAmounts(*(int(one) for one in row[count:]))
 
 
-def rows_of(taking: Taking) -> list[tuple[str | int | bytes, ...]]:
+def rows_of(taking: UsageRecord) -> list[tuple[str | int | bytes, ...]]:
     """As `COLUMNS` has them."""
     return [
         (
@@ -200,18 +200,18 @@ def rows_of(taking: Taking) -> list[tuple[str | int | bytes, ...]]:
     ]
 
 
-def place_of(taking: Taking, place: Place) -> bytes:
+def place_of(taking: UsageRecord, place: UsagePlace) -> bytes:
     return hashlib.sha256(msgspec.msgpack.encode((taking.workflow, taking.revision, *place))).digest()
 
 
-def added_up(takings: Collection[Taking], query: UsageQuery) -> list[tuple[About, Taken]]:
+def added_up(takings: Collection[UsageRecord], query: UsageQuery) -> list[tuple[About, UsageAmounts]]:
     """What a store without tables answers."""
-    found: dict[About, Taken] = {}
+    found: dict[About, UsageAmounts] = {}
     for taking in takings:
         if (query.since or taking.day) <= taking.day <= (query.until or taking.day):
             known = {name: getattr(taking, name) for name in ("day", "execution", "workflow", "revision", "owner")}
             for place, taken in taking.entries:
                 about = known | place._asdict()
                 if all(str(about[name]) == wanted for name, wanted in query.of.items()):
-                    found.setdefault(tuple(about[name] for name in query.by), Taken()).add(taken)
+                    found.setdefault(tuple(about[name] for name in query.by), UsageAmounts()).add(taken)
     return [*found.items()]

@@ -22,7 +22,7 @@ from pointsman.engine.events.steps import StepSucceeded
 from pointsman.engine.steps import Branch, Step
 from pointsman.errors import PointsmanError
 from pointsman.ports import Row
-from pointsman.store.api import Ledger, Store, open_store
+from pointsman.store.api import Store, StoreJournal, open_store
 from pointsman.store.errors import JournalMoved, UnstorableValue
 from pointsman.store.records import Summary
 from pointsman.values import ExecutionId, Instant, Json, WorkflowId
@@ -58,7 +58,7 @@ def row_of(seq: int, value: Json = None) -> Row:
     return Row(seq, 1_700_000_000.25 + seq, (StepSucceeded(step=step, result=value),))
 
 
-async def rows_in(journal: Ledger, execution: ExecutionId, *, after: int = 0) -> list[Row]:
+async def rows_in(journal: StoreJournal, execution: ExecutionId, *, after: int = 0) -> list[Row]:
     return [row async for row in journal.read(execution, after=after)]
 
 

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from typing import Final
 
-from pointsman.store.errors import StoreKept
+from pointsman.store.errors import LeaderExists
 from pointsman.testing.journals import ONE, Rule, opened, refused, row_of
 
 NOT_YET_S: Final = 0.01
@@ -16,7 +16,7 @@ async def a_store_has_one_keeper_who_can_step_back(url: str) -> None:
     async with opened(url) as store:
         first = await store.keep("first")
         (why,) = await asyncio.gather(store.keep("second"), return_exceptions=True)
-        assert isinstance(why, StoreKept)
+        assert isinstance(why, LeaderExists)
         assert "'first', since 20" in str(why), "it says who keeps the store, and since when"
         await store.journal.append(ONE, row_of(1))
         await first.release()
@@ -48,7 +48,7 @@ KEEPER_RULES: Final[tuple[Rule, ...]] = (
 async def two_openings_have_one_keeper_and_the_other_may_write_beside_it(url: str) -> None:
     async with opened(url) as one, opened(url) as other:
         await one.keep("one")
-        assert await refused(other.keep("other"), StoreKept)
+        assert await refused(other.keep("other"), LeaderExists)
         await one.journal.append(ONE, row_of(1))
         await other.journal.append(ONE, row_of(2))
         await one.journal.append(ONE, row_of(3))
@@ -64,7 +64,7 @@ async def a_keeper_that_is_killed_makes_room(url: str) -> None:
     assert child.stdout is not None
     epoch = int(await child.stdout.readline())
     async with opened(url) as store:
-        assert await refused(store.keep("here"), StoreKept)
+        assert await refused(store.keep("here"), LeaderExists)
         waiting = asyncio.ensure_future(store.keep("here", wait=True))
         await asyncio.wait([waiting], timeout=NOT_YET_S)
         assert not waiting.done()

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from pointsman.ports import Change, MemoryOperation, Once, Quota, Writer
 from pointsman.store.api import Store
 from pointsman.store.errors import MemoryFull
-from pointsman.store.records import Recalled
+from pointsman.store.records import PastValue
 from pointsman.testing.journals import Rule, opened, refused
 from pointsman.values import ExecutionId, Json
 
@@ -43,7 +43,7 @@ def changing(
     )
 
 
-async def history(store: Store, key: str = "tone", *, at: float = 0.0) -> list[Recalled]:
+async def history(store: Store, key: str = "tone", *, at: float = 0.0) -> list[PastValue]:
     return await store.memory.history("user", "ann", key, at=at)
 
 
@@ -60,13 +60,13 @@ async def a_key_tells_what_it_was_and_who_wrote_it(url: str) -> None:
     async with opened(url) as store:
         assert await history(store) == []
         await store.memory.change(changing("set", "short", at=1.0, by=ANN))
-        assert await history(store) == [Recalled(1, "short", 1.0, None, ANN)]
+        assert await history(store) == [PastValue(1, "short", 1.0, None, ANN)]
         await store.memory.change(changing("set", {"long": [1, 10**30]}, at=2.0, by=NEWS, expires=9.0))
         await store.memory.change(changing("set", "short", at=3.0, by=ANN))
         assert await history(store, at=4.0) == [
-            Recalled(3, "short", 3.0, None, ANN),
-            Recalled(2, {"long": [1, 10**30]}, 2.0, 9.0, NEWS),
-            Recalled(1, "short", 1.0, None, ANN),
+            PastValue(3, "short", 3.0, None, ANN),
+            PastValue(2, {"long": [1, 10**30]}, 2.0, 9.0, NEWS),
+            PastValue(1, "short", 1.0, None, ANN),
         ]
         assert await store.memory.get("user", "ann", "tone") == "short"
 
@@ -75,7 +75,7 @@ async def what_is_written_again_has_no_past_but_another_writer(url: str) -> None
     async with opened(url) as store:
         await store.memory.change(changing("set", "short", at=1.0, by=ANN))
         await store.memory.change(changing("set", "short", at=2.0, by=NEWS))
-        assert await history(store) == [Recalled(1, "short", 2.0, None, NEWS)]
+        assert await history(store) == [PastValue(1, "short", 2.0, None, NEWS)]
         await store.memory.change(changing("set", "long", at=3.0, by=ANN))
         assert [(one.value, one.by) for one in await history(store)] == [("long", ANN), ("short", NEWS)]
 
@@ -195,7 +195,7 @@ async def what_was_written_without_a_trace_is_nobodys(url: str) -> None:
     async with opened(url) as store:
         memory = store.memory
         await memory.put("user", "ann", "tone", "from before")
-        assert await history(store) == [Recalled(1, "from before", 0.0)]
+        assert await history(store) == [PastValue(1, "from before", 0.0)]
         await memory.change(changing("append", 1, key="log", at=1.0))
         await memory.change(changing("append", 2, key="log", at=2.0))
         await memory.change(changing("set", ["x", "y"], key="log", at=3.0, by=None))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from pointsman.store.errors import JournalMoved
-from pointsman.store.records import Summary, Swept
+from pointsman.store.records import Summary, SweepResult
 from pointsman.testing.journals import ONE, Rule, opened, refused, row_of, rows_in
 from pointsman.values import ExecutionId, Instant, WorkflowId
 
@@ -67,8 +67,8 @@ async def a_summary_without_a_journal_can_be_removed(url: str) -> None:
 async def what_was_put_a_moment_ago_is_not_swept(url: str) -> None:
     async with opened(url) as store:
         digest = await store.blobs.put(b"a definition that is about to be used")
-        assert await store.removal.sweep(dry_run=True) == Swept()
-        assert await store.removal.sweep() == Swept()
+        assert await store.removal.sweep(dry_run=True) == SweepResult()
+        assert await store.removal.sweep() == SweepResult()
         assert await store.blobs.get(digest) is not None
 
 

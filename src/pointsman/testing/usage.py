@@ -8,7 +8,16 @@ from collections.abc import Iterable
 from itertools import combinations
 from typing import Final, get_args
 
-from pointsman.store.usage import OF_EXECUTIONS, About, Place, Taken, Taking, UsageName, UsageQuery, added_up
+from pointsman.store.usage import (
+    OF_EXECUTIONS,
+    About,
+    UsageAmounts,
+    UsageName,
+    UsagePlace,
+    UsageQuery,
+    UsageRecord,
+    added_up,
+)
 from pointsman.testing.journals import Rule, opened
 from pointsman.values import ExecutionId
 
@@ -17,37 +26,37 @@ NAMES: Final[tuple[UsageName, ...]] = get_args(UsageName)
 SUMMED: Final[tuple[UsageName, ...]] = tuple(one for one in NAMES if one not in OF_EXECUTIONS)
 
 
-def taking(number: int, day: str = DAYS[0], **about: str) -> Taking:
+def taking(number: int, day: str = DAYS[0], **about: str) -> UsageRecord:
     """One call of a model, for a thousand nanodollars times its number."""
-    amounts = Taken(model_calls=1, nanos=1000 * number, priced_calls=1)
-    return Taking(
+    amounts = UsageAmounts(model_calls=1, nanos=1000 * number, priced_calls=1)
+    return UsageRecord(
         day=day,
         execution=ExecutionId(f"exec-{number:03}"),
         workflow=about.get("workflow", "desk"),
         revision=1,
         owner=about.get("owner", ""),
-        entries=((Place(about.get("node", "ask"), "gpt-5", "openai/1"), amounts),),
+        entries=((UsagePlace(about.get("node", "ask"), "gpt-5", "openai/1"), amounts),),
     )
 
 
-def any_taking(chance: random.Random) -> Taking:
+def any_taking(chance: random.Random) -> UsageRecord:
     """Of few executions and names, so that they meet again and again."""
     places = {
-        Place(chance.choice("abc"), chance.choice(("", "gpt-5", "größe")), chance.choice(("", "openai/1")))
+        UsagePlace(chance.choice("abc"), chance.choice(("", "gpt-5", "größe")), chance.choice(("", "openai/1")))
         for _ in range(chance.randrange(4))
     }
-    amounts = Taken.__struct_fields__
-    return Taking(
+    amounts = UsageAmounts.__struct_fields__
+    return UsageRecord(
         day=chance.choice(DAYS),
         execution=ExecutionId(f"exec-{chance.randrange(6)}"),
         workflow=chance.choice(("desk", "other")),
         revision=chance.randrange(3),
         owner=chance.choice(("", "ann")),
-        entries=tuple((place, Taken(*(chance.randrange(1 << 40) for _ in amounts))) for place in sorted(places)),
+        entries=tuple((place, UsageAmounts(*(chance.randrange(1 << 40) for _ in amounts))) for place in sorted(places)),
     )
 
 
-def sorted_sums(found: Iterable[tuple[About, Taken]]) -> list[tuple[list[str], Taken]]:
+def sorted_sums(found: Iterable[tuple[About, UsageAmounts]]) -> list[tuple[list[str], UsageAmounts]]:
     return sorted((([str(one) for one in about], taken) for about, taken in found), key=lambda one: one[0])
 
 
@@ -62,7 +71,7 @@ async def sums_are_what_the_takings_say(url: str) -> None:
         UsageQuery(by=("day",), until=DAYS[1], of={"model": "größe"}),
         UsageQuery(by=("key",), since=DAYS[1], until=DAYS[1], of={"workflow": "desk", "node": "a"}),
     ]
-    known: dict[tuple[str, str], Taking] = {}
+    known: dict[tuple[str, str], UsageRecord] = {}
     async with opened(url) as store:
         for _ in range(6):
             for _ in range(12):

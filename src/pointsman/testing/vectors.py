@@ -7,7 +7,7 @@ from typing import Final
 from pointsman.ports import Change, Quota
 from pointsman.store.api import Store
 from pointsman.store.errors import VectorsDiffer
-from pointsman.store.records import Placed
+from pointsman.store.records import Embedding
 from pointsman.testing.journals import Rule, opened, refused
 from pointsman.values import Json
 
@@ -40,7 +40,7 @@ async def place(store: Store, *, owner: str = "ann") -> list[str]:
     """Place what is missing; its keys."""
     missing = await store.vectors.missing("user", owner, MODEL, limit=100, at=AT)
     placed = [
-        Placed(one.key, one.mark, next(place for name, place in WHERE.items() if str(one.value).startswith(name)))
+        Embedding(one.key, one.mark, next(place for name, place in WHERE.items() if str(one.value).startswith(name)))
         for one in missing
     ]
     await store.vectors.place("user", owner, MODEL, placed)
@@ -81,7 +81,7 @@ async def a_value_that_changes_or_goes_takes_its_vector_along(url: str) -> None:
         await store.memory.forget("user", "ann", within="b")
         await store.memory.put("user", "ann", "c", None)
         assert await near(store) == ["short tea 1.00"]
-        await store.vectors.place("user", "ann", MODEL, [Placed("a", before.mark, WHERE["tea"])])
+        await store.vectors.place("user", "ann", MODEL, [Embedding("a", before.mark, WHERE["tea"])])
         assert await near(store) == ["short tea 1.00"], "a vector of the value before is of no use"
         assert await place(store) == ["a"]
         assert await near(store) == ["short tea 1.00", "a rain 0.00"]
@@ -96,11 +96,11 @@ async def vectors_of_another_length_are_refused(url: str) -> None:
         await remember(store, "b", "tea")
         [one] = await store.vectors.missing("user", "ann", MODEL, limit=10, at=AT)
         assert await refused(
-            store.vectors.place("user", "ann", MODEL, [Placed("b", one.mark, (1.0, 0.0))]), VectorsDiffer
+            store.vectors.place("user", "ann", MODEL, [Embedding("b", one.mark, (1.0, 0.0))]), VectorsDiffer
         )
         asked = store.vectors.nearest("user", "ann", MODEL, (1.0, 0.0), limit=1, within="", at=AT)
         assert await refused(asked, VectorsDiffer)
-        await store.vectors.place("user", "ann", MODEL, [Placed("b", one.mark, ())])
+        await store.vectors.place("user", "ann", MODEL, [Embedding("b", one.mark, ())])
         assert await near(store) == ["a tea 1.00"], "of `b` it cannot be said"
         assert await place(store) == []
         assert await store.vectors.clear() == 2

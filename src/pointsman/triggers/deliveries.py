@@ -24,7 +24,7 @@ from pointsman.values import ExecutionId
 
 if TYPE_CHECKING:
     from pointsman.ports import Clock
-    from pointsman.store.api import Entries
+    from pointsman.store.api import ConfigStore
 
 KIND: Final = "deliveries"
 """Of the one entry of each webhook, under its path."""
@@ -66,7 +66,7 @@ class Delivery(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Deliveries:
     """The last calls of the webhooks of one installation."""
 
-    def __init__(self, entries: Entries, clock: Clock) -> None:
+    def __init__(self, entries: ConfigStore, clock: Clock) -> None:
         self._entries = entries
         self._clock = clock
         self._refused: dict[str, deque[Delivery]] = {}

@@ -26,7 +26,7 @@ from pointsman.definition.problems import Problem
 from pointsman.definition.text_locations import sites_of
 from pointsman.errors import CallerError
 from pointsman.searching import says
-from pointsman.store.api import Entries
+from pointsman.store.api import ConfigStore
 from pointsman.store.errors import EntryMoved, RevisionMoved
 from pointsman.store.records import revision_named
 from pointsman.values import Instant, Json, JsonObject
@@ -99,7 +99,7 @@ class Agents:
         self._app = app
 
     @property
-    def _entries(self) -> Entries:
+    def _entries(self) -> ConfigStore:
         return self._app.store.entries
 
     async def list(self) -> list[SavedAgent]:
@@ -198,7 +198,7 @@ class Agents:
                 return
 
 
-async def _find(entries: Entries, reference: str) -> SavedAgent | None:
+async def _find(entries: ConfigStore, reference: str) -> SavedAgent | None:
     name, at, wanted = reference.partition("@")
     revision = revision_named(wanted)
     latest = await entries.find(LATEST, name)
@@ -222,7 +222,7 @@ SeesAgent: TypeAlias = Callable[[str], Awaitable[bool]]
 """Whether the people that something is checked or run for may use the saved agent of a name."""
 
 
-async def saved_agents(entries: Entries, names: Collection[str], sees: SeesAgent) -> dict[str, SavedAgent]:
+async def saved_agents(entries: ConfigStore, names: Collection[str], sees: SeesAgent) -> dict[str, SavedAgent]:
     """Return the saved agents of these names (`name` or `name@revision`) that may be used, as nodes name them."""
     found = {name: await _find(entries, name) for name in sorted(names) if await sees(name.partition("@")[0])}
     return {name: one for name, one in found.items() if one is not None}
@@ -237,7 +237,7 @@ class WithAgents(NamedTuple):
 
 
 async def with_saved_agents(
-    workflow: Definition, named: AbstractSet[str], entries: Entries, sees: SeesAgent
+    workflow: Definition, named: AbstractSet[str], entries: ConfigStore, sees: SeesAgent
 ) -> WithAgents:
     """Put the saved agents of these names that may be used into a workflow, where it does not describe them."""
     missing = named - (workflow.agents or {}).keys()

@@ -24,7 +24,7 @@ from pointsman.engine.state import ExecutionState
 from pointsman.errors import AuthorError, CallerError, OperatorError
 from pointsman.runtime.driver import ABSENT
 from pointsman.settings import Settings
-from pointsman.store.api import Entries, Store, Workflows
+from pointsman.store.api import ConfigStore, Store, Workflows
 from pointsman.store.records import SavedWorkflow
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.agents import agents_named, with_saved_agents
@@ -122,7 +122,7 @@ class Library:
         settings: Settings,
         workflows: Workflows | None = None,
         *,
-        agents: Entries | None = None,
+        agents: ConfigStore | None = None,
         absent: Callable[[str], bool] = lambda _: False,
     ) -> None:
         """`workflows` and `agents`: the saved ones of another store, instead of this one's. `absent`: whether this

@@ -8,10 +8,10 @@ from typing import Protocol
 
 from pointsman.ports import Change, Once
 from pointsman.store.codec import encode_json
-from pointsman.store.memory_changes import NUMBER, UNBOUNDED, Made, check_room, made_of
-from pointsman.store.memory_history import Current, Row, recalled, traced
+from pointsman.store.memory_changes import NUMBER, UNBOUNDED, ChangeResult, change_result, check_room
+from pointsman.store.memory_history import CurrentValue, HistoryRow, history_of_rows, history_update
 from pointsman.store.memory_words import texts, words_of
-from pointsman.store.records import Holding, Recalled, Remembered
+from pointsman.store.records import Holding, PastValue, RememberedValue
 from pointsman.values import ExecutionId, Json
 
 
@@ -26,8 +26,10 @@ class MemoryMemories:
     """Nothing waits between reading and writing: every change is atomic."""
 
     def __init__(self, answers: Answers) -> None:
-        self._values: defaultdict[tuple[str, str], dict[str, Remembered]] = defaultdict(dict)
-        self._past: defaultdict[tuple[str, str], dict[str, dict[int, Row]]] = defaultdict(dict[str, dict[int, Row]])
+        self._values: defaultdict[tuple[str, str], dict[str, RememberedValue]] = defaultdict(dict)
+        self._past: defaultdict[tuple[str, str], dict[str, dict[int, HistoryRow]]] = defaultdict(
+            dict[str, dict[int, HistoryRow]]
+        )
         """By key and number, the lowest first."""
         self._answers = answers
 
@@ -57,7 +59,7 @@ class MemoryMemories:
         owned, past = self._values[owner], self._past[owner]
         found = owned.get(change.key)
         known = found if found is not None and lives(found, change.at) else None
-        made = made_of(change, None if known is None else known.value)
+        made = change_result(change, None if known is None else known.value)
         if made.value is None:
             owned.pop(change.key, None)
             past.pop(change.key, None)
@@ -70,7 +72,7 @@ class MemoryMemories:
             check_room(change, len(owned))
         if change.by is not None:
             _trace(change, known, made, past.setdefault(change.key, {}))
-        owned[change.key] = Remembered(key=change.key, value=made.value, changed=change.at, expires=change.expires)
+        owned[change.key] = RememberedValue(key=change.key, value=made.value, changed=change.at, expires=change.expires)
         return made.answer
 
     async def search(
@@ -98,18 +100,18 @@ class MemoryMemories:
 
     async def every(
         self, scope: str, namespace: str, *, within: str = "", after: str = "", limit: int = -1, at: float = 0.0
-    ) -> list[Remembered]:
+    ) -> list[RememberedValue]:
         owned = self._values.get((scope, namespace), {})
         fit = (owned[key] for key in sorted(owned) if key > after and key.startswith(within))
         found = [one for one in fit if lives(one, at)]
         return found if limit < 0 else found[:limit]
 
-    async def history(self, scope: str, namespace: str, key: str, *, at: float = 0.0) -> list[Recalled]:
+    async def history(self, scope: str, namespace: str, key: str, *, at: float = 0.0) -> list[PastValue]:
         found = self._values.get((scope, namespace), {}).get(key)
         if found is None or not lives(found, at):
             return []
         rows = [*self._past.get((scope, namespace), {}).get(key, {}).values()]
-        return recalled(_current(found), rows[::-1], at=at)
+        return history_of_rows(_current(found), rows[::-1], at=at)
 
     async def holdings(self, *, at: float = 0.0) -> list[Holding]:
         found: list[Holding] = []
@@ -137,18 +139,18 @@ class MemoryMemories:
                 past[key] = {number: row for number, row in rows.items() if row.expires is None or row.expires > at}
 
 
-def _current(one: Remembered) -> Current:
-    return Current(encode_json(one.value), one.changed, one.expires)
+def _current(one: RememberedValue) -> CurrentValue:
+    return CurrentValue(encode_json(one.value), one.changed, one.expires)
 
 
-def _trace(change: Change, known: Remembered | None, made: Made, rows: dict[int, Row]) -> None:
+def _trace(change: Change, known: RememberedValue | None, made: ChangeResult, rows: dict[int, HistoryRow]) -> None:
     last = next(reversed(rows.values()), None)
-    beside = traced(change, None if known is None else _current(known), made, last)
+    beside = history_update(change, None if known is None else _current(known), made, last)
     for row in beside.rows:
         rows[row.number] = row
     while (oldest := next(iter(rows))) < beside.first:
         del rows[oldest]
 
 
-def lives(one: Remembered, at: float) -> bool:
+def lives(one: RememberedValue, at: float) -> bool:
     return one.expires is None or one.expires > at

@@ -15,18 +15,18 @@ from pointsman.ports import Row
 from pointsman.store.blob_references import HOLD_S, blobs_named
 from pointsman.store.chain import moved
 from pointsman.store.errors import EntryMoved, JournalMoved, RevisionMoved, SessionClosed, SessionMoved
-from pointsman.store.followers import Followers, Told
-from pointsman.store.leader import Keep, kept_by
+from pointsman.store.followers import Followers, Listener
+from pointsman.store.leader import Leadership, leader_exists
 from pointsman.store.memory.executions import MemoryExecutions, keep_summary
 from pointsman.store.memory.memories import MemoryMemories
 from pointsman.store.memory.usage import MemoryUsage
 from pointsman.store.memory.vectors import MemoryVectors
 from pointsman.store.records import (
+    ConfigEntry,
     Conversation,
-    Entry,
     SavedWorkflow,
     Summary,
-    Swept,
+    SweepResult,
     WorkflowDraft,
     WorkflowEntry,
     names_in,
@@ -196,23 +196,23 @@ class MemoryEffects:
         self._values.pop(execution, None)
 
 
-class MemoryEntries:
+class MemoryConfigStore:
     """Entries by kind and key, under versions of one counter."""
 
     def __init__(self) -> None:
-        self._entries: dict[tuple[str, str], Entry] = {}
+        self._entries: dict[tuple[str, str], ConfigEntry] = {}
         self._version = 0
 
     async def put(self, kind: str, key: str, value: Json, *, after: int | None = None) -> int:
         self._expect(kind, key, after)
         self._version += 1
-        self._entries[kind, key] = Entry(kind=kind, key=key, value=value, version=self._version)
+        self._entries[kind, key] = ConfigEntry(kind=kind, key=key, value=value, version=self._version)
         return self._version
 
-    async def find(self, kind: str, key: str) -> Entry | None:
+    async def find(self, kind: str, key: str) -> ConfigEntry | None:
         return self._entries.get((kind, key))
 
-    async def list(self, kind: str) -> list[Entry]:
+    async def list(self, kind: str) -> list[ConfigEntry]:
         return [entry for (of, _), entry in sorted(self._entries.items()) if of == kind]
 
     async def delete(self, kind: str, key: str, *, after: int | None = None) -> bool:
@@ -241,11 +241,11 @@ class MemoryBlobs:
     async def get(self, digest: str) -> bytes | None:
         return self._contents.get(digest)
 
-    def sweep(self, used: set[bytes], *, dry_run: bool) -> Swept:
+    def sweep(self, used: set[bytes], *, dry_run: bool) -> SweepResult:
         """Blobs that nobody uses and nobody holds."""
         now = time.time()
         unused = [d for d, until in self._held_until.items() if until < now and bytes.fromhex(d) not in used]
-        swept = Swept(blobs=len(unused), bytes=sum(len(self._contents[digest]) for digest in unused))
+        swept = SweepResult(blobs=len(unused), bytes=sum(len(self._contents[digest]) for digest in unused))
         for digest in [] if dry_run else unused:
             del self._contents[digest], self._held_until[digest]
         return swept
@@ -270,26 +270,26 @@ class MemoryRemoval:
         self._effects.remove(execution)
         return self._journal.remove(execution) or listed
 
-    async def sweep(self, *, dry_run: bool = False) -> Swept:
+    async def sweep(self, *, dry_run: bool = False) -> SweepResult:
         return self._blobs.sweep(self._journal.blobs_named(), dry_run=dry_run)
 
     async def compact(self) -> int:
         return 0
 
 
-class MemoryKeeper:
+class MemoryLeader:
     """One at a time; nobody else could take over."""
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
         self._epoch, self._holder, self._since = 0, "", 0.0
 
-    async def keep(self, holder: str, *, wait: bool) -> Keep:
+    async def keep(self, holder: str, *, wait: bool) -> Leadership:
         if self._turn.locked() and not wait:
-            raise kept_by(self._holder, self._since)
+            raise leader_exists(self._holder, self._since)
         await self._turn.acquire()
         self._epoch, self._holder, self._since = self._epoch + 1, holder, time.time()
-        return Keep(holder, self._epoch, self._released)
+        return Leadership(holder, self._epoch, self._released)
 
     async def _released(self) -> None:
         self._turn.release()
@@ -307,16 +307,16 @@ class MemoryStore:
         self.memory = MemoryMemories(self.effects)
         self.vectors = MemoryVectors(self.memory)
         self.sessions = MemorySessions()
-        self.entries = MemoryEntries()
+        self.entries = MemoryConfigStore()
         self.usage = MemoryUsage()
         self.blobs = MemoryBlobs()
         self.removal = MemoryRemoval(self.journal, self.effects, summaries, self.blobs)
-        self._keeper = MemoryKeeper()
+        self._keeper = MemoryLeader()
 
-    def follow(self, execution: ExecutionId, told: Told) -> Callable[[], None]:
+    def follow(self, execution: ExecutionId, told: Listener) -> Callable[[], None]:
         return self.journal.followers.add(execution, told)
 
-    async def keep(self, holder: str, *, wait: bool = False) -> Keep:
+    async def keep(self, holder: str, *, wait: bool = False) -> Leadership:
         return await self._keeper.keep(holder, wait=wait)
 
     @property

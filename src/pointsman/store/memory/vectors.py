@@ -8,7 +8,7 @@ from operator import mul
 
 from pointsman.store.codec import encode_json
 from pointsman.store.memory.memories import MemoryMemories
-from pointsman.store.records import Near, Placed, Unplaced
+from pointsman.store.records import Embedding, SimilarValue, UnembeddedValue
 from pointsman.store.vectors import check_length, mark_of, normalized
 from pointsman.values import Json
 
@@ -20,14 +20,16 @@ class MemoryVectors:
         self._memory = memory
         self._placed: dict[tuple[str, str, str], dict[str, tuple[bytes, array[float]]]] = {}
 
-    async def missing(self, scope: str, namespace: str, model: str, *, limit: int, at: float) -> list[Unplaced]:
+    async def missing(self, scope: str, namespace: str, model: str, *, limit: int, at: float) -> list[UnembeddedValue]:
         placed = self._placed.get((scope, namespace, model), {})
         values = await self._memory.every(scope, namespace, at=at)
         marked = ((one, _mark(one.value)) for one in values)
-        found = (Unplaced(one.key, one.value, mark) for one, mark in marked if placed.get(one.key, (b"",))[0] != mark)
+        found = (
+            UnembeddedValue(one.key, one.value, mark) for one, mark in marked if placed.get(one.key, (b"",))[0] != mark
+        )
         return [one for one, _ in zip(found, range(limit), strict=False)]
 
-    async def place(self, scope: str, namespace: str, model: str, placed: Sequence[Placed]) -> None:
+    async def place(self, scope: str, namespace: str, model: str, placed: Sequence[Embedding]) -> None:
         known = self._placed.setdefault((scope, namespace, model), {})
         marks = {one.key: _mark(one.value) for one in await self._memory.every(scope, namespace)}
         lengths = {len(vector) for key, (mark, vector) in known.items() if marks.get(key) == mark}
@@ -39,15 +41,15 @@ class MemoryVectors:
 
     async def nearest(
         self, scope: str, namespace: str, model: str, vector: Sequence[float], *, limit: int, within: str, at: float
-    ) -> list[Near]:
+    ) -> list[SimilarValue]:
         wanted = normalized(vector)
         placed = self._placed.get((scope, namespace, model), {})
-        found: list[Near] = []
+        found: list[SimilarValue] = []
         for one in await self._memory.every(scope, namespace, within=within, at=at):
             mark, its = placed.get(one.key, (b"", array("f")))
             if its and mark == _mark(one.value):
                 check_length(model, [len(its)], len(wanted))
-                found.append(Near(one.key, one.value, sum(map(mul, its, wanted))))
+                found.append(SimilarValue(one.key, one.value, sum(map(mul, its, wanted))))
         return sorted(found, key=lambda near: (-near.similarity, near.key))[:limit]
 
     async def clear(self) -> int:

@@ -6,20 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pointsman.engine.events.steps import Event
 from pointsman.store.codec import Codec
-from pointsman.store.followers import Told
-from pointsman.store.leader import Keep
+from pointsman.store.followers import Listener
+from pointsman.store.leader import Leadership
 from pointsman.store.postgres.address import address_of
 from pointsman.store.postgres.appender import Appender
-from pointsman.store.postgres.blobs import Kept, PostgresBlobs
+from pointsman.store.postgres.blobs import PostgresBlobs, RecentBlobs
 from pointsman.store.postgres.connections import Connection, Connections
 from pointsman.store.postgres.database import PostgresDatabase
 from pointsman.store.postgres.effects import PostgresEffects
 from pointsman.store.postgres.journal import PostgresJournal
-from pointsman.store.postgres.leader import PostgresKeeper
+from pointsman.store.postgres.leader import PostgresLeader
 from pointsman.store.postgres.migration import READ_ONLY, prepare
-from pointsman.store.postgres.notifications import Changes
+from pointsman.store.postgres.notifications import RowNotifications
 from pointsman.store.postgres.removal import PostgresRemoval
-from pointsman.store.postgres.transfer import PostgresCopying
+from pointsman.store.postgres.transfer import PostgresTransfer
 from pointsman.store.postgres.verification import find_damage
 from pointsman.store.sql.config_store import SqlConfigStore
 from pointsman.store.sql.executions import SqlExecutions
@@ -28,7 +28,7 @@ from pointsman.store.sql.sessions import SqlSessions
 from pointsman.store.sql.usage import SqlUsage
 from pointsman.store.sql.vectors import SqlVectors
 from pointsman.store.sql.workflows import SqlWorkflows
-from pointsman.store.upcasters import LIFTS
+from pointsman.store.upcasters import UPCASTERS
 from pointsman.values import ExecutionId
 
 
@@ -36,16 +36,16 @@ class PostgresStore:
     """Belongs to the event loop on which it was opened: see `open_postgres`."""
 
     def __init__(
-        self, connections: Connections, copying: PostgresCopying, warnings: list[str], *, read_only: bool
+        self, connections: Connections, copying: PostgresTransfer, warnings: list[str], *, read_only: bool
     ) -> None:
         self._read_only = read_only
         self._connections = connections
         self._warnings = warnings
-        kept = Kept()
-        self._changes = Changes(connections)
+        kept = RecentBlobs()
+        self._changes = RowNotifications(connections)
         self._appender = Appender(connections, kept, self._changes.wrote)
         database = PostgresDatabase(connections)
-        self.journal = PostgresJournal(connections, database, self._appender, Codec[Event](Event, LIFTS))
+        self.journal = PostgresJournal(connections, database, self._appender, Codec[Event](Event, UPCASTERS))
         self.executions = SqlExecutions(database)
         self.workflows = SqlWorkflows(database)
         self.memory = SqlMemories(database)
@@ -57,12 +57,12 @@ class PostgresStore:
         self.effects = PostgresEffects(connections, database, self.blobs)
         self.removal = PostgresRemoval(connections, self._appender)
         self.copying = copying
-        self._keeper = PostgresKeeper(connections)
+        self._keeper = PostgresLeader(connections)
 
-    async def keep(self, holder: str, *, wait: bool = False) -> Keep:
+    async def keep(self, holder: str, *, wait: bool = False) -> Leadership:
         return await self._keeper.keep(holder, wait=wait)
 
-    def follow(self, execution: ExecutionId, told: Told) -> Callable[[], None]:
+    def follow(self, execution: ExecutionId, told: Listener) -> Callable[[], None]:
         return self._changes.follow(execution, told)
 
     @property
@@ -102,4 +102,4 @@ async def open_postgres(url: str) -> PostgresStore:
     address = address_of(url)
     conninfo, read_only, warnings = await prepare(address)
     connections = Connections(conninfo, address.shown, patience_s=address.patience_s)
-    return PostgresStore(connections, PostgresCopying(conninfo, address.shown), warnings, read_only=read_only)
+    return PostgresStore(connections, PostgresTransfer(conninfo, address.shown), warnings, read_only=read_only)

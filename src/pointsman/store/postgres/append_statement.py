@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from pointsman.store.chain import Head, row_hash
 from pointsman.store.compression import pack
-from pointsman.store.postgres.blobs import KEEP_BLOBS, Kept
+from pointsman.store.postgres.blobs import KEEP_BLOBS, RecentBlobs
 from pointsman.store.postgres.database import PUT_COLUMNS, REPLACED, put_values_of
 from pointsman.store.postgres.statement_sender import FENCE
 from pointsman.store.records import Summary
-from pointsman.store.row_encoding import Written
+from pointsman.store.row_encoding import EncodedRow
 from pointsman.values import ExecutionId
 
 GIVEN: Final = (
@@ -32,7 +32,7 @@ Place: TypeAlias = tuple[ExecutionId, int]
 """Execution and seq."""
 
 
-class Chained(NamedTuple):
+class ChainedRow(NamedTuple):
     """A row as it will lie in the table, behind the number and the name of its execution."""
 
     no: int | None
@@ -50,11 +50,11 @@ class Chained(NamedTuple):
         return self.execution, self.seq
 
 
-class Group:
+class RowGroup:
     """What goes into one statement."""
 
     def __init__(self) -> None:
-        self.rows: list[Chained] = []
+        self.rows: list[ChainedRow] = []
         self.heads: dict[ExecutionId, Head] = {}
         """The ends of the journals, once the group is written."""
         self.begun: list[ExecutionId] = []
@@ -66,7 +66,7 @@ class Group:
         self.uses: set[tuple[int | None, ExecutionId, int, bytes]] = set()
         self.summaries: dict[ExecutionId, tuple[int | None, int, Summary]] = {}
 
-    def add(self, execution: ExecutionId, rows: Sequence[Written], head: Head, summary: Summary | None) -> None:
+    def add(self, execution: ExecutionId, rows: Sequence[EncodedRow], head: Head, summary: Summary | None) -> None:
         """Chain rows to the end of their journal."""
         no = head.no or None
         if no is not None:
@@ -78,7 +78,7 @@ class Group:
             packed = pack(row.plain, row.large)
             form = int(packed.form)
             chained = row_hash(head.hash, row.seq, row.at, row.shape, form, packed.data)
-            self.rows.append(Chained(no, execution, row.seq, row.at, row.shape, form, packed.data, chained))
+            self.rows.append(ChainedRow(no, execution, row.seq, row.at, row.shape, form, packed.data, chained))
             head = Head(row.seq, chained, head.no)
             if packed.blobs or row.names:
                 self.blobs.update(packed.blobs)
@@ -95,7 +95,7 @@ def with_gates_of(before: tuple[int | None, int, Summary] | None, summary: Summa
     return replace(summary, gates=before[2].gates)
 
 
-def statement_for(group: Group, epoch: int | None, kept: Kept) -> tuple[LiteralString, list[object]]:
+def statement_for(group: RowGroup, epoch: int | None, kept: RecentBlobs) -> tuple[LiteralString, list[object]]:
     """The statement that writes a group, and its values."""
     blobs = kept.missing(group.blobs)
     values: list[object] = [] if epoch is None else [epoch]

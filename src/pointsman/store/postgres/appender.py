@@ -15,13 +15,13 @@ import psycopg
 from msgspec.structs import replace
 
 from pointsman.store.chain import Head, Heads, first_hash, moved
-from pointsman.store.postgres.append_statement import Group, Place, statement_for
-from pointsman.store.postgres.blobs import Kept
+from pointsman.store.postgres.append_statement import Place, RowGroup, statement_for
+from pointsman.store.postgres.blobs import RecentBlobs
 from pointsman.store.postgres.connections import Connection, Connections
-from pointsman.store.postgres.statement_sender import Sender
-from pointsman.store.postgres.write_batcher import Lane, Request
+from pointsman.store.postgres.statement_sender import StatementSender
+from pointsman.store.postgres.write_batcher import BatchedRequest, WriteBatcher
 from pointsman.store.records import Summary
-from pointsman.store.row_encoding import Written
+from pointsman.store.row_encoding import EncodedRow
 from pointsman.values import ExecutionId
 
 TOGETHER_MAX: Final = 500
@@ -38,16 +38,16 @@ STORED: Final = """
 Wrote: TypeAlias = Callable[[Sequence[ExecutionId]], None]
 
 
-class Torn(Exception):
+class PartialAppend(Exception):
     """Of the rows of one execution only later ones would have been written: nothing was."""
 
 
-class Asked(Request):
+class AppendRequest(BatchedRequest):
     """Rows of one execution that are to be added together, encoded."""
 
     __slots__ = ("execution", "rows", "summary")
 
-    def __init__(self, execution: ExecutionId, rows: Sequence[Written], summary: Summary | None) -> None:
+    def __init__(self, execution: ExecutionId, rows: Sequence[EncodedRow], summary: Summary | None) -> None:
         super().__init__()
         self.execution = execution
         self.rows = rows
@@ -61,17 +61,17 @@ class Asked(Request):
 class Appender:
     """The one who adds rows for this process."""
 
-    def __init__(self, connections: Connections, kept: Kept, wrote: Wrote) -> None:
+    def __init__(self, connections: Connections, kept: RecentBlobs, wrote: Wrote) -> None:
         """`wrote` hears which executions got rows, once these are committed."""
         self._connections = connections
         self._fence = connections.fence
-        self._sender = Sender(connections)
+        self._sender = StatementSender(connections)
         self._kept = kept
         self._wrote = wrote
         self._heads = Heads()
-        self._lane = Lane(self._carry, together_max=TOGETHER_MAX)
+        self._lane = WriteBatcher(self._carry, together_max=TOGETHER_MAX)
 
-    async def append(self, asked: Asked) -> None:
+    async def append(self, asked: AppendRequest) -> None:
         self._connections.check_open()
         self._fence.check()
         await self._lane.put(asked)
@@ -84,10 +84,10 @@ class Appender:
         await self._lane.close()
         await self._sender.close()
 
-    async def _carry(self, requests: Sequence[Asked]) -> None:
+    async def _carry(self, requests: Sequence[AppendRequest]) -> None:
         await self._look_up(requests)
-        group = Group()
-        taken: list[Asked] = []
+        group = RowGroup()
+        taken: list[AppendRequest] = []
         for asked in requests:
             execution = asked.execution
             head = group.heads.get(execution) or self._heads.get(execution) or Head(0, first_hash(execution))
@@ -99,7 +99,7 @@ class Appender:
         if taken:
             await self._write(group, taken)
 
-    async def _look_up(self, requests: Sequence[Asked]) -> None:
+    async def _look_up(self, requests: Sequence[AppendRequest]) -> None:
         """Find the ends of journals that are unknown, or not where these rows would follow. A first row needs none:
         if it is not the first one, it will not come back."""
         wanted: dict[ExecutionId, None] = {}
@@ -117,7 +117,7 @@ class Appender:
             for execution, head in found.items():
                 self._heads.keep(execution, head)
 
-    async def _write(self, group: Group, taken: Sequence[Asked]) -> None:
+    async def _write(self, group: RowGroup, taken: Sequence[AppendRequest]) -> None:
         try:
             sent = await self._sender.send(*statement_for(group, self._fence.epoch, self._kept))
         except BaseException as why:
@@ -126,7 +126,7 @@ class Appender:
             if not isinstance(why.__cause__, psycopg.errors.DivisionByZero):
                 raise
             if len(taken) > 1:
-                raise Torn from why
+                raise PartialAppend from why
             # Alone, and still not whole: others have the first of its rows.
             raise moved(taken[0].execution, taken[0].rows[0].seq, None) from why
         numbers = {head.no: execution for execution, head in group.heads.items()}
@@ -151,7 +151,7 @@ class Appender:
         self._kept.note(group.blobs)
         self._wrote([*{execution for execution, _ in written}])
 
-    async def _committed_before(self, group: Group) -> set[Place]:
+    async def _committed_before(self, group: RowGroup) -> set[Place]:
         """The rows that are there just as we would have written them."""
         stored = await self._connections.read(
             lambda connection: read_hashes(connection, [row.place for row in group.rows])

@@ -32,7 +32,7 @@ USE_BLOBS: Final = (
 KNOWN_MAX: Final = 10_000
 
 
-class Kept:
+class RecentBlobs:
     """The contents that this process has lately made sure of: they need not be sent again."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Kept:
 class PostgresBlobs:
     """The same content is kept once, whoever brought it."""
 
-    def __init__(self, connections: Connections, database: Database, kept: Kept) -> None:
+    def __init__(self, connections: Connections, database: Database, kept: RecentBlobs) -> None:
         self._connections = connections
         self._database = database
         self._kept = kept
@@ -91,5 +91,5 @@ async def send_blobs(connection: Connection, rows: list[tuple[bytes, int, bytes]
 
 async def keep_blobs(connection: Connection, contents: Mapping[bytes, bytes], *, user: ExecutionId) -> None:
     """Have contents for good, in the transaction of the connection."""
-    await send_blobs(connection, Kept().missing(contents))
+    await send_blobs(connection, RecentBlobs().missing(contents))
     await connection.execute(USE_BLOBS, ([user] * len(contents), [*contents]))

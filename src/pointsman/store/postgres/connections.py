@@ -17,7 +17,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 
-from pointsman.store.errors import KeeperSuperseded, StoreClosed
+from pointsman.store.errors import LeaderSuperseded, StoreClosed
 from pointsman.store.leader import superseded
 from pointsman.store.postgres.error_mapping import fault, is_crowded, is_lost, is_undone
 
@@ -46,7 +46,7 @@ class Fence:
         if self._superseded:
             raise superseded(self.epoch or 0)
 
-    def broken(self) -> KeeperSuperseded:
+    def broken(self) -> LeaderSuperseded:
         """Another one raised the epoch: from now on nothing is written through here any more."""
         if not self._superseded:
             self._superseded = True
@@ -118,7 +118,7 @@ class Connections:
         self.check_open()
         self.fence.check()
         patience = self.patience()
-        transaction = Transaction(work, self.fence)
+        transaction = FencedTransaction(work, self.fence)
         while True:
             try:
                 return await self._lent(transaction.run)
@@ -148,7 +148,7 @@ class Connections:
                     self._idle.append(connection)
 
 
-class Transaction(Generic[T]):
+class FencedTransaction(Generic[T]):
     """Work between BEGIN and COMMIT; `began` tells whether the server may have done something of it."""
 
     def __init__(self, work: Work[T], fence: Fence) -> None:

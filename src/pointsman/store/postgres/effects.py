@@ -9,8 +9,8 @@ from typing import Final, LiteralString
 from pointsman.store.compression import Packed
 from pointsman.store.postgres.blobs import PostgresBlobs
 from pointsman.store.postgres.connections import Connections
-from pointsman.store.postgres.statement_sender import FENCE, Sender
-from pointsman.store.postgres.write_batcher import Lane, Request
+from pointsman.store.postgres.statement_sender import FENCE, StatementSender
+from pointsman.store.postgres.write_batcher import BatchedRequest, WriteBatcher
 from pointsman.store.sql.effects import SqlEffects, packed_value
 from pointsman.store.sql.work import Database
 from pointsman.values import ExecutionId, Json
@@ -18,7 +18,7 @@ from pointsman.values import ExecutionId, Json
 TOGETHER_MAX: Final = 500
 
 
-class Effect(Request):
+class Effect(BatchedRequest):
     """The answer of one effect, on its way."""
 
     __slots__ = ("attempt", "execution", "number", "packed")
@@ -38,8 +38,8 @@ class PostgresEffects:
         self._connections = connections
         self._recorded = SqlEffects(database)
         self._blobs = blobs
-        self._sender = Sender(connections)
-        self._lane = Lane(self._carry, together_max=TOGETHER_MAX)
+        self._sender = StatementSender(connections)
+        self._lane = WriteBatcher(self._carry, together_max=TOGETHER_MAX)
 
     async def record(self, execution: ExecutionId, attempt: str, number: int, value: Json) -> None:
         self._connections.check_open()

@@ -10,11 +10,11 @@ from pointsman.engine.events.steps import Event
 from pointsman.ports import Row
 from pointsman.store.codec import Codec
 from pointsman.store.compression import Form, blobs_behind, unpack
-from pointsman.store.postgres.appender import Appender, Asked
+from pointsman.store.postgres.appender import Appender, AppendRequest
 from pointsman.store.postgres.connections import Connection, Connections
 from pointsman.store.postgres.database import LAST
 from pointsman.store.records import Summary
-from pointsman.store.row_encoding import written
+from pointsman.store.row_encoding import encoded_row
 from pointsman.store.sql.work import Database, opened
 from pointsman.values import ExecutionId
 
@@ -43,10 +43,10 @@ class PostgresJournal:
         self._codec = codec
 
     async def append(self, execution: ExecutionId, row: Row, *, summary: Summary | None = None) -> None:
-        await self._appender.append(Asked(execution, [written(row, self._codec)], summary))
+        await self._appender.append(AppendRequest(execution, [encoded_row(row, self._codec)], summary))
 
     async def extend(self, execution: ExecutionId, rows: Sequence[Row], *, summary: Summary | None = None) -> None:
-        await self._appender.append(Asked(execution, [written(row, self._codec) for row in rows], summary))
+        await self._appender.append(AppendRequest(execution, [encoded_row(row, self._codec) for row in rows], summary))
 
     async def read(self, execution: ExecutionId, *, after: int = 0) -> AsyncIterator[Row]:
         while page := await self._page(execution, after):

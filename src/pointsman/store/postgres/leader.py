@@ -16,7 +16,7 @@ from typing import Final, LiteralString
 
 import psycopg
 
-from pointsman.store.leader import Keep, Lease, kept_by
+from pointsman.store.leader import Leadership, Lease, leader_exists
 from pointsman.store.postgres.connections import Connection, Connections
 from pointsman.store.postgres.error_mapping import fault, is_crowded, is_lost
 from pointsman.store.postgres.migration import LOCK
@@ -50,7 +50,7 @@ RAISE: Final = """
 LEAVE: Final = "UPDATE leader SET holder = '' WHERE epoch = %s"
 
 
-class PostgresKeeper:
+class PostgresLeader:
     """Keeps the store for one opening of it."""
 
     def __init__(self, connections: Connections) -> None:
@@ -58,9 +58,9 @@ class PostgresKeeper:
         self._session: Connection | None = None
         self._watching: asyncio.Task[None] | None = None
 
-    async def keep(self, holder: str, *, wait: bool) -> Keep:
+    async def keep(self, holder: str, *, wait: bool) -> Leadership:
         session, epoch = await self._taken(holder, wait=wait)
-        keep = Keep(holder, epoch, self.close)
+        keep = Leadership(holder, epoch, self.close)
         fence = self._connections.fence
         fence.epoch, fence.told = epoch, keep.lost.set
         self._session = session
@@ -130,7 +130,7 @@ async def take(session: Connection, holder: str, *, wait: bool) -> int:
     while not await is_locked(session):
         if not wait:
             _, known, since = await one_row(session, FIND)
-            raise kept_by(str(known), float(str(since)))
+            raise leader_exists(str(known), float(str(since)))
         found = await (await session.execute(HOLDER, (LOCK,))).fetchone()
         # Only a server that shows the session to us (the same role, or `pg_read_all_stats`) can tell that it works.
         if found is not None and found[1] is not None and lease.is_over(found[:2]):

@@ -45,7 +45,7 @@ COUNT_TABLES: Final = """
 """
 
 
-class Prepared(NamedTuple):
+class PreparedStore(NamedTuple):
     """A store that is ready to be used."""
 
     conninfo: str
@@ -56,7 +56,7 @@ class Prepared(NamedTuple):
     """What an operator should know about the server."""
 
 
-async def prepare(address: Address) -> Prepared:
+async def prepare(address: Address) -> PreparedStore:
     """See that today's tables are there. Raises an `OperatorError`."""
     try:
         return await asyncio.to_thread(_prepared, address)
@@ -64,7 +64,7 @@ async def prepare(address: Address) -> Prepared:
         raise fault(why, address.shown) from why
 
 
-def _prepared(address: Address) -> Prepared:
+def _prepared(address: Address) -> PreparedStore:
     conninfo = address.within(address.schema) if address.schema else address.conninfo
     with psycopg.connect(conninfo, autocommit=True) as connection:
         if connection.info.server_version < OLDEST_SERVER:
@@ -83,7 +83,7 @@ def _prepared(address: Address) -> Prepared:
             connection.execute("SET lock_timeout = '30s'")
             connection.execute("SELECT pg_advisory_lock(%s, 0)", (LOCK,))
             schema = bring_up(connection, address)
-        return Prepared(address.within(schema), is_read_only(connection), warnings_of(connection))
+        return PreparedStore(address.within(schema), is_read_only(connection), warnings_of(connection))
 
 
 def is_read_only(connection: psycopg.Connection) -> bool:

@@ -19,7 +19,7 @@ import psycopg
 from psycopg import sql
 
 from pointsman.errors import PointsmanError
-from pointsman.store.followers import Followers, Told
+from pointsman.store.followers import Followers, Listener
 from pointsman.store.postgres.connections import Connection, Connections
 from pointsman.values import ExecutionId
 
@@ -33,7 +33,7 @@ LASTS: Final = """
 """
 
 
-class Changes:
+class RowNotifications:
     """Tells and hears of rows, for one opening of the store."""
 
     def __init__(self, connections: Connections) -> None:
@@ -51,7 +51,7 @@ class Changes:
         if self._telling is None:
             self._telling = asyncio.get_running_loop().create_task(self._tell())
 
-    def follow(self, execution: ExecutionId, told: Told) -> Callable[[], None]:
+    def follow(self, execution: ExecutionId, told: Listener) -> Callable[[], None]:
         self._connections.check_open()
         leave = self._followers.add(execution, told)
         if self._listening is None:

@@ -12,7 +12,7 @@ from pointsman.store.chain import Head, moved
 from pointsman.store.compression import Form
 from pointsman.store.postgres.appender import Appender, read_heads
 from pointsman.store.postgres.connections import Connection, Connections
-from pointsman.store.records import Swept
+from pointsman.store.records import SweepResult
 from pointsman.values import ExecutionId
 
 TAKE_PLACE: Final = """
@@ -55,14 +55,14 @@ class PostgresRemoval:
         await self.sweep()
         return removed
 
-    async def sweep(self, *, dry_run: bool = False) -> Swept:
+    async def sweep(self, *, dry_run: bool = False) -> SweepResult:
         statement: LiteralString = f"DELETE FROM {UNUSED} RETURNING octet_length(b.data)"
         if dry_run:
             statement = f"SELECT octet_length(b.data) FROM {UNUSED}"
 
-        async def work(connection: Connection) -> Swept:
+        async def work(connection: Connection) -> SweepResult:
             sizes = [size for (size,) in await (await connection.execute(statement)).fetchall()]
-            return Swept(blobs=len(sizes), bytes=sum(sizes))
+            return SweepResult(blobs=len(sizes), bytes=sum(sizes))
 
         return await (self._connections.read(work) if dry_run else self._connections.write(work))
 

@@ -19,27 +19,27 @@ FENCE: Final = "fence AS MATERIALIZED (SELECT epoch FROM leader WHERE epoch = %b
 """Holds whoever becomes the keeper up until this statement is committed, and finds nothing once somebody has."""
 
 
-class Sent(NamedTuple):
+class StatementResult(NamedTuple):
     """What a statement returned, and whether it may have been committed once before."""
 
     rows: Sequence[TupleRow]
     again: bool
 
 
-class Sender:
+class StatementSender:
     """One connection, opened when it is needed and again when it broke."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
         self._connection: Connection | None = None
 
-    async def send(self, statement: LiteralString, values: Sequence[object]) -> Sent:
+    async def send(self, statement: LiteralString, values: Sequence[object]) -> StatementResult:
         """Raises the fault that an error means; then nothing was written, unless it is `StoreUnreachable`."""
         patience = self._connections.patience()
         again = False
         while True:
             try:
-                return Sent(await self._execute(statement, values), again)
+                return StatementResult(await self._execute(statement, values), again)
             except UnicodeEncodeError as why:
                 raise fault(why, self._connections.shown) from why
             except psycopg.Error as why:

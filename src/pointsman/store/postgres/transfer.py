@@ -24,7 +24,7 @@ from pointsman.store.transfer import (
     CONTENTS_AT_ONCE,
     COPIED,
     ROWS_AT_ONCE,
-    Part,
+    TransferPart,
     Value,
     not_empty,
     summary_in,
@@ -47,20 +47,20 @@ ONE_MOMENT: Final = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
 NUMBER: Final = "INSERT INTO executions (id) SELECT unnest(%s::text[]) RETURNING id, no"
 
 
-class PostgresCopying:
+class PostgresTransfer:
     """The verbs of `Copying` for one schema."""
 
     def __init__(self, conninfo: str, shown: str) -> None:
         self._conninfo = conninfo
         self._shown = shown
 
-    def read(self) -> Iterator[Part]:
+    def read(self) -> Iterator[TransferPart]:
         with explained(self._shown), psycopg.connect(self._conninfo) as connection:
             connection.execute(ONE_MOMENT)
             for table in COPIED:
                 yield from read_table(connection, table)
 
-    def write(self, parts: Iterable[Part]) -> None:
+    def write(self, parts: Iterable[TransferPart]) -> None:
         with explained(self._shown), psycopg.connect(self._conninfo) as connection:
             names = sql.SQL(", ").join(map(sql.Identifier, FILLED))
             connection.execute("SET LOCAL lock_timeout = '30s'")
@@ -69,7 +69,7 @@ class PostgresCopying:
                 found = connection.execute(sql.SQL("SELECT 1 FROM {} LIMIT 1").format(sql.Identifier(table)))
                 if found.fetchone() is not None:
                     raise not_empty(table)
-            writing = Writing(connection)
+            writing = CopyWriter(connection)
             for table, rows in parts:
                 writing.write(table, rows)
             connection.execute(ADD_UP)
@@ -84,7 +84,7 @@ def explained(shown: str) -> Generator[None]:
         raise fault(why, shown) from why
 
 
-def read_table(connection: Connection, table: str) -> Iterator[Part]:
+def read_table(connection: Connection, table: str) -> Iterator[TransferPart]:
     with connection.cursor(f"copy_of_{table}", binary=True) as cursor:
         cursor.itersize = CONTENTS_AT_ONCE if table == "blobs" else ROWS_AT_ONCE
         cursor.execute(
@@ -93,7 +93,7 @@ def read_table(connection: Connection, table: str) -> Iterator[Part]:
             else sql.SQL("SELECT {} FROM {}").format(columns_of(COPIED[table]), sql.Identifier(table))
         )
         while rows := cursor.fetchmany(cursor.itersize):
-            yield Part(table, [summary_row(listed(row)) for row in rows] if table == "summaries" else rows)
+            yield TransferPart(table, [summary_row(listed(row)) for row in rows] if table == "summaries" else rows)
 
 
 def listed(row: TupleRow) -> Summary:
@@ -108,7 +108,7 @@ def columns_of(names: Iterable[str]) -> sql.Composed:
     return sql.SQL(", ").join(map(sql.Identifier, names))
 
 
-class Writing:
+class CopyWriter:
     """Writes parts in the transaction of a connection."""
 
     def __init__(self, connection: Connection) -> None:

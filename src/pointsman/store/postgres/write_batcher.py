@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 from pointsman.errors import OperatorError
 
 
-class Request:
+class BatchedRequest:
     """Something asked for, and who waits for it. Who stops waiting does not take it back."""
 
     __slots__ = ("future", "settled")
@@ -37,10 +37,10 @@ class Request:
             self.future.set_exception(why)
 
 
-R = TypeVar("R", bound=Request)
+R = TypeVar("R", bound=BatchedRequest)
 
 
-class Lane(Generic[R]):
+class WriteBatcher(Generic[R]):
     """One task that carries groups, one after the other, in the order in which they were put."""
 
     def __init__(self, carry: Callable[[Sequence[R]], Awaitable[None]], *, together_max: int) -> None:

@@ -7,7 +7,7 @@ from typing import Final, LiteralString
 
 from pointsman.store.codec import decode_json, encode_json
 from pointsman.store.errors import EntryMoved
-from pointsman.store.records import Entry
+from pointsman.store.records import ConfigEntry
 from pointsman.store.sql.work import Database, Lock, Statement, Work, first
 from pointsman.values import Json
 
@@ -27,11 +27,11 @@ class SqlConfigStore:
         # Repeated after a commit whose answer was lost, `after` would refuse what this very call wrote.
         return await self._database.write(work, repeatable=after is None)
 
-    async def find(self, kind: str, key: str) -> Entry | None:
+    async def find(self, kind: str, key: str) -> ConfigEntry | None:
         found = await self._database.read(partial(first, FIND, kind, key))
-        return None if found is None else Entry(kind=kind, key=key, value=decode_json(found[1]), version=found[0])
+        return None if found is None else ConfigEntry(kind=kind, key=key, value=decode_json(found[1]), version=found[0])
 
-    async def list(self, kind: str) -> list[Entry]:
+    async def list(self, kind: str) -> list[ConfigEntry]:
         return await self._database.read(partial(list_entries, kind))
 
     async def delete(self, kind: str, key: str, *, after: int | None = None) -> bool:
@@ -45,9 +45,11 @@ def put(statement: LiteralString, kind: str, key: str, data: bytes, after: int |
     return int(written.rows[0][0])
 
 
-def list_entries(kind: str) -> Work[list[Entry]]:
+def list_entries(kind: str) -> Work[list[ConfigEntry]]:
     found = yield Statement(LIST, (kind,))
-    return [Entry(kind=kind, key=key, value=decode_json(data), version=version) for version, data, key in found.rows]
+    return [
+        ConfigEntry(kind=kind, key=key, value=decode_json(data), version=version) for version, data, key in found.rows
+    ]
 
 
 def delete(kind: str, key: str, after: int | None) -> Work[bool]:

@@ -7,21 +7,21 @@ from typing import Final, LiteralString
 
 from pointsman.ports import Change, Once
 from pointsman.store.codec import decode_json, encode_json
-from pointsman.store.memory_changes import NUMBER, UNBOUNDED, Made, check_room, made_of
+from pointsman.store.memory_changes import NUMBER, UNBOUNDED, ChangeResult, change_result, check_room
 from pointsman.store.memory_history import (
     BEHIND,
     BREAK,
     PAST,
-    Current,
-    Row,
+    CurrentValue,
+    HistoryRow,
+    history_key,
+    history_of_rows,
+    history_scope,
+    history_update,
     number_of,
-    past_key,
-    past_of,
-    recalled,
-    traced,
 )
 from pointsman.store.memory_words import texts, words_of
-from pointsman.store.records import Holding, Recalled, Remembered
+from pointsman.store.records import Holding, PastValue, RememberedValue
 from pointsman.store.sql.effects import packed_value, record, recorded
 from pointsman.store.sql.work import NO_LIMIT, Database, Lock, MemoryRow, SqlDialect, Statement, Work, count, first
 from pointsman.values import Json
@@ -89,11 +89,11 @@ class SqlMemories:
 
     async def every(
         self, scope: str, namespace: str, *, within: str = "", after: str = "", limit: int = -1, at: float = 0.0
-    ) -> list[Remembered]:
+    ) -> list[RememberedValue]:
         values = (scope, namespace, after, len(within), within, at, NO_LIMIT if limit < 0 else limit)
         return await self._database.read(partial(every, Statement(EVERY, values)))
 
-    async def history(self, scope: str, namespace: str, key: str, *, at: float = 0.0) -> list[Recalled]:
+    async def history(self, scope: str, namespace: str, key: str, *, at: float = 0.0) -> list[PastValue]:
         return await self._database.read(partial(history, (scope, namespace, key), at))
 
     async def holdings(self, *, at: float = 0.0) -> list[Holding]:
@@ -110,10 +110,10 @@ def search(statement: Statement) -> Work[list[tuple[str, Json]]]:
     return [(key, decode_json(data)) for key, data in found.rows]
 
 
-def every(statement: Statement) -> Work[list[Remembered]]:
+def every(statement: Statement) -> Work[list[RememberedValue]]:
     found = yield statement
     return [
-        Remembered(key=key, value=decode_json(data), changed=changed, expires=expires)
+        RememberedValue(key=key, value=decode_json(data), changed=changed, expires=expires)
         for key, data, changed, expires in found.rows
     ]
 
@@ -143,7 +143,7 @@ def change_once(dialect: SqlDialect, change: Change, once: Once | None) -> Work[
 def make(dialect: SqlDialect, change: Change) -> Work[Json]:
     place = (change.scope, change.namespace, change.key)
     current, rows = yield from found_with_history(place, change.at, 0 if change.by is None else 1)
-    made = made_of(change, None if current is None else decode_json(current.data))
+    made = change_result(change, None if current is None else decode_json(current.data))
     if made.value is None:
         yield Statement(f"DELETE FROM memory WHERE {PAST_OF}", history_of(place))
         yield Statement(f"DELETE FROM memory WHERE {PLACE}", place)
@@ -160,39 +160,46 @@ def make(dialect: SqlDialect, change: Change) -> Work[Json]:
 
 
 def put_with_history(
-    dialect: SqlDialect, change: Change, made: Made, value: MemoryRow, current: Current | None, last: Row | None
+    dialect: SqlDialect,
+    change: Change,
+    made: ChangeResult,
+    value: MemoryRow,
+    current: CurrentValue | None,
+    last: HistoryRow | None,
 ) -> Work[None]:
     """Write the value, and beside it who changes it and what it was."""
-    beside = traced(change, current, made, last)
+    beside = history_update(change, current, made, last)
     past = history_of((change.scope, change.namespace, change.key))
     rows = [
-        MemoryRow(*past[:2], past_key(change.key, row.number), row.data, row.changed, row.expires, None)
+        MemoryRow(*past[:2], history_key(change.key, row.number), row.data, row.changed, row.expires, None)
         for row in beside.rows
     ]
-    oldest = Statement(f"DELETE FROM memory WHERE {PAST_OF}", (*past[:3], past_key(change.key, beside.first)))
+    oldest = Statement(f"DELETE FROM memory WHERE {PAST_OF}", (*past[:3], history_key(change.key, beside.first)))
     yield from dialect.put_values([value, *rows], [oldest] if beside.first > 1 else [])
 
 
-def history(place: tuple[str, str, str], at: float) -> Work[list[Recalled]]:
+def history(place: tuple[str, str, str], at: float) -> Work[list[PastValue]]:
     current, rows = yield from found_with_history(place, at, NO_LIMIT)
-    return [] if current is None else recalled(current, rows, at=at)
+    return [] if current is None else history_of_rows(current, rows, at=at)
 
 
-def found_with_history(place: tuple[str, str, str], at: float, limit: int) -> Work[tuple[Current | None, list[Row]]]:
+def found_with_history(
+    place: tuple[str, str, str], at: float, limit: int
+) -> Work[tuple[CurrentValue | None, list[HistoryRow]]]:
     """Return the value at this time, and the newest rows of its history, all seen at one moment."""
     if limit == 0:
         known = yield from first(CURRENT, *place, at)
-        return None if known is None else Current(*known[1:]), []
+        return None if known is None else CurrentValue(*known[1:]), []
     found = yield Statement(WITH_HISTORY, (*place, at, *history_of(place), limit))
-    current = next((Current(*one[1:]) for one in found.rows if one[0] == place[2]), None)
-    rows = [Row(number_of(key), *rest) for key, *rest in found.rows if key != place[2]]
+    current = next((CurrentValue(*one[1:]) for one in found.rows if one[0] == place[2]), None)
+    rows = [HistoryRow(number_of(key), *rest) for key, *rest in found.rows if key != place[2]]
     return current, sorted(rows, reverse=True)
 
 
 def history_of(place: tuple[str, str, str]) -> tuple[str, str, str, str]:
     """Return the values for `PAST_OF`."""
     scope, namespace, key = place
-    return past_of(scope), namespace, f"{key}{BREAK}", f"{key}{BEHIND}"
+    return history_scope(scope), namespace, f"{key}{BREAK}", f"{key}{BEHIND}"
 
 
 def make_room(change: Change) -> Work[None]:
@@ -224,5 +231,5 @@ def forget(scope: str, namespace: str, within: str) -> Work[int]:
     # A change at the same time would leave its history behind.
     yield Lock(("memory", scope, namespace))
     statement: LiteralString = f"DELETE FROM memory WHERE {OWNER} AND {WITHIN}"
-    yield Statement(statement, (past_of(scope), namespace, len(within), within))
+    yield Statement(statement, (history_scope(scope), namespace, len(within), within))
     return (yield Statement(statement, (scope, namespace, len(within), within))).changed

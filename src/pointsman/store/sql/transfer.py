@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, LiteralString, cast
 
 from pointsman.store.codec import decode_json
-from pointsman.store.memory_history import is_past
+from pointsman.store.memory_history import is_history
 from pointsman.store.memory_words import texts
 from pointsman.store.sql.work import MemoryRow
 from pointsman.store.transfer import Value
@@ -29,5 +29,5 @@ def memory_row(row: Sequence[Value]) -> MemoryRow:
     """A remembered value of a copy, with the text by whose words it is found; its history is not searched."""
     scope, namespace, key = cast("tuple[str, str, str]", row[:3])
     data, changed, expires = cast("tuple[bytes, float, float | None]", row[3:])
-    text = None if is_past(scope) else " ".join([key, *texts(decode_json(data))])
+    text = None if is_history(scope) else " ".join([key, *texts(decode_json(data))])
     return MemoryRow(scope, namespace, key, data, changed, expires, text)

@@ -13,9 +13,9 @@ from pointsman.store.usage import (
     IS_KNOWN,
     TAKE_OFF,
     About,
-    Taken,
-    Taking,
+    UsageAmounts,
     UsageQuery,
+    UsageRecord,
     found_in,
     rows_of,
     select,
@@ -28,19 +28,19 @@ class SqlUsage:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def put(self, taking: Taking) -> None:
+    async def put(self, taking: UsageRecord) -> None:
         await self._database.write(partial(put, taking))
 
-    async def sums(self, query: UsageQuery) -> list[tuple[About, Taken]]:
+    async def sums(self, query: UsageQuery) -> list[tuple[About, UsageAmounts]]:
         return await self._database.read(partial(sums, query))
 
 
-def sums(query: UsageQuery) -> Work[list[tuple[About, Taken]]]:
+def sums(query: UsageQuery) -> Work[list[tuple[About, UsageAmounts]]]:
     found = yield Statement(*select(query))
     return [found_in(query, row) for row in found.rows]
 
 
-def put(taking: Taking) -> Work[None]:
+def put(taking: UsageRecord) -> Work[None]:
     yield Lock(("usage",))
     key = taking.day, taking.execution
     known = yield from first(IS_KNOWN, *key)

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final, LiteralString
 
 from pointsman.store.codec import decode_json
-from pointsman.store.records import Near, Placed, Unplaced
+from pointsman.store.records import Embedding, SimilarValue, UnembeddedValue
 from pointsman.store.sql.memories import PLACE
 from pointsman.store.sql.work import Database, SqlDialect, Statement, Work, first
 from pointsman.store.vectors import check_length, mark_of, normalized
@@ -36,15 +36,15 @@ class SqlVectors:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def missing(self, scope: str, namespace: str, model: str, *, limit: int, at: float) -> list[Unplaced]:
+    async def missing(self, scope: str, namespace: str, model: str, *, limit: int, at: float) -> list[UnembeddedValue]:
         return await self._database.read(partial(missing, Statement(MISSING, (scope, namespace, at, model, limit))))
 
-    async def place(self, scope: str, namespace: str, model: str, placed: Sequence[Placed]) -> None:
+    async def place(self, scope: str, namespace: str, model: str, placed: Sequence[Embedding]) -> None:
         await self._database.write(partial(place, self._database.dialect, (scope, namespace), model, placed))
 
     async def nearest(
         self, scope: str, namespace: str, model: str, vector: Sequence[float], *, limit: int, within: str, at: float
-    ) -> list[Near]:
+    ) -> list[SimilarValue]:
         values = (len(within), within, at, limit)
         work = partial(
             nearest, self._database.dialect, (scope, namespace), model, wanted=normalized(vector), values=values
@@ -55,12 +55,12 @@ class SqlVectors:
         return await self._database.write(clear)
 
 
-def missing(statement: Statement) -> Work[list[Unplaced]]:
+def missing(statement: Statement) -> Work[list[UnembeddedValue]]:
     found = yield statement
-    return [Unplaced(key, decode_json(data), mark_of(data)) for key, data in found.rows]
+    return [UnembeddedValue(key, decode_json(data), mark_of(data)) for key, data in found.rows]
 
 
-def place(dialect: SqlDialect, owner: tuple[str, str], model: str, placed: Sequence[Placed]) -> Work[None]:
+def place(dialect: SqlDialect, owner: tuple[str, str], model: str, placed: Sequence[Embedding]) -> Work[None]:
     lengths = yield from lengths_of(dialect, owner, model)
     for one in placed:
         check_length(model, lengths, len(one.vector))
@@ -77,7 +77,7 @@ def nearest(
     *,
     wanted: array[float],
     values: tuple[int, str, float, int],
-) -> Work[list[Near]]:
+) -> Work[list[SimilarValue]]:
     """Return the most similar values. `values`: length and text of the beginning of their keys, time, limit."""
     check_length(model, (yield from lengths_of(dialect, owner, model)), len(wanted))
     similarity, compared = yield from dialect.similarity(wanted)
@@ -92,7 +92,7 @@ def nearest(
         ORDER BY near.similarity DESC, near.key
     """
     found = yield Statement(statement, (*compared, *owner, model, *values))
-    return [Near(key, decode_json(data), cosine) for key, data, cosine in found.rows]
+    return [SimilarValue(key, decode_json(data), cosine) for key, data, cosine in found.rows]
 
 
 def lengths_of(dialect: SqlDialect, owner: tuple[str, str], model: str) -> Work[list[int]]:

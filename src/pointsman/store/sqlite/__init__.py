@@ -9,8 +9,8 @@ from pathlib import Path
 
 from pointsman.engine.events.steps import Event
 from pointsman.store.codec import Codec
-from pointsman.store.followers import Told
-from pointsman.store.leader import Keep
+from pointsman.store.followers import Listener
+from pointsman.store.leader import Leadership
 from pointsman.store.sql.config_store import SqlConfigStore
 from pointsman.store.sql.effects import SqlEffects
 from pointsman.store.sql.executions import SqlExecutions
@@ -19,17 +19,17 @@ from pointsman.store.sql.sessions import SqlSessions
 from pointsman.store.sql.usage import SqlUsage
 from pointsman.store.sql.vectors import SqlVectors
 from pointsman.store.sql.workflows import SqlWorkflows
-from pointsman.store.sqlite.changes import Others, polling
+from pointsman.store.sqlite.changes import ForeignWrites, polling
 from pointsman.store.sqlite.connection import can_be_written, explained, path_of, read_only_at, version_warnings
 from pointsman.store.sqlite.database import SqliteBlobs, SqliteDatabase
 from pointsman.store.sqlite.journal import SqliteJournal
-from pointsman.store.sqlite.leader import SqliteKeeper
-from pointsman.store.sqlite.reader import Reader
+from pointsman.store.sqlite.leader import SqliteLeader
+from pointsman.store.sqlite.reader import ReaderPool
 from pointsman.store.sqlite.removal import SqliteRemoval
-from pointsman.store.sqlite.transfer import SqliteCopying
+from pointsman.store.sqlite.transfer import SqliteTransfer
 from pointsman.store.sqlite.verification import find_damage
-from pointsman.store.sqlite.writer import Writer
-from pointsman.store.upcasters import LIFTS
+from pointsman.store.sqlite.writer import WriterThread
+from pointsman.store.upcasters import UPCASTERS
 from pointsman.values import ExecutionId
 
 
@@ -40,10 +40,10 @@ class SqliteStore:
         with explained(path):
             self._read_only = read_only_at(path)
         self._path = path
-        self._writer = Writer(path, self._read_only)
-        self._reader = Reader(path, self._read_only)
+        self._writer = WriterThread(path, self._read_only)
+        self._reader = ReaderPool(path, self._read_only)
         parts = (self._writer, self._reader)
-        self.journal = SqliteJournal(*parts, Codec[Event](Event, LIFTS))
+        self.journal = SqliteJournal(*parts, Codec[Event](Event, UPCASTERS))
         database = SqliteDatabase(*parts)
         self.executions = SqlExecutions(database)
         self.workflows = SqlWorkflows(database)
@@ -55,16 +55,16 @@ class SqliteStore:
         self.usage = SqlUsage(database)
         self.blobs = SqliteBlobs(*parts)
         self.removal = SqliteRemoval(*parts)
-        self.copying = SqliteCopying(path, self._read_only)
+        self.copying = SqliteTransfer(path, self._read_only)
         self._changes = polling(self._reader)
-        self._others = Others(self._writer, self._reader)
-        self._keeper = SqliteKeeper(path, *parts)
+        self._others = ForeignWrites(self._writer, self._reader)
+        self._keeper = SqliteLeader(path, *parts)
 
-    async def keep(self, holder: str, *, wait: bool = False) -> Keep:
+    async def keep(self, holder: str, *, wait: bool = False) -> Leadership:
         self._writer.check_writable()
         return await self._keeper.keep(holder, wait=wait)
 
-    def follow(self, execution: ExecutionId, told: Told) -> Callable[[], None]:
+    def follow(self, execution: ExecutionId, told: Listener) -> Callable[[], None]:
         return self._changes.follow(execution, told)
 
     @property

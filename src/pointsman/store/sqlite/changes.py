@@ -8,18 +8,18 @@ from functools import partial
 from typing import Final
 
 from pointsman.store.followers import Polling
-from pointsman.store.sqlite.reader import Reader
+from pointsman.store.sqlite.reader import ReaderPool
 from pointsman.store.sqlite.transaction import read_head
-from pointsman.store.sqlite.writer import Writer
+from pointsman.store.sqlite.writer import WriterThread
 from pointsman.values import ExecutionId
 
 LOOK_S: Final = 0.1
 
 
-class Others:
+class ForeignWrites:
     """Tells what other processes wrote: the connection that writes here does not count its own commits."""
 
-    def __init__(self, writer: Writer, reader: Reader) -> None:
+    def __init__(self, writer: WriterThread, reader: ReaderPool) -> None:
         self._writer = writer
         self._reader = reader
         self._version = 0
@@ -40,7 +40,7 @@ def ends_of(connection: sqlite3.Connection, executions: Sequence[ExecutionId]) -
     return {execution: read_head(connection, execution).seq for execution in executions}
 
 
-def polling(reader: Reader) -> Polling:
+def polling(reader: ReaderPool) -> Polling:
     """Looks into the journals that are followed, when the file has changed."""
     seen: dict[int, tuple[int, int]] = {}
 

@@ -31,9 +31,9 @@ from pointsman.store.sql.work import (
     marks,
 )
 from pointsman.store.sqlite.blobs import hold_blob
-from pointsman.store.sqlite.reader import Reader
+from pointsman.store.sqlite.reader import ReaderPool
 from pointsman.store.sqlite.transaction import Transaction, read_head
-from pointsman.store.sqlite.writer import Writer
+from pointsman.store.sqlite.writer import WriterThread
 
 T = TypeVar("T")
 
@@ -62,7 +62,7 @@ SEARCH: Final = """
 class SqliteDatabase:
     """`Database` of one file."""
 
-    def __init__(self, writer: Writer, reader: Reader) -> None:
+    def __init__(self, writer: WriterThread, reader: ReaderPool) -> None:
         self._submit = writer.submit
         self._read = reader.run
         self.dialect = SqliteDialect()
@@ -78,7 +78,7 @@ class SqliteDatabase:
 class SqliteBlobs:
     """`Blobs` in the table that large rows use too: the same content is kept once."""
 
-    def __init__(self, writer: Writer, reader: Reader) -> None:
+    def __init__(self, writer: WriterThread, reader: ReaderPool) -> None:
         self._submit = writer.submit
         self._read = reader.run
 

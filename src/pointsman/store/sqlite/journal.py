@@ -13,12 +13,12 @@ from pointsman.store.codec import Codec
 from pointsman.store.compression import VERIFY, unpack
 from pointsman.store.errors import StoreDamaged
 from pointsman.store.records import Summary
-from pointsman.store.row_encoding import written
+from pointsman.store.row_encoding import encoded_row
 from pointsman.store.sqlite.blobs import read_content
 from pointsman.store.sqlite.database import put_summary
-from pointsman.store.sqlite.reader import Reader
+from pointsman.store.sqlite.reader import ReaderPool
 from pointsman.store.sqlite.transaction import SEQ_BITS, SEQ_MASK, Transaction, read_head
-from pointsman.store.sqlite.writer import Writer
+from pointsman.store.sqlite.writer import WriterThread
 from pointsman.values import ExecutionId
 
 PAGE_ROWS: Final = 256
@@ -38,13 +38,13 @@ class Stored(NamedTuple):
 class SqliteJournal:
     """Encodes where it is asked, so that a bad value is the caller's at once; the writer does the rest."""
 
-    def __init__(self, writer: Writer, reader: Reader, codec: Codec[Event]) -> None:
+    def __init__(self, writer: WriterThread, reader: ReaderPool, codec: Codec[Event]) -> None:
         self._writer = writer
         self._read = reader.run
         self._codec = codec
 
     async def append(self, execution: ExecutionId, row: Row, *, summary: Summary | None = None) -> None:
-        entry = written(row, self._codec)
+        entry = encoded_row(row, self._codec)
 
         def apply(transaction: Transaction) -> None:
             transaction.append(execution, entry)
@@ -55,7 +55,7 @@ class SqliteJournal:
             await self._writer.submit(apply)
 
     async def extend(self, execution: ExecutionId, rows: Sequence[Row], *, summary: Summary | None = None) -> None:
-        entries = [written(row, self._codec) for row in rows]
+        entries = [encoded_row(row, self._codec) for row in rows]
 
         def apply(transaction: Transaction) -> None:
             for entry in entries:

@@ -19,11 +19,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from pointsman.store.errors import KeeperSuperseded, StoreFailed, StoreLocked, StoreReadOnly
-from pointsman.store.leader import BEAT_S, Keep, Lease, kept_by
-from pointsman.store.sqlite.reader import Reader
+from pointsman.store.errors import LeaderSuperseded, StoreFailed, StoreLocked, StoreReadOnly
+from pointsman.store.leader import BEAT_S, Leadership, Lease, leader_exists
+from pointsman.store.sqlite.reader import ReaderPool
 from pointsman.store.sqlite.transaction import Transaction
-from pointsman.store.sqlite.writer import Writer
+from pointsman.store.sqlite.writer import WriterThread
 
 STANDBY_S: Final = 0.2
 """How often who stands by looks whether the keeper is gone."""
@@ -33,21 +33,21 @@ RAISE_AFTER: Final = "UPDATE leader SET epoch = epoch + 1, holder = ?, since = ?
 BEAT_BYTES: Final = 64
 
 
-class SqliteKeeper:
+class SqliteLeader:
     """Keeps the store for one opening of it."""
 
-    def __init__(self, path: Path, writer: Writer, reader: Reader) -> None:
+    def __init__(self, path: Path, writer: WriterThread, reader: ReaderPool) -> None:
         self._path = path.with_name(path.name + "-keeper")
         self._writer = writer
         self._reader = reader
         self._file: int | None = None
         self._beating: asyncio.Task[None] | None = None
 
-    async def keep(self, holder: str, *, wait: bool) -> Keep:
+    async def keep(self, holder: str, *, wait: bool) -> Leadership:
         file, epoch = self._locked(), None
         if file is None and not wait:
             raise await self._reader.run(
-                lambda connection: kept_by(*connection.execute("SELECT holder, since FROM leader").fetchone())
+                lambda connection: leader_exists(*connection.execute("SELECT holder, since FROM leader").fetchone())
             )
         if file is None:
             file, epoch = await self._stood_by(holder)
@@ -58,7 +58,7 @@ class SqliteKeeper:
             os.close(file)
             raise
         self._file = file
-        keep = Keep(holder, epoch, self._released)
+        keep = Leadership(holder, epoch, self._released)
         self._writer.prove(epoch, in_loop(keep.lost.set))
         self._beating = asyncio.get_running_loop().create_task(self._beat(file, epoch, keep.lost))
         return keep
@@ -147,7 +147,7 @@ class SqliteKeeper:
         await self.stop()
         try:
             await self._writer.submit(lambda transaction: transaction.execute("UPDATE leader SET holder = ''"))
-        except KeeperSuperseded:
+        except LeaderSuperseded:
             # There is nothing to step back from; and what is refused stays refused.
             return
         finally:

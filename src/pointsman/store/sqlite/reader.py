@@ -19,7 +19,7 @@ THREADS: Final = 2
 """One long read (an export, a verification) must not hold up the short ones."""
 
 
-class Reader:
+class ReaderPool:
     """Runs queries in threads. Each sees what was committed when it began.
 
     The connections are opened at once, and stay open: what was written can be read even while the file is away.

@@ -16,10 +16,10 @@ from typing import Final
 
 from pointsman.store.chain import moved
 from pointsman.store.compression import Form
-from pointsman.store.records import Swept
-from pointsman.store.sqlite.reader import Reader
+from pointsman.store.records import SweepResult
+from pointsman.store.sqlite.reader import ReaderPool
 from pointsman.store.sqlite.transaction import SEQ_BITS, SEQ_MASK, Transaction, read_head
-from pointsman.store.sqlite.writer import Writer
+from pointsman.store.sqlite.writer import WriterThread
 from pointsman.values import ExecutionId
 
 ROWS_AT_ONCE: Final = 500
@@ -39,7 +39,7 @@ BY_EXECUTION: Final = ("summaries", "effects", "awaited", "gates", "gate_people"
 class SqliteRemoval:
     """The verbs of `Removal`."""
 
-    def __init__(self, writer: Writer, reader: Reader) -> None:
+    def __init__(self, writer: WriterThread, reader: ReaderPool) -> None:
         self._writer = writer
         self._submit = writer.submit
         self._read = reader.run
@@ -50,20 +50,20 @@ class SqliteRemoval:
             await self._erase(no)
         return no is not None
 
-    async def sweep(self, *, dry_run: bool = False) -> Swept:
+    async def sweep(self, *, dry_run: bool = False) -> SweepResult:
         if dry_run:
             found: list[tuple[bytes, int]] = await self._read(
                 lambda connection: connection.execute(UNUSED, (time.time(),)).fetchall()
             )
-            return Swept(blobs=len(found), bytes=sum(size for _, size in found))
+            return SweepResult(blobs=len(found), bytes=sum(size for _, size in found))
         halves: list[tuple[int]] = await self._read(
             lambda connection: connection.execute("SELECT no FROM deleted_executions").fetchall()
         )
         for (no,) in halves:
             await self._erase(no)
-        swept = Swept()
+        swept = SweepResult()
         while (more := await self._submit(delete_unused)).blobs:
-            swept = Swept(blobs=swept.blobs + more.blobs, bytes=swept.bytes + more.bytes)
+            swept = SweepResult(blobs=swept.blobs + more.blobs, bytes=swept.bytes + more.bytes)
         return swept
 
     async def compact(self) -> int:
@@ -128,12 +128,12 @@ def erase_slice(transaction: Transaction, no: int) -> bool:
     return False
 
 
-def delete_unused(transaction: Transaction) -> Swept:
+def delete_unused(transaction: Transaction) -> SweepResult:
     """Delete some of the blobs that nobody uses."""
     found: list[tuple[bytes, int]] = transaction.execute(f"{UNUSED} LIMIT ?", (time.time(), BLOBS_AT_ONCE)).fetchall()
     for digest, _ in found:
         transaction.execute("DELETE FROM blobs WHERE hash = ?", (digest,))
-    return Swept(blobs=len(found), bytes=sum(size for _, size in found))
+    return SweepResult(blobs=len(found), bytes=sum(size for _, size in found))
 
 
 def merge_words(transaction: Transaction, pages: int) -> bool:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from pointsman.store.chain import Head, Heads, first_hash, moved, row_hash
 from pointsman.store.compression import pack
-from pointsman.store.row_encoding import Written
+from pointsman.store.row_encoding import EncodedRow
 from pointsman.store.sqlite.blobs import put_blob, use_blobs
 from pointsman.values import ExecutionId, Json
 
@@ -38,7 +38,7 @@ class Transaction:
         self._alone = alone
         self._rows: list[tuple[int, float, int, int, bytes, bytes]] = []
 
-    def append(self, execution: ExecutionId, entry: Written) -> None:
+    def append(self, execution: ExecutionId, entry: EncodedRow) -> None:
         """Add one row. Raises `JournalMoved` unless it follows the last one."""
         seq, at, shape = entry.seq, entry.at, entry.shape
         head = self._heads.get(execution)

@@ -25,7 +25,7 @@ from pointsman.store.transfer import (
     CONTENTS_AT_ONCE,
     COPIED,
     ROWS_AT_ONCE,
-    Part,
+    TransferPart,
     Value,
     not_empty,
     summary_in,
@@ -48,18 +48,18 @@ SELECTS: Final = {
 INSERT_ROW: Final = "INSERT INTO rows (place, at, shape, form, data, hash) VALUES (?, ?, ?, ?, ?, ?)"
 
 
-class SqliteCopying:
+class SqliteTransfer:
     """The verbs of `Copying` for one file."""
 
     def __init__(self, path: Path, read_only: ReadOnly | None = None) -> None:
         self._read_only = read_only
         self._path = path
 
-    def read(self) -> Iterator[Part]:
+    def read(self) -> Iterator[TransferPart]:
         with explained(self._path), closing(connect_reader(self._path, self._read_only)) as connection:
             yield from read_parts(connection)
 
-    def write(self, parts: Iterable[Part]) -> None:
+    def write(self, parts: Iterable[TransferPart]) -> None:
         with explained(self._path), closing(connect_writer(self._path)) as connection:
             connection.execute(f"PRAGMA busy_timeout = {LOCKED_WAIT_MS}")
             with transaction(connection):
@@ -80,7 +80,7 @@ def transaction(connection: sqlite3.Connection) -> Generator[None]:
         raise
 
 
-def write_new(connection: sqlite3.Connection, parts: Iterable[Part]) -> None:
+def write_new(connection: sqlite3.Connection, parts: Iterable[TransferPart]) -> None:
     """Fill a file that is nobody's store yet: what a crash leaves of it is worth nothing, so nothing is logged."""
     connection.execute("PRAGMA journal_mode = OFF").fetchone()
     connection.execute("PRAGMA synchronous = OFF")
@@ -95,7 +95,7 @@ def check_empty(connection: sqlite3.Connection) -> None:
             raise not_empty(table)
 
 
-def read_parts(connection: sqlite3.Connection) -> Iterator[Part]:
+def read_parts(connection: sqlite3.Connection) -> Iterator[TransferPart]:
     """Everything at one moment. Raises `StoreDamaged` for values that are not what was written: the copy seals its own,
     and would hide that."""
     connection.execute("BEGIN")
@@ -107,11 +107,11 @@ def read_parts(connection: sqlite3.Connection) -> Iterator[Part]:
             continue
         cursor = connection.execute(SELECTS.get(table) or f"SELECT {', '.join(columns)} FROM {table}")
         while rows := cursor.fetchmany(CONTENTS_AT_ONCE if table == "blobs" else ROWS_AT_ONCE):
-            yield Part(table, rows)
+            yield TransferPart(table, rows)
     connection.execute("COMMIT")
 
 
-def read_summaries(connection: sqlite3.Connection) -> Iterator[Part]:
+def read_summaries(connection: sqlite3.Connection) -> Iterator[TransferPart]:
     cursor = connection.execute(SELECT_SUMMARIES)
     gates = msgspec.json.Decoder(GateEntry)
     while found := cursor.fetchmany(ROWS_AT_ONCE):
@@ -120,10 +120,10 @@ def read_summaries(connection: sqlite3.Connection) -> Iterator[Part]:
             mine = connection.execute("SELECT data FROM gates WHERE execution = ? ORDER BY opened", (one.execution,))
             entries = tuple(gates.decode(data) for (data,) in mine)
             rows.append(summary_row(replace(one, gates=entries or None)))
-        yield Part("summaries", rows)
+        yield TransferPart("summaries", rows)
 
 
-def write_parts(connection: sqlite3.Connection, parts: Iterable[Part]) -> None:
+def write_parts(connection: sqlite3.Connection, parts: Iterable[TransferPart]) -> None:
     """In the transaction of the connection, which may hold nothing yet."""
     numbers: dict[str, int] = {}
 

@@ -55,7 +55,7 @@ LOOK_AT_FILE_S: Final = 0.2
 """How often to look whether the file is still where it was."""
 
 
-class Request(Generic[T]):
+class WriteRequest(Generic[T]):
     """One thing to write, who waits for it, and what became of it."""
 
     __slots__ = ("apply", "error", "future", "loop", "result")
@@ -79,14 +79,14 @@ class Request(Generic[T]):
             self.future.set_result(cast("T", self.result))
 
 
-class Writer:
+class WriterThread:
     """The thread, its queue and its connection."""
 
     def __init__(self, path: Path, read_only: ReadOnly | None = None) -> None:
         """`read_only`: nothing can be written there; whoever asks for it gets `StoreReadOnly`."""
         self._path = path
         self._read_only = read_only
-        self._queue: SimpleQueue[Request[object] | None] = SimpleQueue()
+        self._queue: SimpleQueue[WriteRequest[object] | None] = SimpleQueue()
         self._heads = Heads()
         self._connection = self._open(wait_s=LOCKED_WAIT_S)
         self._identity = identity_of(path)
@@ -118,10 +118,10 @@ class Writer:
         if self._closed:
             raise StoreClosed(f"the store {self._path.name!r} was closed")
         self.check_writable()
-        request = Request(apply, asyncio.get_running_loop())
+        request = WriteRequest(apply, asyncio.get_running_loop())
         with self._counting:
             self._asked += 1
-            self._queue.put(cast("Request[object]", request))
+            self._queue.put(cast("WriteRequest[object]", request))
         return request.future
 
     def at_once(self, author: str, apply: Callable[[Transaction], object]) -> bool:
@@ -234,9 +234,9 @@ class Writer:
         with self._busy:
             self._connection.close()
 
-    def _gather(self) -> tuple[list[Request[object]], bool]:
+    def _gather(self) -> tuple[list[WriteRequest[object]], bool]:
         """Whatever waits now; at least one. False when it is time to end."""
-        batch: list[Request[object]] = []
+        batch: list[WriteRequest[object]] = []
         while True:
             request = self._queue.get()
             if request is None:
@@ -245,7 +245,7 @@ class Writer:
             if self._queue.empty() or len(batch) == TOGETHER_MAX:
                 return batch, True
 
-    def _commit(self, batch: list[Request[object]]) -> None:
+    def _commit(self, batch: list[WriteRequest[object]]) -> None:
         """Commit a batch, or else each by itself. Whatever goes wrong belongs to who asked; the thread goes on."""
         if len(batch) > 1:
             try:
@@ -281,7 +281,7 @@ class Writer:
         self._committed(began, transaction)
         return result
 
-    def _together(self, batch: list[Request[object]]) -> None:
+    def _together(self, batch: list[WriteRequest[object]]) -> None:
         """All requests in one transaction. A refusal is one request's alone if it came before it wrote anything."""
         began = self._begin(LOCKED_WAIT_S)
         connection = self._connection
@@ -364,9 +364,9 @@ class Writer:
             raise StoreMissing(f"another file took the place of {self._path}", hint="Restart, to use the other one.")
 
 
-def tell(batch: list[Request[object]]) -> None:
+def tell(batch: list[WriteRequest[object]]) -> None:
     """Settle all futures of one loop in one call: waking a loop costs more than settling a future."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[Request[object]]] = {}
+    by_loop: dict[asyncio.AbstractEventLoop, list[WriteRequest[object]]] = {}
     for request in batch:
         by_loop.setdefault(request.loop, []).append(request)
     for loop, requests in by_loop.items():
@@ -377,6 +377,6 @@ def tell(batch: list[Request[object]]) -> None:
             continue
 
 
-def settle(requests: list[Request[object]]) -> None:
+def settle(requests: list[WriteRequest[object]]) -> None:
     for request in requests:
         request.settle()
