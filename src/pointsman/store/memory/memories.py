@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from operator import mul
 from typing import Protocol
 
 from pointsman.ports import Change, Once
@@ -11,7 +13,8 @@ from pointsman.store.codec import encode_json
 from pointsman.store.memory_changes import NUMBER, UNBOUNDED, ChangeResult, change_result, check_room
 from pointsman.store.memory_history import CurrentValue, HistoryRow, history_of_rows, history_update
 from pointsman.store.memory_words import texts, words_of
-from pointsman.store.records import Holding, PastValue, RememberedValue
+from pointsman.store.records import Embedding, Holding, PastValue, RememberedValue, SimilarValue, UnembeddedValue
+from pointsman.store.vectors import check_length, mark_of, normalized
 from pointsman.values import ExecutionId, Json
 
 
@@ -154,3 +157,52 @@ def _trace(change: Change, known: RememberedValue | None, made: ChangeResult, ro
 
 def lives(one: RememberedValue, at: float) -> bool:
     return one.expires is None or one.expires > at
+
+
+class MemoryVectors:
+    """Known by owner and model, then by key; each with the mark of the value it was made of."""
+
+    def __init__(self, memory: MemoryMemories) -> None:
+        self._memory = memory
+        self._placed: dict[tuple[str, str, str], dict[str, tuple[bytes, array[float]]]] = {}
+
+    async def missing(self, scope: str, namespace: str, model: str, *, limit: int, at: float) -> list[UnembeddedValue]:
+        placed = self._placed.get((scope, namespace, model), {})
+        values = await self._memory.every(scope, namespace, at=at)
+        marked = ((one, _mark(one.value)) for one in values)
+        found = (
+            UnembeddedValue(one.key, one.value, mark) for one, mark in marked if placed.get(one.key, (b"",))[0] != mark
+        )
+        return [one for one, _ in zip(found, range(limit), strict=False)]
+
+    async def place(self, scope: str, namespace: str, model: str, placed: Sequence[Embedding]) -> None:
+        known = self._placed.setdefault((scope, namespace, model), {})
+        marks = {one.key: _mark(one.value) for one in await self._memory.every(scope, namespace)}
+        lengths = {len(vector) for key, (mark, vector) in known.items() if marks.get(key) == mark}
+        for one in placed:
+            check_length(model, lengths, len(one.vector))
+        for one in placed:
+            if marks.get(one.key) == one.mark:
+                known[one.key] = (one.mark, normalized(one.vector))
+
+    async def nearest(
+        self, scope: str, namespace: str, model: str, vector: Sequence[float], *, limit: int, within: str, at: float
+    ) -> list[SimilarValue]:
+        wanted = normalized(vector)
+        placed = self._placed.get((scope, namespace, model), {})
+        found: list[SimilarValue] = []
+        for one in await self._memory.every(scope, namespace, within=within, at=at):
+            mark, its = placed.get(one.key, (b"", array("f")))
+            if its and mark == _mark(one.value):
+                check_length(model, [len(its)], len(wanted))
+                found.append(SimilarValue(one.key, one.value, sum(map(mul, its, wanted))))
+        return sorted(found, key=lambda near: (-near.similarity, near.key))[:limit]
+
+    async def clear(self) -> int:
+        count = sum(len(known) for known in self._placed.values())
+        self._placed.clear()
+        return count
+
+
+def _mark(value: Json) -> bytes:
+    return mark_of(encode_json(value))

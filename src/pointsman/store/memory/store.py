@@ -18,9 +18,7 @@ from pointsman.store.errors import EntryMoved, JournalMoved, RevisionMoved, Sess
 from pointsman.store.followers import Followers, Listener
 from pointsman.store.leader import Leadership, leader_exists
 from pointsman.store.memory.executions import MemoryExecutions, keep_summary
-from pointsman.store.memory.memories import MemoryMemories
-from pointsman.store.memory.usage import MemoryUsage
-from pointsman.store.memory.vectors import MemoryVectors
+from pointsman.store.memory.memories import MemoryMemories, MemoryVectors
 from pointsman.store.records import (
     ConfigEntry,
     Conversation,
@@ -33,6 +31,7 @@ from pointsman.store.records import (
     revision_named,
     tags_in,
 )
+from pointsman.store.usage import About, UsageAmounts, UsageQuery, UsageRecord, added_up
 from pointsman.values import ExecutionId, Json, WorkflowId
 
 
@@ -293,6 +292,22 @@ class MemoryLeader:
 
     async def _released(self) -> None:
         self._turn.release()
+
+
+class MemoryUsage:
+    """Takings by day and execution."""
+
+    def __init__(self) -> None:
+        self._takings: dict[tuple[str, str], UsageRecord] = {}
+
+    async def put(self, taking: UsageRecord) -> None:
+        whose = taking.day, taking.execution
+        self._takings.pop(whose, None)
+        if taking.entries:
+            self._takings[whose] = taking
+
+    async def sums(self, query: UsageQuery) -> list[tuple[About, UsageAmounts]]:
+        return added_up(self._takings.values(), query)
 
 
 class MemoryStore:

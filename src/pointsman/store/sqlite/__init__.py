@@ -19,10 +19,9 @@ from pointsman.store.sql.sessions import SqlSessions
 from pointsman.store.sql.usage import SqlUsage
 from pointsman.store.sql.vectors import SqlVectors
 from pointsman.store.sql.workflows import SqlWorkflows
-from pointsman.store.sqlite.changes import ForeignWrites, polling
 from pointsman.store.sqlite.connection import can_be_written, explained, path_of, read_only_at, version_warnings
 from pointsman.store.sqlite.database import SqliteBlobs, SqliteDatabase
-from pointsman.store.sqlite.journal import SqliteJournal
+from pointsman.store.sqlite.journal import ForeignWrites, SqliteJournal, polling
 from pointsman.store.sqlite.leader import SqliteLeader
 from pointsman.store.sqlite.reader import ReaderPool
 from pointsman.store.sqlite.removal import SqliteRemoval
