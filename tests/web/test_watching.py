@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -57,26 +56,6 @@ tools:
     description: The time.
     parameters: {type: object, properties: {zone: {type: string}}}
     result: {time: noon}
-"""
-STUCK = """\
-pointsman: 1
-id: stuck
-entry: say
-input: {type: object}
-nodes: [{id: say, type: agent, config: {prompt: "Say it."}}, {id: done, type: end}]
-edges:
-  - {source: say, target: done, condition: {type: expression, expression: "result == 'enough'"}}
-  - {source: say, target: say, condition: {type: expression, expression: "result != 'enough'"}}
-"""
-STEERED = """\
-pointsman: 1
-id: waits
-config: {humanInLoop: real_time}
-input: {type: object}
-nodes:
-  - {id: knock, type: wait, config: {event: knock}, outputs: {heard: result}}
-  - {id: then, type: wait, config: {event: bell}}
-edges: [{source: knock, target: then}]
 """
 ASKS = """\
 pointsman: 1
@@ -136,96 +115,3 @@ async def test_branches_have_lanes_and_can_be_looked_at_one_by_one(opens: Opens,
         await expect(node(page, "ask").get_by_text("done")).to_be_attached()
         await page.get_by_role("toolbar", name="Timeline").get_by_role("button", name="Zoom in").click()
         await expect(page.get_by_role("button", name="Fit", exact=True)).to_be_enabled()
-
-
-async def test_a_limit_is_raised_by_its_name_and_agents_are_told_something(opens: Opens, served: Served) -> None:
-    await served.save(
-        flows.LETTER.replace("id: letter", "id: letter\nconfig: {humanInLoop: real_time, limits: {steps: 1}}")
-    )
-    execution = await served.execute("letter", {"goal": "tides"})
-    async with opens(f"/executions/{execution}") as page:
-        await page.get_by_role("button", name="Resume").click()
-        await expect(page.get_by_text("Now it is 1; 1 are used.")).to_be_visible()
-        await expect(page.get_by_label("New limit: Steps")).to_have_value("2")
-        await page.get_by_label("New limit: Steps").fill("9")
-        await page.get_by_role("button", name="Raise and resume").click()
-        await expect(page.get_by_role("heading", name="Send it?", exact=True)).to_be_visible()
-        await page.get_by_role("button", name="Steer").click()
-        dialog = page.get_by_role("dialog")
-        await dialog.get_by_label("Go on at").select_option("write")
-        await dialog.get_by_role("button", name="Steer").click()
-        await expect(node(page, "write").get_by_text("2/2")).to_be_visible()
-
-
-async def test_who_stands_still_for_repeating_itself_is_given_more_tries_and_nobody_is_asked_for_a_number(
-    opens: Opens, served: Served
-) -> None:
-    await served.save(STUCK)
-    execution = await served.execute("stuck")
-    async with opens(f"/executions/{execution}") as page:
-        await page.get_by_role("button", name="Resume").click()
-        dialog = page.get_by_role("dialog")
-        await expect(dialog.get_by_text("It may try 3 times more.")).to_be_visible()
-        await expect(dialog.get_by_role("spinbutton")).to_have_count(0)
-        await dialog.get_by_role("button", name="Let it go on").click()
-        await expect(dialog).to_have_count(0)
-        await expect(page.get_by_text("the same to the same 6 times")).to_be_visible()
-
-
-async def test_what_is_steered_is_only_what_was_changed_by_hand(opens: Opens, served: Served) -> None:
-    await served.save(STEERED)
-    execution = await served.execute("waits", {"tone": "dry"})
-    async with opens(f"/executions/{execution}") as page:
-        await page.get_by_role("button", name="Steer").click()
-        dialog = page.get_by_role("dialog")
-        await dialog.get_by_text("Change the data").click()
-        data = dialog.get_by_label("Data", exact=True)
-        await expect(data).to_have_value(re.compile('"tone": "dry"'))
-        await data.fill(str(await data.input_value()).replace("dry", "warm"))
-        await served.act(execution, "signals", {"name": "knock", "data": "one"})
-        await expect(node(page, "then").get_by_text("waiting")).to_be_attached()
-        await expect(dialog.get_by_text("heard")).to_have_count(0)
-        await dialog.get_by_role("button", name="Steer").click()
-        await expect(dialog).to_have_count(0)
-    state = (await served.read(execution))["state"]
-    assert (state["tone"], state["heard"]) == ("warm", "one")
-
-
-async def test_an_execution_is_exported_and_deleted(opens: Opens, served: Served) -> None:
-    await served.save(flows.CHAIN)
-    execution = await served.execute("chain")
-    async with opens(f"/executions/{execution}") as page:
-        async with page.expect_download() as started:
-            await page.get_by_label("Export").click()
-        assert (await (await started.value).path()).read_text(encoding="utf-8").count("\n") > 2
-        await page.get_by_role("button", name="Delete").click()
-        await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
-        await expect(page.get_by_role("heading", name="Executions", exact=True)).to_be_visible()
-    assert (await served.client.get(f"/api/workflows/executions/{execution}")).status_code == 404
-
-
-BROKEN = """\
-pointsman: 1
-id: posts
-input: {type: object}
-nodes:
-  - {id: begin, type: start}
-  - {id: part, name: {en: Divide, de: Teilen}, type: transform, config: {set: {x: "1 / 0"}}}
-edges: [{source: begin, target: part}]
-"""
-
-
-async def test_why_it_cannot_go_on_with_a_change_is_said_in_german(opens: Opens, served: Served) -> None:
-    await served.save(BROKEN)
-    execution = await served.execute("posts")
-    mended = BROKEN.replace("part", "other").replace("1 / 0", "1")
-    reply = await served.client.put("/api/workflows/posts", content=mended)
-    assert reply.status_code == 200, reply.text
-    async with opens(f"/executions/{execution}", language="de") as page:
-        go = page.get_by_role("button", name="Mit den Änderungen erneut versuchen")
-        await expect(go).to_be_enabled()
-        await go.click()
-        why = page.get_by_role("alert").get_by_role("listitem")
-        await expect(why).to_contain_text("Den Knoten gibt es in der anderen Definition nicht.")
-        await expect(why.locator("bdi")).to_have_text("Teilen")
-        await expect(why.locator("[lang=en]")).to_have_text("the other definition has no such node")

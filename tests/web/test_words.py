@@ -28,20 +28,6 @@ async def test_an_execution_calls_nodes_steps_and_events_by_names_and_finds_them
         await expect(page.locator(".react-flow__edge").first).to_have_attribute("aria-label", re.compile("Schreiben →"))
 
 
-async def test_workflows_of_one_name_are_told_apart_in_the_chat(opens: Opens, served: Served) -> None:
-    for id in ("a", "b"):
-        await served.save(f"pointsman: 1\nid: talk-{id}\nname: Pilot\nconfig: {{conversational: true}}\n"
-                          "nodes: [{id: speak, type: agent, config: {prompt: Be brief.}}]\n")  # fmt: skip
-    async with opens("/chat") as page:
-        for id in ("talk-a", "talk-b"):
-            await expect(page.get_by_role("link", name=f"Pilot {id}")).to_be_visible()
-        ours = page.get_by_role("link", name="AgentForge")
-        await expect(ours.get_by_text("comes with Pointsman")).to_be_visible()
-        await page.get_by_role("link", name="Pilot talk-b").click()
-        await expect(page.get_by_role("heading", name="Pilot", level=1)).to_be_visible()
-        await expect(page.get_by_text("talk-b", exact=True)).to_be_visible()
-
-
 async def test_a_workflow_that_comes_along_asks_in_the_language_of_the_page(opens: Opens, served: Served) -> None:
     async with opens("/workflows", language="de") as page:
         await page.get_by_role("button", name="Verteilen und zusammenfassen starten", exact=True).click()

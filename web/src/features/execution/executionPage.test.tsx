@@ -1,0 +1,120 @@
+// @vitest-environment happy-dom
+import { screen, waitFor, within } from "@testing-library/react";
+import { beforeEach, describe, expect, it } from "vitest";
+import { execution, workflowEntry } from "@/testing/answers";
+import { dialog, fill, noDialog, open, server } from "@/testing/page";
+import { Reply } from "@/testing/server";
+
+const ONE = "/api/workflows/executions/{eid}";
+const NODES = [
+  { id: "write", type: "agent", name: { en: "Write", de: "Schreiben" } },
+  { id: "review", type: "human" },
+];
+
+let now = {
+  ...execution("exec-1"),
+  waiting: [] as never[],
+  warnings: [],
+  artifacts: [],
+  trigger: null,
+  waitingFor: [],
+};
+let config: object = {};
+let saved: object[] = NODES;
+
+const show = (more: object) => {
+  now = { ...execution("exec-1"), waiting: [], warnings: [], artifacts: [], trigger: null, waitingFor: [], ...more };
+};
+
+beforeEach(() => {
+  [config, saved] = [{}, NODES];
+  show({});
+  server.get(ONE, () => now as never);
+  server.get(`${ONE}/events`, () => ({ events: [], last: null, status: now.status }) as never);
+  server.get(`${ONE}/workflow`, () => ({ document: { id: "letter", config, nodes: NODES, edges: [] } }) as never);
+  server.get(
+    "/api/workflows/{id}",
+    () => ({ ...workflowEntry("letter"), document: { id: "letter", config, nodes: saved, edges: [] } }) as never,
+  );
+  server.get("/api/workflows/executions", { executions: [], next: null });
+});
+
+describe("an execution", () => {
+  const stopped = (code: string, limit: object) =>
+    show({ status: "interrupted", errors: [{ code, message: "more than it may", retryable: false }], limit });
+
+  it("goes on once its limit is raised, by the name of the limit", async () => {
+    stopped("limit-steps", { now: 1, used: 1, next: 2, most: null });
+    server.post(`${ONE}/resume`, () => {
+      show({ status: "running" });
+      return now as never;
+    });
+    const { user } = await open("/executions/exec-1");
+    await user.click(await screen.findByRole("button", { name: "Resume" }));
+    const asked = await dialog();
+    asked.getByText("Now it is 1; 1 are used.");
+    const field = asked.getByLabelText<HTMLInputElement>(/New limit: Steps/);
+    expect(field.value).toBe("2");
+    await fill(user, field, "9");
+    await user.click(asked.getByRole("button", { name: "Raise and resume" }));
+    await noDialog();
+    expect(server.sent("post", `${ONE}/resume`)).toEqual([{ limits: { steps: 9 } }]);
+  });
+
+  it("that repeats itself is given more tries, and nobody is asked for a number", async () => {
+    stopped("limit-no-progress", { now: 3, used: 3, next: 6, most: null });
+    server.post(`${ONE}/resume`, () => now as never);
+    const { user } = await open("/executions/exec-1");
+    await user.click(await screen.findByRole("button", { name: "Resume" }));
+    const asked = await dialog();
+    asked.getByText(/^It may try 3 times more\./);
+    expect(asked.queryByRole("spinbutton")).toBeNull();
+    await user.click(asked.getByRole("button", { name: "Let it go on" }));
+    await noDialog();
+    expect(server.sent("post", `${ONE}/resume`)).toEqual([{ limits: { "no-progress": 6 } }]);
+  });
+
+  it("is steered by what was changed by hand alone, also where its data change meanwhile", async () => {
+    config = { humanInLoop: "real_time" };
+    show({ state: { tone: "dry" } });
+    server.post(`${ONE}/steer`, () => now as never);
+    const { user } = await open("/executions/exec-1");
+    await user.click(await screen.findByRole("button", { name: "Steer" }));
+    const asked = await dialog();
+    await user.click(asked.getByText("Change the data"));
+    const data = asked.getByLabelText<HTMLTextAreaElement>("Data");
+    await fill(user, data, data.value.replace("dry", "warm"));
+    show({ state: { tone: "dry", heard: "one" } });
+    await user.selectOptions(asked.getByLabelText(/Go on at/), "write");
+    await user.click(asked.getByRole("button", { name: "Steer" }));
+    await noDialog();
+    expect(server.sent("post", `${ONE}/steer`)).toEqual([{ set: { tone: "warm" }, goto: "write" }]);
+  });
+
+  it("is exported, and deleted once that is confirmed", async () => {
+    show({ status: "completed" });
+    server.delete(ONE, new Reply(204, undefined));
+    const { user, address } = await open("/executions/exec-1");
+    const link = await screen.findByLabelText("Export");
+    expect(link.getAttribute("href")).toBe("/api/workflows/executions/exec-1/export");
+    await user.click(screen.getByRole("button", { name: "Delete" }));
+    await user.click((await dialog()).getByRole("button", { name: "Delete" }));
+    await waitFor(() => expect(address()).toBe("/executions"));
+    expect(server.asked("delete", ONE)).toHaveLength(1);
+  });
+
+  it("that failed says in German why it cannot go on with a change", async () => {
+    show({ status: "failed", errors: [{ code: "expression-failed", message: "divided by zero", retryable: false }] });
+    saved = [{ id: "other", type: "agent" }];
+    const misfit = { code: "missing-node", where: "write", message: "the other definition has no such node" };
+    server.post(`${ONE}/move`, ({ body }) => {
+      expect(body).toEqual({ to: "letter", checkOnly: true });
+      return { executionId: "exec-1", fits: false, moved: false, problems: [misfit] } as never;
+    });
+    const { user } = await open("/executions/exec-1", { language: "de" });
+    await user.click(await screen.findByRole("button", { name: "Mit den Änderungen erneut versuchen" }));
+    const why = within(await screen.findByRole("alert"));
+    why.getByText("Schreiben");
+    expect(why.getByText("the other definition has no such node").closest("[lang=en]")).not.toBeNull();
+  });
+});
