@@ -1,4 +1,4 @@
-"""Paths, functions and headings that pages name exist."""
+"""Paths, functions, classes and headings that pages name exist."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from typing import Final
 import pytest
 
 ROOT: Final = Path(__file__).parents[2]
+INTERNALS: Final = sorted(page for folder in ("decisions", "design") for page in (ROOT / "docs" / folder).glob("*.md"))
+CLASS: Final = re.compile(r"`((?:[A-Z][a-z]+){2,})[`.]")
+"""The name of a class in a page: two words at least, so that names of products do not count."""
 CONCEPTS: Final = sorted((ROOT / "docs" / "concepts").glob("*.md"))
 PAGES: Final = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PATH: Final = re.compile(r"`((?:pointsman|web/src|docs|tests)/[\w./-]*)`")
@@ -36,6 +39,16 @@ def missing_functions(text: str) -> list[str]:
 
 
 @cache
+def names_in_code() -> frozenset[str]:
+    sources = [*(ROOT / "src" / "pointsman").rglob("*.py"), *(ROOT / "web" / "src").rglob("*.ts")]
+    return frozenset(name for path in sources for name in re.findall(r"\w+", path.read_text(encoding="utf-8")))
+
+
+def missing_classes(text: str) -> list[str]:
+    return [name for name in CLASS.findall(text) if name not in names_in_code()]
+
+
+@cache
 def anchors(page: Path) -> frozenset[str]:
     """The anchors that GitHub gives the headings of a page."""
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
@@ -53,6 +66,11 @@ def test_paths_and_functions_on_a_concept_page_exist(page: Path) -> None:
     assert missing_paths(text) + missing_functions(text) == []
 
 
+@pytest.mark.parametrize("page", INTERNALS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_classes_on_pages_about_the_inside_exist(page: Path) -> None:
+    assert missing_classes(page.read_text(encoding="utf-8")) == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_anchors_of_links_exist(page: Path) -> None:
     assert missing_anchors(page, page.read_text(encoding="utf-8")) == []
@@ -65,6 +83,10 @@ def test_a_missing_path_is_found() -> None:
 def test_a_missing_function_is_found() -> None:
     text = "`decide` in `pointsman/engine/decide/dispatch.py`, `nothing` in `pointsman/app.py`"
     assert missing_functions(text) == ["nothing in pointsman/app.py"]
+
+
+def test_a_missing_class_is_found() -> None:
+    assert missing_classes("`StepStarted`, `Library.child`, `NothingSuch.field`, `NothingSuch`") == ["NothingSuch"] * 2
 
 
 def test_a_missing_anchor_is_found() -> None:
