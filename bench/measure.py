@@ -103,7 +103,7 @@ class Stage:
 
     async def _ended(self, state: ExecutionState) -> None:
         """Children are executions too."""
-        self._steps += state.taken
+        self._steps += state.step_count
 
     async def _one(self, execution: ExecutionId) -> None:
         driver = await self.runtime.start(execution, self._plan, self._start)

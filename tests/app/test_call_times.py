@@ -21,7 +21,7 @@ AGENT: JsonObject = {"id": "a", "type": "agent", "config": {"prompt": "Hi."}}
 def times(document: JsonObject, caps: Limits | None = None) -> tuple[Json, Json]:
     definition, problems = Workflow.of(document).definition, ()
     assert definition is not None, problems
-    does = compile_workflow(definition, caps=caps or Limits()).nodes["a"].does
+    does = compile_workflow(definition, caps=caps or Limits()).nodes["a"].action
     assert isinstance(does, WorkAction)
     return does.spec.settings["modelCallTime"], does.spec.settings["toolCallTime"]
 

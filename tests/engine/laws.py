@@ -149,7 +149,7 @@ def must_end(outcome: Outcome) -> None:
     hold(outcome.status in ("completed", "failed", "cancelled", "interrupted"), f"stuck: {outcome.status}")
     if outcome.status == "completed":
         state = outcome.state
-        hold(not state.steps and not state.held, "completed with steps open")
+        hold(not state.steps and not state.held_arrivals, "completed with steps open")
         terminated = any(isinstance(event, TokenEnded) and event.reason == "end" for event in outcome.events)
         hold(terminated or state.root.tokens == 0, "completed with arrivals waiting")
 
@@ -302,7 +302,7 @@ def _must_begin_nothing_that_is_not_paid_for(plan: Plan, outcome: Outcome, most:
                 most = more
             case StepSucceeded(usage=usage) | StepFailed(usage=usage) if usage is not None:
                 spent += usage.tool_calls
-            case StepStarted(step=step) if isinstance(plan.nodes[step.node].does, WorkAction):
+            case StepStarted(step=step) if isinstance(plan.nodes[step.node].action, WorkAction):
                 hold(spent < most, f"{step} began with {spent} of {most} calls spent")
             case _:
                 pass
@@ -355,7 +355,7 @@ def trial_for(plan: Plan, seed: int, *, stops: bool) -> Plan:
     """The plan, tried: some nodes pinned, as far as some node, and with breakpoints."""
     random = Random(seed)
     nodes = sorted(id for id, node in plan.nodes.items() if not node.hidden)
-    works = sorted(id for id, node in plan.nodes.items() if isinstance(node.does, WorkAction) and not node.hidden)
+    works = sorted(id for id, node in plan.nodes.items() if isinstance(node.action, WorkAction) and not node.hidden)
     until = random.choice(nodes)
     said: JsonObject = {"pinned": {id: {"pinned": id} for id in works if random.random() < 0.3}}
     if random.random() < 0.7:
@@ -373,7 +373,7 @@ def must_come_to_the_same_in_every_trial(plan: Plan, seed: int) -> None:
     calm = run(trial_for(plan, seed, stops=False), 0, wild=False, checked=False)
     must_end(calm)
     trial = trial_for(plan, seed, stops=True)
-    assert trial.trial is not None
+    assert trial.partial_run is not None
     stepping = seed % 4 == 0
 
     def on() -> Report | None:
@@ -389,6 +389,6 @@ def must_come_to_the_same_in_every_trial(plan: Plan, seed: int) -> None:
     for event in wild.events:
         if isinstance(event, StepStarted) and event.runs:
             node = event.step.node
-            hold(node not in trial.trial.pinned, f"{node!r} is pinned and was performed")
-            within = not trial.trial.until or node in trial.trial.performed
-            hold(within or wild.state.handed_off or wild.state.undo, f"{node!r} is behind the end of the trial")
+            hold(node not in trial.partial_run.mocks, f"{node!r} is pinned and was performed")
+            within = not trial.partial_run.until or node in trial.partial_run.performed
+            hold(within or wild.state.is_escalated or wild.state.undo_log, f"{node!r} is behind the end of the trial")

@@ -185,7 +185,7 @@ def test_time_and_parallel_work_are_capped_like_the_rest() -> None:
     caps = Limits(execution_time=Duration(Seconds(60)), parallel=2, node_time=Duration(Seconds(5)))
     plan = capped({"limits": {"executionTime": "10m", "parallel": 4}}, caps).simulation.plan
     assert (plan.limits.execution_time_s, plan.limits.parallel) == (60.0, 2)
-    does = plan.nodes["a"].does
+    does = plan.nodes["a"].action
     assert isinstance(does, WorkAction)
     assert (does.spec.settings["modelCallTime"], does.spec.settings["toolCallTime"]) == (5.0, 5.0)
 

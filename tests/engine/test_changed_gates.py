@@ -74,7 +74,7 @@ def test_a_gate_whose_data_a_person_changes_is_asked_again() -> None:
     before = gate_at(world).digest
     write(world, letter="new").crash()
     gate = gate_at(world)
-    assert (gate.message, gate.shown, gate.opened) == ("Send new?", {"letter": "new"}, world.state.at)
+    assert (gate.message, gate.displayed, gate.opened) == ("Send new?", {"letter": "new"}, world.state.at)
     assert gate.digest != before
     assert [event.digest for event in world.events(GateChanged)] == [gate.digest]
     with pytest.raises(GateChangedMeanwhile, match="ask1"):
@@ -99,7 +99,7 @@ def test_a_fork_that_changes_the_letter_asks_for_the_new_letter() -> None:
     copy = World(world.simulation.plan)
     report = ForkRequested(origin="simulated", row=len(rows), edits=(DataEdit(("letter",), "new"),))
     copy.simulation = forked(world.simulation.plan, rows, report, seed=2)
-    assert gate_at(copy).shown == {"letter": "new"}
+    assert gate_at(copy).displayed == {"letter": "new"}
     with pytest.raises(GateChangedMeanwhile):
         answer(copy, before)
     assert copy.answer("ask1", "approve").asked("tool1")["parameters"] == {"letter": "new"}
@@ -175,7 +175,7 @@ def test_branches_of_a_parallel_do_not_disturb_each_others_gates() -> None:
         "tool2": {"outputs": {"letter": "result"}},
     }
     world = asking(drawing, nodes)
-    step = next(iter(world.state.asked or world.simulation.asked.gates))
+    step = next(iter(world.state.changed_gates or world.simulation.asked.gates))
     gate = world.state.steps[step].gate
     assert gate is not None
     digest = gate.digest
@@ -213,7 +213,7 @@ def test_votes_for_what_was_shown_before_do_not_count_for_what_is_shown_now() ->
 def test_a_gate_that_cannot_be_shown_any_more_fails_as_one_that_cannot_open() -> None:
     world = asking(message="Send it?", show=["letter + 'x'"])
     write(world, letter="new")
-    assert gate_at(world).shown == {"letter + 'x'": "newx"}
+    assert gate_at(world).displayed == {"letter + 'x'": "newx"}
     write(world, letter={"a": 1})
     assert (world.status, world.state.steps) == ("failed", {})
 
@@ -267,9 +267,9 @@ def test_a_step_that_waits_to_start_is_asked_again_where_another_definition_woul
         gate = gate_at(world, "tool1")
         assert gate.digest != digest
         step, _ = world.at("tool1")
-        assert gate.shown == world.state.steps[step].input
-        assert isinstance(gate.shown, dict)
-        assert gate.shown["parameters"] == {"to": to}
+        assert gate.displayed == world.state.steps[step].input
+        assert isinstance(gate.displayed, dict)
+        assert gate.displayed["parameters"] == {"to": to}
 
 
 def test_a_row_of_an_older_journal_has_a_digest_when_it_is_folded() -> None:
@@ -337,7 +337,7 @@ def test_what_an_approval_releases_is_what_the_person_saw(deeds: list[tuple[str,
         if world.gates == ["ask1"]:
             now = gate_at(world)
             if show == ["letter"]:
-                assert is_same(now.shown, {"letter": world.data["letter"]})
+                assert is_same(now.displayed, {"letter": world.data["letter"]})
             assert is_same([*now.values], [world.data["letter"]])
 
 
@@ -367,7 +367,7 @@ def test_a_gate_in_a_branch_is_asked_again_when_the_data_of_its_branch_are_edite
     world = asking(drawing, nodes)
     branch = (Branch("fork1", 1, 0),)
     world.tell(SteerRequested(edits=(DataEdit(("letter",), "new", branch),)))
-    shown = {step.scope: at.gate.shown for step, at in world.state.steps.items() if at.gate is not None}
+    shown = {step.scope: at.gate.displayed for step, at in world.state.steps.items() if at.gate is not None}
     assert shown == {branch: {"letter": "new"}, (Branch("fork1", 1, 1),): {"letter": "old"}}
 
 
@@ -380,12 +380,12 @@ def test_consent_to_a_tool_call_is_consent_to_exactly_that_call() -> None:
     world = started("start -> tool1")
     world.simulation.asked.work.clear()
     world.tell(proposed("ada"))
-    assert gate_at(world, "tool1").shown == {"2": {"tool": "send", "arguments": {"to": "ada"}}}
+    assert gate_at(world, "tool1").displayed == {"2": {"tool": "send", "arguments": {"to": "ada"}}}
     world.answer("tool1", "approve")
     world.simulation.asked.work.clear()
     assert not decide(world.simulation.plan, world.state, proposed("ada"), world.now).events
     world.tell(proposed("ben"))
-    assert gate_at(world, "tool1").shown == {"2": {"tool": "send", "arguments": {"to": "ben"}}}
+    assert gate_at(world, "tool1").displayed == {"2": {"tool": "send", "arguments": {"to": "ben"}}}
     world.answer("tool1", "reject")
     (verdict,) = (world.state.steps[Step("tool1")].verdicts or {}).values()
     assert not verdict.approved

@@ -42,7 +42,7 @@ def test_a_gate_shows_what_it_asks_and_leaves_by_the_action() -> None:
         "data": None,
         "by": "ada",
     }
-    assert world.state.steps[world.at("tool3")[0]].left.value == "draft", "the value passes a gate"
+    assert world.state.steps[world.at("tool3")[0]].incoming.value == "draft", "the value passes a gate"
 
 
 def test_answers_nobody_offered_and_gates_that_are_closed_are_refused() -> None:
@@ -205,10 +205,10 @@ def test_a_sub_workflow_that_fails_is_tried_again_as_another_child() -> None:
     world = started("start -> child; child -error-> tool1", nodes=nodes)
     lost = Failure(code="lost", message="lost", retryable=True)
     world.child_ended("child", failure=lost)
-    assert (world.simulation.asked.children, world.state.working) == ({}, 0)
+    assert (world.simulation.asked.children, world.state.running_steps) == ({}, 0)
     world.crash().ring()
     assert [one.attempt for one in world.simulation.asked.children.values()] == [2]
-    assert world.state.working == 0, "nobody here works on a child"
+    assert world.state.running_steps == 0, "nobody here works on a child"
     assert world.child_ended("child", failure=lost).working == ["tool1"]
 
 

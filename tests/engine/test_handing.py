@@ -32,7 +32,7 @@ def test_the_gate_shows_which_limit_was_reached_and_everything_else_is_kept() ->
     assert gate is not None
     assert gate.message == "the limit of 4 steps is reached (`steps`, set by the workflow)"
     assert sorted(str(step) for step in world.state.steps) == ["ask9", "tool2", "wait1"]
-    assert [one.node for one in world.state.held] == ["tool3"]
+    assert [one.node for one in world.state.held_arrivals] == ["tool3"]
     assert [event.limit for event in world.events(ExecutionInterrupted)] == ["steps"]
 
 
@@ -50,7 +50,7 @@ def test_an_action_that_gives_more_takes_up_all_that_was_stopped(crashed: bool) 
 
 def test_another_action_drops_everything_else_and_takes_its_edge() -> None:
     world = asked().crash().answer("ask9", "stop")
-    assert (world.status, world.working, world.timers, world.state.held) == ("running", ["tool9"], [], [])
+    assert (world.status, world.working, world.timers, world.state.held_arrivals) == ("running", ["tool9"], [], [])
     assert [event.gate is None for event in world.events(LimitEscalated)] == [False, True]
     assert world.done("tool9", "a person called").output == "a person called"
 

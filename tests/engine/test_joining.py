@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pytest
 
-from pointsman.engine.steps import MET
+from pointsman.engine.steps import MERGED
 from tests.engine.world import started
 
 DIAMOND = "start -> tool1; tool1 -> tool2, tool3; tool2 -> tool4; tool3 -> tool4"
@@ -162,13 +162,13 @@ def test_split_after_split_does_not_lengthen_what_names_a_line() -> None:
     for _ in range(5):
         for name in ("tool1", "tool3", "tool2", "tool4"):
             world.done(name)
-    thread = world.state.steps[world.at("tool1")[0]].left.thread
-    assert [(one.turn, one.edge == MET, one.node) for one in thread] == [(5, True, "tool1")]
+    thread = world.state.steps[world.at("tool1")[0]].incoming.lineage
+    assert [(one.turn, one.edge == MERGED, one.node) for one in thread] == [(5, True, "tool1")]
 
 
 def test_a_side_line_that_never_meets_does_not_lengthen_it_either() -> None:
     world = started("start -> tool1; tool1 -> tool2, tool3; tool2 -n > 0-> tool1", input={"n": 1})
     for _ in range(5):
         world.done("tool1").done("tool2")
-    assert len(world.state.steps[world.at("tool1")[0]].left.thread) == 1
+    assert len(world.state.steps[world.at("tool1")[0]].incoming.lineage) == 1
     assert len(world.working) == 6, "five side steps still run"

@@ -63,7 +63,7 @@ def test_a_parallel_that_opens_while_paused_begins_afterwards() -> None:
 def test_a_branch_that_fails_during_a_pause_takes_what_was_held_with_it() -> None:
     drawing = "start -> fan; fan -> tool1, tool2; tool1 -> tool3; tool3 -> join; tool2 -> join; fan -error-> tool4"
     world = started(drawing).pause().done("tool1").fails("tool2")
-    assert [one.node for one in world.state.held] == ["tool4"]
+    assert [one.node for one in world.state.held_arrivals] == ["tool4"]
     assert world.resume().working == ["tool4"]
 
 
@@ -145,7 +145,7 @@ def test_what_ran_beside_the_failure_is_taken_up_too() -> None:
 def test_what_was_on_its_way_when_it_failed_is_taken_up_too() -> None:
     nodes = {"set1": {"config": {"set": {"x": "n + {}"}}}}
     world = started("start -> set1, set2, tool1; set2 -> tool2", nodes=nodes, input={"n": 1})
-    assert (world.status, world.failure.code, [one.node for one in world.state.held]) == (
+    assert (world.status, world.failure.code, [one.node for one in world.state.held_arrivals]) == (
         "failed",
         "expression-types",
         ["tool2"],
@@ -261,7 +261,7 @@ def test_of_a_line_that_ends_again_and_again_the_latest_counts() -> None:
     drawing = "start -> tool1; tool1 -> tool2, tool3; tool2 -n < 1-> tool1"
     world = started(drawing, input={"n": 0}).done("tool1").done("tool2").done("tool1")
     world.done("tool3~tool1.2.2", "second").done("tool3~tool1.1.2", "first").cancel()
-    assert [ended.value for ended in world.state.answers.values()] == ["second"]
+    assert [ended.value for ended in world.state.branch_results.values()] == ["second"]
 
 
 def test_a_line_that_ends_where_nothing_was_made_gives_the_last_result_of_its_work() -> None:

@@ -33,7 +33,7 @@ def test_a_limit_that_stops_a_node_that_waited_keeps_what_had_arrived() -> None:
     world = started(drawing, config=limits(steps=4)).done("tool1").done("tool3", "c").done("tool2", "b")
     assert (world.status, len(world.state.root.parked["tool4"])) == ("interrupted", 2)
     assert world.resume(steps=10).working == ["tool4"]
-    assert world.state.steps[world.at("tool4")[0]].left.value == "c"
+    assert world.state.steps[world.at("tool4")[0]].incoming.value == "c"
 
 
 def test_a_limit_stops_what_runs_and_a_resumption_asks_for_it_again() -> None:
@@ -54,7 +54,7 @@ def test_a_limit_stops_what_runs_and_a_resumption_asks_for_it_again() -> None:
 def test_a_result_that_comes_after_the_interruption_is_not_lost() -> None:
     world = started("start -> tool1, tool2; tool2 -> tool3; tool1 -> tool4", config=limits(steps=3)).done("tool2")
     world.done("tool1", "paid for")
-    assert (world.status, [one.node for one in world.state.held]) == ("interrupted", ["tool3", "tool4"])
+    assert (world.status, [one.node for one in world.state.held_arrivals]) == ("interrupted", ["tool3", "tool4"])
     assert world.resume(steps=9).working == ["tool3", "tool4"]
 
 
@@ -245,4 +245,4 @@ def test_what_was_said_before_a_crash_is_remembered() -> None:
 def test_every_cycle_ends_at_the_step_limit(drawing: str) -> None:
     world = started(drawing, config=limits(steps=50))
     assert world.rest().status == "interrupted"
-    assert world.state.taken == 50
+    assert world.state.step_count == 50

@@ -50,7 +50,7 @@ def test_a_pattern_comes_out_the_same_in_every_schedule(number: int) -> None:
 
 
 def nothing_is_left(state: ExecutionState) -> bool:
-    return not state.steps and not state.openings and not state.held and not state.root.parked
+    return not state.steps and not state.parallel_frames and not state.held_arrivals and not state.root.parked
 
 
 def test_every_pattern_is_spelled_or_has_a_reason() -> None:

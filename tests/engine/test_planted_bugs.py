@@ -95,7 +95,7 @@ def waits_for_nobody_at_all(node: str, before: dict[str, set[str] | None]) -> bo
     return before[node] == set()
 
 
-def sees_only_the_state(desk: DecisionContext, scope: ScopeState) -> bool:
+def sees_only_the_state(ctx: DecisionContext, scope: ScopeState) -> bool:
     return scope.tokens == 0
 
 
@@ -107,9 +107,9 @@ real_close = scopes.close
 real_settle_branch = scopes.settle_branch
 
 
-def in_order_of_arrival(desk: DecisionContext, opening: ParallelFrame) -> list[BranchResult]:
+def in_order_of_arrival(ctx: DecisionContext, opening: ParallelFrame) -> list[BranchResult]:
     place = {branch: number for number, branch in enumerate(opening.settled)}
-    return sorted(real_results(desk, opening), key=lambda one: place[one.branch])
+    return sorted(real_results(ctx, opening), key=lambda one: place[one.branch])
 
 
 def at_the_end(trail: LoggedPath, thread: Lineage, node: str, reduce: Reducer, value: Json) -> bool:
@@ -125,8 +125,8 @@ def unsaid(data: Data) -> JsonObject:
     return data.root
 
 
-def any_attempt(desk: DecisionContext, report: WorkDone | WorkFailed) -> StepState | None:
-    return desk.state.steps.get(report.step)
+def any_attempt(ctx: DecisionContext, report: WorkDone | WorkFailed) -> StepState | None:
+    return ctx.state.steps.get(report.step)
 
 
 def without_timers(plan: Plan, state: ExecutionState) -> list[Command]:
@@ -135,7 +135,7 @@ def without_timers(plan: Plan, state: ExecutionState) -> list[Command]:
 
 def forgets_late_branches(state: ExecutionState, event: ScopesClosed) -> None:
     real_close(state, event)
-    state.openings.pop(event.step, None)
+    state.parallel_frames.pop(event.step, None)
 
 
 def takes_failures_for_ends(state: ExecutionState, event: BranchSettled) -> None:
@@ -147,9 +147,9 @@ def counts_all_time(state: ExecutionState) -> None:
     state.working_since = state.at
 
 
-def first_done_first(desk: DecisionContext) -> None:
-    desk.state.undo.sort(key=lambda owed: owed.step, reverse=True)
-    real_proceed(desk)
+def first_done_first(ctx: DecisionContext) -> None:
+    ctx.state.undo_log.sort(key=lambda owed: owed.step, reverse=True)
+    real_proceed(ctx)
 
 
 def says_nothing(undoing: object, failure: Failure, left_undone: object) -> Failure:
@@ -160,11 +160,11 @@ def hears_everything(state: ExecutionState, report: EventReceived) -> bool:
     return not state.ended
 
 
-def keeps_nothing(desk: DecisionContext, report: EventReceived) -> None:
-    real_receive(desk, replace(report, keeps=False))
+def keeps_nothing(ctx: DecisionContext, report: EventReceived) -> None:
+    real_receive(ctx, replace(report, keeps=False))
 
 
-def takes_whatever_was_kept(desk: DecisionContext, at: StepState, data: Json) -> EventReceiver:
+def takes_whatever_was_kept(ctx: DecisionContext, at: StepState, data: Json) -> EventReceiver:
     return EventReceiver(at)
 
 
@@ -197,7 +197,7 @@ BUGS: dict[str, Bug] = {
     ),
     "a join sees its branches in order of arrival": Bug(joins, "results", in_order_of_arrival),
     "writes are applied in order of arrival": Bug(LoggedPath, "add", at_the_end),
-    "lines that split are one line": Bug(exit_step, "split", unsplit),
+    "lines that split are one line": Bug(exit_step, "split_lineage", unsplit),
     "who hands out data does not say so": Bug(
         Data, "shared", unsaid, test_data.test_a_list_that_was_copied_does_not_grow_with_the_one_it_was_copied_from
     ),

@@ -70,19 +70,19 @@ def test_callers_at_once_are_served_one_by_one() -> None:
 def test_with_nothing_pending_it_warns_and_lets_control_pass() -> None:
     world = started("start -> tool1; tool1 -> tools; tools -> tool2").done("tool1", "v")
     assert (world.working, world.warnings) == (["tool2"], ["nothing-pending"])
-    assert world.state.steps[world.at("tool2")[0]].left.value == "v"
+    assert world.state.steps[world.at("tool2")[0]].incoming.value == "v"
 
 
 @pytest.mark.requirement("S0-48")
 def test_the_way_to_the_tool_executor_is_no_label_an_agent_may_choose() -> None:
     plan = plan_of("start -> agent1; agent1 -#on-> agent2; agent1 -#run-> tools", nodes=AGENTS)
-    does = plan.nodes["agent1"].does
+    does = plan.nodes["agent1"].action
     assert isinstance(does, WorkAction)
     assert (does.spec.routes, does.spec.leaves_calls) == (("on",), True)
 
 
 def test_agents_of_a_workflow_without_one_run_their_tools_themselves() -> None:
-    does = plan_of("start -> agent1").nodes["agent1"].does
+    does = plan_of("start -> agent1").nodes["agent1"].action
     assert isinstance(does, WorkAction)
     assert not does.spec.leaves_calls
 

@@ -82,13 +82,13 @@ def taken_up(plan: Plan, rows: tuple[Row, ...]) -> Simulation:
     world.crash()
     world.now = rows[-1].at
     world.tell(AdmissionGranted())
-    for step in [*world.state.lacking]:
+    for step in [*world.state.steps_without_worker]:
         world.tell(WorkerOffered(step=step, attempt=world.state.steps[step].attempt))
     world.go_on()
     for _ in range(RESUMES_MAX):
         if world.state.status in ENDED:
             break
-        limits = {"steps": world.state.taken + STEPS_MORE} if world.state.status == "interrupted" else {}
+        limits = {"steps": world.state.step_count + STEPS_MORE} if world.state.status == "interrupted" else {}
         world.tell(ResumeRequested(limits=limits))
         world.go_on()
     return world

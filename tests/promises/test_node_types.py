@@ -74,7 +74,7 @@ async def test_every_type_of_node_has_a_rule_in_the_core_or_an_executor(kind: st
     if kind == "note":
         assert "it" not in plan.nodes, "a comment never runs"
         return
-    does = plan.nodes["it"].does
+    does = plan.nodes["it"].action
     if isinstance(does, WorkAction):
         assert kind not in OF_THE_CORE
         assert does.spec.kind in await kinds_of_work()

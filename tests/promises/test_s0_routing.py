@@ -235,7 +235,7 @@ def test_a_pending_call_goes_to_the_executor_whatever_next_says() -> None:
 
 @pytest.mark.requirement("S0-O7")
 def test_the_tool_executor_is_offered_to_no_model_and_reached_in_vain_without_a_call() -> None:
-    router = compile_workflow(written(with_tools()).definition).nodes["router"].does
+    router = compile_workflow(written(with_tools()).definition).nodes["router"].action
     assert isinstance(router, WorkAction)
     assert router.spec.routes == ("END",)
     played = play(with_tools(), script=said("node: Router, visit: 1, next: tools", "node: Router, next: END"))

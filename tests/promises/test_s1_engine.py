@@ -141,7 +141,7 @@ NEEDED: dict[str, JsonObject] = {
 async def test_every_type_of_node_has_its_rule_or_its_executor(kind: str) -> None:
     config: JsonObject = NEEDED.get(kind, {})
     plan = compile_workflow(written({"id": "w", "nodes": [{"id": "a", "type": kind, "config": config}]}).definition)
-    does = plan.nodes["a"].does
+    does = plan.nodes["a"].action
     async with installation() as app:
         assert app.hands is not None
         known = app.hands.executors.kinds()

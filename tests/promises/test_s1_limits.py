@@ -198,7 +198,7 @@ SLOW_CODE = 'pointsman: 1\nid: today\nnodes: [{id: a, type: code, config: {sourc
 def test_fifty_megabytes_and_thirty_seconds_are_the_defaults() -> None:
     assert DEFAULTS.state_size == 50_000_000
     documents = 'id: old\nnodes: [{id: a, type: code, config: {source: "return 1"}}]\n', SLOW_CODE
-    of_001, of_today = (compile_workflow(written(one).definition).nodes["a"].does for one in documents)
+    of_001, of_today = (compile_workflow(written(one).definition).nodes["a"].action for one in documents)
     assert isinstance(of_001, WorkAction)
     assert isinstance(of_today, WorkAction)
     assert (of_001.timeout_s, of_today.timeout_s) == (30.0, 120.0)

@@ -27,7 +27,7 @@ def without(kind: type[Command]) -> Callable[[Plan, ExecutionState], list[Comman
 
 
 def takes_up_nothing(state: ExecutionState) -> int:
-    state.held.clear()
+    state.held_arrivals.clear()
     return 0
 
 
@@ -36,15 +36,15 @@ def waits_for_nobody_at_all(node: str, before: dict[str, set[str] | None]) -> bo
 
 
 def counts_by_two(state: ExecutionState, seq: int, at: float) -> None:
-    state.seq, state.at, state.left, state.fallen = seq + 1, at, {}, {}
+    state.seq, state.at, state.step_outputs, state.row_failures = seq + 1, at, {}, {}
 
 
 BUGS: Final[dict[str, tuple[object, str, object]]] = {
     "a crash forgets gates": (worlds, "outstanding", without(AnnounceGate)),
     "a crash forgets sub-workflows": (worlds, "outstanding", without(StartChild)),
-    "what was held is forgotten": (lifecycle, "take_up", takes_up_nothing),
+    "what was held is forgotten": (lifecycle, "resume_held", takes_up_nothing),
     "nodes that wait for each other wait for ever": (enter_node, "_is_ready", waits_for_nobody_at_all),
-    "rows are numbered by two": (dispatch, "begin_row", counts_by_two),
+    "rows are numbered by two": (dispatch, "begin_decision", counts_by_two),
 }
 
 

@@ -120,8 +120,8 @@ def nothing_folded(state: ExecutionState, event: Event) -> None:
     """Take no notice."""
 
 
-def any_attempt(desk: DecisionContext, report: WorkDone) -> StepState | None:
-    return desk.state.steps.get(report.step)
+def any_attempt(ctx: DecisionContext, report: WorkDone) -> StepState | None:
+    return ctx.state.steps.get(report.step)
 
 
 def test_the_simulation_sees_a_crash_that_forgets_what_was_outstanding(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -125,7 +125,7 @@ async def test_a_gate_and_its_answer_are_on_disk_when_people_hear_of_them() -> N
 
     runtime.feed.watch(watch)
     driver = await runtime.start(FIRST, shelf.plans["gated"], Start(input={}, definition="gated"))
-    await driver.until(lambda: bool(driver.state.steps) and not driver.state.working and not driver.committing)
+    await driver.until(lambda: bool(driver.state.steps) and not driver.state.running_steps and not driver.committing)
     assert await rows_of(runtime) == driver.state.seq == 2
     assert seen == [1, 2], "watchers see what is durable, in order"
     events = await driver.deliver(GateAnswered(step=Step("ask"), action="approve"))

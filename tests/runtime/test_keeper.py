@@ -162,7 +162,7 @@ def test_an_emitted_event_reaches_executions_that_are_only_rows() -> None:
         states = [await runtime.load(name) for name in hears]
         assert [state.status for state in states] == ["completed"] * 3
         told = await runtime.load(ExecutionId("exec-tells-0"))
-        assert (told.status, told.undelivered) == ("completed", {})
+        assert (told.status, told.outbox) == ("completed", {})
 
     run_virtually(story())
 
@@ -201,13 +201,13 @@ def test_an_event_emitted_before_a_crash_is_delivered_after_it_and_taken_once() 
         for _ in range(20):
             await asyncio.sleep(0)
         state = await crashes.load(tells)
-        assert (told, state.status, [*state.undelivered]) == (["lost"], "completed", ["emit:tell"])
+        assert (told, state.status, [*state.outbox]) == (["lost"], "completed", ["emit:tell"])
         await crashes.close()
         await runtime.clock.sleep_until(runtime.clock.now() + 31)
         runtime.keeping = True
         await looks(keeper)
         assert (await runtime.load(hears)).status == "completed"
-        assert (await runtime.load(tells)).undelivered == {}
+        assert (await runtime.load(tells)).outbox == {}
         again = await runtime.open(hears)
         repeated = EventReceived(name="paid", data={"n": 7}, key=f"{tells}|emit:tell")
         assert await again.deliver(repeated) == ()

@@ -117,8 +117,12 @@ def question(execution: ExecutionId, gate: OpenGate) -> str:
     asked = gate.at.gate
     assert asked is not None
     parts = [asked.message]
-    if asked.shown not in (None, {}, [], ""):
-        parts.append(_cut(asked.shown if isinstance(asked.shown, str) else f"```json\n{output_text(asked.shown)}\n```"))
+    if asked.displayed not in (None, {}, [], ""):
+        parts.append(
+            _cut(
+                asked.displayed if isinstance(asked.displayed, str) else f"```json\n{output_text(asked.displayed)}\n```"
+            )
+        )
     options = [f"- `{_value(one)}`" + (f" ({one['label']})" if one.get("label") else "") for one in asked.options]
     if options:
         parts.append("Answer with one of:\n" + "\n".join(options))

@@ -106,11 +106,11 @@ class WorkAction(Struct, frozen=True, kw_only=True, gc=False):
     on_failure: Literal["fail", "continue", "llm_recovery"] = "fail"
     delay_s: float = 0.0
     """Wait before the first attempt (pacing)."""
-    listens: bool = False
+    receives_messages: bool = False
     """It receives the conversation."""
-    forgets: bool = False
+    own_messages_only: bool = False
     """Of the conversation it receives what this execution added alone, not what its session said before."""
-    decides: bool = False
+    is_decision: bool = False
     """A decision by model: `next` is its branch, the value that reached it stays."""
     cache: Literal["off", "execution", "session", "long_term"] = "off"
     """Among whose steps an equal one may answer it."""
@@ -190,7 +190,7 @@ class BranchResult(Struct, frozen=True, kw_only=True, gc=False):
 class LoopAction(Struct, frozen=True, kw_only=True, gc=False):
     """`loop`: a condition before each round, or one round per item, at most `rounds_max`."""
 
-    goes_on: Test | None = None
+    condition: Test | None = None
     items: Value | None = None
     item_name: str | None = None
     rounds_max: int | None = None
@@ -219,10 +219,10 @@ class HumanTaskAction(Struct, frozen=True, kw_only=True, gc=False):
     options: tuple[JsonObject, ...] = ()
     """`{value, label, labels, style}`; `value` is the action, `labels` are by language."""
     form: JsonObject | None = None
-    shown: Value | None = None
+    displayed: Value | None = None
     editable: tuple[Path, ...] = ()
     terms: GateTerms = ANYONE
-    more: Mapping[str, Mapping[str, float]] = {}
+    limit_raises: Mapping[str, Mapping[str, float]] = {}
     """Actions after which an execution that a limit stopped goes on, and how much more of each limit it gets."""
 
 

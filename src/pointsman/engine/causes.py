@@ -118,7 +118,7 @@ def _done(
         return ChildEnded(step=done.step, attempt=done.attempt, output=done.result, usage=done.usage)
     if at.phase == "recover":
         return _advised(at, done, events)
-    said = done.said or {}
+    said = done.annotations or {}
     text = said.get("text")
     return WorkDone(
         step=done.step,
@@ -158,7 +158,7 @@ def _failed(state: ExecutionState, failed: StepFailed, events: Sequence[Event]) 
     failure = failed.failure
     if at.child:
         return ChildEnded(step=failed.step, attempt=failed.attempt, failure=failure, usage=failed.usage)
-    if not at.runs:
+    if not at.is_running:
         return None
     if at.phase == "recover":
         advice: JsonObject = {"choice": "give up", **reason_in(events)}

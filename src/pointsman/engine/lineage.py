@@ -15,45 +15,47 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from pointsman.engine.steps import MET, Lineage, LineageEntry
+from pointsman.engine.steps import MERGED, Lineage, LineageEntry
 
 LineagePath: TypeAlias = tuple[tuple[str, int], ...]
 
 
-def ways(thread: Lineage) -> LineagePath:
+def lineage_path(thread: Lineage) -> LineagePath:
     """The ways it took, whenever it took them: what is the same each time a line goes round."""
     return tuple((one.node, one.edge) for one in thread)
 
 
-def split(thread: Lineage, node: str, edge: int, *, apart: bool) -> Lineage:
+def split_lineage(thread: Lineage, node: str, edge: int, *, apart: bool) -> Lineage:
     """The thread of a token that leaves `node` by one of several edges. `apart`: tokens pass the node separately."""
     if not apart:
         for depth, one in enumerate(thread):
             if one.node == node:
                 return (*thread[:depth], LineageEntry(one.turn + 1, edge, node))
-    if thread and thread[-1].edge == MET:
+    if thread and thread[-1].edge == MERGED:
         return (*thread[:-1], LineageEntry(thread[-1].turn + 1, edge, node))
     return (*thread, LineageEntry(1, edge, node))
 
 
-def together(thread: Lineage, first: str, place: int) -> Lineage:
+def joint_lineage(thread: Lineage, first: str, place: int) -> Lineage:
     """The thread of one of several nodes that start together, `first` being the first of them."""
-    return split(thread, first, place, apart=False)
+    return split_lineage(thread, first, place, apart=False)
 
 
-def closed(thread: Lineage, meets_here: Callable[[str], bool]) -> Lineage:
+def merged_lineage(thread: Lineage, meets_here: Callable[[str], bool]) -> Lineage:
     """The thread at a node that waited: the splits whose lines all meet here are over, whichever ways did arrive."""
     while thread:
         at = len(thread) - 1
-        if thread[at].edge == MET:
+        if thread[at].edge == MERGED:
             at -= 1
         if at < 0 or not meets_here(thread[at].node):
             break
-        thread = (*thread[:at], LineageEntry(thread[at].turn, MET, thread[at].node))
+        thread = (*thread[:at], LineageEntry(thread[at].turn, MERGED, thread[at].node))
     return thread
 
 
-def at_once(one: tuple[Lineage, str], other: tuple[Lineage, str], reaches: Callable[[str, str, str], bool]) -> bool:
+def are_concurrent(
+    one: tuple[Lineage, str], other: tuple[Lineage, str], reaches: Callable[[str, str, str], bool]
+) -> bool:
     """Whether nothing orders two visits, given as (thread, node).
 
     `reaches(a, b, without)`: control can come from `a` to `b` without passing the node `without` (empty: any way). Ways
@@ -68,6 +70,6 @@ def at_once(one: tuple[Lineage, str], other: tuple[Lineage, str], reaches: Calla
     if width == len(earlier):
         return False  # the line before it split
     a, b = earlier[width], later[width]
-    if a.turn == b.turn and a.node == b.node and b.edge != MET:
+    if a.turn == b.turn and a.node == b.node and b.edge != MERGED:
         return not reaches(before, after, a.node) and not reaches(after, before, a.node)
     return not reaches(before, after, "")

@@ -29,8 +29,8 @@ OPTION: Final = "trial"
 class PartialRun(Struct, frozen=True, kw_only=True, gc=False):
     """What is different in a trial. Empty: nothing but that it is one."""
 
-    pinned: Mapping[str, Json] = {}
-    steps: Mapping[str, Json] = {}
+    mocks: Mapping[str, Json] = {}
+    step_mocks: Mapping[str, Json] = {}
     """By how the step is written, always with its visit (`each[1.0]/draft#1`). They go before the pins of nodes."""
     until: frozenset[str] = frozenset()
     performed: frozenset[str] = frozenset()
@@ -49,7 +49,7 @@ def in_full(step: str) -> str:
 class Breakpoints(Struct, eq=False):
     """Where an execution was paused short of a step."""
 
-    passed: dict[Step, None] = {}
+    passed_steps: dict[Step, None] = {}
     """The steps it was paused before: it is not again."""
     at: Step | None = None
     """The one it is, or was last, paused before; None: somebody paused it, before no step of all."""
@@ -60,4 +60,4 @@ class Breakpoints(Struct, eq=False):
         """Fold: it is paused, before this step where it is one that it stopped at."""
         self.stepping, self.at = False, before
         if before is not None:
-            self.passed[before] = None
+            self.passed_steps[before] = None

@@ -48,7 +48,7 @@ class PlanNode(Struct, frozen=True, kw_only=True, gc=False):
     index: int
     type: str
     """As in the document, for people."""
-    does: Action
+    action: Action
     enter: EnterMode = "arrival"
     leave: LeaveMode = "all"
     out: tuple[PlanEdge, ...] = ()
@@ -64,7 +64,7 @@ class PlanNode(Struct, frozen=True, kw_only=True, gc=False):
     outputs: tuple[OutputWrite, ...] = ()
     scope: tuple[str, ...] = ()
     """The parallels open around it, outermost first."""
-    threaded: bool = False
+    has_lineage: bool = False
     """Several tokens may pass it at once: its steps are told apart by thread."""
     apart: bool = False
     """It is behind `trigger: each`: splits of different tokens are never taken for one."""
@@ -85,7 +85,7 @@ class PlanNode(Struct, frozen=True, kw_only=True, gc=False):
     """What people must approve of its work."""
     compensate: str | None = None
     """The node that undoes its steps."""
-    called: Json = None
+    display_name: Json = None
     """How people know it: a text, or one by language; None: by its id."""
 
 
@@ -146,5 +146,5 @@ class Plan(Struct, frozen=True, kw_only=True, gc=False):
     """Whether what was done is undone when the execution is cancelled."""
     on_error: str | None = None
     """The node that a failure of the execution is routed to."""
-    trial: PartialRun | None = None
+    partial_run: PartialRun | None = None
     """What is different where somebody tries it."""

@@ -29,23 +29,23 @@ class StallGuard(Struct, eq=False):
 
     news: int = 0
     """How often something was said that was not among them."""
-    said: dict[tuple[str, int], tuple[int, int, int]] = {}
+    repetitions: dict[tuple[str, int], tuple[int, int, int]] = {}
     """By node and mark: how often it was said since the last news, a hash of the data then, and which news that was."""
 
     def times(self, node: str, mark: int) -> Repetition:
         """What this would be the repetition of; 0 times where it is new, or the first since the last news."""
-        times, seen, news = self.said.get((node, mark), (0, 0, 0))
+        times, seen, news = self.repetitions.get((node, mark), (0, 0, 0))
         return Repetition(mark, times, seen) if news == self.news else Repetition(mark, 0)
 
 
-def hear(guards: dict[Scope, StallGuard], step: Step, said: Repetition) -> None:
+def record_repetition(guards: dict[Scope, StallGuard], step: Step, said: Repetition) -> None:
     """Fold: an agent has said something."""
     guard = guards.get(step.scope)
     if guard is None:
         guard = guards[step.scope] = StallGuard()
-    known = guard.said.pop((step.node, said.mark), None)
+    known = guard.repetitions.pop((step.node, said.mark), None)
     if known is None:
         guard.news += 1
-        if len(guard.said) >= REMEMBERED:
-            del guard.said[next(iter(guard.said))]
-    guard.said[step.node, said.mark] = (said.times, said.seen, guard.news)
+        if len(guard.repetitions) >= REMEMBERED:
+            del guard.repetitions[next(iter(guard.repetitions))]
+    guard.repetitions[step.node, said.mark] = (said.times, said.seen, guard.news)

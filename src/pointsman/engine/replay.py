@@ -19,7 +19,7 @@ from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.decide.migrate import MigrationMismatch, misfits
 from pointsman.engine.events.lifecycle import ExecutionForked, ExecutionMigrated, ExecutionStarted
 from pointsman.engine.events.steps import Event, InstantStepCompleted, StepStarted
-from pointsman.engine.fold.dispatch import begin_row, fold
+from pointsman.engine.fold.dispatch import begin_decision, fold
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import Report
 from pointsman.engine.state import ExecutionState
@@ -128,7 +128,7 @@ def _short_of(rows: Sequence[RecordedRow], number: int) -> Step | None:
 
 
 def _fold(state: ExecutionState, row: RecordedRow) -> None:
-    begin_row(state, row.seq, row.at)
+    begin_decision(state, row.seq, row.at)
     for event in row.events:
         fold(state, event)
 

@@ -37,7 +37,7 @@ Status: TypeAlias = Literal[
     "pending", "running", "waiting", "paused", "completed", "failed", "cancelled", "interrupted"
 ]
 ENDED: frozenset[Status] = frozenset({"completed", "failed", "cancelled"})
-STANDS_STILL: frozenset[Status] = frozenset({"paused", "interrupted"})
+HALTED: frozenset[Status] = frozenset({"paused", "interrupted"})
 """Asked on the path of every step: a property costs twice as much."""
 
 
@@ -45,7 +45,7 @@ class StepOutput(Struct, frozen=True, gc=False):
     """What a step leaves behind for where its control goes next."""
 
     value: Json
-    thread: Lineage = ()
+    lineage: Lineage = ()
     caller: str | None = None
     pending: tuple[ToolCall, ...] = ()
 
@@ -53,7 +53,7 @@ class StepOutput(Struct, frozen=True, gc=False):
 class TerminalValue(Struct, frozen=True, gc=False):
     """A value with which control ended somewhere; of several visits the latest counts, whichever was faster."""
 
-    thread: Lineage
+    lineage: Lineage
     visit: int
     value: Json
 
@@ -64,8 +64,8 @@ class PendingArrival(Struct, frozen=True, gc=False):
     node: str
     scope: Scope
     edge: str
-    left: StepOutput
-    again: bool = False
+    incoming: StepOutput
+    starts_node: bool = False
     """It starts the node when it goes on, whatever else could still come."""
 
 
@@ -76,7 +76,7 @@ class GateState(Struct):
     message: str
     options: tuple[JsonObject, ...]
     form: JsonObject | None
-    shown: Json
+    displayed: Json
     editable: tuple[tuple[str | int, ...], ...]
     approvers: GateApprovers | None
     about: GateAbout = "node"
@@ -90,12 +90,12 @@ class GateState(Struct):
     """How often it was escalated."""
     votes: dict[str, Vote] = {}
     """What each person wants, while one action has not got enough."""
-    passed: dict[str, str] = {}
+    delegations: dict[str, str] = {}
     """Who passed their right on, and to whom."""
     delegates: dict[str, str] = {}
     """Who was given a right, and by whom."""
     messages: dict[str, str] = {}
-    called: Json = None
+    display_name: Json = None
     values: tuple[Json, ...] = ()
     """The present values of the editable fields."""
     digest: str = ""
@@ -110,7 +110,7 @@ class WorkflowCall(Struct):
     """A tool call of an attempt that a sub-workflow carries out."""
 
     call: ProposedCall
-    spent: Usage | None = None
+    usage: Usage | None = None
     """What the sub-workflow has consumed so far; it is counted."""
 
 
@@ -119,13 +119,13 @@ class StepState(Struct, eq=False):
 
     step: Step
     scope: ScopeState
-    left: StepOutput
+    incoming: StepOutput
     """What reached it; what goes on if the node is transparent."""
     input: JsonObject | None = None
     messages: int = 0
     attempt: int = 1
     phase: Phase = "work"
-    runs: bool = True
+    is_running: bool = True
     """An executor owes a report."""
     failures: int = 0
     reasks: int = 0
@@ -136,9 +136,9 @@ class StepState(Struct, eq=False):
     gate: GateState | None = None
     event: str | None = None
     child: bool = False
-    spent: Usage | None = None
+    child_usage: Usage | None = None
     """What its child has consumed so far; it is counted."""
-    calling: dict[int, WorkflowCall] | None = None
+    workflow_calls: dict[int, WorkflowCall] | None = None
     """The tool calls of this attempt that sub-workflows carry out, by effect number; while there are, nobody works."""
     needs: str = ""
     """What a worker must have to perform it, as in `Failure.needs`; nobody works on it until one takes it up."""
@@ -147,14 +147,14 @@ class StepState(Struct, eq=False):
     verdicts: dict[int, CallVerdict] | None = None
     """What people decided about the tool calls of this attempt, by effect number."""
     timers: tuple[str, ...] = ()
-    arrived: tuple[PendingArrival, ...] = ()
+    arrivals: tuple[PendingArrival, ...] = ()
     """The arrivals that had waited for each other and started it: should it be entered again, they arrive again."""
 
     @property
     def children(self) -> tuple[int, ...]:
         """The numbers of the calls that its sub-workflows carry out; 0: the one that is the work of the node."""
-        if self.calling is not None:
-            return tuple(self.calling)
+        if self.workflow_calls is not None:
+            return tuple(self.workflow_calls)
         return (0,) if self.child else ()
 
 
@@ -189,7 +189,7 @@ class ParallelFrame(Struct, eq=False):
     items: list[Json] | None
     keys: tuple[str, ...]
     item_name: str | None
-    left: StepOutput
+    incoming: StepOutput
     """What reached the parallel, and reaches its branches."""
     base: JsonObject
     """The data as it was when it opened: what every branch begins with."""
@@ -204,11 +204,11 @@ class ParallelFrame(Struct, eq=False):
     running: int = 0
     detached: bool = False
     """Its join has fired; what still runs inside reaches nothing outside."""
-    seen: JoinProgress | None = None
+    progress: JoinProgress | None = None
     """Kept by those who ask, so that asking again looks at the new ones alone; None: nobody did."""
 
     def branch_scope(self, branch: int) -> Scope:
-        return (*self.step.scope, Branch(self.step.node, self.step.visit, branch, self.step.thread))
+        return (*self.step.scope, Branch(self.step.node, self.step.visit, branch, self.step.lineage))
 
 
 class LoopState(Struct, eq=False):
@@ -234,19 +234,19 @@ class ScopeState(Struct, eq=False):
     base_nodes: Mapping[str, Json]
     item_key: str | None = None
     nodes: dict[str, Json] = {}
-    shown: dict[str, tuple[Lineage, int]] = {}
+    displayed: dict[str, tuple[Lineage, int]] = {}
     """Which visit `nodes` shows, of nodes that may be visited several times at once."""
     writes: list[tuple[Write, Json, Lineage]] = []
     """What a branch wrote, for the data around it; empty in the outermost scope."""
     visits: dict[tuple[str, Lineage], int] = {}
     parked: dict[str, dict[tuple[str, LineagePath], PendingArrival]] = {}
     """Arrivals that wait at a node, by edge and the ways behind them."""
-    live: dict[str, int] = {}
+    open_steps: dict[str, int] = {}
     """Unsettled steps per node."""
     tokens: int = 0
     """Unsettled steps and parked arrivals; inner scopes count as the step of their parallel."""
     loops: dict[str, LoopState] = {}
-    trails: WriteLog = field(default_factory=WriteLog)
+    write_log: WriteLog = field(default_factory=WriteLog)
     """Once control has split here: who wrote what."""
 
 
@@ -321,39 +321,39 @@ class ExecutionState(Struct, eq=False):
     started_at: float = 0.0
     scopes: dict[Scope, ScopeState] = {}
     steps: dict[Step, StepState] = {}
-    openings: dict[Step, ParallelFrame] = {}
+    parallel_frames: dict[Step, ParallelFrame] = {}
     timers: dict[str, Timer] = {}
     gates: dict[Scope, dict[Step, None]] = {}
     """The open gates of each scope that has any."""
-    held: list[PendingArrival] = []
-    awaited: dict[str, int] = {}
+    held_arrivals: list[PendingArrival] = []
+    event_waiters: dict[str, int] = {}
     """How many steps wait for an event, by its name."""
-    heard: dict[str, None] = {}
+    seen_event_keys: dict[str, None] = {}
     """The keys of the events taken lately."""
-    kept: dict[int, BufferedEvent] = {}
+    buffered_events: dict[int, BufferedEvent] = {}
     """Events that came before anybody waited for them, by their numbers: oldest first."""
-    kept_last: int = 0
+    buffered_count: int = 0
     """The number of the last one that was kept."""
-    undelivered: dict[str, OutboxMessage] = {}
+    outbox: dict[str, OutboxMessage] = {}
     """What others are to be told and were not yet, as far as we know; also of an execution that has ended."""
-    left: dict[Step, StepOutput] = {}
+    step_outputs: dict[Step, StepOutput] = {}
     """What the steps settled in this row left behind; emptied when the next row begins."""
-    asked: dict[Step, None] = {}
+    changed_gates: dict[Step, None] = {}
     """The gates that opened, changed or closed in this row; emptied likewise."""
-    fallen: dict[Step, StepState | PendingArrival] = {}
+    row_failures: dict[Step, StepState | PendingArrival] = {}
     """What failed in this row: the step, or where its control would have gone on; emptied likewise."""
-    taken: int = 0
+    step_count: int = 0
     """Steps taken so far."""
-    entered: set[str] = set()
+    visited_nodes: set[str] = set()
     """The nodes that were visited so far."""
     limits: dict[str, float] = {}
     """Limits that were raised, by name."""
     usage: UsageTotal = field(default_factory=UsageTotal)
     outputs: dict[TerminalKey, TerminalValue] = {}
     """What `end` nodes produced."""
-    answers: dict[TerminalKey, TerminalValue] = {}
+    branch_results: dict[TerminalKey, TerminalValue] = {}
     """The last results where branches ended."""
-    failed: list[StepState | PendingArrival] = []
+    failed_work: list[StepState | PendingArrival] = []
     """What failed the execution, for a retry."""
     output: Json = None
     closes_session: bool = False
@@ -363,27 +363,27 @@ class ExecutionState(Struct, eq=False):
     """The limit that stopped it."""
     paused_by: str = ""
     """Who paused it last."""
-    stops: Breakpoints = field(default_factory=Breakpoints)
+    breakpoints: Breakpoints = field(default_factory=Breakpoints)
     """Where it was paused short of a step."""
-    working: int = 0
+    running_steps: int = 0
     """Steps an executor works on."""
     worked_s: float = 0.0
     working_since: float = 0.0
-    lacking: dict[Step, None] = {}
+    steps_without_worker: dict[Step, None] = {}
     """The steps that wait for a worker."""
-    handoff: Step | None = None
+    escalation_gate: Step | None = None
     """The gate at which people are asked whether an interrupted execution may go on."""
-    handed_at: int | None = None
+    escalated_at_step: int | None = None
     """How many steps were taken when the node of last resort took over; None: it has not."""
     messages: int = 0
-    guard: dict[Scope, StallGuard] = {}
+    stall_guards: dict[Scope, StallGuard] = {}
     """What agents said lately, in each scope."""
-    undo: list[UndoRecord] = []
+    undo_log: list[UndoRecord] = []
     """What can be undone, in the order in which it was done."""
     compensation: Compensation | None = None
-    warned: set[str] = set()
+    warning_keys: set[str] = set()
     """What was said once and is not said again."""
-    refused: list[Step] = []
+    budget_stopped: list[Step] = []
     """Attempts that a budget stopped half-way: they are performed again when the execution goes on."""
     size_bound: int | None = None
     """An upper bound of the data's size in bytes; None: not measured since the state was rebuilt."""
@@ -407,19 +407,19 @@ class ExecutionState(Struct, eq=False):
         return self.compensation is not None and not self.ended
 
     @property
-    def handed_off(self) -> bool:
+    def is_escalated(self) -> bool:
         """The node of last resort has taken over."""
-        return self.handed_at is not None
+        return self.escalated_at_step is not None
 
     @property
-    def asks_on(self) -> bool:
+    def awaits_escalation(self) -> bool:
         """It is interrupted, and a gate asks people whether it may go on."""
-        return self.handoff is not None and self.status == "interrupted" and self.handoff in self.steps
+        return self.escalation_gate is not None and self.status == "interrupted" and self.escalation_gate in self.steps
 
     @property
-    def stands_still(self) -> bool:
+    def is_halted(self) -> bool:
         """Arrivals are held instead of starting steps."""
-        return self.status in STANDS_STILL
+        return self.status in HALTED
 
 
 def _step_of(at: StepState) -> Step:

@@ -9,10 +9,10 @@ def status_of(state: ExecutionState) -> Status:
     """`waiting` is `running` where only gates, timers and events are open, and `interrupted` where people are asked."""
     status = state.status
     if status != "running":
-        return "waiting" if state.asks_on else status
-    if state.working or not state.steps:
+        return "waiting" if state.awaits_escalation else status
+    if state.running_steps or not state.steps:
         return status
     for at in state.steps.values():
-        if at.child or at.calling or at.runs:
+        if at.child or at.workflow_calls or at.is_running:
             return "running"
     return "waiting"

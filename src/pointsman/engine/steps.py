@@ -26,7 +26,7 @@ class LineageEntry(Struct, frozen=True, array_like=True, order=True, gc=False, c
     """The node that was left."""
 
 
-MET: Final = 1_000_000_000
+MERGED: Final = 1_000_000_000
 """The edge of a line whose ways have met: it comes after all of them."""
 
 Lineage: TypeAlias = tuple[LineageEntry, ...]
@@ -39,7 +39,7 @@ class Branch(Struct, frozen=True, array_like=True, order=True, gc=False, cache_h
     parallel: str
     visit: int
     branch: int
-    thread: Lineage = ()
+    lineage: Lineage = ()
     """Of the parallel's step."""
 
 
@@ -53,22 +53,22 @@ class Step(Struct, frozen=True, array_like=True, order=True, gc=False, cache_has
     node: str
     scope: Scope = ()
     visit: int = 1
-    thread: Lineage = ()
+    lineage: Lineage = ()
     """Only where several tokens may pass the node at once: behind `trigger: each`, beside cycles that split."""
 
     def __str__(self) -> str:
-        return f"{scope_text(self.scope)}{self.node}{_behind(self.thread)}" + (
+        return f"{scope_text(self.scope)}{self.node}{_behind(self.lineage)}" + (
             f"#{self.visit}" if self.visit > 1 else ""
         )
 
 
 def scope_text(scope: Scope) -> str:
     """How a scope stands before its steps: `each[1.0]/`; nothing for the execution itself."""
-    return "".join(f"{b.parallel}{_behind(b.thread)}[{b.visit}.{b.branch}]/" for b in scope)
+    return "".join(f"{b.parallel}{_behind(b.lineage)}[{b.visit}.{b.branch}]/" for b in scope)
 
 
 def _behind(thread: Lineage) -> str:
-    return "".join(f"~{s.node}.{s.turn}.{'met' if s.edge == MET else s.edge}" for s in thread)
+    return "".join(f"~{s.node}.{s.turn}.{'met' if s.edge == MERGED else s.edge}" for s in thread)
 
 
 class NoSuchStep(CallerError):

@@ -25,7 +25,7 @@ REPLACING: Final = ("set", "last")
 class LogEntry(Struct, eq=False):
     """What one node wrote on one thread, in order."""
 
-    thread: Lineage
+    lineage: Lineage
     node: str
     writes: list[tuple[Reducer, Json]]
     reduce: Reducer
@@ -36,23 +36,23 @@ class LoggedPath(Struct, eq=False):
     """Everything written to one path since control split."""
 
     base: Json
-    threads: list[Lineage] = []
+    lineages: list[Lineage] = []
     entries: list[LogEntry] = []
     reducers: set[Reducer] = set()
 
     def add(self, thread: Lineage, node: str, reduce: Reducer, value: Json) -> bool:
         """Remember a write. True if it comes last: then it may simply be applied."""
-        at = bisect_right(self.threads, thread)
-        last = at == len(self.threads)
+        at = bisect_right(self.lineages, thread)
+        last = at == len(self.lineages)
         if reduce in REPLACING and last:
             self._forget_values(node)
-            at = len(self.threads)
-        if at and self.threads[at - 1] == thread and self.entries[at - 1].node == node:
+            at = len(self.lineages)
+        if at and self.lineages[at - 1] == thread and self.entries[at - 1].node == node:
             self.entries[at - 1].writes.append((reduce, value))
             self.entries[at - 1].reduce = reduce
             self.reducers.add(reduce)
             return last
-        self.threads.insert(at, thread)
+        self.lineages.insert(at, thread)
         self.entries.insert(at, LogEntry(thread, node, [(reduce, value)], reduce))
         self.reducers.add(reduce)
         return last
@@ -62,7 +62,7 @@ class LoggedPath(Struct, eq=False):
         latest = {entry.node: entry for entry in self.entries}
         latest.pop(replacing, None)
         self.entries = [entry for entry in self.entries if latest.get(entry.node) is entry]
-        self.threads = [entry.thread for entry in self.entries]
+        self.lineages = [entry.lineage for entry in self.entries]
         for entry in self.entries:
             entry.writes = []
         self.reducers = {entry.reduce for entry in self.entries}

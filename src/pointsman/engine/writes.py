@@ -37,7 +37,7 @@ class Arrival(Struct, frozen=True, array_like=True, gc=False):
     """An arrival that waits at a node: by which edge (`""`: none, the engine sent it) and on which thread."""
 
     edge: str
-    thread: Lineage
+    lineage: Lineage
 
 
 class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", gc=False):

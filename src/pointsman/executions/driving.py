@@ -45,7 +45,7 @@ async def drive(execution: Execution, answers: Sequence[Answer] = ()) -> tuple[A
     while True:
         await execution.settled()
         state = execution.state
-        if state.ended or (state.stands_still and not state.asks_on):
+        if state.ended or (state.is_halted and not state.awaits_escalation):
             break
         fits = ((one, gate) for one in left for gate in execution.gates if one.node in (gate.id, gate.node))
         said, gate = next(fits, (None, None))

@@ -97,7 +97,7 @@ def failed_of(state: ExecutionState) -> ExecutionFailed:
         status = status_of(state)
         message, hint = f"execution {state.id} is {status}", "`pointsman show` tells what it waits for."
         return ExecutionFailed(message, hint=hint, execution=state.id)
-    at = next((one.step for one in state.failed if isinstance(one, StepState)), None)
+    at = next((one.step for one in state.failed_work if isinstance(one, StepState)), None)
     where = "" if at is None else f" at {at.node!r}" if str(at) == at.node else f" at {at.node!r} (step {at})"
     return ExecutionFailed(
         f"execution {state.id} failed{where}: [{failure.code}] {failure.message}",
@@ -158,7 +158,9 @@ class Execution:
         """Node -> what people call it, where it does work and has a name."""
         nodes = self._driver.plan.nodes.items()
         return {
-            id: node.does.spec.name for id, node in nodes if isinstance(node.does, WorkAction) and node.does.spec.name
+            id: node.action.spec.name
+            for id, node in nodes
+            if isinstance(node.action, WorkAction) and node.action.spec.name
         }
 
     @property
@@ -192,7 +194,7 @@ class Execution:
             driver = await self._after_loss(driver.failure)
         if driver.failure is None and not self.is_still:
             driver = await self._alive()
-        calls = any(isinstance(node.does, WorkflowAction) for node in driver.plan.nodes.values())
+        calls = any(isinstance(node.action, WorkflowAction) for node in driver.plan.nodes.values())
         if calls or "pins" in driver.state.options:  # agents call sub-workflows too
             await self._family_still()
         else:
@@ -398,14 +400,14 @@ class Execution:
         """
         driver = await self._alive()
         await self._must_go_on(driver)
-        if driver.state.stands_still:
+        if driver.state.is_halted:
             await self._tell(lambda driver: self._resume(driver, limits or {}, by, step=step))
         elif limits and not driver.state.ended:
             raise WrongStatus(
                 f"{self.id!r} is {self.status}: a limit is raised where one stopped it, or where it is paused",
                 hint="Leave --limit out, or pause it first.",
             )
-        elif driver.state.lacking:
+        elif driver.state.steps_without_worker:
             driver.offer()
         elif driver.state.ended and (self._had_ended or not driver.recovered):
             await driver.deliver(ResumeRequested(by=by))  # refused, with the reason
@@ -416,7 +418,7 @@ class Execution:
         await self._tell(lambda driver: carry_out_due(self._runtime, driver))
 
     async def _resume(self, driver: Driver, limits: dict[str, float], by: str, *, step: bool) -> None:
-        if not driver.state.stands_still and not driver.state.ended:
+        if not driver.state.is_halted and not driver.state.ended:
             raise self._taken_over()
         await resume_family(self._runtime, driver, limits, by, step=step)
 

@@ -50,10 +50,10 @@ def is_still(runtime: LocalRuntime, driver: Driver) -> bool:
     if driver.committing or driver.offering:
         return False  # What it decided is not durable yet, or it is about to go on.
     if state.ended:
-        return not state.undelivered
+        return not state.outbox
     if driver.is_due:
         return False
-    if state.stands_still:
+    if state.is_halted:
         return not driver.busy
     if not _only_waits(state) or any(timer.purpose in MOVING for timer in state.timers.values()):
         return False
@@ -70,9 +70,9 @@ def _only_waits(state: ExecutionState) -> bool:
     """Everything that is open waits: for people, events, timers, sub-workflows."""
     return status_of(state) == "waiting" or (
         state.status == "running"
-        and not state.working
+        and not state.running_steps
         and bool(state.steps)
-        and not any(at.runs for at in state.steps.values())
+        and not any(at.is_running for at in state.steps.values())
     )
 
 
@@ -123,7 +123,7 @@ async def waits_of(runtime: LocalRuntime, state: ExecutionState) -> Waits:
 async def _is_stopped(runtime: LocalRuntime, state: ExecutionState) -> bool:
     """A step of it was under way in a process that has ended, and nobody went on with it."""
     execution = ExecutionId(state.id)
-    if state.status != "running" or not state.working or runtime.drives(execution):
+    if state.status != "running" or not state.running_steps or runtime.drives(execution):
         return False
     known = await runtime.store.executions.find(execution)
     return known is not None and status_shown(known.status, known.worker) == "stopped"

@@ -95,7 +95,7 @@ def _said(event: events.Event) -> Iterator[Said]:
             yield "workflow.node.complete", {"attempt": event.attempt}, {"result": event.result}
             if event.usage is not None:
                 yield "workflow.usage", {"usage": usage_view(event.usage)}, {}
-        case events.InstantStepCompleted(said={"skipped": True}):
+        case events.InstantStepCompleted(annotations={"skipped": True}):
             yield "workflow.node.skipped", {}, {}
         case events.InstantStepCompleted():
             yield "workflow.node.complete", {}, {"result": event.result}

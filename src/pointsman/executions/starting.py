@@ -134,7 +134,7 @@ class Starts:
         if self._models is None:
             return report
         options, model = report.options, report.options.get("model")
-        trial = (await self._library.pinned(report.definition, options)).trial
+        trial = (await self._library.pinned(report.definition, options)).partial_run
         uses = [*performed_in(trial, await self._library.model_uses(report.definition))]
         pins = options.get("pins")
         for pin in pins.values() if isinstance(pins, dict) else ():

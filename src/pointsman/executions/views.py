@@ -91,7 +91,7 @@ def need_text(need: str) -> str:
 
 def needs_view(state: ExecutionState) -> list[Json]:
     """The steps that wait for a worker, and what it must have."""
-    steps = () if state.ended else sorted(state.lacking)
+    steps = () if state.ended else sorted(state.steps_without_worker)
     return [
         {"nodeId": step.node, "step": str(step), "needs": need, "reason": need_text(need)}
         for step in steps
@@ -113,12 +113,12 @@ def gate_view(at: StepState) -> JsonObject:
     return {
         "gateId": gate.id,
         "nodeId": at.step.node,
-        "nodeName": gate.called,
+        "nodeName": gate.display_name,
         "message": gate.message,
         "messages": {**gate.messages} or None,
         "options": options,
         "form": gate.form,
-        "shown": gate.shown,
+        "shown": gate.displayed,
         "editable": [*editable],
         "values": dict(zip(editable, gate.values, strict=True)),
         "digest": gate.digest,
@@ -135,7 +135,7 @@ def gate_view(at: StepState) -> JsonObject:
             {"by": by, "action": vote.action, "comment": vote.comment, "data": vote.data}
             for by, vote in gate.votes.items()
         ],
-        "delegated": dict(gate.passed),
+        "delegated": dict(gate.delegations),
     }
 
 
@@ -288,7 +288,7 @@ def compensation_view(state: ExecutionState) -> Json:
     """What was undone and what is not (yet); None where nothing ever was to be."""
     if state.compensation is None:
         return None
-    open_ = [owed.step for owed in reversed(state.undo)]
+    open_ = [owed.step for owed in reversed(state.undo_log)]
     if state.compensation.current is not None:
         open_ = [state.compensation.current.step, *open_]
     undone: list[Json] = [str(step) for step in state.compensation.undone]
@@ -325,7 +325,9 @@ def execution_view(state: ExecutionState, rows: list[Row]) -> JsonObject:
         "version": state.version,
         "status": status_of(state),
         "trial": state.options.get(TRIAL),
-        "pausedBefore": str(state.stops.at) if state.status == "paused" and state.stops.at is not None else None,
+        "pausedBefore": str(state.breakpoints.at)
+        if state.status == "paused" and state.breakpoints.at is not None
+        else None,
         "phase": "compensating" if state.compensating else None,
         "compensation": compensation_view(state),
         "model": state.options.get("model"),
@@ -337,7 +339,7 @@ def execution_view(state: ExecutionState, rows: list[Row]) -> JsonObject:
         "currentNodes": current_nodes(state),
         "state": state.root.data.root if state.scopes else {},
         "path": path,
-        "steps": state.taken,
+        "steps": state.step_count,
         "waiting": waiting_view(state),
         "awaiting": awaiting_view(state),
         "waitingFor": needs_view(state),

@@ -208,7 +208,7 @@ async def _contradiction(app: Pointsman, listed: Summary) -> str | None:
     except PointsmanError as why:
         return f"execution {listed.execution!r} is listed, and cannot be read: {why}"
     true = Passivation(state).summary(listed.execution, state)
-    if state.undelivered or state.lacking or listed.wakes == state.at:
+    if state.outbox or state.steps_without_worker or listed.wakes == state.at:
         true = replace(true, wakes=listed.wakes)  # Soon, or at once: no promise of a time.
     if _as_listed(true) == _as_listed(listed):
         return None

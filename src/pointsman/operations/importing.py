@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from pointsman.engine.events.lifecycle import ExecutionStarted
 from pointsman.engine.events.steps import Event
 from pointsman.engine.events.waits import ChildRequested, ToolChildrenRequested
-from pointsman.engine.fold.dispatch import begin_row, fold
+from pointsman.engine.fold.dispatch import begin_decision, fold
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError
@@ -126,7 +126,7 @@ def _learn(found: Family, line: RowLine, events: tuple[Event, ...]) -> None:
         found.started[line.execution] = first
     state = found.states.setdefault(line.execution, ExecutionState(line.execution))
     try:
-        begin_row(state, line.seq, line.at)
+        begin_decision(state, line.seq, line.at)
         for event in events:
             fold(state, event)
     except (LookupError, AttributeError, TypeError, ValueError, AssertionError, RecursionError) as why:

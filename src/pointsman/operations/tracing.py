@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from pointsman.call_observers import ModelCalled, ToolCalled
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
-from pointsman.engine.fold.dispatch import begin_row, fold
+from pointsman.engine.fold.dispatch import begin_decision, fold
 from pointsman.engine.reports import ToolCallsProposed, WorkDone, WorkFailed
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.engine.status import status_of
@@ -153,7 +153,7 @@ class Tracing:
         async for row in self._app.store.journal.read(trace.execution):
             if row.seq >= before:
                 break
-            begin_row(state, row.seq, row.at)
+            begin_decision(state, row.seq, row.at)
             for event in row.events:
                 fold(state, event)
             for _ in trace.take(row, status_of(state)):

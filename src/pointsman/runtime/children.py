@@ -117,7 +117,7 @@ class ChildExecutions:
         if child is None:
             return
         above = self._runtime.drivers.get(parent)
-        if above is not None and above.state.stands_still:
+        if above is not None and above.state.is_halted:
             await self._hold(child)  # it began as the parent was being stopped
         elif above is not None and above.state.status == "running":
             await self._let_go_on(child)
@@ -297,7 +297,7 @@ def rests(driver: Driver, horizon: float) -> bool:
     return (
         not (driver.tasks or driver.busy or driver.ready or driver.told or driver.committing or driver.is_waited_for)
         and driver.failure is None
-        and not (state.working or state.undelivered)
+        and not (state.running_steps or state.outbox)
         and all(timer.at > horizon for timer in state.timers.values())
     )
 
@@ -321,7 +321,7 @@ def _ended(command: StartChild, state: ExecutionState) -> ChildEnded:
 
 def _within(state: ExecutionState, failure: Failure) -> Failure:
     """The failure of a sub-workflow, with where in it the failure is: `details["within"]`, outermost first."""
-    at = next((one.step for one in state.failed if isinstance(one, StepState)), None)
+    at = next((one.step for one in state.failed_work if isinstance(one, StepState)), None)
     if at is None:
         return failure
     details = failure.details or {}

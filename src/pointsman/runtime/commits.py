@@ -169,7 +169,7 @@ def can_wait(state: ExecutionState, report: Report, asked: Sequence[Command]) ->
     """Nobody was promised the row, nobody else hears of it, and work goes on behind it."""
     return (
         (type(report) is WorkDone or type(report) is WorkFailed)
-        and state.working > 0
+        and state.running_steps > 0
         and state.status == "running"
         and all(type(command) in GOES_ON for command in asked)
     )

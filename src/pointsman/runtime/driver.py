@@ -145,13 +145,13 @@ class Driver:
         if state.status in ENDED:
             if before not in ENDED:
                 await self.world.turn_ended(state)
-            if not state.undelivered:
+            if not state.outbox:
                 self.world.over(state)
         if type(report) is Start:
             self.behind_s = behind_s(self.plan, self.state)
         elif before == "interrupted" or type(report) in GOES_ON_IN_THE_MIDDLE:
             self.again |= self.state.steps.keys()  # stopped by a limit, or held for approval, in the middle of it
-            if self.state.lacking and type(report) is not WorkerOffered:
+            if self.state.steps_without_worker and type(report) is not WorkerOffered:
                 self.offer()
         self._after_commit(changed=summary is not None or type(report) is DeliveryConfirmed)
         return events, decision.commands
@@ -226,7 +226,7 @@ class Driver:
 
     def offer(self) -> None:
         """Take up the steps that wait for a worker, as far as this process has what they wait for."""
-        for step in self.state.lacking:
+        for step in self.state.steps_without_worker:
             at = self.state.steps[step]
             self.offering += 1
             self.spawn(self._offer(WorkerOffered(step=step, attempt=at.attempt), at.needs))
@@ -298,7 +298,7 @@ class Driver:
             return
         if self.told and not self.busy and self.failure is None:
             self.spawn(self._confirm())
-        if self.state.stands_still and not self.busy:
+        if self.state.is_halted and not self.busy:
             self.stir()  # Whoever waits for it to stand still was told of the status while this still ran.
 
     async def _lane(self, command: Execute) -> None:
@@ -335,7 +335,7 @@ class Driver:
     ) -> WorkDone | WorkFailed | ToolCallsProposed | None:
         """One attempt; None when it was stopped. Its time counts from here: queueing is over."""
         step = command.step
-        does = self.plan.nodes[step.node].does
+        does = self.plan.nodes[step.node].action
         assert isinstance(does, WorkAction)
         self.lanes[step] = task
         if command.timeout_s is not None:
@@ -384,7 +384,7 @@ class Driver:
         raise asyncio.CancelledError
 
     def _took_too_long(self, command: Execute) -> Failure:
-        does = self.plan.nodes[command.step.node].does
+        does = self.plan.nodes[command.step.node].action
         own = isinstance(does, WorkAction) and does.own_time
         return Failure(
             code="timeout",

@@ -162,7 +162,9 @@ class Leader:
         if not rests(driver, self._runtime.clock.now()) or self._runtime.drivers.get(driver.execution) is not driver:
             return
         self._runtime.let_go(driver)
-        if driver.state.lacking and driver.state.status == "running":  # Another worker may have what this one lacks.
+        if (
+            driver.state.steps_without_worker and driver.state.status == "running"
+        ):  # Another worker may have what this one lacks.
             again = self._runtime.clock.now() + AGAIN_S
             means = driver.parking.offered(again, driver.execution, driver.state)
         else:

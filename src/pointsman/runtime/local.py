@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 
 from pointsman.engine.commands import HoldChild, OutboxMessage, StartChild, StopChild
 from pointsman.engine.decide.dispatch import decide
-from pointsman.engine.fold.dispatch import begin_row, fold
+from pointsman.engine.fold.dispatch import begin_decision, fold
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import EventReceived, ForkRequested, Report, Start
 from pointsman.engine.state import ENDED, ExecutionState
@@ -82,7 +82,7 @@ def folded(execution: str, rows: Iterable[Row]) -> ExecutionState:
     """The state that rows mean."""
     state = ExecutionState(execution)
     for row in rows:
-        begin_row(state, row.seq, row.at)
+        begin_decision(state, row.seq, row.at)
         for event in row.events:
             fold(state, event)
     return state
@@ -186,7 +186,9 @@ class LocalRuntime:
             self._reached.add(execution)
         if recover and execution in self._reached:
             self._reached.discard(execution)
-            if found.state.working and found.state.status == "running":  # it goes on here, before its next row says so
+            if (
+                found.state.running_steps and found.state.status == "running"
+            ):  # it goes on here, before its next row says so
                 await self.store.executions.put(found.parking.summary(execution, found.state), seq=found.state.seq)
             found.recover()
         return found
@@ -225,7 +227,7 @@ class LocalRuntime:
         """The state its journal means. Raises `UnknownExecution`."""
         state = ExecutionState(execution)
         async for row in self.journal.read(execution):
-            begin_row(state, row.seq, row.at)
+            begin_decision(state, row.seq, row.at)
             for event in row.events:
                 fold(state, event)
         if state.seq == 0:
@@ -314,7 +316,7 @@ class LocalRuntime:
         who has heard it is told in vain. `hears`: which may receive it; absent: all. Those that run nowhere are left to
         the keeper, unless that is here."""
         report = EventReceived(name=name, data=data, by=by, key=key)
-        here = {one for one, driver in self.drivers.items() if one != but and name in driver.state.awaited}
+        here = {one for one, driver in self.drivers.items() if one != but and name in driver.state.event_waiters}
         here = {one for one in here if hears is None or await hears(one)}
         told = sum([await self._told(one, report) for one in here])
         parked, before = True, None

@@ -34,9 +34,9 @@ def revision_of(version: str) -> int:
 
 def needs_of(state: ExecutionState) -> tuple[str, ...]:
     """What workers must have for the steps that wait for one, sorted."""
-    if not state.lacking or state.ended:
+    if not state.steps_without_worker or state.ended:
         return ()
-    return tuple(sorted({state.steps[step].needs for step in state.lacking}))
+    return tuple(sorted({state.steps[step].needs for step in state.steps_without_worker}))
 
 
 def summary_of(

@@ -22,7 +22,7 @@ Description: TypeAlias = "None | bool | int | float | str | list[Description] | 
 
 AS_IT_IS: Final = frozenset({type(None), bool, int, float, str})
 
-NOT_KEPT: Final = frozenset({"size_bound", "left", "fallen", "asked"})
+NOT_KEPT: Final = frozenset({"size_bound", "step_outputs", "row_failures", "changed_gates"})
 
 
 def describe(state: ExecutionState) -> dict[str, Description]:
@@ -58,7 +58,7 @@ def _plain(value: object, told: Told, *, inside: bool = True) -> Description:
         case ExecutionState():
             return {name: _full(getattr(value, name), told) for name in value.__struct_fields__ if name not in NOT_KEPT}
         case Struct():
-            return {name: _full(getattr(value, name), told) for name in value.__struct_fields__ if name != "seen"}
+            return {name: _full(getattr(value, name), told) for name in value.__struct_fields__ if name != "progress"}
         case _ if is_dataclass(value):
             return {one.name: _full(getattr(value, one.name), told) for one in fields(value)}
         case _:

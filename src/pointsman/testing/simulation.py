@@ -40,7 +40,7 @@ from pointsman.engine.decide.outstanding import outstanding
 from pointsman.engine.digests import is_same, values_at
 from pointsman.engine.events.steps import Event, InstantStepCompleted, StepStarted
 from pointsman.engine.failures import Failure
-from pointsman.engine.fold.dispatch import begin_row, fold
+from pointsman.engine.fold.dispatch import begin_decision, fold
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import (
     CancelRequested,
@@ -210,7 +210,7 @@ class Simulation:
         self.now = 1_000_000.0
         self.told: dict[str, int] = {}
         """How often each order was carried out: more than once only after a crash."""
-        waits = [node.does for node in plan.nodes.values() if isinstance(node.does, WaitAction)]
+        waits = [node.action for node in plan.nodes.values() if isinstance(node.action, WaitAction)]
         self.names = sorted({str(wait.event(Environment({}))) for wait in waits if wait.event is not None})
         """Of the events that some node waits for."""
         self.at_rest: Callable[[], Report | None] = lambda: None
@@ -279,14 +279,14 @@ class Simulation:
 
     def _next(self) -> Report | None:
         if self.state.ended or self.state.status == "interrupted":
-            asks = self.state.handoff if self.state.asks_on else None
+            asks = self.state.escalation_gate if self.state.awaits_escalation else None
             return self._delivered() or (self._answered(asks) if asks is not None else None) or self.at_rest()
         owed: list[Callable[[], Report | None]] = []
         owed += [lambda command=command: self._worked(command) for command in self.asked.work.values()]
         owed += [lambda command=command: self._child_ended(command) for command in self.asked.children.values()]
         owed += [lambda step=step: self._answered(step) for step in self.asked.gates]
         if self.state.status == "running":
-            owed += [lambda step=step: self._offered(step) for step in self.state.lacking]
+            owed += [lambda step=step: self._offered(step) for step in self.state.steps_without_worker]
         owed += [self._delivered]
         self.random.shuffle(owed)
         for ask in owed:
@@ -330,7 +330,7 @@ class Simulation:
 
     def _early(self) -> Report | None:
         """An event that is sent to this execution before, or while, steps wait for it."""
-        kept = {event.name for event in self.state.kept.values()}
+        kept = {event.name for event in self.state.buffered_events.values()}
         names = [name for name in self.names if name not in kept]
         if not names:
             return None
@@ -424,6 +424,6 @@ def refolded(execution: str, rows: list[Row]) -> ExecutionState:
 def fold_rows(state: ExecutionState, rows: Sequence[Row]) -> None:
     """Go on with rows that follow."""
     for row in rows:
-        begin_row(state, row.seq, row.at)
+        begin_decision(state, row.seq, row.at)
         for event in row.events:
             fold(state, event)

@@ -153,14 +153,14 @@ def _at(pointer: str, key: str, value: object) -> str:
 def still_to_come(plan: Plan, state: ExecutionState, uses: Iterable[ModelUse]) -> Iterator[ModelUse]:
     """The uses at nodes whose step is open, failed the execution, or can still be reached from such a step."""
     to_come = plan.after(_open_nodes(state))
-    return (use for use in performed_in(plan.trial, uses) if use.node in to_come)
+    return (use for use in performed_in(plan.partial_run, uses) if use.node in to_come)
 
 
 def _open_nodes(state: ExecutionState) -> set[str]:
     """The nodes where control stands: at open or failed steps, and at arrivals that wait."""
     parked_at = [parked for scope in state.scopes.values() for parked in scope.parked.values()]
-    arrivals = [*state.held, *(one for parked in parked_at for one in parked.values())]
-    failed = {one.node if isinstance(one, PendingArrival) else one.step.node for one in state.failed}
+    arrivals = [*state.held_arrivals, *(one for parked in parked_at for one in parked.values())]
+    failed = {one.node if isinstance(one, PendingArrival) else one.step.node for one in state.failed_work}
     return {step.node for step in state.steps} | {one.node for one in arrivals} | failed
 
 
@@ -168,7 +168,7 @@ def performed_in(trial: PartialRun | None, uses: Iterable[ModelUse]) -> Iterator
     """The uses that a trial may perform; without a trial all of them."""
     for use in uses:
         if trial is not None:
-            if use.node in trial.pinned:
+            if use.node in trial.mocks:
                 continue
             if trial.until and use.node not in trial.performed:
                 continue

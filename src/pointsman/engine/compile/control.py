@@ -173,7 +173,7 @@ def repeat_of(
     shape = graph.loops[node]
     inner = formulas.inside(config.as_) if config.as_ is not None else formulas
     return LoopAction(
-        goes_on=_goes_on(config, inner),
+        condition=_goes_on(config, inner),
         items=formulas.value(config.over) if config.over is not None else None,
         item_name=config.as_,
         rounds_max=config.max_iterations,
@@ -224,10 +224,10 @@ def ask_of(config: HumanConfig, formulas: FormulaCompiler, nodes: frozenset[str]
         messages=formulas.rendered_in_all(message),
         options=options,
         form=config.form,
-        shown=_shown(config, formulas),
+        displayed=_shown(config, formulas),
         editable=tuple(formulas.path(path) for path in config.editable or ()),
         terms=terms,
-        more={one.value: amounts(one.more) for one in config.options or () if one.more is not None},
+        limit_raises={one.value: amounts(one.more) for one in config.options or () if one.more is not None},
     )
 
 

@@ -34,7 +34,7 @@ class TrialUnfit(CallerError):
 
 def must_fit(node: PlanNode, value: Json) -> None:
     """Raises `TrialUnfit` for a branch or an answer that leads nowhere, and for what an agent's schema forbids."""
-    match node.does:
+    match node.action:
         case DecisionAction():
             if not _leads_on(node, (branch := branch_of(value),)):
                 raise _leads_nowhere(node, f"the branch {branch!r}")
@@ -43,7 +43,7 @@ def must_fit(node: PlanNode, value: Json) -> None:
             if not _leads_on(node, labels) and "reject" not in labels:
                 raise _leads_nowhere(node, f"the answer {labels[0]!r}" if labels else "no answer")
         case WorkAction():
-            schema = node.does.spec.config.get("outputSchema")
+            schema = node.action.spec.config.get("outputSchema")
             if isinstance(schema, dict):
                 _must_match(node, schema, value)
         case _:

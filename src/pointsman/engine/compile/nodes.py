@@ -116,7 +116,7 @@ class NodeCompiler:
             id=node.id,
             index=position,
             type=node.type,
-            does=does,
+            action=does,
             enter=self._enter(position, node, does),
             leave=leave,
             out=ways,
@@ -126,7 +126,7 @@ class NodeCompiler:
             fallback=_fallback(ways) if leave == "label" else None,
             outputs=composed_work.outputs_of(node, formulas),
             scope=tuple(self.graph.ids[one] for one in scope),
-            threaded=position in self.separate.threaded,
+            has_lineage=position in self.separate.threaded,
             apart=position in self.separate.apart,
             loops=self.loops_of.get(position, ()),
             transparent=node.type in TRANSPARENT,
@@ -136,7 +136,7 @@ class NodeCompiler:
             tool_executor=self._tool_executor(ways),
             approval=control.approval_of(node, self.workflow.config, formulas),
             compensate=node.compensate,
-            called=write_text(node.name) if node.name is not None and formulas.all_languages else None,
+            display_name=write_text(node.name) if node.name is not None and formulas.all_languages else None,
         )
 
     def _as_names(self, position: int) -> list[str]:
@@ -204,12 +204,12 @@ class NodeCompiler:
                 choices: list[Json] = [choice.label for choice in config.choices or ()]
                 spec = replace(spec, kind="agent", config={**spec.config, "choices": choices})
                 resolve = work.decision_input(config, formulas)
-                return work.work_of(node, spec, resolve, self.workflow.config, times=self.times, decides=True)
+                return work.work_of(node, spec, resolve, self.workflow.config, times=self.times, is_decision=True)
             case PlannerConfig():
                 resolve = composed_work.planner_input(config, self.agents, formulas, given)
             case VerifierConfig():
                 resolve = composed_work.verifier_input(node.id, config, formulas, given)
-                return work.work_of(node, spec, resolve, self.workflow.config, times=self.times, decides=True)
+                return work.work_of(node, spec, resolve, self.workflow.config, times=self.times, is_decision=True)
             case StructuredRecordConfig():
                 resolve = composed_work.record_input(config, formulas, given)
             case HttpConfig():
@@ -236,7 +236,13 @@ class NodeCompiler:
             listens = False
         forgets = scope in ("none", "execution")
         return work.work_of(
-            node, spec, resolve, self.workflow.config, times=self.times, listens=listens, forgets=forgets
+            node,
+            spec,
+            resolve,
+            self.workflow.config,
+            times=self.times,
+            receives_messages=listens,
+            own_messages_only=forgets,
         )
 
     def _spec(self, node: Node, kind: str, config: dict[str, Json]) -> WorkSpec:
@@ -328,7 +334,7 @@ class NodeCompiler:
             made,
             id=judge,
             type="judge",
-            does=work.work_of(node, spec, asked, self.workflow.config, times=self.times, decides=True),
+            action=work.work_of(node, spec, asked, self.workflow.config, times=self.times, is_decision=True),
             enter="arrival",
             leave="first" if made.leave == "label" else made.leave,
             out=tuple(edge for edge in made.out if edge not in labelled),

@@ -39,9 +39,9 @@ def tried(plan: Plan, said: JsonObject) -> Plan:
         )
     return replace(
         plan,
-        trial=PartialRun(
-            pinned=values,
-            steps=steps,
+        partial_run=PartialRun(
+            mocks=values,
+            step_mocks=steps,
             until=frozenset(until),
             performed=frozenset(until | leading),
             breakpoints=frozenset(_known(plan, name, "stopped at").id for name in _names(said, "breakpoints")),
@@ -86,7 +86,7 @@ def _by_node_and_step(plan: Plan, pinned: JsonObject) -> tuple[JsonObject, JsonO
 
 
 def _must_be_pinned(node: PlanNode) -> None:
-    if isinstance(node.does, ParallelAction | JoinAction | LoopAction | StartAction | EndAction):
+    if isinstance(node.action, ParallelAction | JoinAction | LoopAction | StartAction | EndAction):
         raise TrialUnfit(
             f"{node.id!r} is a {node.type}: it leads control and brings nothing of its own",
             node=node.id,
@@ -96,7 +96,7 @@ def _must_be_pinned(node: PlanNode) -> None:
 
 
 def _must_stand_alone(node: PlanNode) -> None:
-    if isinstance(node.does, ParallelAction | JoinAction | LoopAction):
+    if isinstance(node.action, ParallelAction | JoinAction | LoopAction):
         raise TrialUnfit(
             f"{node.id!r} is a {node.type}: alone it has nothing to lead",
             node=node.id,
@@ -107,16 +107,16 @@ def _must_stand_alone(node: PlanNode) -> None:
 
 def _end_of(node: PlanNode, plan: Plan) -> str:
     """Where a node is over: a parallel with its join."""
-    if not isinstance(node.does, ParallelAction):
+    if not isinstance(node.action, ParallelAction):
         return node.id
-    if node.does.join is None or node.does.join not in plan.nodes:
+    if node.action.join is None or node.action.join not in plan.nodes:
         raise TrialUnfit(
             f"{node.id!r} has no join: nobody knows when it is over",
             node=node.id,
             why="never-over",
             hint="Run until the nodes behind it.",
         )
-    return node.does.join
+    return node.action.join
 
 
 def _leading(plan: Plan, node: str) -> set[str]:
@@ -127,10 +127,10 @@ def _leading(plan: Plan, node: str) -> set[str]:
         if one.tool_executor is not None:  # it goes back to whoever called
             ways.append(one.tool_executor)
             into.setdefault(one.id, set()).add(one.tool_executor.target)
-        if isinstance(one.does, ParallelAction):
-            ways += [*one.does.starts, *one.does.after]
-            if one.does.join is not None:
-                into.setdefault(one.does.join, set()).add(one.id)
+        if isinstance(one.action, ParallelAction):
+            ways += [*one.action.starts, *one.action.after]
+            if one.action.join is not None:
+                into.setdefault(one.action.join, set()).add(one.id)
         for edge in ways:
             into.setdefault(edge.target, set()).add(one.id)
     found: set[str] = set()

@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias
 from pointsman.engine.actions import ASKING_MODELS, Action, WorkAction, WorkflowAction
 from pointsman.engine.decide import limits
 from pointsman.engine.decide.context import DecisionContext
-from pointsman.engine.decide.limits import ReachedLimit, allowed_in, told
+from pointsman.engine.decide.limits import ReachedLimit, allowed_in, limit_message
 from pointsman.engine.events.waits import ChildUsageCounted, LimitHit, WarningRaised
 from pointsman.engine.failures import Failure
 from pointsman.engine.plan import Plan
@@ -45,20 +45,20 @@ UNITS: Final = {
 }
 
 
-def used_up(desk: DecisionContext, does: Action) -> ReachedLimit | None:
+def used_up(ctx: DecisionContext, does: Action) -> ReachedLimit | None:
     """The budget that forbids to begin this: it is spent, and this would spend more."""
-    if not isinstance(does, WorkAction | WorkflowAction) or desk.plan.limits.budget_policy == "warn":
+    if not isinstance(does, WorkAction | WorkflowAction) or ctx.plan.limits.budget_policy == "warn":
         return None
     tools = isinstance(does, WorkAction) and does.spec.kind in ("tool", "tool_executor")
     models = isinstance(does, WorkAction) and does.spec.kind in ASKING_MODELS
-    for name, most in _in_force(desk.plan, desk.state):
+    for name, most in _in_force(ctx.plan, ctx.state):
         matters = (
             name in ("tokens", "costUsd")
             or isinstance(does, WorkflowAction)
             or (tools if name == "toolCalls" else models)
         )
-        if matters and AMOUNT[name](desk.state.usage) >= most:
-            return _tripped(desk.plan, desk.state, name, most)
+        if matters and AMOUNT[name](ctx.state.usage) >= most:
+            return _tripped(ctx.plan, ctx.state, name, most)
     return None
 
 
@@ -66,7 +66,7 @@ def refused(
     plan: Plan, state: ExecutionState, kind: Kind, calls: int, under_way: Iterable[Spending]
 ) -> ReachedLimit | None:
     """The budget that forbids further calls inside an attempt. `under_way`: what open attempts have spent so far."""
-    if plan.limits.budget_policy == "warn" or state.handed_off or state.compensation is not None:
+    if plan.limits.budget_policy == "warn" or state.is_escalated or state.compensation is not None:
         return None
     spent = [state.usage, *under_way]
     for name, most in _in_force(plan, state):
@@ -88,38 +88,38 @@ def tripped_by(at: StepState, failure: Failure) -> ReachedLimit:
     return ReachedLimit(str(limit), failure.message, at.step)
 
 
-def wait_for_more(desk: DecisionContext, at: StepState, failure: Failure) -> None:
+def wait_for_more(ctx: DecisionContext, at: StepState, failure: Failure) -> None:
     """An attempt was refused half-way: it is performed again, from its record, once there is more to spend."""
     tripped = tripped_by(at, failure)
-    if desk.state.status != "paused":
-        limits.trip(desk, tripped)
-    elif at.step not in desk.state.refused:
-        desk.emit(LimitHit(limit=tripped.limit, message=tripped.message, step=at.step))
+    if ctx.state.status != "paused":
+        limits.trip(ctx, tripped)
+    elif at.step not in ctx.state.budget_stopped:
+        ctx.emit(LimitHit(limit=tripped.limit, message=tripped.message, step=at.step))
 
 
-def note(desk: DecisionContext) -> None:
+def note(ctx: DecisionContext) -> None:
     """Warn, once each: a budget is nearly or wholly spent, or nobody knows what was spent."""
-    state, plan = desk.state, desk.plan
+    state, plan = ctx.state, ctx.plan
     for name, most in _in_force(plan, state):
         amount = AMOUNT[name](state.usage)
         if name == "costUsd" and state.usage.unpriced_calls:
-            _warn(desk, "cost-unknown", name, "a model was called whose price nobody knows: the budget cannot see it")
+            _warn(ctx, "cost-unknown", name, "a model was called whose price nobody knows: the budget cannot see it")
         if amount >= most * plan.limits.budget_warn_at and amount < most:
             said = f"{_number(amount)} of {_number(most)} {UNITS[name]} are spent"
-            _warn(desk, "budget-low", f"{name}:{_number(most)}", said)
+            _warn(ctx, "budget-low", f"{name}:{_number(most)}", said)
         elif amount >= most and plan.limits.budget_policy == "warn":
             said = f"{_number(amount)} {UNITS[name]} are spent, and the budget is {_number(most)}"
-            _warn(desk, SPENT, f"{name}:{_number(most)}", said)
+            _warn(ctx, SPENT, f"{name}:{_number(most)}", said)
 
 
-def spent_below(desk: DecisionContext, at: StepState, report: ChildUsageReported) -> ReachedLimit | None:
+def spent_below(ctx: DecisionContext, at: StepState, report: ChildUsageReported) -> ReachedLimit | None:
     """A sub-workflow that still runs has spent so much: it counts here. The budget that is spent with it."""
-    desk.emit(ChildUsageCounted(step=at.step, usage=report.usage, call=report.call))
-    if desk.plan.limits.budget_policy == "warn":
+    ctx.emit(ChildUsageCounted(step=at.step, usage=report.usage, call=report.call))
+    if ctx.plan.limits.budget_policy == "warn":
         return None
-    for name, most in _in_force(desk.plan, desk.state):
-        if AMOUNT[name](desk.state.usage) > most:
-            return _tripped(desk.plan, desk.state, name, most)
+    for name, most in _in_force(ctx.plan, ctx.state):
+        if AMOUNT[name](ctx.state.usage) > most:
+            return _tripped(ctx.plan, ctx.state, name, most)
     return None
 
 
@@ -131,12 +131,12 @@ def _in_force(plan: Plan, state: ExecutionState) -> Iterable[tuple[str, float]]:
 
 
 def _tripped(plan: Plan, state: ExecutionState, name: str, most: float) -> ReachedLimit:
-    return ReachedLimit(name, told(plan, state, name, f"the budget of {_number(most)} {UNITS[name]} is spent"))
+    return ReachedLimit(name, limit_message(plan, state, name, f"the budget of {_number(most)} {UNITS[name]} is spent"))
 
 
-def _warn(desk: DecisionContext, code: str, about: str, message: str) -> None:
-    if f"{code}:{about}" not in desk.state.warned:
-        desk.emit(WarningRaised(code=code, message=message, about=about))
+def _warn(ctx: DecisionContext, code: str, about: str, message: str) -> None:
+    if f"{code}:{about}" not in ctx.state.warning_keys:
+        ctx.emit(WarningRaised(code=code, message=message, about=about))
 
 
 def _number(number: float) -> str:

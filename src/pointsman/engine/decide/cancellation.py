@@ -10,17 +10,17 @@ from pointsman.engine.state import ParallelFrame, StepState
 from pointsman.engine.steps import Scope, Step
 
 
-def cancel_steps(desk: DecisionContext, scope: Scope, *, within: frozenset[str] | None = None) -> None:
+def cancel_steps(ctx: DecisionContext, scope: Scope, *, within: frozenset[str] | None = None) -> None:
     """Cancel every open step in a scope and the scopes inside it, innermost first. `within`: only at these nodes."""
     width = len(scope)
-    inside = [at for at in desk.state.steps.values() if at.step.scope[:width] == scope]
+    inside = [at for at in ctx.state.steps.values() if at.step.scope[:width] == scope]
     if within is not None:
         inside = [at for at in inside if _place_in(at.step, width) in within]
     for at in sorted(inside, key=lambda a: -len(a.step.scope)):
-        stop(desk, at)
-        if at.step in desk.state.openings:
-            cancel_branches(desk, desk.state.openings[at.step])
-        desk.emit(StepCancelled(step=at.step))
+        stop(ctx, at)
+        if at.step in ctx.state.parallel_frames:
+            cancel_branches(ctx, ctx.state.parallel_frames[at.step])
+        ctx.emit(StepCancelled(step=at.step))
 
 
 def _place_in(step: Step, width: int) -> str:
@@ -28,21 +28,21 @@ def _place_in(step: Step, width: int) -> str:
     return step.node if len(step.scope) == width else step.scope[width].parallel
 
 
-def stop(desk: DecisionContext, at: StepState, *, children: bool = True) -> None:
+def stop(ctx: DecisionContext, at: StepState, *, children: bool = True) -> None:
     """Ask the world to stop what runs for a step."""
-    if at.runs:
-        desk.command(Stop(step=at.step))
+    if at.is_running:
+        ctx.command(Stop(step=at.step))
     if children:
-        outbox.stop_children(desk, at)
+        outbox.stop_children(ctx, at)
     for timer in at.timers:
-        desk.command(DropTimer(timer=timer))
+        ctx.command(DropTimer(timer=timer))
 
 
-def cancel_branches(desk: DecisionContext, opening: ParallelFrame) -> None:
+def cancel_branches(ctx: DecisionContext, opening: ParallelFrame) -> None:
     """Cancel the branches of an opening that still run; those that have not begun never will."""
     width = len(opening.step.scope) + 1
-    open_scopes = [key for key, scope in desk.state.scopes.items() if len(key) == width and scope.opening is opening]
+    open_scopes = [key for key, scope in ctx.state.scopes.items() if len(key) == width and scope.opening is opening]
     for key in sorted(open_scopes):
-        cancel_steps(desk, key)
-        desk.emit(BranchSettled(step=opening.step, branch=key[-1].branch, outcome="cancelled"))
-        desk.touched.pop(key, None)
+        cancel_steps(ctx, key)
+        ctx.emit(BranchSettled(step=opening.step, branch=key[-1].branch, outcome="cancelled"))
+        ctx.dirty_scopes.pop(key, None)

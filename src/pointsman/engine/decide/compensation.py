@@ -21,55 +21,55 @@ from pointsman.values import Json, JsonObject
 REJECTED = Failure(code="compensation-rejected", message="a person said that it cannot be undone")
 
 
-def proceed(desk: DecisionContext) -> None:
+def proceed(ctx: DecisionContext) -> None:
     """Nothing moves: undo the next step, or end."""
-    state = desk.state
-    if not state.undo:
-        _finish(desk)
+    state = ctx.state
+    if not state.undo_log:
+        _finish(ctx)
         return
-    owed = state.undo[-1]
-    desk.emit(UndoBegan(step=owed.step, node=owed.by))
-    desk.go(EnterNode(owed.by, (), None, NOBODY))
+    owed = state.undo_log[-1]
+    ctx.emit(UndoBegan(step=owed.step, node=owed.by))
+    ctx.enqueue(EnterNode(owed.by, (), None, NOBODY))
 
 
-def ended(desk: DecisionContext, failure: Failure | None = None) -> None:
+def ended(ctx: DecisionContext, failure: Failure | None = None) -> None:
     """The step of a compensation is over."""
-    compensation = _of(desk)
+    compensation = _of(ctx)
     assert compensation.current is not None
-    desk.emit(UndoEnded(step=compensation.current.step, failure=failure))
+    ctx.emit(UndoEnded(step=compensation.current.step, failure=failure))
 
 
-def left(desk: DecisionContext, labels: tuple[str, ...]) -> None:
+def left(ctx: DecisionContext, labels: tuple[str, ...]) -> None:
     """Control leaves a compensation. Where a person undoes, `reject` says that it cannot be done."""
-    ended(desk, REJECTED if "reject" in labels else None)
+    ended(ctx, REJECTED if "reject" in labels else None)
 
 
-def _finish(desk: DecisionContext) -> None:
+def _finish(ctx: DecisionContext) -> None:
     """End as it would have ended without, and say what could not be undone."""
-    compensation = _of(desk)
-    left_undone = [step for step, _ in compensation.failed] + [owed.step for owed in reversed(desk.state.undo)]
+    compensation = _of(ctx)
+    left_undone = [step for step, _ in compensation.failed] + [owed.step for owed in reversed(ctx.state.undo_log)]
     if compensation.failure is not None:
         failure = _told(compensation, compensation.failure, left_undone)
-        desk.emit(ExecutionFailed(failure=failure, step=compensation.step))
+        ctx.emit(ExecutionFailed(failure=failure, step=compensation.step))
     elif left_undone:
         why = Failure(code="compensation-failed", message="it was cancelled", hint="Undo by hand what is named.")
-        desk.emit(ExecutionFailed(failure=_told(compensation, why, left_undone)))
+        ctx.emit(ExecutionFailed(failure=_told(compensation, why, left_undone)))
     else:
-        desk.emit(ExecutionCancelled(reason=compensation.reason, by=compensation.by))
+        ctx.emit(ExecutionCancelled(reason=compensation.reason, by=compensation.by))
 
 
-def abandon(desk: DecisionContext) -> None:
+def abandon(ctx: DecisionContext) -> None:
     """Someone does not want to wait until all is undone. What runs was stopped before."""
-    current = _of(desk).current
+    current = _of(ctx).current
     if current is not None:
         stopped = Failure(code="compensation-stopped", message="it was stopped while it was being undone")
-        desk.emit(UndoEnded(step=current.step, failure=stopped))
-    _finish(desk)
+        ctx.emit(UndoEnded(step=current.step, failure=stopped))
+    _finish(ctx)
 
 
-def _of(desk: DecisionContext) -> Compensation:
-    assert desk.state.compensation is not None
-    return desk.state.compensation
+def _of(ctx: DecisionContext) -> Compensation:
+    assert ctx.state.compensation is not None
+    return ctx.state.compensation
 
 
 def _told(compensation: Compensation, failure: Failure, left_undone: list[Step]) -> Failure:

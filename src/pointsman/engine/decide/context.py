@@ -18,7 +18,7 @@ from pointsman.engine.commands import Command
 from pointsman.engine.events.steps import Event, TokenEnded
 from pointsman.engine.events.waits import WarningRaised
 from pointsman.engine.failures import Failure
-from pointsman.engine.fold.arrivals import left_by, scope_of
+from pointsman.engine.fold.arrivals import output_of, scope_of
 from pointsman.engine.fold.dispatch import fold
 from pointsman.engine.plan import Plan, PlanNode
 from pointsman.engine.state import ExecutionState, LoopState, ScopeState, StepOutput
@@ -36,9 +36,9 @@ class EnterNode(Struct, frozen=True, gc=False):
     scope: Scope
     edge: PlanEdge | None
     after: Step | None
-    thread: Lineage = ()
+    lineage: Lineage = ()
     caller: str | None = None
-    again: bool = False
+    starts_node: bool = False
     """It has entered before: it starts the node, whatever else could still come."""
     merged: tuple[Arrival, ...] = ()
     """It is several that entered together before: they are parked at the node."""
@@ -83,7 +83,18 @@ class Decision(Struct, frozen=True, gc=False):
 
 
 class DecisionContext:
-    __slots__ = ("_counted", "before", "commands", "events", "fatal", "gathered", "plan", "queue", "state", "touched")
+    __slots__ = (
+        "_counted",
+        "before",
+        "commands",
+        "dirty_scopes",
+        "events",
+        "plan",
+        "produced_bytes",
+        "queue",
+        "state",
+        "uncaught",
+    )
 
     def __init__(self, plan: Plan, state: ExecutionState, before: Step | None = None) -> None:
         self.plan = plan
@@ -95,11 +106,11 @@ class DecisionContext:
         self.queue: deque[Transition] = deque()
         self._counted: dict[Scope, int] | None = None
         """Moves in the queue, per scope; from when first somebody asks."""
-        self.fatal: list[PropagateFailure] = []
+        self.uncaught: list[PropagateFailure] = []
         """Failures that nobody caught: once control stands still, the execution fails."""
-        self.gathered = 0
+        self.produced_bytes = 0
         """Bytes of values that joins made and steps brought, in this decision."""
-        self.touched: dict[Scope, None] = {}
+        self.dirty_scopes: dict[Scope, None] = {}
         """Scopes in which a token came or went."""
 
     def emit(self, event: Event) -> None:
@@ -116,14 +127,14 @@ class DecisionContext:
     def warn(self, code: str, message: str, step: Step | None = None) -> None:
         self.emit(WarningRaised(code=code, message=message, step=step))
 
-    def go(self, move: Transition) -> None:
+    def enqueue(self, move: Transition) -> None:
         """Let control go on."""
         if self._counted is not None:
             key = scope_key(move)
             self._counted[key] = self._counted.get(key, 0) + 1
         self.queue.append(move)
 
-    def next(self) -> Transition:
+    def dequeue(self) -> Transition:
         """The move to make now; it is in the queue no more."""
         move = self.queue.popleft()
         if self._counted is not None:
@@ -138,13 +149,13 @@ class DecisionContext:
             self._counted = Counter(map(scope_key, self.queue))
         return self._counted.get(scope, 0)
 
-    def drop(self, scope: Scope, nodes: frozenset[str]) -> None:
+    def discard(self, scope: Scope, nodes: frozenset[str]) -> None:
         """Control that was on its way from or to these nodes of a scope goes nowhere."""
         kept = [move for move in self.queue if scope_key(move) != scope or node_of(move) not in nodes]
-        self.drop_all()
+        self.discard_all()
         self.queue.extend(kept)
 
-    def drop_all(self) -> None:
+    def discard_all(self) -> None:
         """Control that was on its way goes nowhere."""
         self.queue.clear()
         self._counted = None
@@ -159,11 +170,11 @@ class DecisionContext:
         else:
             event = TokenEnded(after=after, answers=scope is not None and self.answers(scope, after))
         self.emit(event)
-        self.touched[after.scope] = None
+        self.dirty_scopes[after.scope] = None
 
     def answers(self, scope: ScopeState, after: Step) -> bool:
         """The value where control ends is a result of the execution: not below an opening that is joined."""
-        if self.state.left[after].value is None:
+        if self.state.step_outputs[after].value is None:
             return False
         around: ScopeState | None = scope
         while around is not None and around.opening is not None:
@@ -180,11 +191,11 @@ class DecisionContext:
         return scope_of(self.state, key)
 
     def left(self, scope: ScopeState, step: Step) -> StepOutput:
-        return left_by(self.state, scope, step)
+        return output_of(self.state, scope, step)
 
     def visit(self, scope: ScopeState, node: PlanNode, thread: Lineage) -> Step:
         """The identity of the next visit to a node."""
-        own = thread if node.threaded else ()
+        own = thread if node.has_lineage else ()
         return Step(node.id, scope.key, scope.visits.get((node.id, own), 0) + 1, own)
 
     # What expressions see ------------------------------------------------------------------------------------------
@@ -199,11 +210,11 @@ class DecisionContext:
             loop = self.loop(scope, loop_node)
             if loop is not None:
                 item_key = self._loop_names(names, loop, item_key)
-        if isinstance(node.does, LoopAction) and node.id in scope.loops:
+        if isinstance(node.action, LoopAction) and node.id in scope.loops:
             item_key = self._loop_names(names, scope.loops[node.id], item_key)
         if self.plan.engine_names:
-            is_new = node.id not in self.state.entered
-            names["_currentStep"] = self.current_step(len(self.state.entered) + is_new)
+            is_new = node.id not in self.state.visited_nodes
+            names["_currentStep"] = self.current_step(len(self.state.visited_nodes) + is_new)
             names["_totalNodes"] = self.plan.nodes_counted
             names["_currentNodeIteration"] = scope.visits.get((node.id, ()), 0) + 1
         if self.state.compensation is not None:
@@ -217,7 +228,7 @@ class DecisionContext:
 
     def current_step(self, entered: int) -> int:
         """Return `_currentStep` after visits to so many nodes: their number, without start, end and notes."""
-        return max(1, entered - sum(node in self.state.entered for node in self.plan.uncounted))
+        return max(1, entered - sum(node in self.state.visited_nodes for node in self.plan.uncounted))
 
     @property
     def config(self) -> Mapping[str, Json]:

@@ -26,23 +26,23 @@ class EditRefused(CallerError):
     code = "edit-refused"
 
 
-def check_edits(desk: DecisionContext, edits: Iterable[DataEdit]) -> None:
+def check_edits(ctx: DecisionContext, edits: Iterable[DataEdit]) -> None:
     """Refuse, before anything is written, what has no place, grows too large, or does not fit the schema of its field.
     Raises `EditRefused`.
     """
     in_order = sorted(edits, key=lambda edit: edit.scope)
     for key, several in groupby(in_order, key=lambda edit: edit.scope):
-        scope = desk.state.scopes.get(key)
+        scope = ctx.state.scopes.get(key)
         if scope is None:
-            raise _no_such_scope(desk.state, scope_text(key))
+            raise _no_such_scope(ctx.state, scope_text(key))
         writes = tuple(write_of(edit) for edit in several)
         try:
             check_possible(scope, writes, None)
-            check_size(desk, scope, writes, None)
+            check_size(ctx, scope, writes, None)
         except (WriteFailed, StepRefused) as why:
             raise EditRefused(f"the edit is refused: {why}", hint=why.hint) from why
-        if desk.plan.declared:
-            _check_declared(desk.plan, scope, writes)
+        if ctx.plan.declared:
+            _check_declared(ctx.plan, scope, writes)
 
 
 def _check_declared(plan: Plan, scope: ScopeState, writes: Sequence[Write]) -> None:

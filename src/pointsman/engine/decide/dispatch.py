@@ -37,14 +37,14 @@ from pointsman.engine.decide import (
 )
 from pointsman.engine.decide.context import Decision, DecisionContext, EnterNode, ExitStep
 from pointsman.engine.decide.entry import execute
-from pointsman.engine.decide.outputs import accept, check_messages, written
+from pointsman.engine.decide.outputs import check_messages, check_writes, evaluate_outputs
 from pointsman.engine.events.lifecycle import (
     ExecutionPaused,
 )
 from pointsman.engine.events.steps import AttemptStarted, StepSucceeded
 from pointsman.engine.events.waits import TimerElapsed
-from pointsman.engine.fold.dispatch import begin_row
-from pointsman.engine.fold.steps import show
+from pointsman.engine.fold.dispatch import begin_decision
+from pointsman.engine.fold.steps import public_view
 from pointsman.engine.plan import Plan, PlanNode
 from pointsman.engine.repetitions import Repetition
 from pointsman.engine.reports import (
@@ -84,186 +84,192 @@ def decide(plan: Plan, state: ExecutionState, report: Report, at: float, *, befo
     Raises `CallerError` for reports that people send wrongly (closed gate, action not offered, wrong status); nothing
     is decided then.
     """
-    desk = DecisionContext(plan, state, before)
+    ctx = DecisionContext(plan, state, before)
     seq, since = state.seq, state.at
-    begin_row(state, seq + 1, max(at, since))
+    begin_decision(state, seq + 1, max(at, since))
     try:
-        _take(desk, report)
+        _take(ctx, report)
     except CallerError:
         state.seq, state.at = seq, since
         raise
-    if not desk.events and not desk.queue:
+    if not ctx.events and not ctx.queue:
         state.seq, state.at = seq, since
         return Decision((), ())
-    if plan.limits.budgets and desk.events:
-        budgets.note(desk)
-    _run(desk)
-    return Decision(tuple(desk.events), tuple(desk.commands))
+    if plan.limits.budgets and ctx.events:
+        budgets.note(ctx)
+    _run(ctx)
+    return Decision(tuple(ctx.events), tuple(ctx.commands))
 
 
-def _run(desk: DecisionContext) -> None:
+def _run(ctx: DecisionContext) -> None:
     """Let control go on until everything waits for the world."""
-    state, queue = desk.state, desk.queue
+    state, queue = ctx.state, ctx.queue
     looked_at = 0
     while True:
         while queue and state.status not in ENDED:
-            move = desk.next()
+            move = ctx.dequeue()
             if type(move) is EnterNode:
-                enter_node.arrive(desk, move)
+                enter_node.enter_node(ctx, move)
             elif type(move) is ExitStep:
-                exit_step.leave(desk, move)
+                exit_step.exit_step(ctx, move)
             else:
-                failure_handling.fall(desk, move)
+                failure_handling.propagate(ctx, move)
         if state.status in ENDED:
             return
-        if enter_node.release(desk) or queue:
+        if enter_node.release(ctx) or queue:
             continue
-        if state.gates and len(desk.events) > looked_at:
-            looked_at, since = len(desk.events), looked_at
-            gate_questions.ask_again(desk, since)
-            if queue or desk.touched:
+        if state.gates and len(ctx.events) > looked_at:
+            looked_at, since = len(ctx.events), looked_at
+            gate_questions.ask_again(ctx, since)
+            if queue or ctx.dirty_scopes:
                 continue
-        if desk.fatal:
-            completion.conclude(desk)
-        elif not state.steps and not state.held and state.root.tokens == 0 and state.status == "running":
-            completion.come_to_an_end(desk)
+        if ctx.uncaught:
+            completion.conclude(ctx)
+        elif not state.steps and not state.held_arrivals and state.root.tokens == 0 and state.status == "running":
+            completion.come_to_an_end(ctx)
         else:
             return
 
 
-def _take(desk: DecisionContext, report: Report) -> None:  # noqa: C901 - one flat list of all reports is the clearest
+def _take(ctx: DecisionContext, report: Report) -> None:  # noqa: C901 - one flat list of all reports is the clearest
     match report:
         case WorkDone():
-            _work_done(desk, report)
+            _work_done(ctx, report)
         case WorkFailed():
-            _work_failed(desk, report)
+            _work_failed(ctx, report)
         case Start():
-            lifecycle.start(desk, report)
+            lifecycle.start(ctx, report)
         case AdmissionGranted():
-            lifecycle.admit(desk)
+            lifecycle.admit(ctx)
         case GateAnswered():
-            human_tasks.answered(desk, report)
+            human_tasks.answered(ctx, report)
         case DelegationRequested():
-            human_tasks.delegated(desk, report)
+            human_tasks.delegated(ctx, report)
         case ToolCallsProposed() | WorkerMissing():
-            _left_to_others(desk, report)
+            _left_to_others(ctx, report)
         case WorkerOffered():
-            missing_workers.offered(desk, report)
+            missing_workers.offered(ctx, report)
         case TimerFired():
-            _timer_fired(desk, report)
+            _timer_fired(ctx, report)
         case EventReceived():
-            if outbox.is_news(desk.state, report):
-                waits.receive(desk, report)
+            if outbox.is_news(ctx.state, report):
+                waits.receive(ctx, report)
         case DeliveryConfirmed():
-            outbox.delivered(desk, report)
+            outbox.delivered(ctx, report)
         case ChildEnded():
-            _child_ended(desk, report)
+            _child_ended(ctx, report)
         case ChildUsageReported():
-            _child_spent(desk, report)
+            _child_spent(ctx, report)
         case CancelRequested():
-            if desk.state.status != "cancelled":
-                lifecycle.must(desk, not desk.state.ended, "cancelled")
-                completion.cancel(desk, reason=report.reason, by=report.by, now=report.now)
+            if ctx.state.status != "cancelled":
+                lifecycle.must(ctx, not ctx.state.ended, "cancelled")
+                completion.cancel(ctx, reason=report.reason, by=report.by, now=report.now)
         case PauseRequested():
-            if desk.state.status != "paused":
-                lifecycle.must(desk, desk.state.status == "running", "paused")
-                desk.emit(ExecutionPaused(by=report.by))
+            if ctx.state.status != "paused":
+                lifecycle.must(ctx, ctx.state.status == "running", "paused")
+                ctx.emit(ExecutionPaused(by=report.by))
         case ResumeRequested():
-            lifecycle.resume(desk, report)
+            lifecycle.resume(ctx, report)
         case RetryRequested():
-            lifecycle.retry(desk, report)
+            lifecycle.retry(ctx, report)
         case SteerRequested():
-            steering.steer(desk, report)
+            steering.steer(ctx, report)
         case ForkRequested():
-            fork.fork(desk, report)
+            fork.fork(ctx, report)
         case MigrationRequested():
-            migrate.move(desk, report)
+            migrate.move(ctx, report)
         case _:
             assert_never(report)
 
 
-def _left_to_others(desk: DecisionContext, report: ToolCallsProposed | WorkerMissing) -> None:
+def _left_to_others(ctx: DecisionContext, report: ToolCallsProposed | WorkerMissing) -> None:
     """An attempt cannot go on before people, the caller, sub-workflows or another worker have done their part."""
-    at = _open(desk, report)
+    at = _open(ctx, report)
     if at is None:
         return
     if isinstance(report, ToolCallsProposed):
-        tool_approval.calls_proposed(desk, at, report)
+        tool_approval.calls_proposed(ctx, at, report)
     else:
-        missing_workers.missing(desk, at, report.failure)
+        missing_workers.missing(ctx, at, report.failure)
 
 
-def _open(desk: DecisionContext, report: WorkDone | WorkFailed | ToolCallsProposed | WorkerMissing) -> StepState | None:
+def _open(ctx: DecisionContext, report: WorkDone | WorkFailed | ToolCallsProposed | WorkerMissing) -> StepState | None:
     """The step a report is about, if it still waits for exactly this attempt."""
-    at = desk.state.steps.get(report.step)
+    at = ctx.state.steps.get(report.step)
     return (
-        at if at is not None and at.runs and at.attempt == report.attempt and desk.state.status not in ENDED else None
+        at
+        if at is not None and at.is_running and at.attempt == report.attempt and ctx.state.status not in ENDED
+        else None
     )
 
 
-def _parent(desk: DecisionContext, report: ChildUsageReported | ChildEnded) -> StepState | None:
+def _parent(ctx: DecisionContext, report: ChildUsageReported | ChildEnded) -> StepState | None:
     """The step whose child reports, if it still waits for exactly that child."""
-    at = desk.state.steps.get(report.step)
-    if at is None or at.attempt != report.attempt or desk.state.ended:
+    at = ctx.state.steps.get(report.step)
+    if at is None or at.attempt != report.attempt or ctx.state.ended:
         return None
     return at if report.call in at.children else None
 
 
-def _work_failed(desk: DecisionContext, report: WorkFailed) -> None:
-    at = _open(desk, report)
+def _work_failed(ctx: DecisionContext, report: WorkFailed) -> None:
+    at = _open(ctx, report)
     if at is None:
         return
     if report.failure.code == budgets.SPENT:
-        budgets.wait_for_more(desk, at, report.failure)
+        budgets.wait_for_more(ctx, at, report.failure)
         return
     if at.phase == "recover":
-        failure_handling.attempt_failed(desk, at, at.failure or report.failure, report.usage)
+        failure_handling.attempt_failed(ctx, at, at.failure or report.failure, report.usage)
     else:
-        failure_handling.attempt_failed(desk, at, report.failure, report.usage)
+        failure_handling.attempt_failed(ctx, at, report.failure, report.usage)
 
 
-def _work_done(desk: DecisionContext, report: WorkDone) -> None:
-    at = _open(desk, report)
+def _work_done(ctx: DecisionContext, report: WorkDone) -> None:
+    at = _open(ctx, report)
     if at is None:
         return
     step = report.step
-    node = desk.plan.nodes[step.node]
-    does = node.does
+    node = ctx.plan.nodes[step.node]
+    does = node.action
     assert isinstance(does, WorkAction)
     for text in report.warnings:
-        desk.warn("work", text, step)
+        ctx.warn("work", text, step)
     if at.phase == "recover":
-        failure_handling.advised(desk, at, report)
+        failure_handling.advised(ctx, at, report)
         return
     labels = (*report.labels, report.next) if report.next is not None else report.labels
-    asks = node.leave == "label" and not does.decides  # a verdict is not taken back for want of an edge
+    asks = node.leave == "label" and not does.is_decision  # a verdict is not taken back for want of an edge
     if asks and not report.pending and not exit_step.legal(node, labels):
-        failure_handling.reask(desk, at, exit_step.no_route(node, labels), report.usage)
+        failure_handling.reask(ctx, at, exit_step.no_route(node, labels), report.usage)
         return
     repeats = stall_detection.NONE
     if does.spec.kind == "agent":
-        repeats = stall_detection.repeats(desk, at, report)
-        stuck = stall_detection.tripped(desk, step, repeats)
+        repeats = stall_detection.repeats(ctx, at, report)
+        stuck = stall_detection.tripped(ctx, step, repeats)
         if stuck is not None:
-            limits.trip(desk, stuck)
+            limits.trip(ctx, stuck)
             return
-    if _succeeded(desk, node, at, report, repeats, decides=does.decides):
-        desk.touched[step.scope] = None
-        desk.go(ExitStep(step, labels))
+    if _succeeded(ctx, node, at, report, repeats, decides=does.is_decision):
+        ctx.dirty_scopes[step.scope] = None
+        ctx.enqueue(ExitStep(step, labels))
 
 
 def _succeeded(
-    desk: DecisionContext, node: PlanNode, at: StepState, report: WorkDone, repeats: Repetition, *, decides: bool
+    ctx: DecisionContext, node: PlanNode, at: StepState, report: WorkDone, repeats: Repetition, *, decides: bool
 ) -> bool:
     """Write what it brought; False where that is refused."""
     try:
         said = _said(report, decides=decides)
-        writes = written(desk, at.scope, node, report.result, shown=show(report.result, said)) if node.outputs else ()
-        accept(desk, at.scope, node, at.left.thread, writes, report.result, result_bytes=report.result_bytes)
-        if desk.plan.messages and report.messages:
-            check_messages(desk, at.scope, report.messages)
+        writes = (
+            evaluate_outputs(ctx, at.scope, node, report.result, shown=public_view(report.result, said))
+            if node.outputs
+            else ()
+        )
+        check_writes(ctx, at.scope, node, at.incoming.lineage, writes, report.result, result_bytes=report.result_bytes)
+        if ctx.plan.messages and report.messages:
+            check_messages(ctx, at.scope, report.messages)
     except PointsmanError as why:
-        failure_handling.refused(desk, at, why, report.usage)
+        failure_handling.refused(ctx, at, why, report.usage)
         return False
     event = StepSucceeded(  # Of more than 15 arguments by name Python makes a dictionary first: a microsecond.
         step=report.step,
@@ -272,9 +278,9 @@ def _succeeded(
         keeps=decides,
         next=report.next,
         labels=report.labels,
-        said=said,
+        annotations=said,
         writes=writes,
-        messages=report.messages if desk.plan.messages else (),
+        messages=report.messages if ctx.plan.messages else (),
         pending=report.pending,
         usage=report.usage,
         cached=report.cached,
@@ -284,7 +290,7 @@ def _succeeded(
         event = replace(event, mark=repeats.mark, repeats=repeats.times, seen=repeats.seen)
     if report.printed:
         event = replace(event, printed=report.printed)
-    desk.emit(event)
+    ctx.emit(event)
     return True
 
 
@@ -299,32 +305,32 @@ def _said(report: WorkDone, *, decides: bool) -> JsonObject | None:
     return said
 
 
-def _child_spent(desk: DecisionContext, report: ChildUsageReported) -> None:
-    at = _parent(desk, report)
+def _child_spent(ctx: DecisionContext, report: ChildUsageReported) -> None:
+    at = _parent(ctx, report)
     if at is not None and workflow_tools.counted(at, report.call) != report.usage:
-        tripped = budgets.spent_below(desk, at, report)
+        tripped = budgets.spent_below(ctx, at, report)
         if tripped is not None:
-            limits.trip(desk, tripped)
+            limits.trip(ctx, tripped)
 
 
-def _child_ended(desk: DecisionContext, report: ChildEnded) -> None:
-    at = _parent(desk, report)
+def _child_ended(ctx: DecisionContext, report: ChildEnded) -> None:
+    at = _parent(ctx, report)
     if at is None:
         return
     if report.call:
-        workflow_tools.ended(desk, at, report)
+        workflow_tools.ended(ctx, at, report)
         return
     if report.failure is not None:
-        failure_handling.attempt_failed(desk, at, report.failure, report.usage)
+        failure_handling.attempt_failed(ctx, at, report.failure, report.usage)
         return
-    node = desk.node(report.step)
+    node = ctx.node(report.step)
     try:
-        writes = written(desk, at.scope, node, report.output)
-        accept(desk, at.scope, node, at.left.thread, writes, report.output)
+        writes = evaluate_outputs(ctx, at.scope, node, report.output)
+        check_writes(ctx, at.scope, node, at.incoming.lineage, writes, report.output)
     except PointsmanError as why:
-        failure_handling.refused(desk, at, why, report.usage)
+        failure_handling.refused(ctx, at, why, report.usage)
         return
-    desk.emit(
+    ctx.emit(
         StepSucceeded(
             step=report.step,
             attempt=report.attempt,
@@ -334,38 +340,38 @@ def _child_ended(desk: DecisionContext, report: ChildEnded) -> None:
             undone_by=node.compensate,
         )
     )
-    desk.touched[report.step.scope] = None
-    desk.go(ExitStep(report.step))
+    ctx.dirty_scopes[report.step.scope] = None
+    ctx.enqueue(ExitStep(report.step))
 
 
-def _timer_fired(desk: DecisionContext, report: TimerFired) -> None:
-    state = desk.state
+def _timer_fired(ctx: DecisionContext, report: TimerFired) -> None:
+    state = ctx.state
     timer = state.timers.get(report.timer)
     if timer is None or state.ended:
         return
-    if state.status == "interrupted" and (timer.step is None or timer.step != state.handoff):
+    if state.status == "interrupted" and (timer.step is None or timer.step != state.escalation_gate):
         return  # it is set again on resumption
-    desk.emit(TimerElapsed(timer=report.timer))
+    ctx.emit(TimerElapsed(timer=report.timer))
     at = state.steps.get(timer.step) if timer.step is not None else None
     if at is None:
-        limits.rang(desk, report.timer)
+        limits.timer_fired(ctx, report.timer)
         return
     match timer.purpose:
         case "retry" | "delay":
-            _next_attempt(desk, at, timer.purpose)
+            _next_attempt(ctx, at, timer.purpose)
         case "wait":
-            waits.done(desk, at, {"waited": True}, None)
+            waits.done(ctx, at, {"waited": True}, None)
         case "gate":
-            human_tasks.timed_out(desk, at)
+            human_tasks.timed_out(ctx, at)
         case "event":
-            waits.timed_out(desk, at)
+            waits.timed_out(ctx, at)
         case _:
-            joins.timed_out(desk, state.openings[at.step])
+            joins.timed_out(ctx, state.parallel_frames[at.step])
 
 
-def _next_attempt(desk: DecisionContext, at: StepState, purpose: str) -> None:
+def _next_attempt(ctx: DecisionContext, at: StepState, purpose: str) -> None:
     if purpose == "delay":
-        desk.emit(AttemptStarted(step=at.step, attempt=at.attempt, reason="delay"))
-        execute(desk, at.step)
+        ctx.emit(AttemptStarted(step=at.step, attempt=at.attempt, reason="delay"))
+        execute(ctx, at.step)
     else:
-        lifecycle.attempt_again(desk, at)
+        lifecycle.attempt_again(ctx, at)

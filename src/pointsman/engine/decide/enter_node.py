@@ -23,9 +23,9 @@ from pointsman.engine.decide.join_values import closes, was_fired
 from pointsman.engine.events.lifecycle import ExecutionPaused
 from pointsman.engine.events.steps import ArrivalParked
 from pointsman.engine.fold.arrivals import NOBODY
-from pointsman.engine.lineage import closed, together
+from pointsman.engine.lineage import joint_lineage, merged_lineage
 from pointsman.engine.plan import Plan, PlanNode
-from pointsman.engine.state import STANDS_STILL, ScopeState
+from pointsman.engine.state import HALTED, ScopeState
 from pointsman.engine.steps import Lineage
 from pointsman.engine.writes import Arrival
 from pointsman.values import END
@@ -33,50 +33,50 @@ from pointsman.values import END
 AT_ONCE: Final = ("arrival", "each")
 
 
-def arrive(desk: DecisionContext, move: EnterNode) -> None:
+def enter_node(ctx: DecisionContext, move: EnterNode) -> None:
     """Control comes to a node."""
-    scope = desk.state.scopes.get(move.scope)
+    scope = ctx.state.scopes.get(move.scope)
     if scope is None:
         return  # the branch was settled while this was on its way
-    trial = desk.plan.trial
-    if trial is not None and not partial_run.goes_on(desk, trial, move):
-        desk.touched[scope.key] = None
+    trial = ctx.plan.partial_run
+    if trial is not None and not partial_run.goes_on(ctx, trial, move):
+        ctx.dirty_scopes[scope.key] = None
         return
-    if (desk.state.status in STANDS_STILL or desk.fatal) and not _asks_on(desk, scope, move):
+    if (ctx.state.status in HALTED or ctx.uncaught) and not _asks_on(ctx, scope, move):
         if not move.merged:
-            limits.hold(desk, move)
+            limits.hold(ctx, move)
         return
     if move.node == END:
-        start_node.finish(desk, move)
+        start_node.finish(ctx, move)
         return
-    node = desk.plan.nodes[move.node]
+    node = ctx.plan.nodes[move.node]
     if node.enter in AT_ONCE:
-        start_node.start(desk, node, scope, move)
-    elif isinstance(node.does, JoinAction) and closes(node, scope):
-        if desk.alone(scope) and move.after is not None:
-            parallels.settle(desk, scope, "arrived", after=move.after)
+        start_node.start(ctx, node, scope, move)
+    elif isinstance(node.action, JoinAction) and closes(node, scope):
+        if ctx.alone(scope) and move.after is not None:
+            parallels.settle(ctx, scope, "arrived", after=move.after)
         else:
-            park(desk, scope, move)
-    elif _starts_now(desk, node, scope, move):
-        thread = _thread(desk.plan, node, [move.thread], ends=loops.ends_round(node, scope, move.edge))
-        move = move if thread == move.thread else replace(move, thread=thread)
-        start_node.start(desk, node, scope, move, move.merged)
+            park(ctx, scope, move)
+    elif _starts_now(ctx, node, scope, move):
+        thread = _thread(ctx.plan, node, [move.lineage], ends=loops.ends_round(node, scope, move.edge))
+        move = move if thread == move.lineage else replace(move, lineage=thread)
+        start_node.start(ctx, node, scope, move, move.merged)
     else:
-        park(desk, scope, move)
+        park(ctx, scope, move)
 
 
-def _asks_on(desk: DecisionContext, scope: ScopeState, move: EnterNode) -> bool:
+def _asks_on(ctx: DecisionContext, scope: ScopeState, move: EnterNode) -> bool:
     """Control comes to the gate that asks whether an interrupted execution may go on."""
-    gate = desk.state.handoff
-    return gate is not None and move.after == NOBODY and desk.visit(scope, desk.plan.nodes[move.node], ()) == gate
+    gate = ctx.state.escalation_gate
+    return gate is not None and move.after == NOBODY and ctx.visit(scope, ctx.plan.nodes[move.node], ()) == gate
 
 
-def _starts_now(desk: DecisionContext, node: PlanNode, scope: ScopeState, move: EnterNode) -> bool:
-    if move.again or move.after is None or was_fired(node, scope, move):
+def _starts_now(ctx: DecisionContext, node: PlanNode, scope: ScopeState, move: EnterNode) -> bool:
+    if move.starts_node or move.after is None or was_fired(node, scope, move):
         return True
-    if isinstance(node.does, LoopAction):
-        return loops.starts_now(desk, node, scope, move)
-    return desk.alone(scope)
+    if isinstance(node.action, LoopAction):
+        return loops.starts_now(ctx, node, scope, move)
+    return ctx.alone(scope)
 
 
 def _thread(plan: Plan, node: PlanNode, threads: list[Lineage], *, ends: bool) -> Lineage:
@@ -84,49 +84,49 @@ def _thread(plan: Plan, node: PlanNode, threads: list[Lineage], *, ends: bool) -
     latest = max(threads)
     if not latest or node.enter not in ("merge", "loop"):
         return latest
-    body = node.does.body if ends and isinstance(node.does, LoopAction) else None
-    return closed(latest, lambda split: (body is None or split in body) and plan.meets(split, node.id))
+    body = node.action.body if ends and isinstance(node.action, LoopAction) else None
+    return merged_lineage(latest, lambda split: (body is None or split in body) and plan.meets(split, node.id))
 
 
-def park(desk: DecisionContext, scope: ScopeState, move: EnterNode) -> None:
+def park(ctx: DecisionContext, scope: ScopeState, move: EnterNode) -> None:
     """The arrival waits. One of the same edge and thread that waits there already is replaced."""
     assert move.after is not None
     edge = "" if move.edge is None else move.edge.id
-    desk.emit(ArrivalParked(node=move.node, scope=scope.key, edge=edge, after=move.after, thread=move.thread))
-    desk.touched[scope.key] = None
+    ctx.emit(ArrivalParked(node=move.node, scope=scope.key, edge=edge, after=move.after, lineage=move.lineage))
+    ctx.dirty_scopes[scope.key] = None
 
 
-def release(desk: DecisionContext) -> bool:
+def release(ctx: DecisionContext) -> bool:
     """Start what is parked and cannot be joined by anything that still moves. True if anything started."""
-    if desk.fatal:
+    if ctx.uncaught:
         return False
-    while desk.touched:
-        key = next(iter(desk.touched))
-        scope = desk.state.scopes.get(key)
-        if scope is not None and desk.state.status not in STANDS_STILL:
-            if scope.parked and release_scope(desk, scope):
+    while ctx.dirty_scopes:
+        key = next(iter(ctx.dirty_scopes))
+        scope = ctx.state.scopes.get(key)
+        if scope is not None and ctx.state.status not in HALTED:
+            if scope.parked and release_scope(ctx, scope):
                 return True
-            if key and scope.tokens == 0 and parallels.branch_ended(desk, scope):
+            if key and scope.tokens == 0 and parallels.branch_ended(ctx, scope):
                 return True
-        desk.touched.pop(key, None)
+        ctx.dirty_scopes.pop(key, None)
     return False
 
 
-def release_scope(desk: DecisionContext, scope: ScopeState) -> bool:
+def release_scope(ctx: DecisionContext, scope: ScopeState) -> bool:
     """Start the parked nodes of one scope that nothing can reach any more; else those that only wait for each other."""
-    plan = desk.plan
+    plan = ctx.plan
     parked = sorted(scope.parked, key=lambda n: plan.nodes[n].index)
-    waits = {node: _waits_for(desk, scope, plan.nodes[node], parked) for node in parked}
+    waits = {node: _waits_for(ctx, scope, plan.nodes[node], parked) for node in parked}
     before = {node: _all_before(node, waits) for node in parked}
     ready = [node for node in parked if _is_ready(node, before)]
-    if len(ready) > 1 and (tripped := _forbidden(desk, scope, ready)) is not None:
-        limits.trip(desk, tripped)
+    if len(ready) > 1 and (tripped := _forbidden(ctx, scope, ready)) is not None:
+        limits.trip(ctx, tripped)
         return True
-    starts = [_parked_start(desk, scope, plan.nodes[node], before[node]) for node in ready]
-    if len(ready) > 1 and _stops(desk, scope, starts):
+    starts = [_parked_start(ctx, scope, plan.nodes[node], before[node]) for node in ready]
+    if len(ready) > 1 and _stops(ctx, scope, starts):
         return True
     for start in starts:
-        _start_parked(desk, scope, start)
+        _start_parked(ctx, scope, start)
     return bool(ready)
 
 
@@ -138,41 +138,41 @@ class ParkedStart(NamedTuple):
     thread: Lineage
 
 
-def _stops(desk: DecisionContext, scope: ScopeState, starts: list[ParkedStart]) -> bool:
+def _stops(ctx: DecisionContext, scope: ScopeState, starts: list[ParkedStart]) -> bool:
     """A pause before one of several that start together comes before all of them."""
-    if desk.plan.trial is None and not desk.state.stops.stepping:
+    if ctx.plan.partial_run is None and not ctx.state.breakpoints.stepping:
         return False
     for node, _, thread in starts:
-        step = desk.visit(scope, node, thread)
-        if not (isinstance(node.does, JoinAction) and closes(node, scope)) and partial_run.stops_before(
-            desk, node, step
+        step = ctx.visit(scope, node, thread)
+        if not (isinstance(node.action, JoinAction) and closes(node, scope)) and partial_run.pauses_before(
+            ctx, node, step
         ):
-            desk.emit(ExecutionPaused(before=step))
+            ctx.emit(ExecutionPaused(before=step))
             return True
     return False
 
 
-def _forbidden(desk: DecisionContext, scope: ScopeState, ready: list[str]) -> limits.ReachedLimit | None:
+def _forbidden(ctx: DecisionContext, scope: ScopeState, ready: list[str]) -> limits.ReachedLimit | None:
     """A limit that stops one of several that start together stops all: what one leads to must not join the rest."""
-    if desk.state.compensation is not None:
+    if ctx.state.compensation is not None:
         return None
     for number, node in enumerate(ready):
-        thread = max(one.left.thread for one in scope.parked[node].values())
+        thread = max(one.incoming.lineage for one in scope.parked[node].values())
         move = EnterNode(node, scope.key, None, None, thread)
-        tripped = limits.before_step(desk, desk.plan.nodes[node], scope, move, beside=number)
+        tripped = limits.before_step(ctx, ctx.plan.nodes[node], scope, move, beside=number)
         if tripped is not None:
             return tripped
     return None
 
 
-def _waits_for(desk: DecisionContext, scope: ScopeState, node: PlanNode, parked: list[str]) -> set[str] | None:
+def _waits_for(ctx: DecisionContext, scope: ScopeState, node: PlanNode, parked: list[str]) -> set[str] | None:
     """The other parked nodes from which it can be reached; None when something that moves can reach it."""
-    if isinstance(node.does, LoopAction) and loops.comes_back(node, scope):
-        return loops.waits_for(node.does, scope, parked)
+    if isinstance(node.action, LoopAction) and loops.comes_back(node, scope):
+        return loops.waits_for(node.action, scope, parked)
     if closes(node, scope):  # a branch is over when all of it is: what it still wrote later would be lost
-        return None if scope.live else {other for other in parked if other != node.id}
-    before = desk.plan.reaches(node.id)
-    live = scope.live
+        return None if scope.open_steps else {other for other in parked if other != node.id}
+    before = ctx.plan.reaches(node.id)
+    live = scope.open_steps
     if len(live) <= len(before):
         if any(at in before for at in live):
             return None
@@ -200,22 +200,22 @@ def _all_before(node: str, waits: dict[str, set[str] | None]) -> set[str] | None
     return found - {node}
 
 
-def _parked_start(desk: DecisionContext, scope: ScopeState, node: PlanNode, mates: set[str] | None) -> ParkedStart:
+def _parked_start(ctx: DecisionContext, scope: ScopeState, node: PlanNode, mates: set[str] | None) -> ParkedStart:
     """`mates`: nodes that start together with it because they only wait for each other."""
-    waiting = [(one.edge, one.left.thread) for one in scope.parked[node.id].values()]
-    keys = loops.side(node, scope, waiting) if isinstance(node.does, LoopAction) else waiting
-    merged = in_order(keys, desk.plan.edge_index)
-    ends = isinstance(node.does, LoopAction) and loops.comes_back(node, scope)
-    thread = _thread(desk.plan, node, [arrival.thread for arrival in merged], ends=ends)
+    waiting = [(one.edge, one.incoming.lineage) for one in scope.parked[node.id].values()]
+    keys = loops.side(node, scope, waiting) if isinstance(node.action, LoopAction) else waiting
+    merged = in_order(keys, ctx.plan.edge_index)
+    ends = isinstance(node.action, LoopAction) and loops.comes_back(node, scope)
+    thread = _thread(ctx.plan, node, [arrival.lineage for arrival in merged], ends=ends)
     if mates:
-        first = min((node.id, *mates), key=lambda n: desk.plan.nodes[n].index)
-        thread = together(thread, first, node.index)
+        first = min((node.id, *mates), key=lambda n: ctx.plan.nodes[n].index)
+        thread = joint_lineage(thread, first, node.index)
     return ParkedStart(node, merged, thread)
 
 
-def _start_parked(desk: DecisionContext, scope: ScopeState, start: ParkedStart) -> None:
+def _start_parked(ctx: DecisionContext, scope: ScopeState, start: ParkedStart) -> None:
     node, merged, thread = start
-    if isinstance(node.does, JoinAction) and closes(node, scope):
-        parallels.settle(desk, scope, "arrived", merged=merged)
+    if isinstance(node.action, JoinAction) and closes(node, scope):
+        parallels.settle(ctx, scope, "arrived", merged=merged)
     else:
-        start_node.start(desk, node, scope, EnterNode(node.id, scope.key, None, None, thread), merged)
+        start_node.start(ctx, node, scope, EnterNode(node.id, scope.key, None, None, thread), merged)

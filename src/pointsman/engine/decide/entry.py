@@ -21,41 +21,41 @@ from pointsman.values import Json, JsonObject
 class Entry:
     """One node about to start: what every kind needs to know."""
 
-    __slots__ = ("desk", "left", "merged", "move", "node", "scope", "step")
+    __slots__ = ("ctx", "incoming", "merged", "move", "node", "scope", "step")
 
     def __init__(
-        self, desk: DecisionContext, node: PlanNode, scope: ScopeState, move: EnterNode, merged: tuple[Arrival, ...]
+        self, ctx: DecisionContext, node: PlanNode, scope: ScopeState, move: EnterNode, merged: tuple[Arrival, ...]
     ) -> None:
-        self.desk = desk
+        self.ctx = ctx
         self.node = node
         self.scope = scope
         self.move = move
         self.merged = merged
-        self.step = desk.visit(scope, node, move.thread)
+        self.step = ctx.visit(scope, node, move.lineage)
         if merged:
-            self.left = parked(scope, node.id, merged[-1])
+            self.incoming = parked(scope, node.id, merged[-1])
         elif move.after is not None:
-            self.left = desk.left(scope, move.after)
+            self.incoming = ctx.left(scope, move.after)
         else:
-            self.left = StepOutput(None)
+            self.incoming = StepOutput(None)
 
     def environment(self) -> Environment:
         """What formulas of the node see; it collects what templates left empty."""
-        env = self.desk.environment(self.scope, self.node, self.left.value)
+        env = self.ctx.environment(self.scope, self.node, self.incoming.value)
         env.missing = []
         return env
 
-    def began(
+    def open_step(
         self, *, input: JsonObject | None = None, messages: int = 0, runs: bool = False, caller: str | None = None
     ) -> None:
         """The step is open from here on."""
-        self.desk.emit(
+        self.ctx.emit(
             StepStarted(
                 step=self.step,
                 edge="" if self.move.edge is None else self.move.edge.id,
                 after=None if self.merged else self.move.after,
                 merged=self.merged,
-                thread=self.move.thread,
+                lineage=self.move.lineage,
                 input=input,
                 messages=messages,
                 runs=runs,
@@ -63,7 +63,7 @@ class Entry:
             )
         )
 
-    def passed(
+    def complete_instantly(
         self,
         *labels: str,
         said: JsonObject | None = None,
@@ -75,41 +75,41 @@ class Entry:
         pinned: bool = False,
     ) -> None:
         """Control went through; its edges are next."""
-        self.desk.emit(
+        self.ctx.emit(
             InstantStepCompleted(
                 step=self.step,
                 edge="" if self.move.edge is None else self.move.edge.id,
                 after=None if self.merged else self.move.after,
                 merged=self.merged,
-                thread=self.move.thread,
+                lineage=self.move.lineage,
                 replaces=replaces,
                 takes=takes,
                 result=result,
-                said=said,
+                annotations=said,
                 writes=writes,
                 pinned=pinned,
             )
         )
-        self.desk.touched[self.scope.key] = None
+        self.ctx.dirty_scopes[self.scope.key] = None
         if leaves:
-            self.desk.go(ExitStep(self.step, labels))
+            self.ctx.enqueue(ExitStep(self.step, labels))
 
     def failed(self, failure: Failure) -> None:
         """It could not even begin."""
-        self.began()
-        fail_open_step(self.desk, self.step, failure)
+        self.open_step()
+        fail_open_step(self.ctx, self.step, failure)
 
 
-def fail_open_step(desk: DecisionContext, step: Step, failure: Failure) -> None:
+def fail_open_step(ctx: DecisionContext, step: Step, failure: Failure) -> None:
     """An open step fails finally: its error edges, then the scopes around it, decide."""
-    at = desk.state.steps[step]
-    desk.emit(StepFailed(step=step, attempt=at.attempt, failure=failure))
-    desk.touched[step.scope] = None
-    node = desk.node(step)
+    at = ctx.state.steps[step]
+    ctx.emit(StepFailed(step=step, attempt=at.attempt, failure=failure))
+    ctx.dirty_scopes[step.scope] = None
+    node = ctx.node(step)
     if catching(node, failure):
-        desk.go(ExitStep(step, failed=failure))
+        ctx.enqueue(ExitStep(step, failed=failure))
     else:
-        desk.go(PropagateFailure(step, failure))
+        ctx.enqueue(PropagateFailure(step, failure))
 
 
 def catching(node: PlanNode, failure: Failure) -> list[PlanEdge]:
@@ -117,22 +117,22 @@ def catching(node: PlanNode, failure: Failure) -> list[PlanEdge]:
     return [edge for edge in node.catches if not edge.codes or is_one_of(failure, edge.codes)]
 
 
-def execute(desk: DecisionContext, step: Step) -> None:
+def execute(ctx: DecisionContext, step: Step) -> None:
     """Ask the executor for the current attempt of an open step."""
-    desk.command(execution_of(desk, step))
-    limits.watch(desk)
+    ctx.command(execution_of(ctx, step))
+    limits.set_limit_timers(ctx)
 
 
-def execution_of(desk: DecisionContext, step: Step) -> Execute:
+def execution_of(ctx: DecisionContext, step: Step) -> Execute:
     """The command for the current attempt. After a crash it comes out the same."""
-    does = desk.plan.nodes[step.node].does
+    does = ctx.plan.nodes[step.node].action
     assert isinstance(does, WorkAction)
-    at = desk.state.steps[step]
+    at = ctx.state.steps[step]
     messages: tuple[Json, ...] | list[Json] = ()
-    if does.listens and at.messages:
+    if does.receives_messages and at.messages:
         found = at.scope.data.shared().get("messages")
         if isinstance(found, list):
-            known = desk.state.options.get("history") if does.forgets else None
+            known = ctx.state.options.get("history") if does.own_messages_only else None
             began = known if isinstance(known, int) else 0
             messages = found if len(found) == at.messages and not began else found[began : at.messages]
     return Execute(
@@ -142,22 +142,22 @@ def execution_of(desk: DecisionContext, step: Step) -> Execute:
         input=(at.advised if at.phase == "recover" else at.input) or {},
         messages=messages,
         phase=at.phase,
-        timeout_s=does.timeout_s if not desk.state.limits else _timeout(desk, does),
-        call_timeout_s=limits.allowed(desk, "nodeTime", None) if desk.state.limits else None,
+        timeout_s=does.timeout_s if not ctx.state.limits else _timeout(ctx, does),
+        call_timeout_s=limits.allowed(ctx, "nodeTime", None) if ctx.state.limits else None,
         verdicts=tuple(at.verdicts.values()) if at.verdicts else (),
     )
 
 
-def _timeout(desk: DecisionContext, does: WorkAction) -> float | None:
+def _timeout(ctx: DecisionContext, does: WorkAction) -> float | None:
     """The time of an attempt; where the node says none of its own, `nodeTime` may have been raised."""
     if does.timeout_s is None or does.own_time:
         return does.timeout_s
-    return limits.allowed(desk, "nodeTime", does.timeout_s)
+    return limits.allowed(ctx, "nodeTime", does.timeout_s)
 
 
-def set_timer(desk: DecisionContext, step: Step, purpose: str, at: float) -> None:
+def set_timer(ctx: DecisionContext, step: Step, purpose: str, at: float) -> None:
     """Wake this step at `at` (unix seconds)."""
-    state = desk.state.steps[step]
+    state = ctx.state.steps[step]
     timer = f"{purpose}:{step}:{state.attempt}"
-    desk.emit(TimerSet(timer=timer, purpose=purpose, at=at, step=step))  # pyright: ignore[reportArgumentType] - the purposes of the callers
-    desk.command(SetTimer(timer=timer, at=at))
+    ctx.emit(TimerSet(timer=timer, purpose=purpose, at=at, step=step))  # pyright: ignore[reportArgumentType] - the purposes of the callers
+    ctx.command(SetTimer(timer=timer, at=at))

@@ -16,7 +16,7 @@ from pointsman.engine.decide.entry import catching
 from pointsman.engine.decide.outputs import failure_from
 from pointsman.engine.events.steps import ExitFailed, LoopLeft
 from pointsman.engine.failures import Failure
-from pointsman.engine.lineage import split
+from pointsman.engine.lineage import split_lineage
 from pointsman.engine.plan import PlanNode
 from pointsman.engine.state import ScopeState, StepOutput
 from pointsman.engine.steps import Step
@@ -25,78 +25,78 @@ from pointsman.expressions.environment import Environment
 from pointsman.values import END
 
 
-def leave(desk: DecisionContext, move: ExitStep) -> None:
+def exit_step(ctx: DecisionContext, move: ExitStep) -> None:
     """A step is over: send control along its edges, or end it here."""
     step = move.step
-    node = desk.plan.nodes[step.node]
-    left = desk.state.left[step]
-    if step.scope not in desk.state.scopes:
+    node = ctx.plan.nodes[step.node]
+    left = ctx.state.step_outputs[step]
+    if step.scope not in ctx.state.scopes:
         return  # the branch was settled while this was on its way
-    desk.touched[step.scope] = None
-    if desk.state.handoff == step and not limit_escalation.over(desk, move):
+    ctx.dirty_scopes[step.scope] = None
+    if ctx.state.escalation_gate == step and not limit_escalation.over(ctx, move):
         return
-    trial = desk.plan.trial
+    trial = ctx.plan.partial_run
     if trial is not None and partial_run.ends_here(trial, node, left, move):
-        desk.end_token(step, reason="end", output=left.value)
+        ctx.end_token(step, reason="end", output=left.value)
         return
     if move.failed is not None:
-        _leave_failed(desk, node, step, left, move.failed)
+        _leave_failed(ctx, node, step, left, move.failed)
         return
     if node.straight is not None and not left.pending:
-        desk.go(EnterNode(node.straight.target, step.scope, node.straight, step, left.thread))
+        ctx.enqueue(EnterNode(node.straight.target, step.scope, node.straight, step, left.lineage))
         return
     if left.pending and node.tool_executor is not None:
         edge = node.tool_executor
-        desk.go(EnterNode(edge.target, step.scope, edge, step, left.thread, node.id))
+        ctx.enqueue(EnterNode(edge.target, step.scope, edge, step, left.lineage, node.id))
         return
     try:
-        taken = _taken(desk, node, step, left, move.labels)
+        taken = _taken(ctx, node, step, left, move.labels)
         if taken:
-            _take(desk, step, left, taken)
+            _take(ctx, step, left, taken)
         else:
-            _nowhere(desk, node, step, left, move.labels)
+            _nowhere(ctx, node, step, left, move.labels)
     except PointsmanError as why:
-        leaving_failed(desk, node, step, failure_from(why))
+        leaving_failed(ctx, node, step, failure_from(why))
 
 
-def _take(desk: DecisionContext, step: Step, left: StepOutput, taken: list[PlanEdge]) -> None:
-    apart = desk.node(step).apart
+def _take(ctx: DecisionContext, step: Step, left: StepOutput, taken: list[PlanEdge]) -> None:
+    apart = ctx.node(step).apart
     for edge in taken:
-        own = left.thread if len(taken) == 1 else split(left.thread, step.node, edge.index, apart=apart)
-        desk.go(EnterNode(edge.target, step.scope, edge, step, own))
+        own = left.lineage if len(taken) == 1 else split_lineage(left.lineage, step.node, edge.index, apart=apart)
+        ctx.enqueue(EnterNode(edge.target, step.scope, edge, step, own))
 
 
-def _leave_failed(desk: DecisionContext, node: PlanNode, step: Step, left: StepOutput, failure: Failure) -> None:
+def _leave_failed(ctx: DecisionContext, node: PlanNode, step: Step, left: StepOutput, failure: Failure) -> None:
     taken = catching(node, failure)
     if taken:
-        _take(desk, step, left, taken)
+        _take(ctx, step, left, taken)
     else:
-        desk.go(PropagateFailure(step, failure))
+        ctx.enqueue(PropagateFailure(step, failure))
 
 
-def leaving_failed(desk: DecisionContext, node: PlanNode, step: Step, failure: Failure) -> None:
+def leaving_failed(ctx: DecisionContext, node: PlanNode, step: Step, failure: Failure) -> None:
     """The step is done but nobody knows where to go; error edges may catch that too."""
-    desk.emit(ExitFailed(step=step, failure=failure))
+    ctx.emit(ExitFailed(step=step, failure=failure))
     caught = catching(node, failure)
     if caught:
-        _take(desk, step, desk.state.left[step], caught)
+        _take(ctx, step, ctx.state.step_outputs[step], caught)
     else:
-        desk.go(PropagateFailure(step, failure))
+        ctx.enqueue(PropagateFailure(step, failure))
 
 
 def _taken(
-    desk: DecisionContext, node: PlanNode, step: Step, left: StepOutput, labels: tuple[str, ...]
+    ctx: DecisionContext, node: PlanNode, step: Step, left: StepOutput, labels: tuple[str, ...]
 ) -> list[PlanEdge]:
     if node.leave == "label":
-        return by_label(desk, node, step, left, labels)
+        return by_label(ctx, node, step, left, labels)
     edges = node.out
-    if isinstance(node.does, LoopAction):
-        edges = node.does.body_edges if loops.BODY in labels else node.does.exit_edges
-    return takeable(desk, node, step, left, labels, edges)
+    if isinstance(node.action, LoopAction):
+        edges = node.action.body_edges if loops.BODY in labels else node.action.exit_edges
+    return takeable(ctx, node, step, left, labels, edges)
 
 
 def takeable(
-    desk: DecisionContext,
+    ctx: DecisionContext,
     node: PlanNode,
     step: Step,
     left: StepOutput,
@@ -104,7 +104,7 @@ def takeable(
     edges: tuple[PlanEdge, ...],
 ) -> list[PlanEdge]:
     """Under `all` and `first`: the edges whose conditions hold, else the default ones."""
-    scope = desk.state.scopes[step.scope]
+    scope = ctx.state.scopes[step.scope]
     env: Environment | None = None
     taken: list[PlanEdge] = []
     defaults: list[PlanEdge] = []
@@ -112,7 +112,7 @@ def takeable(
         if edge.kind == "plain":
             holds = True
         elif edge.kind == "test" and edge.test is not None:
-            env = env or leaving_environment(desk, scope, node, left, labels, edges)
+            env = env or leaving_environment(ctx, scope, node, left, labels, edges)
             holds = edge.test(env)
         elif edge.kind == "label":
             holds = edge.label in labels
@@ -128,7 +128,7 @@ def takeable(
 
 
 def leaving_environment(
-    desk: DecisionContext,
+    ctx: DecisionContext,
     scope: ScopeState,
     node: PlanNode,
     left: StepOutput,
@@ -137,27 +137,27 @@ def leaving_environment(
 ) -> Environment:
     """What conditions on a node's own edges see: `next` is the label it emitted, also as `state.next`."""
     emitted = labels[0] if labels else None
-    env = desk.environment(scope, node, left.value, {"next": emitted})
+    env = ctx.environment(scope, node, left.value, {"next": emitted})
     if emitted is not None and any(edge.reads_next for edge in edges):
         env.state = {**env.state, "next": emitted}
     return env
 
 
 def by_label(
-    desk: DecisionContext, node: PlanNode, step: Step, left: StepOutput, labels: tuple[str, ...]
+    ctx: DecisionContext, node: PlanNode, step: Step, left: StepOutput, labels: tuple[str, ...]
 ) -> list[PlanEdge]:
     """The edge of the first label that has one; else a condition that holds; else the plain or default edge."""
     for label in labels:
         edge = match(node, label)
         if edge is not None:
             if edge.label != label:
-                desk.warn("label-case", f"{label!r} was taken for {edge.label!r}", step)
+                ctx.warn("label-case", f"{label!r} was taken for {edge.label!r}", step)
             return [edge]
-    scope = desk.state.scopes[step.scope]
+    scope = ctx.state.scopes[step.scope]
     env: Environment | None = None
     for edge in node.out:
         if edge.kind == "test" and edge.test is not None:
-            env = env or leaving_environment(desk, scope, node, left, labels, node.out)
+            env = env or leaving_environment(ctx, scope, node, left, labels, node.out)
             if edge.test(env):
                 return [edge]
     if node.fallback is not None and "reject" not in labels:
@@ -198,39 +198,39 @@ def no_route(node: PlanNode, labels: tuple[str, ...]) -> Failure:
     )
 
 
-def _nowhere(desk: DecisionContext, node: PlanNode, step: Step, left: StepOutput, labels: tuple[str, ...]) -> None:
+def _nowhere(ctx: DecisionContext, node: PlanNode, step: Step, left: StepOutput, labels: tuple[str, ...]) -> None:
     """No edge was taken: the branch ends, or by type."""
     if node.no_route == "undone":
-        compensation.left(desk, labels)
+        compensation.left(ctx, labels)
         return
     if END in labels and node.no_route in ("turn", "end"):
-        desk.end_token(step)
-        completion.complete(desk, closes_session=desk.plan.conversational)
+        ctx.end_token(step)
+        completion.complete(ctx, closes_session=ctx.plan.conversational)
         return
-    if node.no_route == "caller" and left.caller is not None and left.caller in desk.plan.nodes:
-        desk.go(EnterNode(left.caller, step.scope, None, step, left.thread))
+    if node.no_route == "caller" and left.caller is not None and left.caller in ctx.plan.nodes:
+        ctx.enqueue(EnterNode(left.caller, step.scope, None, step, left.lineage))
         return
     if node.no_route == "cancel" and "reject" in labels:
-        desk.end_token(step)
-        completion.cancel(desk, reason=f"rejected at {node.id!r}")
+        ctx.end_token(step)
+        completion.cancel(ctx, reason=f"rejected at {node.id!r}")
         return
     if node.no_route == "fail" or (node.no_route == "cancel" and node.out):
-        leaving_failed(desk, node, step, no_route(node, labels))
+        leaving_failed(ctx, node, step, no_route(node, labels))
         return
-    _end_here(desk, node, step, left)
+    _end_here(ctx, node, step, left)
 
 
-def _end_here(desk: DecisionContext, node: PlanNode, step: Step, left: StepOutput) -> None:
+def _end_here(ctx: DecisionContext, node: PlanNode, step: Step, left: StepOutput) -> None:
     """Implicit termination; a body path of a loop that ends with its body goes on at the loop's exits."""
     for loop_id in node.loops:
-        loop = desk.plan.nodes[loop_id]
-        if isinstance(loop.does, LoopAction) and loop.does.ends_with_body:
-            scope = desk.state.scopes[step.scope]
-            if loop_id not in scope.loops or loops.body_moves(desk, scope, loop.does):
+        loop = ctx.plan.nodes[loop_id]
+        if isinstance(loop.action, LoopAction) and loop.action.ends_with_body:
+            scope = ctx.state.scopes[step.scope]
+            if loop_id not in scope.loops or loops.body_moves(ctx, scope, loop.action):
                 break
-            desk.emit(LoopLeft(node=loop_id, scope=scope.key))
-            exits = takeable(desk, loop, step, left, (), loop.does.exit_edges)
+            ctx.emit(LoopLeft(node=loop_id, scope=scope.key))
+            exits = takeable(ctx, loop, step, left, (), loop.action.exit_edges)
             if exits:
-                _take(desk, step, left, exits)
+                _take(ctx, step, left, exits)
                 return
-    desk.end_token(step)
+    ctx.end_token(step)

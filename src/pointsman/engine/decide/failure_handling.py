@@ -14,7 +14,7 @@ from pointsman.engine.actions import ParallelAction, Retry, WorkAction, Workflow
 from pointsman.engine.decide import compensation, completion, loops, parallels
 from pointsman.engine.decide.context import DecisionContext, EnterNode, ExitStep, PropagateFailure
 from pointsman.engine.decide.entry import catching, execute, fail_open_step, set_timer
-from pointsman.engine.decide.outputs import accept, failure_from, written
+from pointsman.engine.decide.outputs import check_writes, evaluate_outputs, failure_from
 from pointsman.engine.events.steps import AttemptStarted, Event, StepFailed, StepSucceeded
 from pointsman.engine.events.waits import WarningRaised
 from pointsman.engine.failures import Failure, is_one_of
@@ -39,20 +39,20 @@ REASKS_MAX: Final = 2
 NO_ROUTE: Final = "no-route"
 
 
-def attempt_failed(desk: DecisionContext, at: StepState, failure: Failure, usage: Usage | None) -> None:
+def attempt_failed(ctx: DecisionContext, at: StepState, failure: Failure, usage: Usage | None) -> None:
     """An executor, a child or a check says that an attempt did not succeed."""
-    step, node = at.step, desk.node(at.step)
-    does = node.does
+    step, node = at.step, ctx.node(at.step)
+    does = node.action
     retry = does.retry if isinstance(does, WorkAction | WorkflowAction) else None
     tries_left = retry is not None and at.failures - at.reasks < retry.retries and at.phase == "work"
     if retry is not None and tries_left and _is_worth_it(retry, failure):
-        desk.emit(StepFailed(step=step, attempt=at.attempt, failure=failure, final=False, usage=usage))
-        wait = retry_wait(retry, at.failures - at.reasks - 1, desk.state.seed, step)
+        ctx.emit(StepFailed(step=step, attempt=at.attempt, failure=failure, final=False, usage=usage))
+        wait = retry_wait(retry, at.failures - at.reasks - 1, ctx.state.seed, step)
         if failure.retry_after_s is not None:
-            wait = max(wait, min(failure.retry_after_s, desk.plan.limits.retry_after_s))
-        set_timer(desk, step, "retry", desk.state.at + wait)
+            wait = max(wait, min(failure.retry_after_s, ctx.plan.limits.retry_after_s))
+        set_timer(ctx, step, "retry", ctx.state.at + wait)
         return
-    _after_retries(desk, at, node, failure, usage)
+    _after_retries(ctx, at, node, failure, usage)
 
 
 def _is_worth_it(retry: Retry, failure: Failure) -> bool:
@@ -60,8 +60,8 @@ def _is_worth_it(retry: Retry, failure: Failure) -> bool:
     return failure.retryable if retry.on is None else is_one_of(failure, retry.on)
 
 
-def _after_retries(desk: DecisionContext, at: StepState, node: PlanNode, failure: Failure, usage: Usage | None) -> None:
-    does = node.does
+def _after_retries(ctx: DecisionContext, at: StepState, node: PlanNode, failure: Failure, usage: Usage | None) -> None:
+    does = node.action
     handler = does.on_failure if isinstance(does, WorkAction | WorkflowAction) else "fail"
     step = at.step
     caught = catching(node, failure)
@@ -72,22 +72,22 @@ def _after_retries(desk: DecisionContext, at: StepState, node: PlanNode, failure
         and at.phase == "work"
         and failure.code != NO_ROUTE
     ):
-        desk.emit(StepFailed(step=step, attempt=at.attempt, failure=failure, final=False, usage=usage))
-        _ask_for_advice(desk, at, node, failure)
+        ctx.emit(StepFailed(step=step, attempt=at.attempt, failure=failure, final=False, usage=usage))
+        _ask_for_advice(ctx, at, node, failure)
         return
     if handler == "continue" and not caught:
-        desk.emit(StepFailed(step=step, attempt=at.attempt, failure=failure, final=False, usage=usage))
+        ctx.emit(StepFailed(step=step, attempt=at.attempt, failure=failure, final=False, usage=usage))
         value = failure_of(failure)
-        desk.emit(StepSucceeded(step=step, attempt=at.attempt, result=value, said={"failed": True}))
+        ctx.emit(StepSucceeded(step=step, attempt=at.attempt, result=value, annotations={"failed": True}))
         if node.outputs:
             kept = ", ".join(repr(one.path.text) for one in node.outputs)
-            desk.warn("outputs-not-written", f"{node.id!r} failed and goes on: {kept} keep what they held", step)
-        desk.touched[step.scope] = None
-        desk.go(ExitStep(step))
+            ctx.warn("outputs-not-written", f"{node.id!r} failed and goes on: {kept} keep what they held", step)
+        ctx.dirty_scopes[step.scope] = None
+        ctx.enqueue(ExitStep(step))
         return
-    desk.emit(StepFailed(step=step, attempt=at.attempt, failure=failure, usage=usage))
-    desk.touched[step.scope] = None
-    desk.go(ExitStep(step, failed=failure) if caught else PropagateFailure(step, failure))
+    ctx.emit(StepFailed(step=step, attempt=at.attempt, failure=failure, usage=usage))
+    ctx.dirty_scopes[step.scope] = None
+    ctx.enqueue(ExitStep(step, failed=failure) if caught else PropagateFailure(step, failure))
 
 
 def retry_wait(retry: Retry, failures: int, seed: int, step: Step) -> float:
@@ -106,38 +106,38 @@ def chance(text: str) -> float:
     return found / 2**64
 
 
-def _ask_for_advice(desk: DecisionContext, at: StepState, node: PlanNode, failure: Failure) -> None:
+def _ask_for_advice(ctx: DecisionContext, at: StepState, node: PlanNode, failure: Failure) -> None:
     routes: list[Json] = [edge.target for edge in node.out]
     question: JsonObject = {
         "failure": {"code": failure.code, "message": failure.message, "hint": failure.hint},
         "input": at.input,
         "routes": routes,
     }
-    desk.emit(AttemptStarted(step=at.step, attempt=at.attempt + 1, reason="advice", phase="recover", input=question))
-    execute(desk, at.step)
+    ctx.emit(AttemptStarted(step=at.step, attempt=at.attempt + 1, reason="advice", phase="recover", input=question))
+    execute(ctx, at.step)
 
 
-def advised(desk: DecisionContext, at: StepState, report: WorkDone) -> None:
+def advised(ctx: DecisionContext, at: StepState, report: WorkDone) -> None:
     """A model said what to do about a failure: retry with other inputs, a substitute, another way, or give up."""
-    step, node = at.step, desk.node(at.step)
+    step, node = at.step, ctx.node(at.step)
     advice = report.result if isinstance(report.result, dict) else {}
     choice, failure = advice.get("choice"), at.failure or Failure(code="failed", message="failed")
     if choice == "retry":
         inputs = advice.get("inputs")
         changed = {**(at.input or {}), **inputs} if isinstance(inputs, dict) else None
-        desk.emit(AttemptStarted(step=step, attempt=at.attempt + 1, reason="retry", input=changed))
-        execute(desk, step)
+        ctx.emit(AttemptStarted(step=step, attempt=at.attempt + 1, reason="retry", input=changed))
+        execute(ctx, step)
     elif choice == "substitute":
-        _substitute(desk, at, node, advice.get("value"), report.usage)
+        _substitute(ctx, at, node, advice.get("value"), report.usage)
     elif choice == "route" and any(edge.target == advice.get("route") for edge in node.out):
         edge = next(edge for edge in node.out if edge.target == advice.get("route"))
-        desk.emit(StepSucceeded(step=step, attempt=at.attempt, result=failure_of(failure), usage=report.usage))
-        desk.touched[step.scope] = None
-        desk.go(EnterNode(edge.target, step.scope, edge, step, at.left.thread))
+        ctx.emit(StepSucceeded(step=step, attempt=at.attempt, result=failure_of(failure), usage=report.usage))
+        ctx.dirty_scopes[step.scope] = None
+        ctx.enqueue(EnterNode(edge.target, step.scope, edge, step, at.incoming.lineage))
     else:
-        fail_open_step(desk, step, failure)
+        fail_open_step(ctx, step, failure)
     if isinstance(reason := advice.get("reason"), str) and reason:
-        desk.warn(ADVICE, f"advice of the model: {reason[:REASON_CHARS_MAX]}", step)
+        ctx.warn(ADVICE, f"advice of the model: {reason[:REASON_CHARS_MAX]}", step)
 
 
 def reason_in(events: Sequence[Event]) -> JsonObject:
@@ -146,65 +146,65 @@ def reason_in(events: Sequence[Event]) -> JsonObject:
     return {"reason": told.partition(": ")[2]} if told else {}
 
 
-def _substitute(desk: DecisionContext, at: StepState, node: PlanNode, value: Json, usage: Usage | None) -> None:
+def _substitute(ctx: DecisionContext, at: StepState, node: PlanNode, value: Json, usage: Usage | None) -> None:
     """The value takes the place of the result, in the outputs too."""
     try:
-        writes = written(desk, at.scope, node, value)
-        accept(desk, at.scope, node, at.left.thread, writes, value)
+        writes = evaluate_outputs(ctx, at.scope, node, value)
+        check_writes(ctx, at.scope, node, at.incoming.lineage, writes, value)
     except PointsmanError as why:
-        fail_open_step(desk, at.step, failure_from(why))
+        fail_open_step(ctx, at.step, failure_from(why))
         return
-    desk.emit(StepSucceeded(step=at.step, attempt=at.attempt, result=value, writes=writes, usage=usage))
-    desk.touched[at.step.scope] = None
-    desk.go(ExitStep(at.step))
+    ctx.emit(StepSucceeded(step=at.step, attempt=at.attempt, result=value, writes=writes, usage=usage))
+    ctx.dirty_scopes[at.step.scope] = None
+    ctx.enqueue(ExitStep(at.step))
 
 
-def reask(desk: DecisionContext, at: StepState, failure: Failure, usage: Usage | None) -> None:
+def reask(ctx: DecisionContext, at: StepState, failure: Failure, usage: Usage | None) -> None:
     """An agent left by no legal edge: it is told so and asked again, then it fails."""
     if at.reasks >= REASKS_MAX:
-        attempt_failed(desk, at, failure, usage)
+        attempt_failed(ctx, at, failure, usage)
         return
-    desk.emit(StepFailed(step=at.step, attempt=at.attempt, failure=failure, final=False, usage=usage))
+    ctx.emit(StepFailed(step=at.step, attempt=at.attempt, failure=failure, final=False, usage=usage))
     said = f"{failure.message}. {failure.hint}"
     asked = {**(at.input or {}), "correction": said}
-    desk.emit(AttemptStarted(step=at.step, attempt=at.attempt + 1, reason="reask", input=asked))
-    execute(desk, at.step)
+    ctx.emit(AttemptStarted(step=at.step, attempt=at.attempt + 1, reason="reask", input=asked))
+    execute(ctx, at.step)
 
 
-def fall(desk: DecisionContext, move: PropagateFailure) -> None:
+def propagate(ctx: DecisionContext, move: PropagateFailure) -> None:
     """A failure nobody caught: the loops, branches and parallels around it decide, then the execution."""
-    scope = desk.state.scopes.get(move.step.scope)
+    scope = ctx.state.scopes.get(move.step.scope)
     if scope is None:
         return
-    if desk.state.compensation is not None:
-        compensation.ended(desk, move.failure)
+    if ctx.state.compensation is not None:
+        compensation.ended(ctx, move.failure)
         return
-    if desk.state.handoff == move.step and desk.state.status == "interrupted":
-        desk.warn("handoff-failed", f"nobody decided whether it may go on: {move.failure.message}", move.step)
+    if ctx.state.escalation_gate == move.step and ctx.state.status == "interrupted":
+        ctx.warn("handoff-failed", f"nobody decided whether it may go on: {move.failure.message}", move.step)
         return
-    if loops.skip_round(desk, move.step, move.failure):
+    if loops.skip_round(ctx, move.step, move.failure):
         return
-    if scope.opening is None or _is_fatal(desk, move.step):
-        completion.fail(desk, move.failure, move.step)
+    if scope.opening is None or _is_fatal(ctx, move.step):
+        completion.fail(ctx, move.failure, move.step)
     else:
-        parallels.fail(desk, scope, move.failure)
+        parallels.fail(ctx, scope, move.failure)
 
 
-def _is_fatal(desk: DecisionContext, step: Step) -> bool:
+def _is_fatal(ctx: DecisionContext, step: Step) -> bool:
     """Every parallel around fails with its branch, and nobody catches that: the execution will fail."""
-    scope = desk.state.scopes[step.scope]
+    scope = ctx.state.scopes[step.scope]
     while scope.opening is not None:
         fork = scope.opening.step
-        node = desk.node(fork)
-        assert isinstance(node.does, ParallelAction)
-        if node.does.on_branch_error != "fail" or node.catches or scope.opening.detached:
+        node = ctx.node(fork)
+        assert isinstance(node.action, ParallelAction)
+        if node.action.on_branch_error != "fail" or node.catches or scope.opening.detached:
             return False
         scope = scope.opening.scope
-        if loops.skipping(desk, fork) is not None:
+        if loops.skipping(ctx, fork) is not None:
             return False
     return True
 
 
-def refused(desk: DecisionContext, at: StepState, why: PointsmanError, usage: Usage | None) -> None:
+def refused(ctx: DecisionContext, at: StepState, why: PointsmanError, usage: Usage | None) -> None:
     """A result could not be accepted: its outputs, their size, or a conflict."""
-    attempt_failed(desk, at, failure_from(why), usage)
+    attempt_failed(ctx, at, failure_from(why), usage)

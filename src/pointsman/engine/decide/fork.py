@@ -21,21 +21,21 @@ from pointsman.engine.reports import ForkRequested, ResumeRequested, RetryReques
 from pointsman.engine.writes import DataEdit
 
 
-def fork(desk: DecisionContext, report: ForkRequested) -> None:
+def fork(ctx: DecisionContext, report: ForkRequested) -> None:
     """Go on: what was open is asked for again, what stood still is resumed, what failed is tried again."""
-    state = desk.state
-    if state.ended and not (state.status == "failed" and state.failed):
+    state = ctx.state
+    if state.ended and not (state.status == "failed" and state.failed_work):
         raise WrongStatus(
             f"{report.origin!r} is {state.status} at row {report.row}: nothing is left to go on with",
             hint="Fork it from an earlier row (--at), or run a step again (retry --from).",
         )
     given = report.input or {}
     edits = (*(DataEdit((name,), value) for name, value in given.items()), *report.edits)
-    check_edits(desk, edits)
+    check_edits(ctx, edits)
     if report.onto is not None:
-        migrate.check_fits(desk.plan, state)
-    stands, failed = state.stands_still, state.status == "failed"
-    desk.emit(
+        migrate.check_fits(ctx.plan, state)
+    stands, failed = state.is_halted, state.status == "failed"
+    ctx.emit(
         ExecutionForked(
             origin=report.origin,
             row=report.row,
@@ -48,16 +48,16 @@ def fork(desk: DecisionContext, report: ForkRequested) -> None:
         )
     )
     if report.onto is not None:
-        migrate.settle_in(desk, report.onto)
+        migrate.settle_in(ctx, report.onto)
     if failed:
-        lifecycle.retry(desk, RetryRequested(limits=report.limits, by=report.by))
+        lifecycle.retry(ctx, RetryRequested(limits=report.limits, by=report.by))
         return
     if state.status != "interrupted":  # else they are asked for on resumption
-        desk.commands += outstanding(desk.plan, state)
+        ctx.commands += outstanding(ctx.plan, state)
     if stands:
-        lifecycle.resume(desk, ResumeRequested(limits=report.limits, by=report.by))
+        lifecycle.resume(ctx, ResumeRequested(limits=report.limits, by=report.by))
         return
-    lifecycle.raise_limits(desk, report.limits)
-    limits.watch(desk)
+    lifecycle.raise_limits(ctx, report.limits)
+    limits.set_limit_timers(ctx)
     for key in state.scopes:
-        desk.touched[key] = None
+        ctx.dirty_scopes[key] = None

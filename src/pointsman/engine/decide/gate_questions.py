@@ -41,49 +41,49 @@ class GateContent(NamedTuple):
     editable: tuple[Path, ...]
 
 
-def shown_of(desk: DecisionContext, at: Entry | StepState, does: HumanTaskAction, env: Environment) -> GateContent:
+def shown_of(ctx: DecisionContext, at: Entry | StepState, does: HumanTaskAction, env: Environment) -> GateContent:
     """Evaluate what a human node asks and shows. Raises what its formulas raise."""
     message = str(does.message(env) or "")
-    if not message and at.step == desk.state.handoff:
-        message = str(at.left.value)  # which limit was reached
+    if not message and at.step == ctx.state.escalation_gate:
+        message = str(at.incoming.value)  # which limit was reached
     return GateContent(
         message=message,
-        messages=said(desk, at, does.messages, message, env),
-        shown=None if does.shown is None else does.shown(env),
+        messages=said(ctx, at, does.messages, message, env),
+        shown=None if does.displayed is None else does.displayed(env),
         editable=tuple(path.resolve(env) for path in does.editable),
     )
 
 
-def put(desk: DecisionContext, question: GateOpened, terms: GateTerms) -> None:
+def put(ctx: DecisionContext, question: GateOpened, terms: GateTerms) -> None:
     """Put a question to people, on these terms, and say where it is asked."""
     step = question.step
-    at = desk.state.steps[step]
-    env = desk.environment(at.scope, desk.node(step), at.left.value)
+    at = ctx.state.steps[step]
+    env = ctx.environment(at.scope, ctx.node(step), at.incoming.value)
     loop = env.names.get("loop")
     iteration = loop.get("iteration") if isinstance(loop, dict) else None
-    deadline = None if terms.timeout_s is None else desk.state.at + terms.timeout_s
+    deadline = None if terms.timeout_s is None else ctx.state.at + terms.timeout_s
     at.scope.data.shared()
-    desk.emit(
+    ctx.emit(
         replace(
             question,
             approvers=terms.approvers,
             deadline=deadline,
             item=env.item_key,
             round=iteration if isinstance(iteration, int) else None,
-            called=desk.node(step).called,
-            digest=digest_of(question, values_at(at, question.editable), _work(desk, question.about, step)),
+            called=ctx.node(step).display_name,
+            digest=digest_of(question, values_at(at, question.editable), _work(ctx, question.about, step)),
         )
     )
-    desk.command(AnnounceGate(step=step))
+    ctx.command(AnnounceGate(step=step))
     if deadline is not None:
-        set_deadline(desk, step, deadline)
+        set_deadline(ctx, step, deadline)
 
 
-def _work(desk: DecisionContext, about: GateAbout, step: Step) -> Json:
+def _work(ctx: DecisionContext, about: GateAbout, step: Step) -> Json:
     """What a person lets begin, beside the input that is shown: the same input to another tool is another thing."""
     if about != "start":
         return None
-    match desk.node(step).does:
+    match ctx.node(step).action:
         case WorkAction(spec=spec):
             return [spec.kind, spec.config]
         case WorkflowAction(workflow=workflow):
@@ -93,7 +93,7 @@ def _work(desk: DecisionContext, about: GateAbout, step: Step) -> Json:
 
 
 def said(
-    desk: DecisionContext, at: Entry | StepState, messages: Mapping[str, Value], usual: str, env: Environment
+    ctx: DecisionContext, at: Entry | StepState, messages: Mapping[str, Value], usual: str, env: Environment
 ) -> dict[str, str]:
     """Return the message in every language that it is written in. A text that fails is replaced by the one in the
     execution's language (`usual`), with a warning when the gate opens: people are asked all the same.
@@ -105,7 +105,7 @@ def said(
         except PointsmanError as why:
             if isinstance(at, Entry):
                 node = at.step.node
-                desk.warn("text-unsaid", f"what {node!r} asks cannot be said in {language!r}: {why}", at.step)
+                ctx.warn("text-unsaid", f"what {node!r} asks cannot be said in {language!r}: {why}", at.step)
             found[language] = usual
     return found
 
@@ -113,23 +113,23 @@ def said(
 # Asking again -----------------------------------------------------------------------------------------------------
 
 
-def ask_again(desk: DecisionContext, since: int) -> None:
+def ask_again(ctx: DecisionContext, since: int) -> None:
     """Put each open gate again whose question the events from `since` on have changed. One whose formulas fail on the
     new data fails as it would if it opened now.
     """
-    state, events = desk.state, desk.events[since:]
+    state, events = ctx.state, ctx.events[since:]
     has_moved = any(isinstance(event, ExecutionMigrated) for event in events)
     for key in _written(state, events):
         for step in tuple(state.gates.get(key, ())):
             at = state.steps[step]
             try:
-                changed = _changed(desk, at, has_moved=has_moved)
+                changed = _changed(ctx, at, has_moved=has_moved)
             except PointsmanError as why:
-                fail_open_step(desk, step, failure_from(why))
+                fail_open_step(ctx, step, failure_from(why))
                 continue
             if changed is not None:
-                desk.emit(changed)
-                desk.command(AnnounceGate(step=step))
+                ctx.emit(changed)
+                ctx.command(AnnounceGate(step=step))
 
 
 def _written(state: ExecutionState, events: Sequence[Event]) -> Iterable[Scope]:
@@ -145,22 +145,22 @@ def _written(state: ExecutionState, events: Sequence[Event]) -> Iterable[Scope]:
     return found
 
 
-def _changed(desk: DecisionContext, at: StepState, *, has_moved: bool) -> GateChanged | None:
+def _changed(ctx: DecisionContext, at: StepState, *, has_moved: bool) -> GateChanged | None:
     """The question as it is to be put now; None: it is as it was."""
-    gate, node = gate_of(at), desk.node(at.step)
-    if gate.about == "node" and isinstance(node.does, HumanTaskAction):
-        return _node_changed(desk, at, gate, node.does, has_moved=has_moved)
+    gate, node = gate_of(at), ctx.node(at.step)
+    if gate.about == "node" and isinstance(node.action, HumanTaskAction):
+        return _node_changed(ctx, at, gate, node.action, has_moved=has_moved)
     if gate.about == "start" and has_moved:
-        return _start_changed(desk, at, gate)
+        return _start_changed(ctx, at, gate)
     return None  # calls of tools are made as they are shown, or not at all
 
 
 def _node_changed(
-    desk: DecisionContext, at: StepState, gate: GateState, does: HumanTaskAction, *, has_moved: bool
+    ctx: DecisionContext, at: StepState, gate: GateState, does: HumanTaskAction, *, has_moved: bool
 ) -> GateChanged | None:
-    now = shown_of(desk, at, does, _environment(desk, at, gate))
+    now = shown_of(ctx, at, does, _environment(ctx, at, gate))
     values = tuple(at.scope.data.at(path) for path in now.editable)
-    before: list[Json] = [gate.message, {**gate.messages}, gate.shown, [*gate.values]]
+    before: list[Json] = [gate.message, {**gate.messages}, gate.displayed, [*gate.values]]
     after: list[Json] = [now.message, {**now.messages}, now.shown, [*values]]
     terms = (does.options, does.form, _approvers(gate, does.terms)) if has_moved else _terms(gate)
     if is_same(before, after) and now.editable == gate.editable and terms == _terms(gate):
@@ -177,42 +177,42 @@ def _node_changed(
         shown=now.shown,
         editable=now.editable,
         approvers=approvers,
-        called=desk.node(at.step).called,
+        called=ctx.node(at.step).display_name,
         digest="",
     )
     return replace(changed, digest=digest_of(changed, values))
 
 
-def _start_changed(desk: DecisionContext, at: StepState, gate: GateState) -> GateChanged | None:
+def _start_changed(ctx: DecisionContext, at: StepState, gate: GateState) -> GateChanged | None:
     """Under another definition a step may be given something else, or do something else with it."""
-    node = desk.node(at.step)
-    env = _environment(desk, at, gate)
+    node = ctx.node(at.step)
+    env = _environment(ctx, at, gate)
     work = at.input or {}
-    if isinstance(node.does, WorkAction | WorkflowAction) and node.type != "tool_executor":
-        work = desk.object(at.scope, node.does.input, env)
+    if isinstance(node.action, WorkAction | WorkflowAction) and node.type != "tool_executor":
+        work = ctx.object(at.scope, node.action.input, env)
     message = gate.message if node.approval.message is None else str(node.approval.message(env) or "")
     changed = GateChanged(
         step=at.step,
         gate=gate.id,
         message=message,
-        messages=said(desk, at, node.approval.messages, message, env),
+        messages=said(ctx, at, node.approval.messages, message, env),
         options=gate.options,
         shown=work,
         approvers=_approvers(gate, node.approval.terms),
-        called=node.called,
+        called=node.display_name,
         input=work,
         digest="",
     )
-    digest = digest_of(changed, (), _work(desk, gate.about, at.step))
+    digest = digest_of(changed, (), _work(ctx, gate.about, at.step))
     return None if digest == gate.digest and changed.approvers == gate.approvers else replace(changed, digest=digest)
 
 
-def _environment(desk: DecisionContext, at: StepState, gate: GateState) -> Environment:
+def _environment(ctx: DecisionContext, at: StepState, gate: GateState) -> Environment:
     """What the formulas of an open gate see: as when it opened, with the data of now."""
     more: dict[str, Json] = {}
-    if desk.plan.engine_names:
-        more = {"_currentStep": desk.current_step(gate.number), "_currentNodeIteration": at.step.visit}
-    return desk.environment(at.scope, desk.node(at.step), at.left.value, more)
+    if ctx.plan.engine_names:
+        more = {"_currentStep": ctx.current_step(gate.number), "_currentNodeIteration": at.step.visit}
+    return ctx.environment(at.scope, ctx.node(at.step), at.incoming.value, more)
 
 
 def _terms(gate: GateState) -> tuple[tuple[JsonObject, ...], JsonObject | None, GateApprovers | None]:
@@ -226,15 +226,15 @@ def _approvers(gate: GateState, terms: GateTerms) -> GateApprovers | None:
     return terms.levels[gate.level - 1].approvers if gate.level <= len(terms.levels) else gate.approvers
 
 
-def set_deadline(desk: DecisionContext, step: Step, at: float) -> None:
+def set_deadline(ctx: DecisionContext, step: Step, at: float) -> None:
     """Wake the open gate of a step at `at` (unix seconds). Each level has its own timer: a late one is not heard."""
-    gate = gate_of(desk.state.steps[step])
+    gate = gate_of(ctx.state.steps[step])
     timer = f"gate:{gate.id.removeprefix('gate-')}:{gate.level}"
-    desk.emit(TimerSet(timer=timer, purpose="gate", at=at, step=step))
-    desk.command(SetTimer(timer=timer, at=at))
+    ctx.emit(TimerSet(timer=timer, purpose="gate", at=at, step=step))
+    ctx.command(SetTimer(timer=timer, at=at))
 
 
-def terms_of(desk: DecisionContext, at: StepState) -> GateTerms:
+def terms_of(ctx: DecisionContext, at: StepState) -> GateTerms:
     """On which terms the open gate of a step asks."""
-    node = desk.node(at.step)
-    return node.does.terms if isinstance(node.does, HumanTaskAction) else node.approval.terms
+    node = ctx.node(at.step)
+    return node.action.terms if isinstance(node.action, HumanTaskAction) else node.approval.terms

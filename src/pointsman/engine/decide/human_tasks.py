@@ -22,7 +22,7 @@ from pointsman.engine.decide.entry import Entry, fail_open_step
 from pointsman.engine.decide.gate_questions import put, set_deadline, shown_of, terms_of
 from pointsman.engine.decide.human_task_answers import check_answer, edits_of
 from pointsman.engine.decide.input_sizes import answer_must_fit
-from pointsman.engine.decide.outputs import accept, failure_from, written
+from pointsman.engine.decide.outputs import check_writes, evaluate_outputs, failure_from
 from pointsman.engine.decide.quorum import cast, enough, must_approve, must_pass_on, needed, out_of_reach, rightful
 from pointsman.engine.digests import SHORT_CHARS, is_same, names
 from pointsman.engine.events.steps import StepSucceeded
@@ -64,10 +64,10 @@ class AnswerDiffers(CallerError):
 
 def open_gate(entry: Entry, does: HumanTaskAction) -> None:
     """Resolve what is shown, and wait."""
-    now = shown_of(entry.desk, entry, does, entry.environment())
-    entry.began()
+    now = shown_of(entry.ctx, entry, does, entry.environment())
+    entry.open_step()
     put(
-        entry.desk,
+        entry.ctx,
         GateOpened(
             step=entry.step,
             gate=f"gate-{entry.step}",
@@ -82,21 +82,21 @@ def open_gate(entry: Entry, does: HumanTaskAction) -> None:
     )
 
 
-def open_step(desk: DecisionContext, report: GateAnswered | DelegationRequested) -> StepState:
+def open_step(ctx: DecisionContext, report: GateAnswered | DelegationRequested) -> StepState:
     """The step whose gate is open, and is the one that was meant. Raises `GateClosedAlready`."""
     step = report.step
-    at = desk.state.steps.get(step)
-    if at is None or at.gate is None or desk.state.ended or report.gate not in ("", at.gate.id):
+    at = ctx.state.steps.get(step)
+    if at is None or at.gate is None or ctx.state.ended or report.gate not in ("", at.gate.id):
         raise GateClosedAlready(
             f"the gate of {str(step)!r} is not open", hint="It was answered, timed out, or never opened."
         )
     return at
 
 
-def answered(desk: DecisionContext, report: GateAnswered) -> None:
+def answered(ctx: DecisionContext, report: GateAnswered) -> None:
     """A person's answer. Raises `CallerError` and decides nothing where the gate does not take it."""
-    answer_must_fit(desk, report)
-    at = open_step(desk, report)
+    answer_must_fit(ctx, report)
+    at = open_step(ctx, report)
     gate = gate_of(at)
     if _said_before(at, report):
         return
@@ -109,20 +109,20 @@ def answered(desk: DecisionContext, report: GateAnswered) -> None:
             f"what the gate of {report.step.node!r} shows has changed since it was read",
             hint="Look at the gate again, and answer with its present `digest`. Nothing was changed.",
         )
-    check_answer(gate, report.action, report.data, desk.plan.declared)
-    _check_writes(desk, at, edits_of(gate, report.action, report.data))
+    check_answer(gate, report.action, report.data, ctx.plan.declared)
+    _check_writes(ctx, at, edits_of(gate, report.action, report.data))
     must_approve(gate, report.by, report.groups)
     report = replace(report, groups=rightful(gate, report.groups))
-    limit_escalation.must_be_allowed(desk, at, report.action)
+    limit_escalation.must_be_allowed(ctx, at, report.action)
     approvers = gate.approvers
     if approvers is None or (approvers.quorum == 1 and needed(approvers, report.action) == 1):
-        close(desk, at, report)
+        close(ctx, at, report)
         return
     vote = cast(gate, report.by, Vote(report.action, report.data, report.comment, report.key))
     known = gate.votes.get(report.by)
     if known is not None and replace(known, key="") == replace(vote, key=""):
         return  # said before
-    desk.emit(
+    ctx.emit(
         GateVoted(
             step=at.step,
             by=report.by,
@@ -135,15 +135,15 @@ def answered(desk: DecisionContext, report: GateAnswered) -> None:
         )
     )
     if enough(gate, vote.action):
-        close(desk, at, replace(report, data=vote.data))
+        close(ctx, at, replace(report, data=vote.data))
     elif out_of_reach(gate):
-        desk.warn("quorum-out-of-reach", f"no answer to {gate.id!r} can get enough votes unless one changes", at.step)
+        ctx.warn("quorum-out-of-reach", f"no answer to {gate.id!r} can get enough votes unless one changes", at.step)
 
 
-def _check_writes(desk: DecisionContext, at: StepState, edits: tuple[Write, ...]) -> None:
+def _check_writes(ctx: DecisionContext, at: StepState, edits: tuple[Write, ...]) -> None:
     """Raises `AnswerInvalid` for fields that cannot be written."""
     try:
-        check_edits(desk, (DataEdit(one.path, one.value, at.scope.key) for one in edits))
+        check_edits(ctx, (DataEdit(one.path, one.value, at.scope.key) for one in edits))
     except EditRefused as why:
         raise AnswerInvalid(str(why), hint=why.hint) from why
 
@@ -173,24 +173,24 @@ def _says_nothing(*data: Json) -> bool:
     return all(one is None or one == {} for one in data)
 
 
-def delegated(desk: DecisionContext, report: DelegationRequested) -> None:
+def delegated(ctx: DecisionContext, report: DelegationRequested) -> None:
     """An approver passes the right on."""
-    at = open_step(desk, report)
+    at = open_step(ctx, report)
     gate = gate_of(at)
     must_approve(gate, report.by, report.groups)
     must_pass_on(gate, report.by, report.to)
     groups = rightful(gate, report.groups)
-    desk.emit(GateDelegated(step=at.step, by=report.by, to=report.to, groups=groups, comment=report.comment))
+    ctx.emit(GateDelegated(step=at.step, by=report.by, to=report.to, groups=groups, comment=report.comment))
 
 
-def close(desk: DecisionContext, at: StepState, report: GateAnswered, *, by_clock: bool = False) -> None:
+def close(ctx: DecisionContext, at: StepState, report: GateAnswered, *, by_clock: bool = False) -> None:
     """The gate has its answer: write it, and leave by the action; or go on with the work that waited for it."""
     gate = gate_of(at)
     if gate.about != "node":
-        _shut(desk, at, report, (), by_clock=by_clock)
-        tool_approval.decided(desk, at, gate, report, by_clock=by_clock)
+        _shut(ctx, at, report, (), by_clock=by_clock)
+        tool_approval.decided(ctx, at, gate, report, by_clock=by_clock)
         return
-    node = desk.node(at.step)
+    node = ctx.node(at.step)
     scope = at.scope
     action, data = report.action, report.data
     edits = () if by_clock else edits_of(gate, action, data)
@@ -198,27 +198,27 @@ def close(desk: DecisionContext, at: StepState, report: GateAnswered, *, by_cloc
     writes = list(edits)
     said = _said(at, report, data)
     try:
-        writes += written(desk, scope, node, answer, shown=said)
-        accept(desk, scope, node, at.left.thread, tuple(writes), answer)
+        writes += evaluate_outputs(ctx, scope, node, answer, shown=said)
+        check_writes(ctx, scope, node, at.incoming.lineage, tuple(writes), answer)
     except CallerError:
         raise
     except PointsmanError as why:
-        fail_open_step(desk, at.step, failure_from(why))
+        fail_open_step(ctx, at.step, failure_from(why))
         return
-    _shut(desk, at, report, edits, by_clock=by_clock)
-    desk.emit(
+    _shut(ctx, at, report, edits, by_clock=by_clock)
+    ctx.emit(
         StepSucceeded(
             step=at.step,
             attempt=at.attempt,
             result=answer,
             keeps=True,
-            said=said,
+            annotations=said,
             writes=tuple(writes),
             undone_by=node.compensate,
         )
     )
-    desk.touched[at.step.scope] = None
-    desk.go(ExitStep(at.step, (action,)))
+    ctx.dirty_scopes[at.step.scope] = None
+    ctx.enqueue(ExitStep(at.step, (action,)))
 
 
 def _said(at: StepState, report: GateAnswered, data: Json) -> JsonObject:
@@ -235,16 +235,16 @@ def _said(at: StepState, report: GateAnswered, data: Json) -> JsonObject:
 
 
 def _shut(
-    desk: DecisionContext, at: StepState, report: GateAnswered, edits: tuple[Write, ...], *, by_clock: bool
+    ctx: DecisionContext, at: StepState, report: GateAnswered, edits: tuple[Write, ...], *, by_clock: bool
 ) -> None:
     for timer in at.timers:
-        desk.command(DropTimer(timer=timer))
+        ctx.command(DropTimer(timer=timer))
     changes = tuple(
         FieldEdit(path=write.path, before=at.scope.data.at(write.path), after=write.value) for write in edits
     )
     if changes:
         at.scope.data.shared()  # the event keeps what was there
-    desk.emit(
+    ctx.emit(
         GateClosed(
             step=at.step,
             action=report.action,
@@ -260,22 +260,22 @@ def _shut(
     )
 
 
-def timed_out(desk: DecisionContext, at: StepState) -> None:
+def timed_out(ctx: DecisionContext, at: StepState) -> None:
     """Nobody answered in time, or not enough: others are asked, or what was agreed for this case happens."""
-    gate, terms = gate_of(at), terms_of(desk, at)
+    gate, terms = gate_of(at), terms_of(ctx, at)
     if gate.about == "client":
-        close(desk, at, client_tools.timed_out(at), by_clock=True)
+        close(ctx, at, client_tools.timed_out(at), by_clock=True)
         return
     if gate.level < len(terms.levels):
         level = terms.levels[gate.level]
-        deadline = desk.state.at + level.timeout_s
-        desk.emit(GateEscalated(step=at.step, level=gate.level + 1, approvers=level.approvers, deadline=deadline))
-        desk.command(AnnounceGate(step=at.step))
-        set_deadline(desk, at.step, deadline)
+        deadline = ctx.state.at + level.timeout_s
+        ctx.emit(GateEscalated(step=at.step, level=gate.level + 1, approvers=level.approvers, deadline=deadline))
+        ctx.command(AnnounceGate(step=at.step))
+        set_deadline(ctx, at.step, deadline)
         return
     offered = [str(option["value"]) for option in gate.options]
-    if terms.on_timeout == "fail" or terms.on_timeout not in [*offered, *desk.node(at.step).labels]:
+    if terms.on_timeout == "fail" or terms.on_timeout not in [*offered, *ctx.node(at.step).labels]:
         failure = Failure(code="gate-timeout", message=f"nobody answered {at.step.node!r} in time")
-        fail_open_step(desk, at.step, failure)
+        fail_open_step(ctx, at.step, failure)
     else:
-        close(desk, at, GateAnswered(step=at.step, action=terms.on_timeout, by="timeout"), by_clock=True)
+        close(ctx, at, GateAnswered(step=at.step, action=terms.on_timeout, by="timeout"), by_clock=True)

@@ -18,15 +18,15 @@ class StateTooLarge(CallerError):
     code = "state-too-large"
 
 
-def input_must_fit(desk: DecisionContext, report: Start) -> None:
+def input_must_fit(ctx: DecisionContext, report: Start) -> None:
     """Raise `StateTooLarge` for an input that with the initial state is larger than the state may be."""
     messages: JsonObject = {} if not report.messages else {"messages": [*report.messages]}
-    _must_fit(desk, "the input", {**desk.plan.initial, **report.input, **messages})
+    _must_fit(ctx, "the input", {**ctx.plan.initial, **report.input, **messages})
 
 
-def answer_must_fit(desk: DecisionContext, report: GateAnswered) -> None:
+def answer_must_fit(ctx: DecisionContext, report: GateAnswered) -> None:
     """The same for what a person says."""
-    _must_fit(desk, "the answer", {"data": report.data, "comment": report.comment})
+    _must_fit(ctx, "the answer", {"data": report.data, "comment": report.comment})
 
 
 def size_of_answer(value: Json) -> int:
@@ -34,13 +34,13 @@ def size_of_answer(value: Json) -> int:
     return size_of({"": value})
 
 
-def event_must_fit(desk: DecisionContext, report: EventReceived) -> None:
+def event_must_fit(ctx: DecisionContext, report: EventReceived) -> None:
     """The same for what an event brings."""
-    _must_fit(desk, f"the event {report.name!r}", {"data": report.data})
+    _must_fit(ctx, f"the event {report.name!r}", {"data": report.data})
 
 
-def _must_fit(desk: DecisionContext, what: str, given: JsonObject) -> None:
-    limit = limit_of(desk)
+def _must_fit(ctx: DecisionContext, what: str, given: JsonObject) -> None:
+    limit = limit_of(ctx)
     if limit is None or (size := size_of(given)) <= limit:
         return
     shown = ", ".join(f"{name} ({bytes_} bytes)" for name, bytes_ in largest_of(given).items())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pointsman.engine.actions import BranchResult, JoinAction
 from pointsman.engine.decide.context import EnterNode
 from pointsman.engine.decide.entry import Entry
-from pointsman.engine.decide.outputs import accept, check_values, written
+from pointsman.engine.decide.outputs import check_values, check_writes, evaluate_outputs
 from pointsman.engine.fold.arrivals import parked
 from pointsman.engine.plan import PlanNode
 from pointsman.engine.state import ScopeState
@@ -16,30 +16,35 @@ from pointsman.values import Json
 def closes(node: PlanNode, scope: ScopeState) -> bool:
     """Whether this join closes the opening that `scope` is a branch of."""
     return (
-        isinstance(node.does, JoinAction) and scope.opening is not None and scope.opening.step.node in node.does.closes
+        isinstance(node.action, JoinAction)
+        and scope.opening is not None
+        and scope.opening.step.node in node.action.closes
     )
 
 
 def was_fired(node: PlanNode, scope: ScopeState, move: EnterNode) -> bool:
     """The arrival is the engine's own, from the opening that this join has just closed."""
     return (
-        move.edge is None and isinstance(node.does, JoinAction) and bool(node.does.closes) and not closes(node, scope)
+        move.edge is None
+        and isinstance(node.action, JoinAction)
+        and bool(node.action.closes)
+        and not closes(node, scope)
     )
 
 
 def gather(entry: Entry, does: JoinAction) -> None:
     """Control passes a join: with the value its opening gave, or of the arrivals of plain splits."""
-    desk, scope, node = entry.desk, entry.scope, entry.node
+    ctx, scope, node = entry.ctx, entry.scope, entry.node
     fired = not entry.merged and was_fired(node, scope, entry.move)
-    value = entry.left.value if fired else _of_arrivals(entry, does)
+    value = entry.incoming.value if fired else _of_arrivals(entry, does)
     if does.merge_path is not None:
         fired, value = False, _of_path(entry, does, does.merge_path, value)
-    writes = written(desk, scope, node, value)
-    accept(desk, scope, node, entry.move.thread, writes, value)
+    writes = evaluate_outputs(ctx, scope, node, value)
+    check_writes(ctx, scope, node, entry.move.lineage, writes, value)
     if fired:
-        entry.passed(takes=True, writes=writes)
+        entry.complete_instantly(takes=True, writes=writes)
     else:
-        entry.passed(replaces=True, result=value, writes=writes)
+        entry.complete_instantly(replaces=True, result=value, writes=writes)
 
 
 def _of_path(entry: Entry, does: JoinAction, path: Path, brought: Json) -> Json:
@@ -48,7 +53,7 @@ def _of_path(entry: Entry, does: JoinAction, path: Path, brought: Json) -> Json:
     held = scope.data.at(path.resolve(entry.environment()))
     if not isinstance(held, dict) or not held:
         if held is None:
-            entry.desk.warn("nothing-to-merge", f"nothing was written to {path.text!r}", entry.step)
+            entry.ctx.warn("nothing-to-merge", f"nothing was written to {path.text!r}", entry.step)
         return brought if held is None else held
     scope.data.shared()
     seen = [
@@ -70,19 +75,19 @@ def _aggregate(entry: Entry, does: JoinAction, seen: list[BranchResult]) -> Json
         "arrived": len(values),
         "total": len(values),
     }
-    env = entry.desk.environment(entry.scope, entry.node, values, more)
-    return entry.desk.value(entry.scope, does.aggregate_value, env)
+    env = entry.ctx.environment(entry.scope, entry.node, values, more)
+    return entry.ctx.value(entry.scope, does.aggregate_value, env)
 
 
 def _of_arrivals(entry: Entry, does: JoinAction) -> Json:
     """A join of plain splits: the arrivals are its branches, in document order."""
-    desk, scope = entry.desk, entry.scope
+    ctx, scope = entry.ctx, entry.scope
     values: list[Json] = (
-        [parked(scope, entry.node.id, one).value for one in entry.merged] if entry.merged else [entry.left.value]
+        [parked(scope, entry.node.id, one).value for one in entry.merged] if entry.merged else [entry.incoming.value]
     )
-    check_values(desk, values)
+    check_values(ctx, values)
     edges = [a.edge for a in entry.merged] or ["" if entry.move.edge is None else entry.move.edge.id]
-    sources = [desk.plan.edge_source.get(edge, "") for edge in edges]
+    sources = [ctx.plan.edge_source.get(edge, "") for edge in edges]
     seen = [
         BranchResult(branch=n, key=sources[n], start=sources[n], outcome="arrived", value=value)
         for n, value in enumerate(values)

@@ -31,32 +31,32 @@ NEARLY: float = 1e-9
 """A share of a count is compared with this tolerance: 7 % of 100 are 7."""
 
 
-def check(desk: DecisionContext, opening: ParallelFrame) -> bool:
+def check(ctx: DecisionContext, opening: ParallelFrame) -> bool:
     """Fire the join of an opening if its time has come. True if it did."""
-    does = desk.node(opening.step).does
+    does = ctx.node(opening.step).action
     assert isinstance(does, ParallelAction)
     settled = len(opening.settled) == opening.total
     if does.join is None:
         if settled:
-            _close_unjoined(desk, opening)
+            _close_unjoined(ctx, opening)
         return settled
-    join = desk.plan.nodes[does.join]
-    assert isinstance(join.does, JoinAction)
-    if join.does.closes[0] != opening.step.node:  # an inner one: its list arrives as one value further out
+    join = ctx.plan.nodes[does.join]
+    assert isinstance(join.action, JoinAction)
+    if join.action.closes[0] != opening.step.node:  # an inner one: its list arrives as one value further out
         if settled:
-            _close_inner(desk, opening, join)
+            _close_inner(ctx, opening, join)
         return settled
     try:
-        if not settled and not _met(desk, opening, join, join.does):
+        if not settled and not _met(ctx, opening, join, join.action):
             return False
     except PointsmanError as why:
-        fail_opening(desk, opening, failure_from(why))
+        fail_opening(ctx, opening, failure_from(why))
         return True
-    fire(desk, opening, join)
+    fire(ctx, opening, join)
     return True
 
 
-def _met(desk: DecisionContext, opening: ParallelFrame, join: PlanNode, does: JoinAction) -> bool:
+def _met(ctx: DecisionContext, opening: ParallelFrame, join: PlanNode, does: JoinAction) -> bool:
     """Whether enough branches have arrived."""
     wait = does.wait
     if isinstance(wait, str):
@@ -69,16 +69,16 @@ def _met(desk: DecisionContext, opening: ParallelFrame, join: PlanNode, does: Jo
         return False
     names: dict[str, Json] = {"arrived": opening.arrived, "total": opening.total}
     if does.wait_sees:
-        seen = _seen_by_now(desk, opening)
+        seen = _seen_by_now(ctx, opening)
         names |= {"results": seen.results, "branches": seen.told}
-    return wait(desk.environment(opening.scope, join, None, names))
+    return wait(ctx.environment(opening.scope, join, None, names))
 
 
-def _seen_by_now(desk: DecisionContext, opening: ParallelFrame) -> JoinProgress:
+def _seen_by_now(ctx: DecisionContext, opening: ParallelFrame) -> JoinProgress:
     """What the branches have brought so far. Only those settled since the last time are looked at."""
-    fork = desk.node(opening.step).does
+    fork = ctx.node(opening.step).action
     assert isinstance(fork, ParallelAction)
-    seen = opening.seen = opening.seen or JoinProgress()
+    seen = opening.progress = opening.progress or JoinProgress()
     for branch in islice(reversed(opening.settled), len(opening.settled) - seen.settled):
         one = _result(fork, opening, branch)
         if one is not None:
@@ -90,9 +90,9 @@ def _seen_by_now(desk: DecisionContext, opening: ParallelFrame) -> JoinProgress:
     return seen
 
 
-def results(desk: DecisionContext, opening: ParallelFrame) -> list[BranchResult]:
+def results(ctx: DecisionContext, opening: ParallelFrame) -> list[BranchResult]:
     """What the branches brought, in branch order; failures too where they are wanted."""
-    fork = desk.node(opening.step).does
+    fork = ctx.node(opening.step).action
     assert isinstance(fork, ParallelAction)
     found = (_result(fork, opening, branch) for branch in sorted(opening.settled))
     return [one for one in found if one is not None]
@@ -113,40 +113,40 @@ def _told(one: BranchResult) -> JsonObject:
     return {"index": one.branch, "key": one.key, "node": one.start, "outcome": one.outcome, "result": one.value}
 
 
-def _seen(desk: DecisionContext, opening: ParallelFrame) -> dict[str, Json]:
+def _seen(ctx: DecisionContext, opening: ParallelFrame) -> dict[str, Json]:
     """What the aggregate of a join sees."""
-    seen = results(desk, opening)
+    seen = results(ctx, opening)
     values: list[Json] = [one.value for one in seen]
     counts: dict[str, Json] = {"arrived": opening.arrived, "total": opening.total}
     return {"results": values, "items": values, "branches": [_told(one) for one in seen], **counts}
 
 
-def fire(desk: DecisionContext, opening: ParallelFrame, join: PlanNode, *, ends: bool = False) -> None:
+def fire(ctx: DecisionContext, opening: ParallelFrame, join: PlanNode, *, ends: bool = False) -> None:
     """Close the opening and let control through its join. `ends`: branches that have not begun never will."""
-    does = join.does
+    does = join.action
     assert isinstance(does, JoinAction)
-    if is_short_of(desk.plan, join.id):
-        _close(desk, opening, join, (), None)
+    if is_short_of(ctx.plan, join.id):
+        _close(ctx, opening, join, (), None)
         return
     if does.cancel_rest:
-        cancellation.cancel_branches(desk, opening)
+        cancellation.cancel_branches(ctx, opening)
     try:
-        _check_branches(desk, opening)
-        check_values(desk, (settled.value for settled in opening.settled.values()))
-        value = aggregated(desk, opening, join, does)
-        _check_expected(desk, opening, does)
+        _check_branches(ctx, opening)
+        check_values(ctx, (settled.value for settled in opening.settled.values()))
+        value = aggregated(ctx, opening, join, does)
+        _check_expected(ctx, opening, does)
     except PointsmanError as why:
-        fail_opening(desk, opening, failure_from(why))
+        fail_opening(ctx, opening, failure_from(why))
         return
     brought = None
     if does.aggregate is None and does.aggregate_value is None:
-        brought = tuple(one.branch for one in results(desk, opening))
+        brought = tuple(one.branch for one in results(ctx, opening))
     over = opening.running == 0 and (ends or does.cancel_rest or opening.next == opening.total)
-    _close(desk, opening, join, brought, None if brought is not None else value, over=over)
+    _close(ctx, opening, join, brought, None if brought is not None else value, over=over)
 
 
 def _close(
-    desk: DecisionContext,
+    ctx: DecisionContext,
     opening: ParallelFrame,
     join: PlanNode,
     brought: tuple[int, ...] | None,
@@ -156,23 +156,23 @@ def _close(
 ) -> None:
     step = opening.step
     branches = tuple(sorted(opening.settled))
-    desk.emit(ScopesClosed(step=step, branches=branches, forgotten=over, brought=brought, result=value))
-    desk.touched[step.scope] = None
-    desk.go(EnterNode(join.id, step.scope, None, step, opening.left.thread))
+    ctx.emit(ScopesClosed(step=step, branches=branches, forgotten=over, brought=brought, result=value))
+    ctx.dirty_scopes[step.scope] = None
+    ctx.enqueue(EnterNode(join.id, step.scope, None, step, opening.incoming.lineage))
 
 
-def aggregated(desk: DecisionContext, opening: ParallelFrame, join: PlanNode, does: JoinAction) -> Json:
+def aggregated(ctx: DecisionContext, opening: ParallelFrame, join: PlanNode, does: JoinAction) -> Json:
     """The value of a join."""
-    seen = results(desk, opening)
+    seen = results(ctx, opening)
     if does.aggregate_value is not None:
-        env = desk.environment(opening.scope, join, [one.value for one in seen], _seen(desk, opening))
-        return desk.value(opening.scope, does.aggregate_value, env)
+        env = ctx.environment(opening.scope, join, [one.value for one in seen], _seen(ctx, opening))
+        return ctx.value(opening.scope, does.aggregate_value, env)
     if does.aggregate is not None:
         return does.aggregate(seen)
     return [one.value for one in seen]
 
 
-def _check_branches(desk: DecisionContext, opening: ParallelFrame) -> None:
+def _check_branches(ctx: DecisionContext, opening: ParallelFrame) -> None:
     """What branches wrote joins the data around: nothing may be lost, neither theirs nor of others around."""
     writes = [(branch, write, value) for branch, write, value in _writes(opening)]
     owners: dict[tuple[str | int, ...], tuple[int, Write]] = {}
@@ -186,8 +186,8 @@ def _check_branches(desk: DecisionContext, opening: ParallelFrame) -> None:
             above[write.path[:width]] = branch, write
     if not writes:
         return
-    node, around = desk.node(opening.step), opening.scope
-    check_conflicts(desk, around, node, opening.left.thread, tuple(write for _, write, _ in writes))
+    node, around = ctx.node(opening.step), opening.scope
+    check_conflicts(ctx, around, node, opening.incoming.lineage, tuple(write for _, write, _ in writes))
     draft = Data(around.data.shared())
     for _, write, value in writes:
         draft.write(write, value)
@@ -225,11 +225,11 @@ def _clash(opening: ParallelFrame, branches: tuple[int, int], write: Write) -> F
     )
 
 
-def _check_expected(desk: DecisionContext, opening: ParallelFrame, does: JoinAction) -> None:
+def _check_expected(ctx: DecisionContext, opening: ParallelFrame, does: JoinAction) -> None:
     """Keys that the document expects at the join, and that nobody brought: said, not waited for."""
     expected = does.expected_keys
     if does.expected is not None:
-        found = does.expected(desk.environment(opening.scope, desk.node(opening.step), None))
+        found = does.expected(ctx.environment(opening.scope, ctx.node(opening.step), None))
         expected = tuple(str(one) for one in found) if isinstance(found, list) else ()
     if not expected or does.merge_path is None:
         return
@@ -244,55 +244,55 @@ def _check_expected(desk: DecisionContext, opening: ParallelFrame, does: JoinAct
         }
     missing = [key for key in expected if key not in have]
     if missing:
-        desk.warn("missing-keys", f"the join expected {', '.join(missing)} below {'.'.join(path)!r}", opening.step)
+        ctx.warn("missing-keys", f"the join expected {', '.join(missing)} below {'.'.join(path)!r}", opening.step)
 
 
-def _close_inner(desk: DecisionContext, opening: ParallelFrame, join: PlanNode) -> None:
+def _close_inner(ctx: DecisionContext, opening: ParallelFrame, join: PlanNode) -> None:
     try:
-        _check_branches(desk, opening)
-        check_values(desk, (settled.value for settled in opening.settled.values()))
+        _check_branches(ctx, opening)
+        check_values(ctx, (settled.value for settled in opening.settled.values()))
     except PointsmanError as why:
-        fail_opening(desk, opening, failure_from(why))
+        fail_opening(ctx, opening, failure_from(why))
         return
-    _close(desk, opening, join, tuple(one.branch for one in results(desk, opening)), None)
+    _close(ctx, opening, join, tuple(one.branch for one in results(ctx, opening)), None)
 
 
-def _close_unjoined(desk: DecisionContext, opening: ParallelFrame) -> None:
+def _close_unjoined(ctx: DecisionContext, opening: ParallelFrame) -> None:
     """Without a join the parallel is over when its branches are; nothing follows it."""
     try:
-        _check_branches(desk, opening)
+        _check_branches(ctx, opening)
     except PointsmanError as why:
-        fail_opening(desk, opening, failure_from(why))
+        fail_opening(ctx, opening, failure_from(why))
         return
-    desk.emit(ScopesClosed(step=opening.step, branches=tuple(sorted(opening.settled))))
-    desk.end_token(opening.step, reason="swallowed")
+    ctx.emit(ScopesClosed(step=opening.step, branches=tuple(sorted(opening.settled))))
+    ctx.end_token(opening.step, reason="swallowed")
 
 
-def fail_opening(desk: DecisionContext, opening: ParallelFrame, failure: Failure) -> None:
+def fail_opening(ctx: DecisionContext, opening: ParallelFrame, failure: Failure) -> None:
     """The parallel itself fails: its branches are stopped, its error edges or the scopes around decide."""
-    cancellation.cancel_branches(desk, opening)
+    cancellation.cancel_branches(ctx, opening)
     step = opening.step
-    at = desk.state.steps[step]
-    desk.emit(StepFailed(step=step, attempt=at.attempt, failure=failure))
-    desk.touched[step.scope] = None
-    node = desk.node(step)
+    at = ctx.state.steps[step]
+    ctx.emit(StepFailed(step=step, attempt=at.attempt, failure=failure))
+    ctx.dirty_scopes[step.scope] = None
+    node = ctx.node(step)
     if catching(node, failure):
-        desk.go(ExitStep(step, failed=failure))
+        ctx.enqueue(ExitStep(step, failed=failure))
     else:
-        desk.go(PropagateFailure(step, failure))
+        ctx.enqueue(PropagateFailure(step, failure))
 
 
-def timed_out(desk: DecisionContext, opening: ParallelFrame) -> None:
+def timed_out(ctx: DecisionContext, opening: ParallelFrame) -> None:
     """Not all branches came in time."""
-    fork = desk.node(opening.step).does
+    fork = ctx.node(opening.step).action
     assert isinstance(fork, ParallelAction)
     assert fork.join is not None
-    join = desk.plan.nodes[fork.join]
-    assert isinstance(join.does, JoinAction)
-    if join.does.on_timeout == "fail":
+    join = ctx.plan.nodes[fork.join]
+    assert isinstance(join.action, JoinAction)
+    if join.action.on_timeout == "fail":
         failure = Failure(code="join-timeout", message=f"not all branches reached {join.id!r} in time")
-        fail_opening(desk, opening, failure)
+        fail_opening(ctx, opening, failure)
         return
-    desk.warn("join-timeout", f"{join.id!r} goes on without all its branches", opening.step)
-    cancellation.cancel_branches(desk, opening)
-    fire(desk, opening, join, ends=True)
+    ctx.warn("join-timeout", f"{join.id!r} goes on without all its branches", opening.step)
+    cancellation.cancel_branches(ctx, opening)
+    fire(ctx, opening, join, ends=True)

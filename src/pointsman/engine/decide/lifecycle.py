@@ -38,19 +38,19 @@ class WrongStatus(CallerError):
     code = "wrong-status"
 
 
-def must(desk: DecisionContext, holds: bool, what: str) -> None:  # noqa: FBT001 - reads as a sentence where it is called
+def must(ctx: DecisionContext, holds: bool, what: str) -> None:  # noqa: FBT001 - reads as a sentence where it is called
     if not holds:
         raise WrongStatus(
-            f"{desk.state.id!r} is {status_of(desk.state)}: it cannot be {what}",
-            hint=f"`pointsman show {desk.state.id}` tells what it did and what it waits for.",
+            f"{ctx.state.id!r} is {status_of(ctx.state)}: it cannot be {what}",
+            hint=f"`pointsman show {ctx.state.id}` tells what it did and what it waits for.",
         )
 
 
-def start(desk: DecisionContext, report: Start) -> None:
-    must(desk, desk.state.status == "pending" and not desk.state.scopes, "started")
-    input_must_fit(desk, report)
-    plan = desk.plan
-    desk.emit(
+def start(ctx: DecisionContext, report: Start) -> None:
+    must(ctx, ctx.state.status == "pending" and not ctx.state.scopes, "started")
+    input_must_fit(ctx, report)
+    plan = ctx.plan
+    ctx.emit(
         ExecutionStarted(
             workflow=plan.workflow,
             version=plan.version,
@@ -68,124 +68,130 @@ def start(desk: DecisionContext, report: Start) -> None:
         )
     )
     if not report.queued:
-        _begin(desk)
+        _begin(ctx)
 
 
-def admit(desk: DecisionContext) -> None:
+def admit(ctx: DecisionContext) -> None:
     """Begin what waited for a place; a second time does nothing."""
-    if desk.state.status == "pending" and desk.state.scopes:
-        desk.emit(ExecutionAdmitted())
-        _begin(desk)
+    if ctx.state.status == "pending" and ctx.state.scopes:
+        ctx.emit(ExecutionAdmitted())
+        _begin(ctx)
 
 
-def _begin(desk: DecisionContext) -> None:
-    limits.watch(desk)
-    if desk.plan.trial is not None:
-        partial_run.begin(desk, desk.plan.trial)
+def _begin(ctx: DecisionContext) -> None:
+    limits.set_limit_timers(ctx)
+    if ctx.plan.partial_run is not None:
+        partial_run.begin(ctx, ctx.plan.partial_run)
     else:
-        desk.go(EnterNode(desk.plan.entry, (), None, None))
+        ctx.enqueue(EnterNode(ctx.plan.entry, (), None, None))
 
 
-def resume(desk: DecisionContext, report: ResumeRequested) -> None:
-    state = desk.state
-    must(desk, state.stands_still, "resumed")
-    raise_limits(desk, report.limits)
-    go_on(desk, report.by, stepping=report.step)
+def resume(ctx: DecisionContext, report: ResumeRequested) -> None:
+    state = ctx.state
+    must(ctx, state.is_halted, "resumed")
+    raise_limits(ctx, report.limits)
+    go_on(ctx, report.by, stepping=report.step)
 
 
-def raise_limits(desk: DecisionContext, wanted: Mapping[str, float]) -> None:
+def raise_limits(ctx: DecisionContext, wanted: Mapping[str, float]) -> None:
     """Raises `UnknownLimit`, `LimitCapped`, `LimitUsed`; then nothing was emitted."""
-    limit_raises.may_raise(desk.plan, desk.state, wanted)
+    limit_raises.may_raise(ctx.plan, ctx.state, wanted)
     if wanted:
-        desk.emit(LimitsRaised(limits=dict(wanted)))
+        ctx.emit(LimitsRaised(limits=dict(wanted)))
 
 
-def go_on(desk: DecisionContext, by: str, *, stepping: bool = False) -> None:
+def go_on(ctx: DecisionContext, by: str, *, stepping: bool = False) -> None:
     """What stood still moves again. A gate that asks whether it may is not needed any more."""
-    state = desk.state
-    held, refused = tuple(state.held), tuple(state.refused)
-    interrupted, gate = state.status == "interrupted", state.handoff
-    desk.emit(ExecutionResumed(by=by, stepping=stepping))
+    state = ctx.state
+    held, refused = tuple(state.held_arrivals), tuple(state.budget_stopped)
+    interrupted, gate = state.status == "interrupted", state.escalation_gate
+    ctx.emit(ExecutionResumed(by=by, stepping=stepping))
     if interrupted and gate is not None and gate in state.steps:
-        cancellation.stop(desk, state.steps[gate])
-        desk.emit(StepCancelled(step=gate))
+        cancellation.stop(ctx, state.steps[gate])
+        ctx.emit(StepCancelled(step=gate))
     if interrupted:  # what ran was stopped, and no timer was heard
-        desk.commands += outstanding(desk.plan, state)
-        limits.watch(desk)
+        ctx.commands += outstanding(ctx.plan, state)
+        limits.set_limit_timers(ctx)
     else:
         for step in refused:
-            if step in state.steps and state.steps[step].runs:
-                execute(desk, step)
-    _take_up(desk, held)
+            if step in state.steps and state.steps[step].is_running:
+                execute(ctx, step)
+    _take_up(ctx, held)
 
 
-def _take_up(desk: DecisionContext, held: tuple[PendingArrival, ...]) -> None:
+def _take_up(ctx: DecisionContext, held: tuple[PendingArrival, ...]) -> None:
     """What was held may arrive; what is parked may start."""
-    edges = {edge.id: edge for node in desk.plan.nodes.values() for edge in (*node.out, *node.catches)} if held else {}
+    edges = {edge.id: edge for node in ctx.plan.nodes.values() for edge in (*node.out, *node.catches)} if held else {}
     for number, waits in enumerate(held):
-        left = waits.left
+        left = waits.incoming
         edge = edges.get(waits.edge)
         after = held_step(number)
-        desk.go(EnterNode(waits.node, waits.scope, edge, after, left.thread, left.caller, again=waits.again))
-    for key in desk.state.scopes:
-        desk.touched[key] = None
+        ctx.enqueue(
+            EnterNode(waits.node, waits.scope, edge, after, left.lineage, left.caller, starts_node=waits.starts_node)
+        )
+    for key in ctx.state.scopes:
+        ctx.dirty_scopes[key] = None
 
 
-def retry(desk: DecisionContext, report: RetryRequested) -> None:
+def retry(ctx: DecisionContext, report: RetryRequested) -> None:
     """Take up the steps that failed the execution, and everything that was there beside them."""
-    state = desk.state
+    state = ctx.state
     if state.status == "failed" and state.compensation is not None:
         raise WrongStatus(
             f"{state.id!r} cannot be retried: what it had done was undone",
             hint="Start it again, or fork it from before the failure.",
         )
-    must(desk, state.status == "failed" and bool(state.failed), "retried")
-    raise_limits(desk, report.limits)
-    held, failed, beside = tuple(state.held), tuple(state.failed), tuple(state.steps.values())
-    reenter = tuple(n for n, one in enumerate(failed) if not _is_attempted(desk, one))
+    must(ctx, state.status == "failed" and bool(state.failed_work), "retried")
+    raise_limits(ctx, report.limits)
+    held, failed, beside = tuple(state.held_arrivals), tuple(state.failed_work), tuple(state.steps.values())
+    reenter = tuple(n for n, one in enumerate(failed) if not _is_attempted(ctx, one))
     parks = tuple(n for n in reenter if _arrived(failed[n]))
-    desk.emit(ExecutionRetried(by=report.by, reenter=reenter, parks=parks))
-    limits.watch(desk)
+    ctx.emit(ExecutionRetried(by=report.by, reenter=reenter, parks=parks))
+    limits.set_limit_timers(ctx)
     for position, one in enumerate(failed):
         if isinstance(one, StepState) and position not in reenter:
-            attempt_again(desk, one)
+            attempt_again(ctx, one)
             continue
         node, scope = (one.step.node, one.step.scope) if isinstance(one, StepState) else (one.node, one.scope)
         after = held_step(len(held) + position)
-        merged = tuple(Arrival(was.edge, was.left.thread) for was in _arrived(one))
-        desk.go(EnterNode(node, scope, None, after, one.left.thread, one.left.caller, again=True, merged=merged))
+        merged = tuple(Arrival(was.edge, was.incoming.lineage) for was in _arrived(one))
+        ctx.enqueue(
+            EnterNode(
+                node, scope, None, after, one.incoming.lineage, one.incoming.caller, starts_node=True, merged=merged
+            )
+        )
     for at in beside:
         if at.children:
-            attempt_again(desk, at)
-        elif at.runs:
-            execute(desk, at.step)
+            attempt_again(ctx, at)
+        elif at.is_running:
+            execute(ctx, at.step)
         elif at.gate is not None:
-            desk.command(AnnounceGate(step=at.step))
-    desk.commands += [SetTimer(timer=name, at=timer.at) for name, timer in sorted(state.timers.items())]
-    _take_up(desk, held)
+            ctx.command(AnnounceGate(step=at.step))
+    ctx.commands += [SetTimer(timer=name, at=timer.at) for name, timer in sorted(state.timers.items())]
+    _take_up(ctx, held)
 
 
 def _arrived(failed: StepState | PendingArrival) -> tuple[PendingArrival, ...]:
     """What had arrived where several arrivals failed together."""
-    return failed.arrived if isinstance(failed, StepState) else ()
+    return failed.arrivals if isinstance(failed, StepState) else ()
 
 
-def _is_attempted(desk: DecisionContext, failed: StepState | PendingArrival) -> bool:
+def _is_attempted(ctx: DecisionContext, failed: StepState | PendingArrival) -> bool:
     """It is work that had begun: it is attempted again. Everything else is entered again."""
     return (
         isinstance(failed, StepState)
         and failed.input is not None
         and not failed.unapproved
-        and isinstance(desk.node(failed.step).does, WorkAction | WorkflowAction)
+        and isinstance(ctx.node(failed.step).action, WorkAction | WorkflowAction)
     )
 
 
-def attempt_again(desk: DecisionContext, at: StepState) -> None:
+def attempt_again(ctx: DecisionContext, at: StepState) -> None:
     """The next attempt of a step: of its work, or of its child."""
-    desk.emit(AttemptStarted(step=at.step, attempt=at.attempt + 1, reason="retry"))
-    does = desk.node(at.step).does
+    ctx.emit(AttemptStarted(step=at.step, attempt=at.attempt + 1, reason="retry"))
+    does = ctx.node(at.step).action
     if isinstance(does, WorkflowAction):
-        desk.emit(ChildRequested(step=at.step, workflow=does.workflow))
-        desk.command(start_child(desk.plan, desk.state, at))
+        ctx.emit(ChildRequested(step=at.step, workflow=does.workflow))
+        ctx.command(start_child(ctx.plan, ctx.state, at))
     else:
-        execute(desk, at.step)
+        execute(ctx, at.step)

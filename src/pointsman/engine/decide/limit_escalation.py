@@ -19,47 +19,47 @@ from pointsman.engine.events.lifecycle import LimitEscalated, LimitsRaised
 from pointsman.engine.state import StepState
 
 
-def must_be_allowed(desk: DecisionContext, at: StepState, action: str) -> None:
+def must_be_allowed(ctx: DecisionContext, at: StepState, action: str) -> None:
     """Raises `LimitCapped` where the operator does not allow what the action would give."""
-    more = _more(desk, action) if desk.state.handoff == at.step and desk.state.asks_on else None
+    more = _more(ctx, action) if ctx.state.escalation_gate == at.step and ctx.state.awaits_escalation else None
     if more is not None:
-        limit_raises.may_raise(desk.plan, desk.state, _raised(desk, more))
+        limit_raises.may_raise(ctx.plan, ctx.state, _raised(ctx, more))
 
 
-def over(desk: DecisionContext, move: ExitStep) -> bool:
+def over(ctx: DecisionContext, move: ExitStep) -> bool:
     """The gate has its answer. True: control leaves it, and is nowhere else; False: all goes on as it was."""
-    if desk.state.status != "interrupted":
+    if ctx.state.status != "interrupted":
         return True
-    more = _more(desk, move.labels[0]) if move.labels else None
+    more = _more(ctx, move.labels[0]) if move.labels else None
     if more is None:
-        told = desk.state.left[move.step].value
-        cancellation.cancel_steps(desk, ())
-        desk.drop_all()
-        desk.emit(LimitEscalated(node=move.step.node, value=told))
+        told = ctx.state.step_outputs[move.step].value
+        cancellation.cancel_steps(ctx, ())
+        ctx.discard_all()
+        ctx.emit(LimitEscalated(node=move.step.node, value=told))
         return True
-    raised = _raised(desk, more)
+    raised = _raised(ctx, more)
     if raised:
-        desk.emit(LimitsRaised(limits=raised))
-    desk.end_token(move.step, reason="swallowed")
-    lifecycle.go_on(desk, by="")
+        ctx.emit(LimitsRaised(limits=raised))
+    ctx.end_token(move.step, reason="swallowed")
+    lifecycle.go_on(ctx, by="")
     return False
 
 
-def _more(desk: DecisionContext, action: str) -> Mapping[str, float] | None:
-    assert desk.state.handoff is not None
-    does = desk.node(desk.state.handoff).does
-    return does.more.get(action) if isinstance(does, HumanTaskAction) else None
+def _more(ctx: DecisionContext, action: str) -> Mapping[str, float] | None:
+    assert ctx.state.escalation_gate is not None
+    does = ctx.node(ctx.state.escalation_gate).action
+    return does.limit_raises.get(action) if isinstance(does, HumanTaskAction) else None
 
 
-def _raised(desk: DecisionContext, more: Mapping[str, float]) -> dict[str, float]:
+def _raised(ctx: DecisionContext, more: Mapping[str, float]) -> dict[str, float]:
     """The limits in force with so much more, counted from what is used where that is beyond them already."""
-    state, plan = desk.state, desk.plan
+    state, plan = ctx.state, ctx.plan
     used = limit_raises.used(state)
     raised: dict[str, float] = {}
     for name, amount in more.items():
-        planned = limits.allowed(desk, name, limits.planned(plan, name))
+        planned = limits.allowed(ctx, name, limits.planned(plan, name))
         if planned is not None:
             raised[name] = max(planned, used.get(name, 0.0)) + amount
     if state.interruption == "no-progress":
-        raised["no-progress"] = (limits.allowed(desk, "no-progress", REPEATS_MAX) or 0) + REPEATS_MAX
+        raised["no-progress"] = (limits.allowed(ctx, "no-progress", REPEATS_MAX) or 0) + REPEATS_MAX
     return raised

@@ -116,7 +116,7 @@ def _spent(state: ExecutionState, name: str, at: float) -> float:
 def used(state: ExecutionState) -> dict[str, float]:
     """How much of each limit that counts something is used."""
     return {
-        "steps": float(state.taken),
+        "steps": float(state.step_count),
         "executionTime": limits.worked_s(state),
         "deadline": state.at - state.started_at,
         **{name: amount(state.usage) for name, amount in budgets.AMOUNT.items()},

@@ -35,9 +35,9 @@ class ReachedLimit(NamedTuple):
 SOURCES: Final = {"definition": "set by the workflow", "operator": "set by the operator", "": "the default"}
 
 
-def allowed(desk: DecisionContext, name: str, planned: float | None) -> float | None:
+def allowed(ctx: DecisionContext, name: str, planned: float | None) -> float | None:
     """The limit in force: what was raised for this execution, else the plan's; None = unlimited."""
-    return allowed_in(desk.plan, desk.state, name, planned)
+    return allowed_in(ctx.plan, ctx.state, name, planned)
 
 
 def allowed_in(plan: Plan, state: ExecutionState, name: str, planned: float | None) -> float | None:
@@ -64,80 +64,82 @@ def planned(plan: Plan, name: str) -> float | None:
             return dict(plan.limits.budgets).get(name)
 
 
-def told(plan: Plan, state: ExecutionState, name: str, what: str) -> str:
+def limit_message(plan: Plan, state: ExecutionState, name: str, what: str) -> str:
     """What was reached, and who set it."""
     source = "raised before" if name in state.limits else SOURCES[plan.limits.sources.get(name, "")]
     return f"{what} (`{name}`, {source})"
 
 
 def before_step(
-    desk: DecisionContext, node: PlanNode, scope: ScopeState, move: EnterNode, *, beside: int = 0
+    ctx: DecisionContext, node: PlanNode, scope: ScopeState, move: EnterNode, *, beside: int = 0
 ) -> ReachedLimit | None:
     """A limit that forbids to start this node now, with so many others beside it."""
-    state, limits = desk.state, desk.plan.limits
-    if state.handoff is not None and state.status == "interrupted":
+    state, limits = ctx.state, ctx.plan.limits
+    if state.escalation_gate is not None and state.status == "interrupted":
         return None  # it is the gate that asks whether to go on: nothing else starts meanwhile
     raised = state.limits
-    steps = limits.steps if not raised else allowed(desk, "steps", limits.steps)
-    if steps is not None and state.taken + beside - (state.handed_at or 0) >= steps:
-        return ReachedLimit("steps", told(desk.plan, state, "steps", f"the limit of {int(steps)} steps is reached"))
-    if state.handed_at is not None:
+    steps = limits.steps if not raised else allowed(ctx, "steps", limits.steps)
+    if steps is not None and state.step_count + beside - (state.escalated_at_step or 0) >= steps:
+        return ReachedLimit(
+            "steps", limit_message(ctx.plan, state, "steps", f"the limit of {int(steps)} steps is reached")
+        )
+    if state.escalated_at_step is not None:
         return None
     visits = raised.get(f"visits:{node.id}", raised.get("visits", node.visits_max)) if raised else node.visits_max
     if visits is not None:
-        done = scope.visits.get((node.id, move.thread if node.threaded else ()), 0)
+        done = scope.visits.get((node.id, move.lineage if node.has_lineage else ()), 0)
         if done >= visits:
             said = f"{node.id!r} was visited {done} times, its limit"
-            return ReachedLimit("visits", told(desk.plan, state, "visits", said))
+            return ReachedLimit("visits", limit_message(ctx.plan, state, "visits", said))
     return None
 
 
-def hold(desk: DecisionContext, move: EnterNode) -> None:
+def hold(ctx: DecisionContext, move: EnterNode) -> None:
     """Keep an arrival for when the execution goes on."""
     edge = "" if move.edge is None else move.edge.id
-    desk.emit(
+    ctx.emit(
         ArrivalHeld(
             node=move.node,
             scope=move.scope,
             edge=edge,
             after=move.after,
-            thread=move.thread,
+            lineage=move.lineage,
             caller=move.caller,
-            again=move.again,
+            again=move.starts_node,
         )
     )
 
 
-def trip(desk: DecisionContext, tripped: ReachedLimit) -> None:
+def trip(ctx: DecisionContext, tripped: ReachedLimit) -> None:
     """A limit was reached: the node of last resort takes over, else the execution is interrupted, all kept."""
-    if desk.state.ended or desk.state.stands_still or desk.fatal or desk.state.compensation is not None:
+    if ctx.state.ended or ctx.state.is_halted or ctx.uncaught or ctx.state.compensation is not None:
         return
-    if tripped.limit in dict(desk.plan.limits.budgets) and desk.plan.limits.budget_policy == "pause":
-        desk.emit(LimitHit(limit=tripped.limit, message=tripped.message, step=tripped.step))
-        desk.emit(ExecutionPaused(by=f"limits.{tripped.limit}"))
-        desk.commands += held_below(desk.state)
+    if tripped.limit in dict(ctx.plan.limits.budgets) and ctx.plan.limits.budget_policy == "pause":
+        ctx.emit(LimitHit(limit=tripped.limit, message=tripped.message, step=tripped.step))
+        ctx.emit(ExecutionPaused(by=f"limits.{tripped.limit}"))
+        ctx.commands += held_below(ctx.state)
         return
-    handler = desk.plan.limits.on_limit if not desk.state.handed_off else None
-    asked = handler is not None and _asks(desk.plan.nodes[handler])
+    handler = ctx.plan.limits.on_limit if not ctx.state.is_escalated else None
+    asked = handler is not None and _asks(ctx.plan.nodes[handler])
     if handler is not None and not asked:
-        desk.emit(LimitHit(limit=tripped.limit, message=tripped.message, step=tripped.step))
-        cancellation.cancel_steps(desk, ())
-        desk.drop_all()
-        completion.hand_over(desk, handler, tripped.message)
+        ctx.emit(LimitHit(limit=tripped.limit, message=tripped.message, step=tripped.step))
+        cancellation.cancel_steps(ctx, ())
+        ctx.discard_all()
+        completion.hand_over(ctx, handler, tripped.message)
         return
-    for at in desk.state.steps.values():
-        cancellation.stop(desk, at, children=False)
-    desk.commands += held_below(desk.state)
-    desk.emit(ExecutionInterrupted(limit=tripped.limit, message=tripped.message))
+    for at in ctx.state.steps.values():
+        cancellation.stop(ctx, at, children=False)
+    ctx.commands += held_below(ctx.state)
+    ctx.emit(ExecutionInterrupted(limit=tripped.limit, message=tripped.message))
     if handler is not None:
-        gate = desk.visit(desk.state.root, desk.plan.nodes[handler], ())
-        desk.emit(LimitEscalated(node=handler, value=tripped.message, gate=gate))
-        desk.go(EnterNode(handler, (), None, NOBODY, again=True))
+        gate = ctx.visit(ctx.state.root, ctx.plan.nodes[handler], ())
+        ctx.emit(LimitEscalated(node=handler, value=tripped.message, gate=gate))
+        ctx.enqueue(EnterNode(handler, (), None, NOBODY, starts_node=True))
 
 
 def _asks(node: PlanNode) -> bool:
     """People may answer there that it goes on."""
-    return isinstance(node.does, HumanTaskAction) and bool(node.does.more)
+    return isinstance(node.action, HumanTaskAction) and bool(node.action.limit_raises)
 
 
 def held_below(state: ExecutionState) -> list[HoldChild]:
@@ -147,43 +149,43 @@ def held_below(state: ExecutionState) -> list[HoldChild]:
     ]
 
 
-def watch(desk: DecisionContext) -> None:
+def set_limit_timers(ctx: DecisionContext) -> None:
     """See that the clock is asked about the limits of time."""
-    state, limits = desk.state, desk.plan.limits
+    state, limits = ctx.state, ctx.plan.limits
     if limits.execution_time_s is None and limits.deadline_s is None and not state.limits:
         return
-    worked, most = allowed(desk, WORKED, limits.execution_time_s), allowed(desk, CLOCK, limits.deadline_s)
-    if state.handed_off or state.compensation is not None:
+    worked, most = allowed(ctx, WORKED, limits.execution_time_s), allowed(ctx, CLOCK, limits.deadline_s)
+    if state.is_escalated or state.compensation is not None:
         return
-    if worked is not None and state.working and WORKED not in state.timers:
-        _set(desk, WORKED, state.at + max(0.0, worked - worked_s(state)))
+    if worked is not None and state.running_steps and WORKED not in state.timers:
+        _set(ctx, WORKED, state.at + max(0.0, worked - worked_s(state)))
     if most is not None and CLOCK not in state.timers:
-        _set(desk, CLOCK, state.started_at + most)
+        _set(ctx, CLOCK, state.started_at + most)
 
 
-def _set(desk: DecisionContext, timer: str, at: float) -> None:
-    desk.emit(TimerSet(timer=timer, purpose="deadline", at=at))
-    desk.command(SetTimer(timer=timer, at=at))
+def _set(ctx: DecisionContext, timer: str, at: float) -> None:
+    ctx.emit(TimerSet(timer=timer, purpose="deadline", at=at))
+    ctx.command(SetTimer(timer=timer, at=at))
 
 
 def worked_s(state: ExecutionState) -> float:
     """Seconds in which anything worked, until now."""
-    works = state.working and state.status != "interrupted"
+    works = state.running_steps and state.status != "interrupted"
     return state.worked_s + (state.at - state.working_since if works else 0.0)
 
 
-def rang(desk: DecisionContext, timer: str) -> None:
+def timer_fired(ctx: DecisionContext, timer: str) -> None:
     """A timer of the execution fired: has it really worked, or lasted, that long?"""
-    state, limits = desk.state, desk.plan.limits
+    state, limits = ctx.state, ctx.plan.limits
     if timer == CLOCK:
-        most, spent, what = allowed(desk, CLOCK, limits.deadline_s), state.at - state.started_at, "it has lasted"
+        most, spent, what = allowed(ctx, CLOCK, limits.deadline_s), state.at - state.started_at, "it has lasted"
     else:
-        most, spent, what = allowed(desk, WORKED, limits.execution_time_s), worked_s(state), "work ran for"
-        if state.working == 0:
+        most, spent, what = allowed(ctx, WORKED, limits.execution_time_s), worked_s(state), "work ran for"
+        if state.running_steps == 0:
             return
-    if most is None or state.handed_off or state.compensation is not None:
+    if most is None or state.is_escalated or state.compensation is not None:
         return
     if spent + TOLERANCE_S >= most:
-        trip(desk, ReachedLimit(timer, told(desk.plan, state, timer, f"{what} {most:g} seconds, the limit")))
+        trip(ctx, ReachedLimit(timer, limit_message(ctx.plan, state, timer, f"{what} {most:g} seconds, the limit")))
     else:
-        watch(desk)
+        set_limit_timers(ctx)

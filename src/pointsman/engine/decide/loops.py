@@ -17,7 +17,7 @@ from pointsman.engine.actions import LoopAction, PlanEdge
 from pointsman.engine.decide import cancellation
 from pointsman.engine.decide.context import DecisionContext, EnterNode, key_of, node_of, scope_key
 from pointsman.engine.decide.entry import Entry
-from pointsman.engine.decide.outputs import accept, listed_items
+from pointsman.engine.decide.outputs import check_writes, listed_items
 from pointsman.engine.events.steps import (
     LoopEntered,
     LoopLeft,
@@ -36,13 +36,13 @@ BODY: Final = "body"
 EXIT: Final = "exit"
 
 
-def body_moves(desk: DecisionContext, scope: ScopeState, does: LoopAction) -> bool:
+def body_moves(ctx: DecisionContext, scope: ScopeState, does: LoopAction) -> bool:
     """Something in the body is running, parked, or on its way."""
-    if any(node in does.body for node in scope.live) or any(node in does.body for node in scope.parked):
+    if any(node in does.body for node in scope.open_steps) or any(node in does.body for node in scope.parked):
         return True
-    if not desk.in_flight(scope.key):
+    if not ctx.in_flight(scope.key):
         return False
-    return any(scope_key(move) == scope.key and node_of(move) in does.body for move in desk.queue)
+    return any(scope_key(move) == scope.key and node_of(move) in does.body for move in ctx.queue)
 
 
 def is_back(does: LoopAction, edge: str) -> bool:
@@ -52,7 +52,7 @@ def is_back(does: LoopAction, edge: str) -> bool:
 
 def side(node: PlanNode, scope: ScopeState, waiting: list[tuple[str, Lineage]]) -> list[tuple[str, Lineage]]:
     """Of the arrivals parked at a loop node, those that may start it together: the body's first."""
-    does = node.does
+    does = node.action
     assert isinstance(does, LoopAction)
     if node.id in scope.loops:
         back = [key for key in waiting if is_back(does, key[0])]
@@ -63,53 +63,53 @@ def side(node: PlanNode, scope: ScopeState, waiting: list[tuple[str, Lineage]]) 
 
 def ends_round(node: PlanNode, scope: ScopeState, edge: PlanEdge | None) -> bool:
     """Whether an arrival over this edge ends a round here."""
-    does = node.does
+    does = node.action
     return isinstance(does, LoopAction) and node.id in scope.loops and is_back(does, "" if edge is None else edge.id)
 
 
-def starts_now(desk: DecisionContext, node: PlanNode, scope: ScopeState, move: EnterNode) -> bool:
+def starts_now(ctx: DecisionContext, node: PlanNode, scope: ScopeState, move: EnterNode) -> bool:
     """Whether an arrival may start the loop node at once."""
-    does = node.does
+    does = node.action
     assert isinstance(does, LoopAction)
     if ends_round(node, scope, move.edge):
-        return not body_moves(desk, scope, does) and not any(
+        return not body_moves(ctx, scope, does) and not any(
             is_back(does, key[0]) for key in scope.parked.get(node.id, ())
         )
-    return desk.alone(scope)
+    return ctx.alone(scope)
 
 
 def comes_back(node: PlanNode, scope: ScopeState) -> bool:
     """Whether what is parked at a loop node next ends a round."""
-    does = node.does
+    does = node.action
     assert isinstance(does, LoopAction)
     return node.id in scope.loops and any(is_back(does, key[0]) for key in scope.parked[node.id])
 
 
 def waits_for(does: LoopAction, scope: ScopeState, parked: list[str]) -> set[str] | None:
     """A round waits for the body alone."""
-    return None if any(at in does.body for at in scope.live) else {n for n in parked if n in does.body}
+    return None if any(at in does.body for at in scope.open_steps) else {n for n in parked if n in does.body}
 
 
 def next_round(entry: Entry, does: LoopAction) -> None:
     """Control reached the loop node: another round, or out."""
-    desk, scope, node = entry.desk, entry.scope, entry.node
+    ctx, scope, node = entry.ctx, entry.scope, entry.node
     loop = scope.loops.get(node.id)
     if loop is not None and not _came_back(entry, does):
-        desk.emit(LoopLeft(node=node.id, scope=scope.key))  # its body ended without coming back
+        ctx.emit(LoopLeft(node=node.id, scope=scope.key))  # its body ended without coming back
         loop = None
     items = loop.items if loop is not None else _items(entry, does)
     done = loop.round if loop is not None else 0
     goes_on = _goes_on(entry, does, items, loop)
     writes = _writes(entry, does, loop)
-    accept(desk, scope, node, entry.move.thread, writes)
+    check_writes(ctx, scope, node, entry.move.lineage, writes)
     label = BODY if goes_on else EXIT
-    entry.passed(label, said={"branch": label, "round": done + goes_on}, writes=writes)
+    entry.complete_instantly(label, said={"branch": label, "round": done + goes_on}, writes=writes)
     if goes_on:
         if loop is None:
-            desk.emit(LoopEntered(node=node.id, scope=scope.key, items=items, item_name=does.item_name))
-        desk.emit(LoopRound(node=node.id, scope=scope.key, round=done + 1, after=entry.step))
+            ctx.emit(LoopEntered(node=node.id, scope=scope.key, items=items, item_name=does.item_name))
+        ctx.emit(LoopRound(node=node.id, scope=scope.key, round=done + 1, after=entry.step))
     elif loop is not None:
-        desk.emit(LoopLeft(node=node.id, scope=scope.key))
+        ctx.emit(LoopLeft(node=node.id, scope=scope.key))
 
 
 def _came_back(entry: Entry, does: LoopAction) -> bool:
@@ -124,7 +124,7 @@ def _writes(entry: Entry, does: LoopAction, loop: LoopState | None) -> tuple[Wri
         return ()
     env = entry.environment()
     kept: list[tuple[Path | None, Json, bool, Json]] = [
-        (does.collect, [], loop is not None and loop.failure is None, entry.left.value),
+        (does.collect, [], loop is not None and loop.failure is None, entry.incoming.value),
         (does.failures_into, [], loop is not None and loop.failure is not None, _failed_round(loop)),
         (does.count_into, 0, loop is not None, 1),
     ]
@@ -146,37 +146,37 @@ def _failed_round(loop: LoopState | None) -> Json:
     return {"round": loop.round, "item": item, "code": loop.failure.code, "message": loop.failure.message}
 
 
-def skipping(desk: DecisionContext, step: Step) -> PlanNode | None:
+def skipping(ctx: DecisionContext, step: Step) -> PlanNode | None:
     """The innermost open loop around a step that goes on without rounds that fail."""
-    scope = desk.state.scopes[step.scope]
-    for name in desk.node(step).loops:
-        loop = desk.plan.nodes[name]
-        if isinstance(loop.does, LoopAction) and loop.does.skips_failures and name in scope.loops:
+    scope = ctx.state.scopes[step.scope]
+    for name in ctx.node(step).loops:
+        loop = ctx.plan.nodes[name]
+        if isinstance(loop.action, LoopAction) and loop.action.skips_failures and name in scope.loops:
             return loop
     return None
 
 
-def skip_round(desk: DecisionContext, step: Step, failure: Failure) -> bool:
+def skip_round(ctx: DecisionContext, step: Step, failure: Failure) -> bool:
     """A step failed inside a loop that goes on all the same: the round is over. False if there is no such loop."""
-    loop = skipping(desk, step)
+    loop = skipping(ctx, step)
     if loop is None:
         return False
-    assert isinstance(loop.does, LoopAction)
-    scope, body = desk.state.scopes[step.scope], loop.does.body
-    cancellation.cancel_steps(desk, scope.key, within=body)
-    desk.drop(scope.key, body)
+    assert isinstance(loop.action, LoopAction)
+    scope, body = ctx.state.scopes[step.scope], loop.action.body
+    cancellation.cancel_steps(ctx, scope.key, within=body)
+    ctx.discard(scope.key, body)
     for inner in [one for one in scope.loops if one in body]:
-        desk.emit(LoopLeft(node=inner, scope=scope.key))
+        ctx.emit(LoopLeft(node=inner, scope=scope.key))
     dropped = tuple(sorted(node for node in scope.parked if node in body))
-    desk.emit(LoopRoundFailed(node=loop.id, scope=scope.key, failure=failure, dropped=dropped))
-    desk.go(EnterNode(loop.id, scope.key, None, step, desk.left(scope, step).thread))
+    ctx.emit(LoopRoundFailed(node=loop.id, scope=scope.key, failure=failure, dropped=dropped))
+    ctx.enqueue(EnterNode(loop.id, scope.key, None, step, ctx.left(scope, step).lineage))
     return True
 
 
 def _items(entry: Entry, does: LoopAction) -> list[Json] | None:
     if does.items is None:
         return None
-    found = entry.desk.value(entry.scope, does.items, entry.environment())
+    found = entry.ctx.value(entry.scope, does.items, entry.environment())
     return listed_items(found, of=f"the items of loop {entry.node.id!r}", field="over")
 
 
@@ -186,12 +186,12 @@ def _goes_on(entry: Entry, does: LoopAction, items: list[Json] | None, loop: Loo
         return False
     if items is not None and done >= len(items):
         return False
-    if does.goes_on is None:
+    if does.condition is None:
         return True
-    env = entry.desk.environment(entry.scope, entry.node, entry.left.value)
+    env = entry.ctx.environment(entry.scope, entry.node, entry.incoming.value)
     if loop is None:  # before the first round the loop has no previous one
         item: Json = items[done] if items is not None else None
         env.names = {**env.names, "loop": {"iteration": 0, "index": 0, "previous": None}}
         if items is not None:
             env.names = {**env.names, "item": item, "index": done, "key": key_of(item, done)}
-    return does.goes_on(env)
+    return does.condition(env)

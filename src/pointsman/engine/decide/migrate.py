@@ -69,28 +69,28 @@ class MigrationMismatch(Struct, frozen=True):
     message: str
 
 
-def move(desk: DecisionContext, report: MigrationRequested) -> None:
+def move(ctx: DecisionContext, report: MigrationRequested) -> None:
     """Go on with the plan of the desk. Raises `MigrationRefused`, `WrongStatus`."""
-    state = desk.state
+    state = ctx.state
     if not may_move(state):
         raise WrongStatus(
             f"an execution that is {status_of(state)} and works cannot be moved",
             hint="Pause it, or wait until it waits, failed or was interrupted.",
         )
-    settle_in(desk, report)
+    settle_in(ctx, report)
     if state.status == "running":
-        limits.watch(desk)
+        limits.set_limit_timers(ctx)
         for key in state.scopes:
-            desk.touched[key] = None
+            ctx.dirty_scopes[key] = None
 
 
-def settle_in(desk: DecisionContext, report: MigrationRequested) -> None:
+def settle_in(ctx: DecisionContext, report: MigrationRequested) -> None:
     """From here on the plan of the desk counts. Raises `MigrationRefused`."""
-    check_fits(desk.plan, desk.state)
-    desk.emit(
+    check_fits(ctx.plan, ctx.state)
+    ctx.emit(
         ExecutionMigrated(
-            workflow=desk.plan.workflow,
-            version=desk.plan.version,
+            workflow=ctx.plan.workflow,
+            version=ctx.plan.version,
             definition=report.definition,
             options=report.options,
             by=report.by,
@@ -109,17 +109,17 @@ def check_fits(plan: Plan, state: ExecutionState) -> None:
 def may_move(state: ExecutionState) -> bool:
     """It stands still, has failed, or only waits for people, timers and events."""
     return state.status in ("paused", "interrupted", "failed") or (
-        state.status == "running" and not any(at.runs or at.children for at in state.steps.values())
+        state.status == "running" and not any(at.is_running or at.children for at in state.steps.values())
     )
 
 
 def misfits(plan: Plan, state: ExecutionState, was: Plan | None = None) -> Iterator[MigrationMismatch]:
     """Everything under way that has no place in the plan, in the order of steps. `was`: the plan it runs on."""
-    failed = [one for one in state.failed if isinstance(one, StepState)]
+    failed = [one for one in state.failed_work if isinstance(one, StepState)]
     for at in sorted((*state.steps.values(), *failed), key=lambda at: at.step):
         yield from _step(plan, state, at, was)
-    for step in sorted(state.openings):
-        yield from _opening(plan, state.openings[step])
+    for step in sorted(state.parallel_frames):
+        yield from _opening(plan, state.parallel_frames[step])
     for waits in _waiting(state):
         yield from _arrival(plan, waits)
     for key, scope in sorted(state.scopes.items()):
@@ -131,8 +131,8 @@ def _waiting(state: ExecutionState) -> Iterable[PendingArrival]:
     for _, scope in sorted(state.scopes.items()):
         for node in sorted(scope.parked):
             yield from scope.parked[node].values()
-    yield from state.held
-    for one in state.failed:
+    yield from state.held_arrivals
+    for one in state.failed_work:
         if isinstance(one, PendingArrival):
             yield one
 
@@ -150,7 +150,7 @@ def _step(plan: Plan, state: ExecutionState, at: StepState, was: Plan | None) ->
         yield MigrationMismatch(
             "scope-changed", where, f"there it is in {' in '.join(reversed(node.scope)) or 'no parallel'}"
         )
-    if at.step.thread and not node.threaded:
+    if at.step.lineage and not node.has_lineage:
         yield MigrationMismatch("trigger-changed", where, "there only one of its steps can be open at a time")
     before = kind_of(was.nodes[at.step.node]) if was is not None else _kind_seen(state, at)
     if before not in (None, kind_of(node)):
@@ -165,7 +165,7 @@ def _parallels(scope: Scope) -> tuple[str, ...]:
 
 def kind_of(node: PlanNode) -> str:
     """What happens at a node, in one word."""
-    match node.does:
+    match node.action:
         case WorkAction(spec=spec):
             return spec.kind
         case WorkflowAction(workflow=workflow):
@@ -180,18 +180,18 @@ def _kind_seen(state: ExecutionState, at: StepState) -> str | None:
         return "human"
     if at.event is not None:
         return "wait"
-    return "parallel" if at.step in state.openings else None
+    return "parallel" if at.step in state.parallel_frames else None
 
 
 def _opening(plan: Plan, opening: ParallelFrame) -> Iterator[MigrationMismatch]:
     node = plan.nodes.get(opening.step.node)
-    if node is None or not isinstance(node.does, ParallelAction):
+    if node is None or not isinstance(node.action, ParallelAction):
         return  # said of its step
     where = str(opening.step)
-    gone = [edge for edge in opening.starts if edge not in node.does.by_id]
+    gone = [edge for edge in opening.starts if edge not in node.action.by_id]
     if gone:
         yield MigrationMismatch("edge-gone", where, f"a branch began over the edge {gone[0]!r}, which is not there")
-    if opening.joined != (node.does.join is not None):
+    if opening.joined != (node.action.join is not None):
         yield MigrationMismatch("join-changed", where, "a join closes it in only one of the two definitions")
 
 
@@ -216,7 +216,7 @@ def _loop(plan: Plan, where: str, node: str, loop: LoopState) -> Iterator[Migrat
     there = plan.nodes.get(node)
     if there is None:
         yield _gone(where)
-    elif not isinstance(there.does, LoopAction):
+    elif not isinstance(there.action, LoopAction):
         yield MigrationMismatch("kind-changed", where, f"round {loop.round} of a loop is open, there it is no loop")
-    elif (there.does.items is None) != (loop.items is None):
+    elif (there.action.items is None) != (loop.items is None):
         yield MigrationMismatch("kind-changed", where, "it goes over items in only one of the two definitions")

@@ -18,18 +18,18 @@ from pointsman.engine.reports import WorkerOffered
 from pointsman.engine.state import StepState
 
 
-def missing(desk: DecisionContext, at: StepState, failure: Failure) -> None:
+def missing(ctx: DecisionContext, at: StepState, failure: Failure) -> None:
     """Leave the attempt to a worker that has what this process lacks."""
-    desk.emit(
+    ctx.emit(
         WorkerAwaited(step=at.step, attempt=at.attempt, needs=failure.needs, message=failure.message, hint=failure.hint)
     )
 
 
-def offered(desk: DecisionContext, report: WorkerOffered) -> None:
+def offered(ctx: DecisionContext, report: WorkerOffered) -> None:
     """Perform the attempt here. An offer that comes too late, or while the execution stands still, decides nothing."""
-    at = desk.state.steps.get(report.step)
-    if at is None or not at.needs or at.attempt != report.attempt or desk.state.status != "running":
+    at = ctx.state.steps.get(report.step)
+    if at is None or not at.needs or at.attempt != report.attempt or ctx.state.status != "running":
         return
     advised = at.advised if at.phase == "recover" else None
-    desk.emit(AttemptStarted(step=at.step, attempt=at.attempt, reason="worker", phase=at.phase, input=advised))
-    execute(desk, at.step)
+    ctx.emit(AttemptStarted(step=at.step, attempt=at.attempt, reason="worker", phase=at.phase, input=advised))
+    execute(ctx, at.step)

@@ -11,26 +11,26 @@ from pointsman.engine.steps import Step
 from pointsman.values import Json
 
 
-def publish(desk: DecisionContext, step: Step, name: str, data: Json) -> None:
+def publish(ctx: DecisionContext, step: Step, name: str, data: Json) -> None:
     """Have an event told to other executions."""
-    desk.emit(EventEmitted(step=step, name=name, data=data, told=False))
-    desk.command(desk.state.undelivered[emitted(step)])
+    ctx.emit(EventEmitted(step=step, name=name, data=data, told=False))
+    ctx.command(ctx.state.outbox[emitted(step)])
 
 
-def stop_children(desk: DecisionContext, at: StepState) -> None:
+def stop_children(ctx: DecisionContext, at: StepState) -> None:
     """Have the children of the current attempt cancelled."""
     for call in at.children:
-        desk.emit(ChildStopRequested(step=at.step, attempt=at.attempt, call=call))
-        desk.command(desk.state.undelivered[stopped(at.step, at.attempt, call)])
+        ctx.emit(ChildStopRequested(step=at.step, attempt=at.attempt, call=call))
+        ctx.command(ctx.state.outbox[stopped(at.step, at.attempt, call)])
 
 
-def delivered(desk: DecisionContext, report: DeliveryConfirmed) -> None:
+def delivered(ctx: DecisionContext, report: DeliveryConfirmed) -> None:
     """Others know."""
-    known = tuple(order for order in report.orders if order in desk.state.undelivered)
+    known = tuple(order for order in report.orders if order in ctx.state.outbox)
     if known:
-        desk.emit(OutboxDelivered(orders=known))
+        ctx.emit(OutboxDelivered(orders=known))
 
 
 def is_news(state: ExecutionState, report: EventReceived) -> bool:
     """An outside event that may still change something."""
-    return not state.ended and report.key not in state.heard
+    return not state.ended and report.key not in state.seen_event_keys

@@ -12,7 +12,7 @@ from pointsman.engine.data import Data, dotted
 from pointsman.engine.decide.context import DecisionContext
 from pointsman.engine.failures import Failure
 from pointsman.engine.fold.steps import MESSAGES
-from pointsman.engine.lineage import at_once
+from pointsman.engine.lineage import are_concurrent
 from pointsman.engine.plan import PlanNode
 from pointsman.engine.state import ExecutionState, ScopeState
 from pointsman.engine.steps import Lineage
@@ -64,8 +64,8 @@ def _place_of(why: PointsmanError) -> JsonObject | None:
     return None
 
 
-def written(
-    desk: DecisionContext,
+def evaluate_outputs(
+    ctx: DecisionContext,
     scope: ScopeState,
     node: PlanNode,
     result: Json,
@@ -76,7 +76,7 @@ def written(
     """Evaluate `outputs` over `result`; `shown` is what `nodes.<id>` will be. The result itself is not stored twice."""
     if not node.outputs:
         return ()
-    env = desk.environment(scope, node, result)
+    env = ctx.environment(scope, node, result)
     if env_state is not None:
         env.state = env_state
     if shown is not None:
@@ -87,12 +87,12 @@ def written(
         if output.whole:
             writes.append(Write(path, output.reduce, whole=True))
         else:
-            writes.append(Write(path, output.reduce, desk.value(scope, output.value, env)))
+            writes.append(Write(path, output.reduce, ctx.value(scope, output.value, env)))
     return tuple(writes)
 
 
-def accept(
-    desk: DecisionContext,
+def check_writes(
+    ctx: DecisionContext,
     scope: ScopeState,
     node: PlanNode,
     thread: Lineage,
@@ -106,25 +106,25 @@ def accept(
     """
     size = size_of(result) if result_bytes is None and isinstance(result, SIZED) else result_bytes
     if writes:
-        check_conflicts(desk, scope, node, thread, writes)
+        check_conflicts(ctx, scope, node, thread, writes)
         check_possible(scope, writes, result)
-        check_size(desk, scope, writes, result, size)
+        check_size(ctx, scope, writes, result, size)
     if size is not None:
-        _must_fit(size, limit_of(desk))  # It is shown as `nodes.<id>`, whether it is written or not.
+        _must_fit(size, limit_of(ctx))  # It is shown as `nodes.<id>`, whether it is written or not.
 
 
-def check_conflicts(desk: DecisionContext, scope: ScopeState, node: PlanNode, thread: Lineage, writes: Writes) -> None:
+def check_conflicts(ctx: DecisionContext, scope: ScopeState, node: PlanNode, thread: Lineage, writes: Writes) -> None:
     """Refuse a write to what another line of this scope wrote, or read, at the same time: it would be lost, or seen, by
     speed.
     """
-    if not scope.trails:
+    if not scope.write_log:
         return
     for write in writes:
-        for path, trail in scope.trails.overlapping(write.path):
+        for path, trail in scope.write_log.overlapping(write.path):
             if path == write.path and trail.reducers == {write.reduce} != {"set"}:
                 continue
             for entry in trail.entries:
-                if at_once((thread, node.id), (entry.thread, entry.node), desk.plan.leads):
+                if are_concurrent((thread, node.id), (entry.lineage, entry.node), ctx.plan.leads):
                     raise StepRefused(
                         Failure(
                             code="write-conflict",
@@ -132,8 +132,8 @@ def check_conflicts(desk: DecisionContext, scope: ScopeState, node: PlanNode, th
                             hint="Give the path a reducer in `state`, or let the steps write different paths.",
                         )
                     )
-        for reader, read in scope.trails.readers_of(write.path):
-            if reader != node.id and at_once((thread, node.id), (read, reader), desk.plan.leads):
+        for reader, read in scope.write_log.readers_of(write.path):
+            if reader != node.id and are_concurrent((thread, node.id), (read, reader), ctx.plan.leads):
                 raise StepRefused(read_race(reader, node.id, dotted(write.path)))
 
 
@@ -177,35 +177,35 @@ def size_of(value: Json) -> int:
     return 8
 
 
-def check_size(desk: DecisionContext, scope: ScopeState, writes: Writes, result: Json, size: int | None = None) -> None:
+def check_size(ctx: DecisionContext, scope: ScopeState, writes: Writes, result: Json, size: int | None = None) -> None:
     """Refuse to grow the data over the limit. Amortised: the whole is measured only when an upper bound passes it.
     `size`: that of the result, where it is known.
     """
-    limit = limit_of(desk)
+    limit = limit_of(ctx)
     if limit is None or not writes:
         return
     added = 0
     for write in writes:
         added += size_of(write.value) if not write.whole else size_of(result) if size is None else size
-    bound = desk.state.size_bound
+    bound = ctx.state.size_bound
     if bound is None or bound + added > limit:
-        bound = measured(desk.state) - sum(size_of(scope.data.at(w.path)) for w in writes if w.reduce in REPLACING)
+        bound = measured(ctx.state) - sum(size_of(scope.data.at(w.path)) for w in writes if w.reduce in REPLACING)
         if bound + added > limit:
             raise StepRefused(_too_large(scope, writes, result, bound + added, limit))
-    desk.state.size_bound = bound + added
+    ctx.state.size_bound = bound + added
 
 
-def check_messages(desk: DecisionContext, scope: ScopeState, messages: tuple[Json, ...]) -> None:
+def check_messages(ctx: DecisionContext, scope: ScopeState, messages: tuple[Json, ...]) -> None:
     """The same for what is added to the conversation, measured in one piece."""
     said: list[Json] = [*messages]
-    check_size(desk, scope, (Write(MESSAGES, "append", whole=True),), said)
+    check_size(ctx, scope, (Write(MESSAGES, "append", whole=True),), said)
 
 
-def check_values(desk: DecisionContext, values: Iterable[Json]) -> None:
+def check_values(ctx: DecisionContext, values: Iterable[Json]) -> None:
     """Refuse what is larger than the state may be, also as one value made of several: joined again and again it would
     grow without end, although nothing is ever written.
     """
-    limit = limit_of(desk)
+    limit = limit_of(ctx)
     if limit is None:
         return
     total = 0
@@ -213,8 +213,8 @@ def check_values(desk: DecisionContext, values: Iterable[Json]) -> None:
         total += size_of(value)
         _must_fit(total, limit)
     # What passes in no time is one row: it must not be large without end either.
-    desk.gathered += total
-    _must_fit(desk.gathered, ROW_SHARE_MAX * limit)
+    ctx.produced_bytes += total
+    _must_fit(ctx.produced_bytes, ROW_SHARE_MAX * limit)
 
 
 def _must_fit(size: int, limit: int | None) -> None:
@@ -228,11 +228,11 @@ def _must_fit(size: int, limit: int | None) -> None:
         )
 
 
-def limit_of(desk: DecisionContext) -> int | None:
-    if desk.state.compensation is not None:
+def limit_of(ctx: DecisionContext) -> int | None:
+    if ctx.state.compensation is not None:
         return None  # what is being undone may cost room
-    limit = desk.plan.limits.state_bytes
-    raised = desk.state.limits.get("stateSize")
+    limit = ctx.plan.limits.state_bytes
+    raised = ctx.state.limits.get("stateSize")
     return limit if limit is None or raised is None else max(limit, int(raised))
 
 
@@ -241,7 +241,7 @@ def measured(state: ExecutionState) -> int:
     total = size_of(state.root.data.root)
     for scope in state.scopes.values():
         total += sum(size_of(value) for _, value, _ in scope.writes)
-    for opening in state.openings.values():
+    for opening in state.parallel_frames.values():
         for branch in opening.settled.values():
             total += sum(size_of(value) for _, value in branch.writes)
     return total

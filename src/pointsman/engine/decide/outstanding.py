@@ -14,7 +14,7 @@ from pointsman.engine.tool_calls import ProposedCall
 
 def start_child(plan: Plan, state: ExecutionState, at: StepState) -> StartChild:
     """The command for the child of a step. The same step and attempt always mean the same child."""
-    does = plan.nodes[at.step.node].does
+    does = plan.nodes[at.step.node].action
     assert isinstance(does, WorkflowAction)
     return StartChild(step=at.step, attempt=at.attempt, workflow=does.workflow, input=at.input or {}, wait=does.wait)
 
@@ -26,27 +26,29 @@ def start_for_call(at: StepState, call: ProposedCall) -> StartChild:
 
 def _whether_to_go_on(state: ExecutionState) -> list[Command]:
     """While a limit stops all else, people may be asked."""
-    if state.handoff is None or state.handoff not in state.steps:
+    if state.escalation_gate is None or state.escalation_gate not in state.steps:
         return []
-    timers = [SetTimer(timer=name, at=state.timers[name].at) for name in sorted(state.steps[state.handoff].timers)]
-    return [AnnounceGate(step=state.handoff), *timers]
+    timers = [
+        SetTimer(timer=name, at=state.timers[name].at) for name in sorted(state.steps[state.escalation_gate].timers)
+    ]
+    return [AnnounceGate(step=state.escalation_gate), *timers]
 
 
 def outstanding(plan: Plan, state: ExecutionState) -> list[Command]:
     """The commands whose answers the state still waits for, in a stable order."""
-    asked: list[Command] = [*state.undelivered.values()]
+    asked: list[Command] = [*state.outbox.values()]
     if state.ended or state.status == "pending":
         return asked
     if state.status == "interrupted":
         return [*asked, *held_below(state), *_whether_to_go_on(state)]
-    desk = DecisionContext(plan, state)
+    ctx = DecisionContext(plan, state)
     for at in sorted(state.steps.values(), key=lambda a: a.step):
         if at.child:
             asked.append(start_child(plan, state, at))
-        elif at.calling:
-            asked += [start_for_call(at, one.call) for one in at.calling.values()]
-        elif at.runs and at.step not in state.refused:
-            asked.append(execution_of(desk, at.step))
+        elif at.workflow_calls:
+            asked += [start_for_call(at, one.call) for one in at.workflow_calls.values()]
+        elif at.is_running and at.step not in state.budget_stopped:
+            asked.append(execution_of(ctx, at.step))
         elif at.gate is not None:
             asked.append(AnnounceGate(step=at.step))
     asked += [SetTimer(timer=name, at=timer.at) for name, timer in sorted(state.timers.items())]

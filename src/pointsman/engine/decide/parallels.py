@@ -26,15 +26,15 @@ from pointsman.expressions.environment import Environment
 from pointsman.values import Json
 
 
-def open_branches(desk: DecisionContext, entry: Entry, does: ParallelAction) -> None:
+def open_branches(ctx: DecisionContext, entry: Entry, does: ParallelAction) -> None:
     """Open one scope per (item × start)."""
     env = entry.environment()
     items = _items(entry, does, env)
     # In a trial branches that lead nowhere do not begin: a branch counts from its first step on.
-    starts = tuple(edge for edge in _starts(does, env) if not is_short_of(desk.plan, edge.target))
+    starts = tuple(edge for edge in _starts(does, env) if not is_short_of(ctx.plan, edge.target))
     keys = _keys(entry, does, items, starts)
-    entry.began()
-    desk.emit(
+    entry.open_step()
+    ctx.emit(
         ScopesOpened(
             step=entry.step,
             starts=tuple(edge.id for edge in starts),
@@ -44,12 +44,12 @@ def open_branches(desk: DecisionContext, entry: Entry, does: ParallelAction) -> 
             joined=does.join is not None,
         )
     )
-    opening = desk.state.openings[entry.step]
-    _set_join_timer(desk, opening, does)
+    opening = ctx.state.parallel_frames[entry.step]
+    _set_join_timer(ctx, opening, does)
     if opening.total == 0:
-        joins.check(desk, opening)
+        joins.check(ctx, opening)
     else:
-        pump(desk, opening)
+        pump(ctx, opening)
 
 
 def _starts(does: ParallelAction, env: Environment) -> tuple[PlanEdge, ...]:
@@ -60,17 +60,17 @@ def _starts(does: ParallelAction, env: Environment) -> tuple[PlanEdge, ...]:
 
 def skip(entry: Entry, does: ParallelAction) -> None:
     """The parallel is passed over: what reached it goes on at its join."""
-    entry.passed(said={"skipped": True}, leaves=False)
+    entry.complete_instantly(said={"skipped": True}, leaves=False)
     if does.join is not None:
-        entry.desk.go(EnterNode(does.join, entry.scope.key, None, entry.step, entry.move.thread))
+        entry.ctx.enqueue(EnterNode(does.join, entry.scope.key, None, entry.step, entry.move.lineage))
     else:
-        entry.desk.end_token(entry.step)
+        entry.ctx.end_token(entry.step)
 
 
 def _items(entry: Entry, does: ParallelAction, env: Environment) -> list[Json] | None:
     if does.items is None:
         return None
-    found = entry.desk.value(entry.scope, does.items, env)
+    found = entry.ctx.value(entry.scope, does.items, env)
     if not found and does.one_scope and found in (None, [], {}):
         return None
     return listed_items(found, of=f"the items of {entry.node.id!r}", field="items")
@@ -93,7 +93,7 @@ def _keys(
                 hint="Items are told apart by their text, or by `key`, `id` or `name`: make those differ.",
             )
         )
-    entry.desk.warn("duplicate-item-key", f"items of {entry.node.id!r} share keys; they were numbered", entry.step)
+    entry.ctx.warn("duplicate-item-key", f"items of {entry.node.id!r} share keys; they were numbered", entry.step)
     return _numbered(keys)
 
 
@@ -108,45 +108,45 @@ def _numbered(keys: list[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _set_join_timer(desk: DecisionContext, opening: ParallelFrame, does: ParallelAction) -> None:
-    gather = desk.plan.nodes[does.join].does if does.join is not None else None
+def _set_join_timer(ctx: DecisionContext, opening: ParallelFrame, does: ParallelAction) -> None:
+    gather = ctx.plan.nodes[does.join].action if does.join is not None else None
     if isinstance(gather, JoinAction) and gather.timeout_s is not None and gather.closes[0] == opening.step.node:
-        set_timer(desk, opening.step, "join", desk.state.at + gather.timeout_s)
+        set_timer(ctx, opening.step, "join", ctx.state.at + gather.timeout_s)
 
 
-def pump(desk: DecisionContext, opening: ParallelFrame) -> None:
+def pump(ctx: DecisionContext, opening: ParallelFrame) -> None:
     """Begin further branches, as many as may run at a time."""
-    does = desk.node(opening.step).does
+    does = ctx.node(opening.step).action
     assert isinstance(does, ParallelAction)
-    most = does.parallel_max or desk.plan.limits.parallel
-    raised = desk.state.limits.get("parallel")
+    most = does.parallel_max or ctx.plan.limits.parallel
+    raised = ctx.state.limits.get("parallel")
     most = int(raised) if raised is not None and does.parallel_max is None else most
     while opening.running < most and opening.next < opening.total:
         branch = opening.next
-        scope = desk.scope(opening.branch_scope(branch))
+        scope = ctx.scope(opening.branch_scope(branch))
         edge = does.by_id[opening.starts[branch % len(opening.starts)]]
-        desk.go(EnterNode(edge.target, scope.key, edge, opening.step))
+        ctx.enqueue(EnterNode(edge.target, scope.key, edge, opening.step))
 
 
-def branch_ended(desk: DecisionContext, scope: ScopeState) -> bool:
+def branch_ended(ctx: DecisionContext, scope: ScopeState) -> bool:
     """No token is left in a branch. True if it went on (or was settled)."""
     opening = scope.opening
     if opening is None:
         return False
-    does = desk.node(opening.step).does
+    does = ctx.node(opening.step).action
     assert isinstance(does, ParallelAction)
     fresh = [edge for edge in does.after if (edge.target, ()) not in scope.visits]
-    fresh = [edge for edge in fresh if not is_short_of(desk.plan, edge.target)]
+    fresh = [edge for edge in fresh if not is_short_of(ctx.plan, edge.target)]
     if fresh and not opening.detached:
         for edge in fresh:
-            desk.go(EnterNode(edge.target, scope.key, edge, opening.step))
+            ctx.enqueue(EnterNode(edge.target, scope.key, edge, opening.step))
         return True
-    settle(desk, scope, "ended")
+    settle(ctx, scope, "ended")
     return True
 
 
 def settle(
-    desk: DecisionContext,
+    ctx: DecisionContext,
     scope: ScopeState,
     outcome: Literal["arrived", "ended", "failed"],
     *,
@@ -157,8 +157,8 @@ def settle(
     """Account for a branch; its join may fire, others may begin."""
     opening = scope.opening
     assert opening is not None
-    desk.touched.pop(scope.key, None)
-    desk.emit(
+    ctx.dirty_scopes.pop(scope.key, None)
+    ctx.emit(
         BranchSettled(
             step=opening.step,
             branch=scope.key[-1].branch,
@@ -169,20 +169,20 @@ def settle(
         )
     )
     if not opening.detached:
-        joins.check(desk, opening)
-    if desk.state.openings.get(opening.step) is opening:
-        pump(desk, opening)
-    desk.touched[opening.scope.key] = None
+        joins.check(ctx, opening)
+    if ctx.state.parallel_frames.get(opening.step) is opening:
+        pump(ctx, opening)
+    ctx.dirty_scopes[opening.scope.key] = None
 
 
-def fail(desk: DecisionContext, scope: ScopeState, failure: Failure) -> None:
+def fail(ctx: DecisionContext, scope: ScopeState, failure: Failure) -> None:
     """A branch failed: its parallel fails with it, or goes on without it."""
     opening = scope.opening
     assert opening is not None
-    does = desk.node(opening.step).does
+    does = ctx.node(opening.step).action
     assert isinstance(does, ParallelAction)
     if does.on_branch_error == "fail" and not opening.detached:
-        joins.fail_opening(desk, opening, failure)
+        joins.fail_opening(ctx, opening, failure)
         return
-    cancellation.cancel_steps(desk, scope.key)
-    settle(desk, scope, "failed", failure=failure)
+    cancellation.cancel_steps(ctx, scope.key)
+    settle(ctx, scope, "failed", failure=failure)

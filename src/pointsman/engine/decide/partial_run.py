@@ -13,7 +13,7 @@ from pointsman.engine.actions import DecisionAction, LoopAction
 from pointsman.engine.decide.context import DecisionContext, EnterNode, ExitStep
 from pointsman.engine.decide.entry import Entry
 from pointsman.engine.decide.loops import BODY
-from pointsman.engine.decide.outputs import accept, written
+from pointsman.engine.decide.outputs import check_writes, evaluate_outputs
 from pointsman.engine.events.lifecycle import ControlRedirected
 from pointsman.engine.fold.arrivals import NOBODY
 from pointsman.engine.partial_run import PartialRun, in_full
@@ -23,61 +23,61 @@ from pointsman.engine.steps import Step
 from pointsman.values import Json
 
 
-def begin(desk: DecisionContext, trial: PartialRun) -> None:
+def begin(ctx: DecisionContext, trial: PartialRun) -> None:
     """Control begins where the trial does."""
     if trial.alone is None:
-        desk.go(EnterNode(desk.plan.entry, (), None, None))
+        ctx.enqueue(EnterNode(ctx.plan.entry, (), None, None))
         return
-    desk.emit(ControlRedirected(node=trial.alone, value=trial.given))
-    desk.go(EnterNode(trial.alone, (), None, NOBODY))
+    ctx.emit(ControlRedirected(node=trial.alone, value=trial.given))
+    ctx.enqueue(EnterNode(trial.alone, (), None, NOBODY))
 
 
-def goes_on(desk: DecisionContext, trial: PartialRun, move: EnterNode) -> bool:
+def goes_on(ctx: DecisionContext, trial: PartialRun, move: EnterNode) -> bool:
     """Whether control enters the node; else it ends here. What takes over after a failure is performed in any case."""
     if not trial.until or move.node in trial.performed or move.after in (None, NOBODY):
         return True
-    state = desk.state
-    return state.handed_off or state.compensation is not None
+    state = ctx.state
+    return state.is_escalated or state.compensation is not None
 
 
 def is_short_of(plan: Plan, node: str) -> bool:
     """The trial ends before this node."""
-    trial = plan.trial
+    trial = plan.partial_run
     return trial is not None and bool(trial.until) and node not in trial.performed
 
 
-def stops_before(desk: DecisionContext, node: PlanNode, step: Step) -> bool:
+def pauses_before(ctx: DecisionContext, node: PlanNode, step: Step) -> bool:
     """Whether the execution pauses instead of beginning this step: once before each."""
-    state, trial = desk.state, desk.plan.trial
-    if node.hidden or step in state.stops.passed or state.compensation is not None:
+    state, trial = ctx.state, ctx.plan.partial_run
+    if node.hidden or step in state.breakpoints.passed_steps or state.compensation is not None:
         return False
-    return state.stops.stepping or (trial is not None and node.id in trial.breakpoints)
+    return state.breakpoints.stepping or (trial is not None and node.id in trial.breakpoints)
 
 
 def ends_here(trial: PartialRun, node: PlanNode, left: StepOutput, move: ExitStep) -> bool:
     """Whether the trial goes no further than this step: it is over, and no round of it or call of it is left."""
     if node.id not in trial.until or left.pending or move.failed is not None:
         return False
-    return not (isinstance(node.does, LoopAction) and BODY in move.labels)
+    return not (isinstance(node.action, LoopAction) and BODY in move.labels)
 
 
-def is_pinned(trial: PartialRun, entry: Entry) -> bool:
+def is_mocked(trial: PartialRun, entry: Entry) -> bool:
     """Whether the step is not performed, because what it brings was given."""
-    return entry.node.id in trial.pinned or (bool(trial.steps) and in_full(str(entry.step)) in trial.steps)
+    return entry.node.id in trial.mocks or (bool(trial.step_mocks) and in_full(str(entry.step)) in trial.step_mocks)
 
 
-def pin(entry: Entry, trial: PartialRun) -> None:
+def complete_mocked(entry: Entry, trial: PartialRun) -> None:
     """The step passes with the value that was given for it; raises where its outputs cannot be written from that."""
-    desk, node, scope = entry.desk, entry.node, entry.scope
+    ctx, node, scope = entry.ctx, entry.node, entry.scope
     name = in_full(str(entry.step))
-    value = trial.steps[name] if name in trial.steps else trial.pinned[node.id]
-    if isinstance(node.does, DecisionAction):
+    value = trial.step_mocks[name] if name in trial.step_mocks else trial.mocks[node.id]
+    if isinstance(node.action, DecisionAction):
         label = branch_of(value)
-        entry.passed(label, said={"branch": label}, pinned=True)
+        entry.complete_instantly(label, said={"branch": label}, pinned=True)
         return
-    writes = written(desk, scope, node, value) if node.outputs else ()
-    accept(desk, scope, node, entry.move.thread, writes, value)
-    entry.passed(*labels_of(value), replaces=not node.transparent, result=value, writes=writes, pinned=True)
+    writes = evaluate_outputs(ctx, scope, node, value) if node.outputs else ()
+    check_writes(ctx, scope, node, entry.move.lineage, writes, value)
+    entry.complete_instantly(*labels_of(value), replaces=not node.transparent, result=value, writes=writes, pinned=True)
 
 
 def branch_of(value: Json) -> str:

@@ -44,8 +44,8 @@ def must_approve(gate: GateState, by: str, groups: tuple[str, ...]) -> None:
         return
     if by and has_right(gate, approvers, by, groups):
         return
-    if by in gate.passed:
-        hint = f"The right was passed on to {gate.passed[by]!r}."
+    if by in gate.delegations:
+        hint = f"The right was passed on to {gate.delegations[by]!r}."
     else:
         hint = f"It asks {asked_of(gate, approvers)}."
     raise NotAnApprover(f"{by!r} may not answer this gate" if by else "this gate must know who answers", hint=hint)
@@ -55,7 +55,7 @@ def has_right(gate: GateState, approvers: GateApprovers, by: str, groups: tuple[
     """Whether the person is asked: by name, by group, or for someone who passed the right on."""
     if by in gate.delegates:
         return True
-    if by in gate.passed:
+    if by in gate.delegations:
         return False
     return by in (approvers.users or ()) or any(group in (approvers.groups or ()) for group in groups)
 
@@ -68,7 +68,7 @@ def rightful(gate: GateState, groups: tuple[str, ...]) -> tuple[str, ...]:
 
 def asked_of(gate: GateState, approvers: GateApprovers) -> str:
     """Whom it asks, for people."""
-    users = sorted({*(approvers.users or ()), *gate.delegates} - {*gate.passed} | {*gate.delegates})
+    users = sorted({*(approvers.users or ()), *gate.delegates} - {*gate.delegations} | {*gate.delegates})
     names = [repr(user) for user in users] + [f"the group {group!r}" for group in approvers.groups or ()]
     return ", ".join(names) or "a person by name"
 
@@ -112,7 +112,7 @@ def voters(gate: GateState) -> set[str] | None:
     approvers = gate.approvers
     if approvers is None or approvers.groups or not approvers.users:
         return None
-    return ({*approvers.users} - {*gate.passed}) | {*gate.delegates}
+    return ({*approvers.users} - {*gate.delegations}) | {*gate.delegates}
 
 
 def must_pass_on(gate: GateState, by: str, to: str) -> None:

@@ -15,28 +15,28 @@ from pointsman.engine.decide.entry import Entry
 from pointsman.engine.decide.outputs import StepRefused, read_race
 from pointsman.engine.events.steps import StateRead
 from pointsman.engine.failures import Failure
-from pointsman.engine.lineage import at_once
+from pointsman.engine.lineage import are_concurrent
 from pointsman.values import Path
 
 
 def read(entry: Entry) -> None:
     """Say what the node reads that others may write meanwhile. Raises `StepRefused` where one of them has."""
-    desk, scope, thread = entry.desk, entry.scope, entry.move.thread
+    ctx, scope, thread = entry.ctx, entry.scope, entry.move.lineage
     if not thread:
         return  # control is not split around it
     paths = tuple(_resolved(path, scope.item_key) for path in entry.node.races)
     for path in paths:
-        failure = _raced(desk, entry, path)
+        failure = _raced(ctx, entry, path)
         if failure is not None:
             raise StepRefused(failure)
-    desk.emit(StateRead(node=entry.node.id, scope=scope.key, thread=thread, paths=paths))
+    ctx.emit(StateRead(node=entry.node.id, scope=scope.key, lineage=thread, paths=paths))
 
 
-def _raced(desk: DecisionContext, entry: Entry, path: Path) -> Failure | None:
-    me = entry.move.thread, entry.node.id
-    for _, trail in entry.scope.trails.overlapping(path):
+def _raced(ctx: DecisionContext, entry: Entry, path: Path) -> Failure | None:
+    me = entry.move.lineage, entry.node.id
+    for _, trail in entry.scope.write_log.overlapping(path):
         for one in trail.entries:
-            if one.node != entry.node.id and at_once(me, (one.thread, one.node), desk.plan.leads):
+            if one.node != entry.node.id and are_concurrent(me, (one.lineage, one.node), ctx.plan.leads):
                 return read_race(entry.node.id, one.node, dotted(path))
     return None
 

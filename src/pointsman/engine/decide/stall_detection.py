@@ -28,13 +28,13 @@ NONE: Final = Repetition(0, 0)
 """Of work that is no agent's: nobody compares."""
 
 
-def repeats(desk: DecisionContext, at: StepState, report: WorkDone) -> Repetition:
+def repeats(ctx: DecisionContext, at: StepState, report: WorkDone) -> Repetition:
     """Compare with what the agents of its scope have said. O(data), but only where an agent repeats itself."""
-    if _ends_anyway(desk, at.step):
+    if _ends_anyway(ctx, at.step):
         return NONE
     calls: list[Json] = [{"name": call.name, "arguments": call.arguments} for call in report.pending]
     mark = _hash([at.input, report.result, report.next, calls])
-    guard = desk.state.guard.get(at.step.scope)
+    guard = ctx.state.stall_guards.get(at.step.scope)
     last = guard.times(at.step.node, mark) if guard is not None else Repetition(mark, 0)
     if last.times == 0:
         return Repetition(mark, 1)
@@ -55,21 +55,21 @@ def _hash(value: Json) -> int:
     return int.from_bytes(blake2b(msgspec.json.encode(value), digest_size=7).digest(), "big")
 
 
-def tripped(desk: DecisionContext, step: Step, repeats: Repetition) -> ReachedLimit | None:
+def tripped(ctx: DecisionContext, step: Step, repeats: Repetition) -> ReachedLimit | None:
     """The limit it reached by repeating itself, if it did."""
-    if repeats is NONE or desk.state.handed_off or desk.state.compensation is not None:
+    if repeats is NONE or ctx.state.is_escalated or ctx.state.compensation is not None:
         return None
-    if repeats.times < (allowed(desk, "no-progress", REPEATS_MAX) or REPEATS_MAX):
+    if repeats.times < (allowed(ctx, "no-progress", REPEATS_MAX) or REPEATS_MAX):
         return None
     said = f"{step.node!r} answered the same to the same {repeats.times} times, and nothing was new meanwhile"
     return ReachedLimit("no-progress", said, step)
 
 
-def _ends_anyway(desk: DecisionContext, step: Step) -> bool:
-    around = desk.plan.nodes[step.node].loops
+def _ends_anyway(ctx: DecisionContext, step: Step) -> bool:
+    around = ctx.plan.nodes[step.node].loops
     if not around:
         return False
-    loops = (desk.plan.nodes[loop].does for loop in around)
+    loops = (ctx.plan.nodes[loop].action for loop in around)
     return any(
         isinstance(does, LoopAction) and (does.rounds_max is not None or does.items is not None) for does in loops
     )

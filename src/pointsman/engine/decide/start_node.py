@@ -44,7 +44,7 @@ from pointsman.engine.decide import (
 )
 from pointsman.engine.decide.context import DecisionContext, EnterNode
 from pointsman.engine.decide.entry import Entry, execute, set_timer
-from pointsman.engine.decide.outputs import accept, check_values, failure_from, written
+from pointsman.engine.decide.outputs import check_values, check_writes, evaluate_outputs, failure_from
 from pointsman.engine.events.lifecycle import ExecutionPaused
 from pointsman.engine.events.waits import ChildRequested
 from pointsman.engine.failures import Failure
@@ -56,31 +56,31 @@ from pointsman.values import Json, JsonObject
 
 
 def start(
-    desk: DecisionContext, node: PlanNode, scope: ScopeState, move: EnterNode, merged: tuple[Arrival, ...] = ()
+    ctx: DecisionContext, node: PlanNode, scope: ScopeState, move: EnterNode, merged: tuple[Arrival, ...] = ()
 ) -> None:
     """Start a node. Limits come first: what they stop is held, not lost."""
-    tripped = limits.before_step(desk, node, scope, move)
-    if tripped is None and desk.plan.limits.budgets and not desk.state.handed_off:
-        tripped = budgets.used_up(desk, node.does)
-    if tripped is not None and desk.state.compensation is None:
+    tripped = limits.before_step(ctx, node, scope, move)
+    if tripped is None and ctx.plan.limits.budgets and not ctx.state.is_escalated:
+        tripped = budgets.used_up(ctx, node.action)
+    if tripped is not None and ctx.state.compensation is None:
         if not merged:
-            limits.hold(desk, replace(move, again=True))
-        limits.trip(desk, tripped)
+            limits.hold(ctx, replace(move, starts_node=True))
+        limits.trip(ctx, tripped)
         return
-    if desk.before is not None and desk.before == desk.visit(scope, node, move.thread):
+    if ctx.before is not None and ctx.before == ctx.visit(scope, node, move.lineage):
         if not merged:
-            limits.hold(desk, replace(move, again=True))
-        desk.emit(ExecutionPaused())
+            limits.hold(ctx, replace(move, starts_node=True))
+        ctx.emit(ExecutionPaused())
         return
-    if (desk.plan.trial is not None or desk.state.stops.stepping) and _stops(desk, node, scope, move, merged):
+    if (ctx.plan.partial_run is not None or ctx.state.breakpoints.stepping) and _stops(ctx, node, scope, move, merged):
         return
-    entry = Entry(desk, node, scope, move, merged)
+    entry = Entry(ctx, node, scope, move, merged)
     try:
         if node.races:
             race_detection.read(entry)
-        trial = desk.plan.trial
-        if trial is not None and partial_run.is_pinned(trial, entry):
-            partial_run.pin(entry, trial)
+        trial = ctx.plan.partial_run
+        if trial is not None and partial_run.is_mocked(trial, entry):
+            partial_run.complete_mocked(entry, trial)
         elif node.skip is not None and node.skip(entry.environment()):
             _skip(entry)
         else:
@@ -90,36 +90,36 @@ def start(
 
 
 def _stops(
-    desk: DecisionContext, node: PlanNode, scope: ScopeState, move: EnterNode, merged: tuple[Arrival, ...]
+    ctx: DecisionContext, node: PlanNode, scope: ScopeState, move: EnterNode, merged: tuple[Arrival, ...]
 ) -> bool:
     """A breakpoint, or one step on: it pauses, and the step begins when it goes on."""
-    step = desk.visit(scope, node, move.thread)
-    if not partial_run.stops_before(desk, node, step):
+    step = ctx.visit(scope, node, move.lineage)
+    if not partial_run.pauses_before(ctx, node, step):
         return False
     if not merged:
-        limits.hold(desk, replace(move, again=True))
-    desk.emit(ExecutionPaused(before=step))
+        limits.hold(ctx, replace(move, starts_node=True))
+    ctx.emit(ExecutionPaused(before=step))
     return True
 
 
 def _skip(entry: Entry) -> None:
-    does = entry.node.does
+    does = entry.node.action
     if isinstance(does, ParallelAction):
         parallels.skip(entry, does)
     else:
-        entry.passed(said={"skipped": True})
+        entry.complete_instantly(said={"skipped": True})
 
 
 def _start(entry: Entry) -> None:
-    does = entry.node.does
+    does = entry.node.action
     match does:
         case WorkAction():
             _work(entry, does)
         case DecisionAction():
-            label = _label(entry.desk.value(entry.scope, does.branch, entry.environment()))
-            entry.passed(label, said={"branch": label})
+            label = _label(entry.ctx.value(entry.scope, does.branch, entry.environment()))
+            entry.complete_instantly(label, said={"branch": label})
         case ParallelAction():
-            parallels.open_branches(entry.desk, entry, does)
+            parallels.open_branches(entry.ctx, entry, does)
         case JoinAction():
             join_values.gather(entry, does)
         case LoopAction():
@@ -131,7 +131,7 @@ def _start(entry: Entry) -> None:
         case WorkflowAction():
             _call(entry, does)
         case NoOpAction():
-            entry.passed()
+            entry.complete_instantly()
         case _:
             _pass_through(entry, does)
 
@@ -158,23 +158,23 @@ def _label(value: Json) -> str:
 
 
 def _work(entry: Entry, does: WorkAction) -> None:
-    desk, scope = entry.desk, entry.scope
+    ctx, scope = entry.ctx, entry.scope
     work = _input(entry, does.input)
     if does.spec.kind == "tool_executor":
         work = _pending(entry)
         if not work["calls"]:
-            desk.warn("nothing-pending", f"{entry.node.id!r} was reached without a tool call to run", entry.step)
-            entry.passed()
+            ctx.warn("nothing-pending", f"{entry.node.id!r} was reached without a tool call to run", entry.step)
+            entry.complete_instantly()
             return
     if entry.node.approval.before:
-        tool_approval.ask_to_start(entry, work=work, messages=_messages(scope) if does.listens else 0)
+        tool_approval.ask_to_start(entry, work=work, messages=_messages(scope) if does.receives_messages else 0)
         return
     if does.delay_s > 0:
-        entry.began(input=work, messages=_messages(scope) if does.listens else 0)
-        set_timer(desk, entry.step, "delay", desk.state.at + does.delay_s)
+        entry.open_step(input=work, messages=_messages(scope) if does.receives_messages else 0)
+        set_timer(ctx, entry.step, "delay", ctx.state.at + does.delay_s)
         return
-    entry.began(input=work, messages=_messages(scope) if does.listens else 0, runs=True)
-    execute(desk, entry.step)
+    entry.open_step(input=work, messages=_messages(scope) if does.receives_messages else 0, runs=True)
+    execute(ctx, entry.step)
 
 
 def _input(entry: Entry, compute: Value | None) -> JsonObject:
@@ -182,15 +182,17 @@ def _input(entry: Entry, compute: Value | None) -> JsonObject:
     if isinstance(compute, ConstantValue):
         return compute.value if isinstance(compute.value, dict) else {}
     env = entry.environment()
-    found = entry.desk.object(entry.scope, compute, env)
+    found = entry.ctx.object(entry.scope, compute, env)
     for path in env.missing or ():
-        entry.desk.warn("template-missing", f"{path} had no value at {entry.node.id!r} and was left empty", entry.step)
+        entry.ctx.warn("template-missing", f"{path} had no value at {entry.node.id!r} and was left empty", entry.step)
     return found
 
 
 def _pending(entry: Entry) -> JsonObject:
-    calls: list[Json] = [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in entry.left.pending]
-    return {"calls": calls, "caller": entry.left.caller}
+    calls: list[Json] = [
+        {"id": call.id, "name": call.name, "arguments": call.arguments} for call in entry.incoming.pending
+    ]
+    return {"calls": calls, "caller": entry.incoming.caller}
 
 
 def _messages(scope: ScopeState) -> int:
@@ -202,37 +204,37 @@ def _begin(entry: Entry, does: StartAction) -> None:
     writes: list[Write] = []
     env = entry.environment()
     for path, value in does.set:
-        writes.append(Write(path.resolve(env), "set", entry.desk.value(entry.scope, value, env)))
-    accept(entry.desk, entry.scope, entry.node, entry.move.thread, tuple(writes))
-    entry.passed(writes=tuple(writes))
+        writes.append(Write(path.resolve(env), "set", entry.ctx.value(entry.scope, value, env)))
+    check_writes(entry.ctx, entry.scope, entry.node, entry.move.lineage, tuple(writes))
+    entry.complete_instantly(writes=tuple(writes))
 
 
 def _finish(entry: Entry, does: EndAction) -> None:
-    desk = entry.desk
-    output = entry.left.value
+    ctx = entry.ctx
+    output = entry.incoming.value
     if does.output is not None:
-        output = desk.value(entry.scope, does.output, entry.environment())
-    entry.passed(leaves=False)
-    desk.end_token(entry.step, reason="end", output=output)
+        output = ctx.value(entry.scope, does.output, entry.environment())
+    entry.complete_instantly(leaves=False)
+    ctx.end_token(entry.step, reason="end", output=output)
     if does.status == "failed":
         failure = Failure(code="ended-as-failed", message=f"the end {entry.node.id!r} was reached")
-        completion.fail(desk, failure, entry.step)
+        completion.fail(ctx, failure, entry.step)
     elif does.status == "cancelled":
-        completion.cancel(desk, reason=f"the end {entry.node.id!r} was reached")
+        completion.cancel(ctx, reason=f"the end {entry.node.id!r} was reached")
     elif does.terminate:
-        completion.complete(desk)
+        completion.complete(ctx)
 
 
-def finish(desk: DecisionContext, move: EnterNode) -> None:
+def finish(ctx: DecisionContext, move: EnterNode) -> None:
     """The reserved target END: the whole execution is completed."""
-    if move.after in desk.state.left:  # else a branch of a parallel leads straight to the end
-        desk.end_token(move.after)
-    completion.complete(desk, closes_session=desk.plan.conversational)
+    if move.after in ctx.state.step_outputs:  # else a branch of a parallel leads straight to the end
+        ctx.end_token(move.after)
+    completion.complete(ctx, closes_session=ctx.plan.conversational)
 
 
 def _change(entry: Entry, does: TransformAction) -> None:
     """Each operation sees what the ones before it wrote; all of it is one event."""
-    desk, scope, node = entry.desk, entry.scope, entry.node
+    ctx, scope, node = entry.ctx, entry.scope, entry.node
     draft = Data(scope.data.shared())
     writes: list[Write] = []
     result: Json = None
@@ -248,30 +250,30 @@ def _change(entry: Entry, does: TransformAction) -> None:
     if does.select is not None:
         result = does.select(env)
     elif not does.answers:
-        result = entry.left.value
-    more = written(desk, scope, node, result, env_state=draft.root)
-    accept(desk, scope, node, entry.move.thread, (*writes, *more), result)
+        result = entry.incoming.value
+    more = evaluate_outputs(ctx, scope, node, result, env_state=draft.root)
+    check_writes(ctx, scope, node, entry.move.lineage, (*writes, *more), result)
     if does.select is not None:
-        check_values(desk, [result])
-    entry.passed(replaces=does.answers, result=result, writes=(*writes, *more))
+        check_values(ctx, [result])
+    entry.complete_instantly(replaces=does.answers, result=result, writes=(*writes, *more))
 
 
 def _emit(entry: Entry, does: EmitAction) -> None:
-    desk = entry.desk
+    ctx = entry.ctx
     env = entry.environment()
-    name = str(desk.value(entry.scope, does.event, env))
-    data = None if does.data is None else desk.value(entry.scope, does.data, env)
-    entry.passed(said={"event": name})
-    outbox.publish(desk, entry.step, name, data)
-    waits.deliver(desk, name, data)
+    name = str(ctx.value(entry.scope, does.event, env))
+    data = None if does.data is None else ctx.value(entry.scope, does.data, env)
+    entry.complete_instantly(said={"event": name})
+    outbox.publish(ctx, entry.step, name, data)
+    waits.deliver(ctx, name, data)
 
 
 def _call(entry: Entry, does: WorkflowAction) -> None:
-    desk = entry.desk
-    given = desk.object(entry.scope, does.input, entry.environment())
+    ctx = entry.ctx
+    given = ctx.object(entry.scope, does.input, entry.environment())
     if entry.node.approval.before:
         tool_approval.ask_to_start(entry, work=given)
         return
-    entry.began(input=given)
-    desk.emit(ChildRequested(step=entry.step, workflow=does.workflow))
-    desk.command(StartChild(step=entry.step, attempt=1, workflow=does.workflow, input=given, wait=does.wait))
+    entry.open_step(input=given)
+    ctx.emit(ChildRequested(step=entry.step, workflow=does.workflow))
+    ctx.command(StartChild(step=entry.step, attempt=1, workflow=does.workflow, input=given, wait=does.wait))

@@ -27,59 +27,59 @@ class NotSteerable(CallerError):
     code = "not-steerable"
 
 
-def steer(desk: DecisionContext, report: SteerRequested) -> None:
+def steer(ctx: DecisionContext, report: SteerRequested) -> None:
     """Decide nothing, or all of it. Raises `NotSteerable`, `WrongStatus`, `EditRefused`."""
-    if not desk.plan.steerable:
+    if not ctx.plan.steerable:
         raise NotSteerable(
             "this workflow is not steered by people", hint="Its `config.humanInLoop` must be `real_time`."
         )
-    must(desk, not desk.state.ended and desk.state.status != "pending", "steered")
+    must(ctx, not ctx.state.ended and ctx.state.status != "pending", "steered")
     if report.goto is not None:
-        _must_lead_to(desk, report.goto)
-    if report.messages and not desk.plan.messages:
+        _must_lead_to(ctx, report.goto)
+    if report.messages and not ctx.plan.messages:
         raise NotSteerable("this workflow has no conversation to say something in", hint="Put values into its data.")
-    check_edits(desk, (*report.edits, *_said(desk, report.messages)))
+    check_edits(ctx, (*report.edits, *_said(ctx, report.messages)))
     if not (report.edits or report.messages or report.goto):
         return
-    desk.emit(
+    ctx.emit(
         ExecutionSteered(
             edits=report.edits, messages=report.messages, goto=report.goto, reason=report.reason, by=report.by
         )
     )
     if report.goto is not None:
-        _redirect(desk, report.goto)
+        _redirect(ctx, report.goto)
 
 
-def _said(desk: DecisionContext, messages: tuple[Json, ...]) -> tuple[DataEdit, ...]:
+def _said(ctx: DecisionContext, messages: tuple[Json, ...]) -> tuple[DataEdit, ...]:
     """What the messages do to the data, to be measured."""
     if not messages:
         return ()
-    known = desk.state.root.data.root.get("messages")
+    known = ctx.state.root.data.root.get("messages")
     return (DataEdit(("messages",), [*(known if isinstance(known, list) else ()), *messages]),)
 
 
-def _must_lead_to(desk: DecisionContext, name: str) -> None:
-    if desk.state.compensation is not None:
+def _must_lead_to(ctx: DecisionContext, name: str) -> None:
+    if ctx.state.compensation is not None:
         raise NotSteerable("what was done is being undone: nothing else moves", hint="Cancel it to undo no more.")
     if name == END:
         return
-    node = desk.plan.nodes.get(name)
+    node = ctx.plan.nodes.get(name)
     if node is None or node.hidden:
         raise NotSteerable(f"there is no node {name!r} to send control to", hint="See the nodes of the workflow.")
     if node.no_route == "undone":
         raise NotSteerable(f"{name!r} undoes steps: control goes nowhere from there", hint="Name another node.")
     around = (*node.scope, *node.loops)
-    if around or (isinstance(node.does, JoinAction) and node.does.closes):
+    if around or (isinstance(node.action, JoinAction) and node.action.closes):
         where = f"inside {around[0]!r}" if around else "the end of a parallel"
         raise NotSteerable(f"{name!r} is {where}: control cannot begin there", hint="Name a node outside of it.")
 
 
-def _redirect(desk: DecisionContext, node: str) -> None:
+def _redirect(ctx: DecisionContext, node: str) -> None:
     """Control is taken from everywhere and sent there; what had reached the first step it is taken from goes along."""
-    state = desk.state
+    state = ctx.state
     steps = sorted(step for step in state.steps if not step.scope)
-    value = state.steps[steps[0]].left.value if steps else None
-    cancellation.cancel_steps(desk, ())
-    desk.drop_all()
-    desk.emit(ControlRedirected(node=node, value=value))
-    desk.go(EnterNode(node, (), None, NOBODY))
+    value = state.steps[steps[0]].incoming.value if steps else None
+    cancellation.cancel_steps(ctx, ())
+    ctx.discard_all()
+    ctx.emit(ControlRedirected(node=node, value=value))
+    ctx.enqueue(EnterNode(node, (), None, NOBODY))

@@ -44,19 +44,19 @@ CALL_OPTIONS: Final[tuple[JsonObject, ...]] = (
 
 def ask_to_start(entry: Entry, *, work: JsonObject, messages: int = 0) -> None:
     """The step is open, with what it will be given, and waits for a person to let it begin."""
-    desk, approval = entry.desk, entry.node.approval
+    ctx, approval = entry.ctx, entry.node.approval
     env = entry.environment()
     message = f"May {entry.node.id!r} start?"
     if approval.message is not None:
-        message = str(desk.value(entry.scope, approval.message, env) or "")
-    entry.began(input=work, messages=messages)
+        message = str(ctx.value(entry.scope, approval.message, env) or "")
+    entry.open_step(input=work, messages=messages)
     put(
-        desk,
+        ctx,
         GateOpened(
             step=entry.step,
             gate=f"gate-{entry.step}",
             message=message,
-            messages=said(desk, entry, approval.messages, message, env),
+            messages=said(ctx, entry, approval.messages, message, env),
             options=START_OPTIONS,
             shown=work,
             about="start",
@@ -65,21 +65,21 @@ def ask_to_start(entry: Entry, *, work: JsonObject, messages: int = 0) -> None:
     )
 
 
-def calls_proposed(desk: DecisionContext, at: StepState, report: ToolCallsProposed) -> None:
+def calls_proposed(ctx: DecisionContext, at: StepState, report: ToolCallsProposed) -> None:
     """An attempt got to tool calls that need a person. What was decided already is not asked again."""
     calls = tuple(call for call in report.calls if client_tools.is_open(at, call))
     if not calls:
         return
     if calls[0].wants == "result":
-        put(desk, client_tools.question(at, calls), client_tools.terms_of_calls(calls))
+        put(ctx, client_tools.question(at, calls), client_tools.terms_of_calls(calls))
         return
     if calls[0].wants == "workflow":
-        workflow_tools.begin(desk, at, calls)
+        workflow_tools.begin(ctx, at, calls)
         return
-    approval = desk.node(at.step).approval
+    approval = ctx.node(at.step).approval
     names = ", ".join(repr(name) for name in dict.fromkeys(call.name for call in calls))
     put(
-        desk,
+        ctx,
         GateOpened(
             step=at.step,
             gate=f"gate-{at.step}:{at.attempt}.{calls[0].number}",
@@ -93,18 +93,18 @@ def calls_proposed(desk: DecisionContext, at: StepState, report: ToolCallsPropos
     )
 
 
-def decided(desk: DecisionContext, at: StepState, gate: GateState, report: GateAnswered, *, by_clock: bool) -> None:
+def decided(ctx: DecisionContext, at: StepState, gate: GateState, report: GateAnswered, *, by_clock: bool) -> None:
     """People agreed or did not, or the caller returned what came of calls."""
     if gate.about == "start":
-        _start(desk, at, report)
+        _start(ctx, at, report)
         return
     if gate.about == "client":
         verdicts = client_tools.verdicts(at, gate, report, by_clock=by_clock)
     else:
         verdicts = tuple(_verdict(call, report) for call in gate.calls)
-    desk.emit(ToolCallsReviewed(step=at.step, verdicts=verdicts))
-    desk.emit(AttemptStarted(step=at.step, attempt=at.attempt, reason="approved", phase=at.phase))
-    execute(desk, at.step)
+    ctx.emit(ToolCallsReviewed(step=at.step, verdicts=verdicts))
+    ctx.emit(AttemptStarted(step=at.step, attempt=at.attempt, reason="approved", phase=at.phase))
+    execute(ctx, at.step)
 
 
 def _verdict(call: ProposedCall, report: GateAnswered) -> CallVerdict:
@@ -117,23 +117,23 @@ def _verdict(call: ProposedCall, report: GateAnswered) -> CallVerdict:
     return CallVerdict(number=call.number, approved=said is True, reason="" if said else report.comment, of=of)
 
 
-def _start(desk: DecisionContext, at: StepState, report: GateAnswered) -> None:
-    step, does = at.step, desk.node(at.step).does
+def _start(ctx: DecisionContext, at: StepState, report: GateAnswered) -> None:
+    step, does = at.step, ctx.node(at.step).action
     if report.action == REJECT:
         by = f" by {report.by!r}" if report.by else ""
         said = f": {report.comment}" if report.comment else ""
-        fail_open_step(desk, step, Failure(code="not-approved", message=f"{step.node!r} was rejected{by}{said}"))
+        fail_open_step(ctx, step, Failure(code="not-approved", message=f"{step.node!r} was rejected{by}{said}"))
         return
     if isinstance(does, WorkflowAction):
-        desk.emit(AttemptStarted(step=step, attempt=at.attempt, reason="approved"))
-        desk.emit(ChildRequested(step=step, workflow=does.workflow))
-        desk.command(
+        ctx.emit(AttemptStarted(step=step, attempt=at.attempt, reason="approved"))
+        ctx.emit(ChildRequested(step=step, workflow=does.workflow))
+        ctx.command(
             StartChild(step=step, attempt=at.attempt, workflow=does.workflow, input=at.input or {}, wait=does.wait)
         )
         return
     assert isinstance(does, WorkAction)
     if does.delay_s > 0:
-        set_timer(desk, step, "delay", desk.state.at + does.delay_s)
+        set_timer(ctx, step, "delay", ctx.state.at + does.delay_s)
         return
-    desk.emit(AttemptStarted(step=step, attempt=at.attempt, reason="approved"))
-    execute(desk, step)
+    ctx.emit(AttemptStarted(step=step, attempt=at.attempt, reason="approved"))
+    execute(ctx, step)

@@ -14,7 +14,7 @@ from pointsman.engine.commands import DropTimer
 from pointsman.engine.decide.context import DecisionContext, ExitStep
 from pointsman.engine.decide.entry import Entry, fail_open_step, set_timer
 from pointsman.engine.decide.input_sizes import event_must_fit
-from pointsman.engine.decide.outputs import StepRefused, accept, failure_from, written
+from pointsman.engine.decide.outputs import StepRefused, check_writes, evaluate_outputs, failure_from
 from pointsman.engine.events.steps import StepSucceeded
 from pointsman.engine.events.waits import BufferedEventUsed, EventAwaited, EventConsumed
 from pointsman.engine.failures import Failure
@@ -35,25 +35,25 @@ class TooManyKept(CallerError):
 
 def begin(entry: Entry, does: WaitAction) -> None:
     """Open the wait and set its timer."""
-    desk, scope = entry.desk, entry.scope
+    ctx, scope = entry.ctx, entry.scope
     env = entry.environment()
-    now = desk.state.at
+    now = ctx.state.at
     if does.event is not None:
-        name = str(desk.value(scope, does.event, env))
-        entry.began()
-        desk.emit(EventAwaited(step=entry.step, name=name))
-        if desk.state.kept and _take_kept(desk, desk.state.steps[entry.step]):
+        name = str(ctx.value(scope, does.event, env))
+        entry.open_step()
+        ctx.emit(EventAwaited(step=entry.step, name=name))
+        if ctx.state.buffered_events and _take_kept(ctx, ctx.state.steps[entry.step]):
             return
         if does.timeout_s is not None:
-            set_timer(desk, entry.step, "event", now + does.timeout_s)
+            set_timer(ctx, entry.step, "event", now + does.timeout_s)
         return
     at = now
     if does.duration is not None:
-        at = now + _seconds(entry, desk.value(scope, does.duration, env))
+        at = now + _seconds(entry, ctx.value(scope, does.duration, env))
     elif does.until is not None:
-        at = _seconds(entry, desk.value(scope, does.until, env))
-    entry.began()
-    set_timer(desk, entry.step, "wait", at)
+        at = _seconds(entry, ctx.value(scope, does.until, env))
+    entry.open_step()
+    set_timer(ctx, entry.step, "wait", at)
 
 
 def _seconds(entry: Entry, value: Json) -> float:
@@ -68,25 +68,25 @@ def _seconds(entry: Entry, value: Json) -> float:
     )
 
 
-def receive(desk: DecisionContext, report: EventReceived) -> None:
+def receive(ctx: DecisionContext, report: EventReceived) -> None:
     """An event came from outside. Raises `TooManyKept` where it would have to be kept and there is no room."""
-    takers = _takers(desk, report.name, report.data)
+    takers = _takers(ctx, report.name, report.data)
     if not takers and not report.keeps:
         return
-    event_must_fit(desk, report)
+    event_must_fit(ctx, report)
     kept = report.keeps and not takers
-    if kept and len(desk.state.kept) >= KEPT_MAX:
+    if kept and len(ctx.state.buffered_events) >= KEPT_MAX:
         raise TooManyKept(
-            f"{len(desk.state.kept)} events wait in {desk.state.id!r} for steps that take them",
+            f"{len(ctx.state.buffered_events)} events wait in {ctx.state.id!r} for steps that take them",
             hint="Send more when it has taken some, or publish events that nobody needs to wait for.",
         )
-    desk.emit(EventConsumed(name=report.name, data=report.data, by=report.by, key=report.key, kept=kept))
-    _give(desk, takers, report.name, report.data)
+    ctx.emit(EventConsumed(name=report.name, data=report.data, by=report.by, key=report.key, kept=kept))
+    _give(ctx, takers, report.name, report.data)
 
 
-def deliver(desk: DecisionContext, name: str, data: Json) -> None:
+def deliver(ctx: DecisionContext, name: str, data: Json) -> None:
     """A step emitted an event: every step here that waits for its name and accepts it goes on."""
-    _give(desk, _takers(desk, name, data), name, data)
+    _give(ctx, _takers(ctx, name, data), name, data)
 
 
 class EventReceiver(NamedTuple):
@@ -96,68 +96,68 @@ class EventReceiver(NamedTuple):
     failure: Failure | None = None
 
 
-def _takers(desk: DecisionContext, name: str, data: Json) -> list[EventReceiver]:
+def _takers(ctx: DecisionContext, name: str, data: Json) -> list[EventReceiver]:
     """Whom an event concerns, by what everybody knew when it came."""
-    if name not in desk.state.awaited:
+    if name not in ctx.state.event_waiters:
         return []
-    waits = [at for at in desk.state.steps.values() if at.event == name]
-    return [taker for at in waits if (taker := _taker(desk, at, data)) is not None]
+    waits = [at for at in ctx.state.steps.values() if at.event == name]
+    return [taker for at in waits if (taker := _taker(ctx, at, data)) is not None]
 
 
-def _taker(desk: DecisionContext, at: StepState, data: Json) -> EventReceiver | None:
-    node = desk.node(at.step)
-    does = node.does
+def _taker(ctx: DecisionContext, at: StepState, data: Json) -> EventReceiver | None:
+    node = ctx.node(at.step)
+    does = node.action
     if not isinstance(does, WaitAction) or does.match is None:
         return EventReceiver(at)
     try:
-        env = desk.environment(at.scope, node, at.left.value, {"event": data, "data": data})
+        env = ctx.environment(at.scope, node, at.incoming.value, {"event": data, "data": data})
         return EventReceiver(at) if does.match(env) else None
     except PointsmanError as why:
         return EventReceiver(at, failure_from(why))
 
 
-def _give(desk: DecisionContext, takers: Sequence[EventReceiver], name: str, data: Json) -> None:
+def _give(ctx: DecisionContext, takers: Sequence[EventReceiver], name: str, data: Json) -> None:
     for at, failure in takers:
         if failure is not None:
-            fail_open_step(desk, at.step, failure)
+            fail_open_step(ctx, at.step, failure)
         else:
-            done(desk, at, {"event": name, "data": data}, data)
+            done(ctx, at, {"event": name, "data": data}, data)
 
 
-def _take_kept(desk: DecisionContext, at: StepState) -> bool:
+def _take_kept(ctx: DecisionContext, at: StepState) -> bool:
     """Go on with the first event that had come before and fits. False: none does."""
-    for number, event in desk.state.kept.items():
+    for number, event in ctx.state.buffered_events.items():
         if event.name != at.event:
             continue
-        taker = _taker(desk, at, event.data)
+        taker = _taker(ctx, at, event.data)
         if taker is not None:
-            desk.emit(BufferedEventUsed(step=at.step, number=number))
-            _give(desk, [taker], event.name, event.data)
+            ctx.emit(BufferedEventUsed(step=at.step, number=number))
+            _give(ctx, [taker], event.name, event.data)
             return True
     return False
 
 
-def done(desk: DecisionContext, at: StepState, said: JsonObject, data: Json) -> None:
+def done(ctx: DecisionContext, at: StepState, said: JsonObject, data: Json) -> None:
     """The wait is over."""
-    node = desk.node(at.step)
+    node = ctx.node(at.step)
     try:
-        writes = written(desk, at.scope, node, data, shown=said)
-        accept(desk, at.scope, node, at.left.thread, writes, data)
+        writes = evaluate_outputs(ctx, at.scope, node, data, shown=said)
+        check_writes(ctx, at.scope, node, at.incoming.lineage, writes, data)
     except PointsmanError as why:
-        fail_open_step(desk, at.step, failure_from(why))
+        fail_open_step(ctx, at.step, failure_from(why))
         return
     for timer in at.timers:
-        desk.command(DropTimer(timer=timer))
-    desk.emit(StepSucceeded(step=at.step, attempt=at.attempt, result=data, keeps=True, said=said, writes=writes))
-    desk.touched[at.step.scope] = None
-    desk.go(ExitStep(at.step))
+        ctx.command(DropTimer(timer=timer))
+    ctx.emit(StepSucceeded(step=at.step, attempt=at.attempt, result=data, keeps=True, annotations=said, writes=writes))
+    ctx.dirty_scopes[at.step.scope] = None
+    ctx.enqueue(ExitStep(at.step))
 
 
-def timed_out(desk: DecisionContext, at: StepState) -> None:
+def timed_out(ctx: DecisionContext, at: StepState) -> None:
     """The event did not come in time."""
-    does = desk.node(at.step).does
+    does = ctx.node(at.step).action
     if isinstance(does, WaitAction) and does.goes_on_timeout:
-        done(desk, at, {"timedOut": True}, None)
+        done(ctx, at, {"timedOut": True}, None)
         return
     failure = Failure(code="wait-timeout", message=f"{at.step.node!r} waited too long for {at.event!r}")
-    fail_open_step(desk, at.step, failure)
+    fail_open_step(ctx, at.step, failure)

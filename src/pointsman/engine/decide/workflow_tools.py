@@ -27,30 +27,30 @@ from pointsman.engine.tool_calls import CallVerdict, ProposedCall
 TOO_LARGE: Final = "tool-output-too-large"
 
 
-def begin(desk: DecisionContext, at: StepState, calls: tuple[ProposedCall, ...]) -> None:
+def begin(ctx: DecisionContext, at: StepState, calls: tuple[ProposedCall, ...]) -> None:
     """Start a sub-workflow for each call."""
-    desk.emit(ToolChildrenRequested(step=at.step, calls=calls))
+    ctx.emit(ToolChildrenRequested(step=at.step, calls=calls))
     for call in calls:
-        desk.command(start_for_call(at, call))
+        ctx.command(start_for_call(at, call))
 
 
 def counted(at: StepState, call: int) -> Usage | None:
     """What is known already of what a sub-workflow has consumed; `call` 0: of the one that is the work of the node."""
     if not call:
-        return at.spent
-    return None if at.calling is None else at.calling[call].spent
+        return at.child_usage
+    return None if at.workflow_calls is None else at.workflow_calls[call].usage
 
 
-def ended(desk: DecisionContext, at: StepState, report: ChildEnded) -> None:
+def ended(ctx: DecisionContext, at: StepState, report: ChildEnded) -> None:
     """One has ended; with the last of them the attempt goes on."""
-    assert at.calling is not None
-    verdict = _verdict(at, at.calling[report.call].call, report)
-    desk.emit(ToolCallEnded(step=at.step, verdict=verdict, usage=report.usage))
-    if at.calling:
+    assert at.workflow_calls is not None
+    verdict = _verdict(at, at.workflow_calls[report.call].call, report)
+    ctx.emit(ToolCallEnded(step=at.step, verdict=verdict, usage=report.usage))
+    if at.workflow_calls:
         return
-    desk.emit(AttemptStarted(step=at.step, attempt=at.attempt, reason="approved", phase=at.phase))
-    if desk.state.status != "interrupted":  # else it is asked for when the execution goes on
-        execute(desk, at.step)
+    ctx.emit(AttemptStarted(step=at.step, attempt=at.attempt, reason="approved", phase=at.phase))
+    if ctx.state.status != "interrupted":  # else it is asked for when the execution goes on
+        execute(ctx, at.step)
 
 
 def _verdict(at: StepState, call: ProposedCall, report: ChildEnded) -> CallVerdict:

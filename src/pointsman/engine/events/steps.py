@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias, final
 
+from msgspec import field
+
 from pointsman.engine.commands import Phase
 from pointsman.engine.events.lifecycle import LifecycleEvent
 from pointsman.engine.events.waits import WaitEvent
@@ -32,7 +34,7 @@ class StepStarted(EventBase, frozen=True, kw_only=True, tag="step_started"):
     """The step whose value reaches it."""
     merged: tuple[Arrival, ...] = ()
     """The parked arrivals it consumes, in document order; the last one's value reaches it, `after` is absent."""
-    thread: Lineage = ()
+    lineage: Lineage = field(default=(), name="thread")
     input: JsonObject | None = None
     messages: int = 0
     """How many messages of the conversation it receives."""
@@ -49,13 +51,13 @@ class InstantStepCompleted(EventBase, frozen=True, kw_only=True, tag="step_passe
     edge: str = ""
     after: Step | None = None
     merged: tuple[Arrival, ...] = ()
-    thread: Lineage = ()
+    lineage: Lineage = field(default=(), name="thread")
     replaces: bool = False
     """`result` is the value that goes on; otherwise the value that reached it does."""
     takes: bool = False
     """The value that reached it is its result."""
     result: Json = None
-    said: JsonObject | None = None
+    annotations: JsonObject | None = field(default=None, name="said")
     """What `nodes.<id>` shows of it (`branch`, `round` …)."""
     writes: tuple[Write, ...] = ()
     pinned: bool = False
@@ -72,7 +74,7 @@ class StepSucceeded(EventBase, frozen=True, kw_only=True, tag="step_succeeded"):
     next: str | None = None
     labels: tuple[str, ...] = ()
     """Labels it tried to leave by before `next`."""
-    said: JsonObject | None = None
+    annotations: JsonObject | None = field(default=None, name="said")
     writes: tuple[Write, ...] = ()
     messages: tuple[Json, ...] = ()
     pending: tuple[ToolCall, ...] = ()
@@ -131,7 +133,7 @@ class ArrivalParked(EventBase, frozen=True, kw_only=True, tag="parked"):
     scope: Scope
     edge: str
     after: Step
-    thread: Lineage = ()
+    lineage: Lineage = field(default=(), name="thread")
 
 
 @final
@@ -142,7 +144,7 @@ class ArrivalHeld(EventBase, frozen=True, kw_only=True, tag="held"):
     scope: Scope
     edge: str
     after: Step | None
-    thread: Lineage = ()
+    lineage: Lineage = field(default=(), name="thread")
     caller: str | None = None
     again: bool = False
     """It was about to start the node: it does so when it goes on, whatever else could still come."""
@@ -156,7 +158,7 @@ class TokenEnded(EventBase, frozen=True, kw_only=True, tag="token_ended"):
     reason: Literal["no-edge", "end", "swallowed", "turn"] = "no-edge"
     output: Json = None
     answers: bool = False
-    thread: Lineage = ()
+    lineage: Lineage = field(default=(), name="thread")
 
 
 class ScopesOpened(EventBase, frozen=True, kw_only=True, tag="scopes_opened"):
@@ -234,7 +236,7 @@ class StateRead(EventBase, frozen=True, kw_only=True, tag="state_read"):
 
     node: str
     scope: Scope
-    thread: Lineage
+    lineage: Lineage = field(name="thread")
     paths: tuple[Path, ...]
 
 

@@ -8,28 +8,28 @@ from pointsman.engine.steps import Step
 
 def tick(state: ExecutionState, more: int = 0) -> None:
     """Count the time in which anyone worked, up to now: before the status changes, and when `more` work, or fewer."""
-    if state.working and state.status in ("running", "paused"):
+    if state.running_steps and state.status in ("running", "paused"):
         state.worked_s += state.at - state.working_since
     state.working_since = state.at
-    state.working += more
+    state.running_steps += more
 
 
 def add(state: ExecutionState, at: StepState) -> None:
     """The step is open."""
     scope, node = at.scope, at.step.node
-    scope.live[node] = scope.live.get(node, 0) + 1
+    scope.open_steps[node] = scope.open_steps.get(node, 0) + 1
     scope.tokens += 1
     state.steps[at.step] = at
-    if at.runs:
+    if at.is_running:
         tick(state, 1)
 
 
 def _stop_awaiting(state: ExecutionState, name: str) -> None:
-    left = state.awaited[name] - 1
+    left = state.event_waiters[name] - 1
     if left:
-        state.awaited[name] = left
+        state.event_waiters[name] = left
     else:
-        del state.awaited[name]
+        del state.event_waiters[name]
 
 
 def shut(state: ExecutionState, at: StepState) -> None:
@@ -45,21 +45,21 @@ def settle(state: ExecutionState, step: Step) -> StepState:
     """The step is over: take it out of the open ones."""
     at = state.steps.pop(step)
     if at.gate is not None:
-        state.asked[step] = None
+        state.changed_gates[step] = None
         shut(state, at)
-    state.openings.pop(step, None)
-    if at.runs:
+    state.parallel_frames.pop(step, None)
+    if at.is_running:
         tick(state, -1)
-        at.runs = False
+        at.is_running = False
     if at.needs:
         at.needs = ""
-        del state.lacking[step]
+        del state.steps_without_worker[step]
     scope, node = at.scope, step.node
-    left = scope.live[node] - 1
+    left = scope.open_steps[node] - 1
     if left:
-        scope.live[node] = left
+        scope.open_steps[node] = left
     else:
-        del scope.live[node]
+        del scope.open_steps[node]
     if at.timers:
         for timer in at.timers:
             state.timers.pop(timer, None)

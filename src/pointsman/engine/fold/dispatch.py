@@ -17,15 +17,15 @@ from pointsman.engine.fold import arrivals, counters, human_tasks, lifecycle, ou
 from pointsman.engine.state import ExecutionState, LoopState, Timer
 
 
-def begin_row(state: ExecutionState, seq: int, at: float) -> None:
+def begin_decision(state: ExecutionState, seq: int, at: float) -> None:
     """A new decision begins at `at` (unix seconds)."""
     state.seq = seq
     state.at = at
-    state.left = {}
-    if state.fallen:
-        state.fallen = {}
-    if state.asked:
-        state.asked = {}
+    state.step_outputs = {}
+    if state.row_failures:
+        state.row_failures = {}
+    if state.changed_gates:
+        state.changed_gates = {}
 
 
 def fold(state: ExecutionState, event: Event) -> None:
@@ -37,7 +37,7 @@ def fold(state: ExecutionState, event: Event) -> None:
     elif type(event) is step_events.StepStarted:
         steps.started(state, event)
     elif type(event) is step_events.InstantStepCompleted:
-        steps.passed(state, event)
+        steps.instant_completed(state, event)
     elif type(event) is step_events.BranchSettled:
         scopes.settle_branch(state, event)
     elif type(event) is step_events.LoopRound:
@@ -72,7 +72,7 @@ def _fold_course(state: ExecutionState, event: ControlEvent | WaitEvent | Lifecy
             del state.scopes[event.scope].loops[event.node]
         case step_events.StateRead():
             for path in event.paths:
-                state.scopes[event.scope].trails.read(path, event.thread, event.node)
+                state.scopes[event.scope].write_log.read(path, event.lineage, event.node)
         case step_events.LoopRoundFailed():
             _loop_round_failed(state, event)
         case _:
@@ -100,19 +100,19 @@ def _fold_wait(state: ExecutionState, event: WaitEvent | LifecycleEvent) -> None
         case wait_events.EventAwaited():
             outbox.await_event(state, event)
         case wait_events.EventConsumed():
-            outbox.hear(state, event)
+            outbox.consume_event(state, event)
         case wait_events.BufferedEventUsed():
-            del state.kept[event.number]
+            del state.buffered_events[event.number]
         case wait_events.ChildRequested():
             steps.child_asked(state, event)
         case wait_events.ToolChildrenRequested():
             steps.children_asked(state, event)
         case wait_events.EventEmitted() | wait_events.ChildStopRequested() | wait_events.OutboxDelivered():
-            outbox.owe(state, event)
+            outbox.update_outbox(state, event)
         case wait_events.WarningRaised() | wait_events.LimitHit() | wait_events.ChildUsageCounted():
             _notice(state, event)
         case _:
-            lifecycle.live(state, event)
+            lifecycle.fold_lifecycle(state, event)
 
 
 def _notice(
@@ -120,9 +120,9 @@ def _notice(
 ) -> None:
     match event:
         case wait_events.WarningRaised(code=code, about=about) if about:
-            state.warned.add(f"{code}:{about}")
+            state.warning_keys.add(f"{code}:{about}")
         case wait_events.LimitHit(step=step) if step is not None:
-            state.refused.append(step)
+            state.budget_stopped.append(step)
         case wait_events.ChildUsageCounted():
             steps.spent_below(state, event)
         case _:
@@ -132,7 +132,7 @@ def _notice(
 def _loop_round(state: ExecutionState, event: step_events.LoopRound) -> None:
     loop = state.scopes[event.scope].loops[event.node]
     loop.round, loop.failure = event.round, None
-    loop.previous = state.left[event.after].value if event.round > 1 else None
+    loop.previous = state.step_outputs[event.after].value if event.round > 1 else None
 
 
 def _loop_round_failed(state: ExecutionState, event: step_events.LoopRoundFailed) -> None:

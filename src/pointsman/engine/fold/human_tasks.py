@@ -25,7 +25,7 @@ GateEvent: TypeAlias = (
 
 def fold_gate(state: ExecutionState, event: GateEvent) -> None:
     """Apply one event."""
-    state.asked[event.step] = None
+    state.changed_gates[event.step] = None
     at = state.steps[event.step]
     match event:
         case GateOpened():
@@ -39,7 +39,7 @@ def fold_gate(state: ExecutionState, event: GateEvent) -> None:
         case GateEscalated():
             gate = gate_of(at)
             gate.level, gate.approvers, gate.deadline = event.level, event.approvers, event.deadline
-            gate.votes, gate.passed, gate.delegates = {}, {}, {}
+            gate.votes, gate.delegations, gate.delegates = {}, {}, {}
         case GateClosed():
             counters.shut(state, at)
             for timer in at.timers:  # an open gate has no other timers than its own
@@ -74,22 +74,22 @@ def _opened(state: ExecutionState, at: StepState, event: GateOpened) -> None:
         state.at,
         event.deadline,
         messages=event.messages,
-        called=event.called,
+        display_name=event.called,
         values=values,
         digest=event.digest or digest_of(event, values),
-        number=len(state.entered),
+        number=len(state.visited_nodes),
     )
     state.gates.setdefault(at.step.scope, {})[at.step] = None
     at.unapproved = event.about == "start"
-    if at.runs:  # nobody works on it until it is answered
+    if at.is_running:  # nobody works on it until it is answered
         counters.tick(state, -1)
-        at.runs = False
+        at.is_running = False
 
 
 def _changed(state: ExecutionState, at: StepState, event: GateChanged) -> None:
     gate = gate_of(at)
-    gate.message, gate.messages, gate.called = event.message, event.messages, event.called
-    gate.options, gate.form, gate.shown, gate.editable = event.options, event.form, event.shown, event.editable
+    gate.message, gate.messages, gate.display_name = event.message, event.messages, event.called
+    gate.options, gate.form, gate.displayed, gate.editable = event.options, event.form, event.shown, event.editable
     gate.approvers, gate.digest, gate.opened = event.approvers, event.digest, state.at
     gate.values, gate.votes, gate.changed = values_at(at, event.editable), {}, True
     if event.input is not None:
@@ -99,6 +99,6 @@ def _changed(state: ExecutionState, at: StepState, event: GateChanged) -> None:
 def _delegated(gate: GateState, event: GateDelegated) -> None:
     gate.votes.pop(event.by, None)
     gate.delegates.pop(event.by, None)
-    gate.passed.pop(event.to, None)
-    gate.passed[event.by] = event.to
+    gate.delegations.pop(event.to, None)
+    gate.delegations[event.by] = event.to
     gate.delegates[event.to] = event.by

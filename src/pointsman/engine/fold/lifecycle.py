@@ -8,7 +8,7 @@ from pointsman.engine.data import Data
 from pointsman.engine.events import lifecycle
 from pointsman.engine.events.lifecycle import LifecycleEvent
 from pointsman.engine.fold import counters
-from pointsman.engine.fold.arrivals import NOBODY, held_step, park_again, take_up
+from pointsman.engine.fold.arrivals import NOBODY, held_step, repark, resume_held
 from pointsman.engine.fold.scopes import edit
 from pointsman.engine.fold.steps import MESSAGES
 from pointsman.engine.instants import instant_text
@@ -20,7 +20,7 @@ Steering: TypeAlias = lifecycle.ExecutionSteered | lifecycle.ControlRedirected
 Compensating: TypeAlias = lifecycle.CompensationBegan | lifecycle.UndoBegan | lifecycle.UndoEnded
 
 
-def live(state: ExecutionState, event: LifecycleEvent) -> None:
+def fold_lifecycle(state: ExecutionState, event: LifecycleEvent) -> None:
     """Apply one event of the execution's own lifecycle."""
     counters.tick(state)
     match event:
@@ -34,13 +34,13 @@ def live(state: ExecutionState, event: LifecycleEvent) -> None:
             _handed_over(state, event)
         case lifecycle.ExecutionPaused():
             state.status, state.paused_by = "paused", event.by
-            state.stops.stop(event.before)
+            state.breakpoints.stop(event.before)
         case lifecycle.ExecutionResumed():
             if state.status == "interrupted":
-                state.interruption, state.handed_at, state.handoff = None, None, None
-            state.status, state.refused = "running", []
-            state.stops.stepping = event.stepping
-            take_up(state)
+                state.interruption, state.escalated_at_step, state.escalation_gate = None, None, None
+            state.status, state.budget_stopped = "running", []
+            state.breakpoints.stepping = event.stepping
+            resume_held(state)
         case lifecycle.ExecutionInterrupted():
             state.status, state.interruption = "interrupted", event.limit
         case lifecycle.ExecutionCompleted():
@@ -48,7 +48,7 @@ def live(state: ExecutionState, event: LifecycleEvent) -> None:
             _all_gates(state)
         case lifecycle.ExecutionFailed():
             state.status, state.failure = "failed", event.failure
-            state.failed = [state.fallen[step] for step in event.steps]
+            state.failed_work = [state.row_failures[step] for step in event.steps]
             _all_gates(state)
         case lifecycle.ExecutionCancelled():
             state.status = "cancelled"
@@ -76,7 +76,7 @@ def _live_again(
         case lifecycle.ExecutionSteered():
             _steered(state, event)
         case lifecycle.ControlRedirected():
-            state.left[NOBODY] = StepOutput(event.value)
+            state.step_outputs[NOBODY] = StepOutput(event.value)
             _forget_tokens(state)
         case _:
             _compensating(state, event)
@@ -93,13 +93,13 @@ def _steered(state: ExecutionState, event: lifecycle.ExecutionSteered) -> None:
 def _compensating(state: ExecutionState, event: Compensating) -> None:
     match event:
         case lifecycle.CompensationBegan():
-            state.status, state.interruption, state.handoff = "running", None, None
+            state.status, state.interruption, state.escalation_gate = "running", None, None
             state.compensation = Compensation(event.failure, event.step, event.reason, event.by)
             _forget_tokens(state)
         case lifecycle.UndoBegan():
             assert state.compensation is not None
-            state.compensation.current = undo = state.undo.pop()
-            state.left[NOBODY] = StepOutput(undo.result)
+            state.compensation.current = undo = state.undo_log.pop()
+            state.step_outputs[NOBODY] = StepOutput(undo.result)
         case lifecycle.UndoEnded():
             assert state.compensation is not None
             state.compensation.current = None
@@ -115,7 +115,7 @@ def _all_gates(state: ExecutionState) -> None:
     """Nobody can answer any more, or again."""
     for at in state.steps.values():
         if at.gate is not None:
-            state.asked[at.step] = None
+            state.changed_gates[at.step] = None
 
 
 def _started(state: ExecutionState, event: lifecycle.ExecutionStarted) -> None:
@@ -146,45 +146,45 @@ def _started(state: ExecutionState, event: lifecycle.ExecutionStarted) -> None:
 
 def _handed_over(state: ExecutionState, event: lifecycle.LimitEscalated) -> None:
     """Nothing of what was on its way is left, unless people are asked first; the data stay."""
-    state.left[NOBODY] = StepOutput(event.value)
+    state.step_outputs[NOBODY] = StepOutput(event.value)
     if event.gate is not None:
-        state.handoff = event.gate
+        state.escalation_gate = event.gate
         return
-    if state.handoff is not None:
-        state.status, state.interruption, state.handoff, state.refused = "running", None, None, []
-    state.handed_at = state.taken
+    if state.escalation_gate is not None:
+        state.status, state.interruption, state.escalation_gate, state.budget_stopped = "running", None, None, []
+    state.escalated_at_step = state.step_count
     _forget_tokens(state)
 
 
 def _forget_tokens(state: ExecutionState) -> None:
     root = state.root
-    root.parked, root.live, root.loops, root.tokens = {}, {}, {}, 0
-    root.trails.clear()
+    root.parked, root.open_steps, root.loops, root.tokens = {}, {}, {}, 0
+    root.write_log.clear()
     state.scopes = {(): root}
-    state.openings, state.held = {}, []
+    state.parallel_frames, state.held_arrivals = {}, []
 
 
 def _retried(state: ExecutionState, event: lifecycle.ExecutionRetried) -> None:
     """Failed steps are open again, or left by stand-ins numbered after those of what was held."""
     state.status, state.failure = "running", None
-    held = take_up(state)
-    for position, failed in enumerate(state.failed):
+    held = resume_held(state)
+    for position, failed in enumerate(state.failed_work):
         if isinstance(failed, StepState) and position not in event.reenter:
             failed.failures = failed.reasks = failed.advices = 0
             counters.add(state, failed)
         elif isinstance(failed, StepState) and position in event.parks:
-            park_again(failed.scope, failed.arrived)
+            repark(failed.scope, failed.arrivals)
         else:
-            state.left[held_step(held + position)] = failed.left
-    state.failed = []
+            state.step_outputs[held_step(held + position)] = failed.incoming
+    state.failed_work = []
     _all_gates(state)
 
 
 def _forked(state: ExecutionState, event: lifecycle.ExecutionForked) -> None:
     """It has its own name, session and beginning from here on, no parent, and no orders: others hear of its origin."""
-    state.undelivered = {}
+    state.outbox = {}
     if event.undoes == "own":
-        state.undo = []
+        state.undo_log = []
     state.origin, state.parent, state.session = event.origin, None, event.session
     state.started_at = state.at
     if event.input is not None:

@@ -26,18 +26,18 @@ HEARD_MAX: Final = 1000
 """Keys of events that are remembered: who repeats a delivery does so soon."""
 
 
-def owe(state: ExecutionState, event: EventEmitted | ChildStopRequested | OutboxDelivered) -> None:
+def update_outbox(state: ExecutionState, event: EventEmitted | ChildStopRequested | OutboxDelivered) -> None:
     """Fold: what is owed, or not any more."""
     match event:
         case EventEmitted(told=False):
             name = emitted(event.step)
-            state.undelivered[name] = Publish(order=name, name=event.name, data=event.data)
+            state.outbox[name] = Publish(order=name, name=event.name, data=event.data)
         case ChildStopRequested():
             name = stopped(event.step, event.attempt, event.call)
-            state.undelivered[name] = StopChild(order=name, step=event.step, attempt=event.attempt, call=event.call)
+            state.outbox[name] = StopChild(order=name, step=event.step, attempt=event.attempt, call=event.call)
         case OutboxDelivered():
             for order in event.orders:
-                state.undelivered.pop(order, None)
+                state.outbox.pop(order, None)
         case _:
             pass  # told by the process that emitted it, or never: older journals do not know
 
@@ -45,18 +45,18 @@ def owe(state: ExecutionState, event: EventEmitted | ChildStopRequested | Outbox
 def await_event(state: ExecutionState, event: EventAwaited) -> None:
     """Fold: a step waits for an event."""
     state.steps[event.step].event = event.name
-    state.awaited[event.name] = state.awaited.get(event.name, 0) + 1
+    state.event_waiters[event.name] = state.event_waiters.get(event.name, 0) + 1
 
 
-def hear(state: ExecutionState, event: EventConsumed) -> None:
+def consume_event(state: ExecutionState, event: EventConsumed) -> None:
     """Fold: remember the key of a delivery (the oldest makes room), and the event where nobody waited for it."""
     if event.key:
-        state.heard[event.key] = None
-        if len(state.heard) > HEARD_MAX:
-            del state.heard[next(iter(state.heard))]
+        state.seen_event_keys[event.key] = None
+        if len(state.seen_event_keys) > HEARD_MAX:
+            del state.seen_event_keys[next(iter(state.seen_event_keys))]
     if event.kept:
-        state.kept_last += 1
-        state.kept[state.kept_last] = BufferedEvent(event.name, event.data)
+        state.buffered_count += 1
+        state.buffered_events[state.buffered_count] = BufferedEvent(event.name, event.data)
 
 
 def emitted(step: Step) -> str:

@@ -16,7 +16,7 @@ from pointsman.engine.data import Data
 from pointsman.engine.events import steps as step_events
 from pointsman.engine.failures import Failure
 from pointsman.engine.fold.counters import settle
-from pointsman.engine.lineage import ways
+from pointsman.engine.lineage import lineage_path
 from pointsman.engine.state import BranchState, ExecutionState, ParallelFrame, ScopeState
 from pointsman.engine.steps import Lineage, Scope, Step
 from pointsman.engine.write_log import REPLACING
@@ -38,14 +38,14 @@ def opened(state: ExecutionState, event: step_events.ScopesOpened) -> None:
     at = state.steps[event.step]
     scope = at.scope
     nodes: dict[str, Json] = {**scope.base_nodes, **scope.nodes}
-    state.openings[event.step] = ParallelFrame(
+    state.parallel_frames[event.step] = ParallelFrame(
         event.step,
         scope,
         event.starts,
         event.items,
         event.keys,
         event.item_name,
-        at.left,
+        at.incoming,
         scope.data.shared(),
         nodes,
         event.joined,
@@ -56,7 +56,7 @@ def opened(state: ExecutionState, event: step_events.ScopesOpened) -> None:
 def begin(state: ExecutionState, key: Scope) -> ScopeState:
     """Make the scope of a branch when its first step comes."""
     last = key[-1]
-    opening = state.openings[Step(last.parallel, key[:-1], last.visit, last.thread)]
+    opening = state.parallel_frames[Step(last.parallel, key[:-1], last.visit, last.lineage)]
     item, item_key, number = item_of(opening, last.branch)
     names = dict(opening.scope.names)
     if opening.items is not None or item_key is not None:
@@ -78,8 +78,8 @@ def write(scope: ScopeState, node: str, thread: Lineage, writes: tuple[Write, ..
 
 
 def _apply(scope: ScopeState, node: str, thread: Lineage, one: Write, value: Json) -> None:
-    if thread or scope.trails:
-        scope.trails.write(scope.data, one, value, thread, node)
+    if thread or scope.write_log:
+        scope.write_log.write(scope.data, one, value, thread, node)
     else:
         scope.data.write(one, value)
     if scope.opening is not None:
@@ -103,7 +103,7 @@ def write_of(edit: DataEdit) -> Write:
 def edit(state: ExecutionState, one: DataEdit) -> None:
     """Fold: a person replaces what is there, whoever wrote it. In a branch it counts after what it covers."""
     scope = state.scopes[one.scope]
-    scope.trails.forget(one.path)
+    scope.write_log.forget(one.path)
     scope.data.write(write_of(one), one.value)
     if scope.opening is not None:
         threads = [thread for write, _, thread in scope.writes if _overlap(write.path, one.path)]
@@ -118,18 +118,18 @@ def _overlap(one: tuple[str | int, ...], other: tuple[str | int, ...]) -> bool:
 
 def settle_branch(state: ExecutionState, event: step_events.BranchSettled) -> None:
     """Fold: a branch is accounted for. Its scope is gone; what it wrote waits for the join."""
-    opening = state.openings[event.step]
+    opening = state.parallel_frames[event.step]
     key = opening.branch_scope(event.branch)
     scope = state.scopes.pop(key, None)
     if scope is None:  # it went straight to its join
         scope = begin(state, key)
         del state.scopes[key]
-    if state.held:
-        state.held = [one for one in state.held if one.scope[: len(key)] != key]
+    if state.held_arrivals:
+        state.held_arrivals = [one for one in state.held_arrivals if one.scope[: len(key)] != key]
     opening.running -= 1
     if opening.detached:
         if opening.running == 0 and opening.next == opening.total:
-            del state.openings[event.step]
+            del state.parallel_frames[event.step]
         return
     gives = event.outcome in ("arrived", "ended")
     opening.settled[event.branch] = BranchState(
@@ -143,17 +143,17 @@ def settle_branch(state: ExecutionState, event: step_events.BranchSettled) -> No
 
 
 def _in_order(scope: ScopeState) -> list[tuple[Write, Json, Lineage]]:
-    return sorted(scope.writes, key=lambda one: one[2]) if scope.trails else scope.writes
+    return sorted(scope.writes, key=lambda one: one[2]) if scope.write_log else scope.writes
 
 
 def _brought(state: ExecutionState, scope: ScopeState, event: step_events.BranchSettled) -> Json:
     if event.after is not None:
-        opening = state.openings[event.step]
-        return opening.left.value if event.after == event.step else state.left[event.after].value
+        opening = state.parallel_frames[event.step]
+        return opening.incoming.value if event.after == event.step else state.step_outputs[event.after].value
     if event.merged:
         last = event.merged[-1]
         (at_join,) = scope.parked.values()  # nothing else of the branch is left
-        return at_join[last.edge, ways(last.thread)].left.value
+        return at_join[last.edge, lineage_path(last.lineage)].incoming.value
     return failure_of(event.failure) if event.failure is not None else None
 
 
@@ -164,19 +164,19 @@ def failure_of(failure: Failure) -> Json:
 
 def close(state: ExecutionState, event: step_events.ScopesClosed) -> None:
     """Fold: the writes of the named branches join the data around; the parallel's step is over."""
-    opening = state.openings[event.step]
+    opening = state.parallel_frames[event.step]
     around = opening.scope
     at = settle(state, event.step)
     for branch in event.branches:
         settled = opening.settled[branch]
         for one, value in settled.writes:
-            _apply(around, event.step.node, at.left.thread, one, value)
+            _apply(around, event.step.node, at.incoming.lineage, one, value)
         around.nodes.update(settled.nodes)
     value = event.result
     if event.brought is not None:
         value = [opening.settled[branch].value for branch in event.brought]
     opening.settled = {}
-    state.left[event.step] = replace(at.left, value=value)
+    state.step_outputs[event.step] = replace(at.incoming, value=value)
     if not event.forgotten:
         opening.detached = True
-        state.openings[event.step] = opening
+        state.parallel_frames[event.step] = opening

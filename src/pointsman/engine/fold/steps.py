@@ -8,9 +8,9 @@ from pointsman.engine import repetitions
 from pointsman.engine.events import steps as step_events
 from pointsman.engine.events import waits as wait_events
 from pointsman.engine.fold import counters
-from pointsman.engine.fold.arrivals import came, scope_of, waiting
+from pointsman.engine.fold.arrivals import consume_arrivals, scope_of, waiting
 from pointsman.engine.fold.scopes import write
-from pointsman.engine.lineage import ways
+from pointsman.engine.lineage import lineage_path
 from pointsman.engine.repetitions import Repetition
 from pointsman.engine.reports import Usage
 from pointsman.engine.state import (
@@ -37,21 +37,23 @@ def started(state: ExecutionState, event: step_events.StepStarted) -> None:
     step = event.step
     scope = scope_of(state, step.scope)
     together = waiting(scope, step.node, event.merged) if event.merged else ()
-    left = came(state, scope, step.node, event.after, event.merged, event.thread)
+    left = consume_arrivals(state, scope, step.node, event.after, event.merged, event.lineage)
     if event.caller is not None:
         left = replace(left, caller=event.caller)
-    state.taken += 1
-    state.entered.add(step.node)
-    scope.visits[step.node, step.thread] = step.visit
-    counters.add(state, StepState(step, scope, left, event.input, event.messages, runs=event.runs, arrived=together))
+    state.step_count += 1
+    state.visited_nodes.add(step.node)
+    scope.visits[step.node, step.lineage] = step.visit
+    counters.add(
+        state, StepState(step, scope, left, event.input, event.messages, is_running=event.runs, arrivals=together)
+    )
 
 
-def say(messages: tuple[Json, ...]) -> tuple[Write, ...]:
+def message_writes(messages: tuple[Json, ...]) -> tuple[Write, ...]:
     """The writes that add to the conversation."""
     return tuple(Write(MESSAGES, "append", message) for message in messages)
 
 
-def show(result: Json, said: JsonObject | None) -> Json:
+def public_view(result: Json, said: JsonObject | None) -> Json:
     """What `nodes.<id>` is: the result, and beside it what the engine says (`text`, `branch`, `action`, `round`)."""
     if not said:
         return result
@@ -63,50 +65,50 @@ def show(result: Json, said: JsonObject | None) -> Json:
 def _show(scope: ScopeState, step: Step, thread: Lineage, value: Json) -> None:
     """Of visits that may run at once the latest is shown, not the one that was slower."""
     if thread:
-        if (thread, step.visit) < scope.shown.get(step.node, ((), 0)):
+        if (thread, step.visit) < scope.displayed.get(step.node, ((), 0)):
             return
-        scope.shown[step.node] = (thread, step.visit)
+        scope.displayed[step.node] = (thread, step.visit)
     scope.nodes[step.node] = value
 
 
-def passed(state: ExecutionState, event: step_events.InstantStepCompleted) -> None:
+def instant_completed(state: ExecutionState, event: step_events.InstantStepCompleted) -> None:
     step = event.step
     scope = scope_of(state, step.scope)
-    left = came(state, scope, step.node, event.after, event.merged, event.thread)
-    state.taken += 1
-    state.entered.add(step.node)
-    scope.visits[step.node, step.thread] = step.visit
+    left = consume_arrivals(state, scope, step.node, event.after, event.merged, event.lineage)
+    state.step_count += 1
+    state.visited_nodes.add(step.node)
+    scope.visits[step.node, step.lineage] = step.visit
     if event.replaces:
         left = replace(left, value=event.result, pending=())
     result = left.value if event.takes else event.result
     if event.writes:
-        write(scope, step.node, event.thread, event.writes, result)
-    if event.replaces or event.takes or event.said:
-        _show(scope, step, event.thread, show(result, event.said))
-    state.left[step] = left
+        write(scope, step.node, event.lineage, event.writes, result)
+    if event.replaces or event.takes or event.annotations:
+        _show(scope, step, event.lineage, public_view(result, event.annotations))
+    state.step_outputs[step] = left
 
 
 def succeeded(state: ExecutionState, event: step_events.StepSucceeded) -> None:
     step = event.step
     at = state.steps[step]
     scope = at.scope
-    _show(scope, step, at.left.thread, show(event.result, event.said))
+    _show(scope, step, at.incoming.lineage, public_view(event.result, event.annotations))
     if event.writes:
-        write(scope, step.node, at.left.thread, event.writes, event.result)
+        write(scope, step.node, at.incoming.lineage, event.writes, event.result)
     if event.messages:
-        write(scope, step.node, at.left.thread, say(event.messages), None)
+        write(scope, step.node, at.incoming.lineage, message_writes(event.messages), None)
         if not step.scope:
             state.messages += len(event.messages)
     if event.usage is not None:
-        spend(state, event.usage if at.spent is None else beyond(event.usage, at.spent))
-        at.spent = None
+        spend(state, event.usage if at.child_usage is None else beyond(event.usage, at.child_usage))
+        at.child_usage = None
     if event.undone_by is not None:
-        state.undo.append(UndoRecord(step, event.undone_by, at.input, event.result, scope.names, scope.item_key))
+        state.undo_log.append(UndoRecord(step, event.undone_by, at.input, event.result, scope.names, scope.item_key))
     if event.repeats:
-        repetitions.hear(state.guard, step, Repetition(event.mark, event.repeats, event.seen))
-    value = at.left.value if event.keeps else event.result
-    caller = step.node if event.pending else at.left.caller
-    state.left[step] = StepOutput(value, at.left.thread, caller, event.pending)
+        repetitions.record_repetition(state.stall_guards, step, Repetition(event.mark, event.repeats, event.seen))
+    value = at.incoming.value if event.keeps else event.result
+    caller = step.node if event.pending else at.incoming.caller
+    state.step_outputs[step] = StepOutput(value, at.incoming.lineage, caller, event.pending)
     counters.settle(state, step)
 
 
@@ -132,13 +134,13 @@ def spent_below(state: ExecutionState, event: wait_events.ChildUsageCounted) -> 
     """Fold: a child that still runs has consumed more."""
     at = state.steps[event.step]
     if event.call:
-        assert at.calling is not None
-        calling = at.calling[event.call]
-        spend(state, beyond(event.usage, calling.spent))
-        calling.spent = event.usage
+        assert at.workflow_calls is not None
+        calling = at.workflow_calls[event.call]
+        spend(state, beyond(event.usage, calling.usage))
+        calling.usage = event.usage
     else:
-        spend(state, beyond(event.usage, at.spent))
-        at.spent = event.usage
+        spend(state, beyond(event.usage, at.child_usage))
+        at.child_usage = event.usage
 
 
 def beyond(usage: Usage, counted: Usage | None) -> Usage:
@@ -164,17 +166,17 @@ def failed(state: ExecutionState, event: step_events.StepFailed) -> None:
     at.failures += 1
     at.failure = event.failure
     if event.usage is not None:
-        spend(state, event.usage if at.spent is None else beyond(event.usage, at.spent))
-        at.spent = None
-    if at.runs:
+        spend(state, event.usage if at.child_usage is None else beyond(event.usage, at.child_usage))
+        at.child_usage = None
+    if at.is_running:
         counters.tick(state, -1)
-        at.runs = False
-    at.child, at.calling = False, None
+        at.is_running = False
+    at.child, at.workflow_calls = False, None
     if event.final:
         value: Json = failure_value(event)
-        _show(at.scope, event.step, at.left.thread, value)
-        state.left[event.step] = replace(at.left, value=value)
-        state.fallen[event.step] = at
+        _show(at.scope, event.step, at.incoming.lineage, value)
+        state.step_outputs[event.step] = replace(at.incoming, value=value)
+        state.row_failures[event.step] = at
         counters.settle(state, event.step)
 
 
@@ -199,10 +201,10 @@ def attempt_started(state: ExecutionState, event: step_events.AttemptStarted) ->
     at.attempt, at.phase, at.unapproved = event.attempt, event.phase, False
     if event.reason not in SAME_ATTEMPT:
         at.verdicts = None
-    at.calling = None
+    at.workflow_calls = None
     if at.needs:
         at.needs = ""
-        del state.lacking[event.step]
+        del state.steps_without_worker[event.step]
     if event.phase == "work":
         at.input = event.input if event.input is not None else at.input
         at.advised = None
@@ -210,17 +212,17 @@ def attempt_started(state: ExecutionState, event: step_events.AttemptStarted) ->
         at.advised = event.input
     at.reasks += event.reason == "reask"
     at.advices += event.reason == "advice"
-    if not at.runs:
+    if not at.is_running:
         counters.tick(state, 1)
-        at.runs = True
+        at.is_running = True
 
 
 def child_asked(state: ExecutionState, event: wait_events.ChildRequested) -> None:
     at = state.steps[event.step]
     at.child = True
-    if at.runs:  # nobody here works on it
+    if at.is_running:  # nobody here works on it
         counters.tick(state, -1)
-        at.runs = False
+        at.is_running = False
 
 
 def left_to_others(state: ExecutionState, event: wait_events.ToolCallEnded | wait_events.WorkerAwaited) -> None:
@@ -234,39 +236,39 @@ def left_to_others(state: ExecutionState, event: wait_events.ToolCallEnded | wai
 def worker_awaited(state: ExecutionState, event: wait_events.WorkerAwaited) -> None:
     at = state.steps[event.step]
     at.needs = event.needs
-    state.lacking[event.step] = None
+    state.steps_without_worker[event.step] = None
     counters.tick(state, -1)  # nobody works on it
-    at.runs = False
+    at.is_running = False
 
 
 def children_asked(state: ExecutionState, event: wait_events.ToolChildrenRequested) -> None:
     at = state.steps[event.step]
-    at.calling = {call.number: WorkflowCall(call) for call in event.calls}
-    if at.runs:  # nobody here works on it
+    at.workflow_calls = {call.number: WorkflowCall(call) for call in event.calls}
+    if at.is_running:  # nobody here works on it
         counters.tick(state, -1)
-        at.runs = False
+        at.is_running = False
 
 
 def call_ended(state: ExecutionState, event: wait_events.ToolCallEnded) -> None:
     at = state.steps[event.step]
-    assert at.calling is not None
-    calling = at.calling.pop(event.verdict.number)
+    assert at.workflow_calls is not None
+    calling = at.workflow_calls.pop(event.verdict.number)
     at.verdicts = {**(at.verdicts or {}), event.verdict.number: event.verdict}
     if event.usage is not None:
-        spend(state, beyond(event.usage, calling.spent))
+        spend(state, beyond(event.usage, calling.usage))
 
 
 def leaving_failed(state: ExecutionState, event: step_events.ExitFailed) -> None:
     step = event.step
-    state.fallen[step] = PendingArrival(step.node, step.scope, "", state.left[step])
+    state.row_failures[step] = PendingArrival(step.node, step.scope, "", state.step_outputs[step])
 
 
 def token_ended(state: ExecutionState, event: step_events.TokenEnded) -> None:
     step = event.after
-    place = (step.node, step.scope, ways(step.thread))
-    into = state.outputs if event.reason == "end" else state.answers
+    place = (step.node, step.scope, lineage_path(step.lineage))
+    into = state.outputs if event.reason == "end" else state.branch_results
     if event.reason != "end" and not event.answers:
         return
-    known, left = into.get(place), state.left[step]
-    if known is None or (known.thread, known.visit) <= (left.thread, step.visit):
-        into[place] = TerminalValue(left.thread, step.visit, event.output if event.reason == "end" else left.value)
+    known, left = into.get(place), state.step_outputs[step]
+    if known is None or (known.lineage, known.visit) <= (left.lineage, step.visit):
+        into[place] = TerminalValue(left.lineage, step.visit, event.output if event.reason == "end" else left.value)

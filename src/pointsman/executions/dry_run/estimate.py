@@ -78,7 +78,7 @@ def _bound(execution: str, node: str, count: int, plans: Mapping[str, Plan], rou
     plan = plans[execution]
     share = float(count)
     for loop in plan.nodes[node].loops:
-        does = plan.nodes[loop].does
+        does = plan.nodes[loop].action
         if isinstance(does, LoopAction) and does.items is None:
             if does.rounds_max is None:
                 return None

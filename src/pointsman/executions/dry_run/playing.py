@@ -55,7 +55,7 @@ async def play(
     left = [*answers]
     for _ in range(ANSWERS_MAX):
         await _quiet(runtime)
-        if execution.state.ended or execution.state.stands_still:
+        if execution.state.ended or execution.state.is_halted:
             break
         if execution.gates:
             waits.append(await _answer(execution, execution.gates[0], left))
@@ -72,7 +72,7 @@ async def play(
         status=execution.status,
         output=execution.state.output,
         path=path_of(rows),
-        steps=execution.state.taken,
+        steps=execution.state.step_count,
         waits=waits,
         calls=estimates(quiet.notes.calls, quiet.notes.plans, await _rounds(runtime, quiet.notes.plans), prices),
         errors=errors_of(rows),
