@@ -56,7 +56,7 @@ def failure_codes() -> Iterator[str]:
 def misfit_codes() -> Iterator[str]:
     """Why an execution cannot go on with another definition."""
     for path in files("src"):
-        yield from re.findall(r'\bMisfit\(\s*"([a-z-]+)"', read_text(path))
+        yield from re.findall(r'\bMigrationMismatch\(\s*"([a-z-]+)"', read_text(path))
 
 
 def test_every_help_text_of_a_field_has_a_german_one() -> None:
