@@ -142,7 +142,7 @@ async def test_vectors_of_another_length_are_an_error_that_says_how_to_go_on(sto
     places.numbers = 6
     async with Pointsman(store_url, settings=settings(places)) as app:
         ann = app.memory.of("user", "ann")
-        with pytest.raises(VectorsDiffer, match=r"'own:small' have 6 numbers, those that are kept have 4") as caught:
+        with pytest.raises(VectorsDiffer, match=r"'own:small' have 6 numbers, the stored ones have 4") as caught:
             await ann.search("puppy")
         assert "pointsman memory reindex" in caught.value.hint
         await ann.set("cars", "a car")

@@ -1,6 +1,6 @@
-"""A store: the journal and what is kept beside it, behind one address.
+"""The contract of a store: journals and every other table, behind one address.
 
-memory:                 nothing outlives the process; the cheapest
+memory:                 the data ends with the process
 sqlite:///path          one file; four slashes for an absolute path
 postgresql://host/name  a database; ?schema=name for a schema of its own
 others                  packages that register the scheme under the entry points `pointsman.journals`
@@ -44,26 +44,26 @@ ENTRY_POINTS: Final = "pointsman.journals"
 
 
 class StoreJournal(Journal, Protocol):
-    """A journal that can commit an execution's summary together with the row that changes it."""
+    """A journal that commits the summary of an execution together with the row that changes it."""
 
     async def append(self, execution: ExecutionId, row: Row, *, summary: Summary | None = None) -> None:
-        """As `Journal.append`. Who stops waiting does not take the row back: it may be committed all the same."""
+        """As `Journal.append`. Cancelling the call does not take the row back: it may still be committed."""
         ...
 
     async def extend(self, execution: ExecutionId, rows: Sequence[Row], *, summary: Summary | None = None) -> None:
-        """As `append`, of rows that follow one another: all of them, or none. Calls keep their order, waited for or
-        not: what was asked first is committed first."""
+        """As `append`, for consecutive rows: all of them, or none. Calls are committed in the order in which they
+        were made, whether they are awaited or not."""
         ...
 
 
 class Executions(Protocol):
-    """The list of executions. Derived from the journal, kept for being searched."""
+    """The list of executions: derived from the journals, and searchable."""
 
     async def put(self, summary: Summary, *, seq: int | None = None) -> None:
-        """Add or replace, outside of any row. Prefer `StoreJournal.append(…, summary=…)`.
+        """Add or replace a summary without a row. Prefer `StoreJournal.append(…, summary=…)`.
 
-        `seq`: the row that the summary is derived from. Nothing is written where the journal has later rows: another
-        process went on, and its summary is newer.
+        `seq`: the row that the summary is derived from. If the journal has later rows, nothing is written: another
+        process appended them, and its summary is newer.
         """
         ...
 
@@ -72,11 +72,11 @@ class Executions(Protocol):
     async def list(self, query: ExecutionQuery = ...) -> list[Summary]: ...
 
     async def spending(self, query: SpendingQuery) -> list[Spenders]:
-        """What executions spent, as the summaries last put say. `apart`: a group for each that differs."""
+        """Add up what executions spent, from their summaries. `apart`: one group for each combination."""
         ...
 
     async def inbox(self, query: InboxQuery = ...) -> list[GateEntry]:
-        """The open gates of all executions that ask these people, as the summaries last put say."""
+        """Return the open gates of all executions that ask these people, from the summaries."""
         ...
 
 
@@ -84,71 +84,73 @@ class Workflows(Protocol):
     """Saved workflows. A revision never changes; deleting hides a workflow but keeps what executions are pinned to."""
 
     async def save(self, draft: WorkflowDraft, *, after: int | None = None) -> SavedWorkflow:
-        """A new revision; the latest one again if it has this very document and version. `after`: the revision it must
-        be at, 0 where it must not be there; raises `RevisionMoved` where it is at another one, and writes nothing."""
+        """Add a revision, or return the latest one if it has the same document and version. `after`: the revision
+        that must be the latest, 0 if the workflow must not exist; otherwise raises `RevisionMoved` and writes nothing.
+        """
         ...
 
     async def find(self, reference: str) -> SavedWorkflow | None:
-        """`id` (latest), `id@3` (revision), `id@1.2.0` (latest revision of that version). Deleted: by revision only."""
+        """Find `id` (latest), `id@3` (revision) or `id@1.2.0` (latest revision of that version). Deleted workflows are
+        found by revision only."""
         ...
 
     async def list(self, workflow: WorkflowId | None = None) -> list[WorkflowEntry]:
-        """The latest revision of each workflow by id; or all revisions of one, newest first."""
+        """Return the latest revision of each workflow by id, or all revisions of one workflow, newest first."""
         ...
 
     async def delete(self, workflow: WorkflowId, *, after: int | None = None) -> bool:
-        """Hide it. False if there was none. Saving again brings it back under the next revision. `after` as for
-        `save`."""
+        """Hide a workflow; False if there was none. Saving it again restores it under the next revision. `after` as
+        for `save`."""
         ...
 
 
 class MemoryTable(ChangingMemory, Protocol):
-    """`Memory`, and how people look after it."""
+    """`Memory`, and the verbs with which people manage it."""
 
     async def forget(self, scope: str, namespace: str, *, within: str = "") -> int:
-        """Delete the keys of a namespace that begin with `within`, and their past; how many."""
+        """Delete the keys of a namespace that begin with `within`, and their history; return how many keys."""
         ...
 
     async def every(
         self, scope: str, namespace: str, *, within: str = "", after: str = "", limit: int = -1, at: float = 0.0
     ) -> list[RememberedValue]:
-        """The keys behind `after` that begin with `within` and had not expired by `at`, in their order; -1: all."""
+        """Return the keys after `after` that begin with `within` and have not expired by `at`, sorted. -1: all."""
         ...
 
     async def history(self, scope: str, namespace: str, key: str, *, at: float = 0.0) -> list[PastValue]:
-        """What a key remembers now, then what it remembered before, the latest first; none if nothing by `at`."""
+        """Return the value of a key and its earlier values, the latest first; empty if it has no value at `at`."""
         ...
 
     async def holdings(self, *, at: float = 0.0) -> list[Holding]:
-        """Who remembers how much now, by scope and namespace."""
+        """Return how much each owner remembers, by scope and namespace."""
         ...
 
     async def purge(self, at: float, *, dry_run: bool = False) -> int:
-        """Delete what had expired by `at`, and its past; how many values that were not past."""
+        """Delete the values that expired by `at`, and their history; return how many values."""
         ...
 
 
 class Vectors(Protocol):
-    """What remembered values mean, as a model of embeddings places them. Derived: a value that changes or goes takes
-    its vector along, and what is missing is made again. Asked for the first time, it makes its own tables."""
+    """Embedding vectors of remembered values. Derived: a vector is deleted when its value changes or is deleted, and
+    missing ones are computed again."""
 
     async def missing(self, scope: str, namespace: str, model: str, *, limit: int, at: float) -> list[UnembeddedValue]:
-        """Values of an owner that this model has not placed, by key; not those that had expired by `at`."""
+        """Return the values of an owner without a vector of this model, by key, except those expired by `at`."""
         ...
 
     async def place(self, scope: str, namespace: str, model: str, placed: Sequence[Embedding]) -> None:
-        """Keep the vectors of those that are still the same values. Raises `VectorsDiffer` where the owner has some of
-        another length from this model; then nothing is kept."""
+        """Store the vectors of values that have not changed meanwhile. Raises `VectorsDiffer` if the owner has vectors
+        of another length from this model; then nothing is stored."""
         ...
 
     async def nearest(
         self, scope: str, namespace: str, model: str, vector: Sequence[float], *, limit: int, within: str, at: float
     ) -> list[SimilarValue]:
-        """The values of an owner that lie nearest, the nearest first. Exact. Raises `VectorsDiffer`."""
+        """Return the most similar values of an owner, by exact comparison. Raises `VectorsDiffer`."""
         ...
 
     async def clear(self) -> int:
-        """Forget all vectors; how many. No value is forgotten."""
+        """Delete all vectors and return how many. Values stay."""
         ...
 
 
@@ -156,12 +158,12 @@ class Sessions(Protocol):
     """Conversations, turn by turn."""
 
     async def load(self, session: str) -> Conversation:
-        """What was said so far; empty and open for a session nobody has heard of."""
+        """Return the messages so far; an unknown session is empty and open."""
         ...
 
     async def append(self, session: str, messages: tuple[Json, ...], *, after: int) -> None:
-        """Add a turn behind message number `after`. Saying the same there again changes nothing (it is safe to redo
-        after a crash); something else raises `SessionMoved`, a closed session `SessionClosed`."""
+        """Add a turn after message number `after`. Repeating the same call has no effect, so it is safe after a crash;
+        other messages there raise `SessionMoved`, a closed session `SessionClosed`."""
         ...
 
     async def close(self, session: str, *, closed: bool = True) -> None:
@@ -169,45 +171,45 @@ class Sessions(Protocol):
         ...
 
     async def forget(self, session: str) -> bool:
-        """Delete what was said. False if nothing was."""
+        """Delete the messages; False if there were none."""
         ...
 
 
 class EffectStore(Protocol):
-    """What attempts have paid for so far: asked again after a crash, answered from here."""
+    """Recorded answers of paid calls: an attempt that is repeated after a crash gets them from here."""
 
     async def record(self, execution: ExecutionId, attempt: str, number: int, value: Json) -> None:
-        """Remember the answer of effect `number` of an attempt (any text that names it). The first answer stays."""
+        """Store the answer of effect `number` of an attempt (any text that names it). The first answer stays."""
         ...
 
     async def recorded(self, execution: ExecutionId, attempt: str) -> dict[int, Json]: ...
 
     async def attempts(self, execution: ExecutionId) -> list[str]:
-        """The attempts of which anything is remembered, in the order of their names."""
+        """Return the attempts with recorded answers, sorted by name."""
         ...
 
 
 class ConfigStore(Protocol):
-    """What people configure: schedules, webhooks and the like. Some thousands of them, each of some kilobytes."""
+    """Configuration: schedules, webhooks and the like. Some thousands of entries, each of some kilobytes."""
 
     async def put(self, kind: str, key: str, value: Json, *, after: int | None = None) -> int:
-        """Add or replace; its new version. `after`: the version it must have now, 0 where it must not be there.
-        Raises `EntryMoved` where it has another one; then nothing is written."""
+        """Add or replace an entry and return its new version. `after`: the version that it must have now, 0 if it must
+        not exist; otherwise raises `EntryMoved` and writes nothing."""
         ...
 
     async def find(self, kind: str, key: str) -> ConfigEntry | None: ...
 
     async def list(self, kind: str) -> list[ConfigEntry]:
-        """All of a kind, by key."""
+        """Return all entries of a kind, by key."""
         ...
 
     async def delete(self, kind: str, key: str, *, after: int | None = None) -> bool:
-        """False if there was none. `after` as for `put`."""
+        """Delete an entry; False if there was none. `after` as for `put`."""
         ...
 
 
 class UsageSums(Protocol):
-    """What work took and paid for, added up as it is kept. It outlives the executions."""
+    """Usage of time, tokens and money, added up as it is stored. It stays when executions are deleted."""
 
     async def put(self, taking: UsageRecord) -> None:
         """Store the usage of an execution on a day, in place of what was stored for them. The sums change in the same
@@ -215,41 +217,40 @@ class UsageSums(Protocol):
         ...
 
     async def sums(self, query: UsageQuery) -> list[tuple[About, UsageAmounts]]:
-        """One for each combination of names. Costs what there is to tell apart: where neither executions nor their
-        owners are asked for, it does not grow with executions."""
+        """Return one sum for each combination of names. Without executions and owners among them, the cost does not
+        grow with the number of executions."""
         ...
 
 
 class Blobs(Protocol):
-    """Bytes by the SHA-256 of their content: the same content is kept once."""
+    """Bytes by the SHA-256 of their content: the same content is stored once."""
 
     async def put(self, content: bytes) -> str:
-        """Keep it; its hash in hexadecimal."""
+        """Store a content and return its hash in hexadecimal."""
         ...
 
     async def get(self, digest: str) -> bytes | None: ...
 
 
 class Removal(Protocol):
-    """Deletes for good. Safe beside whoever reads and writes; nobody who writes waits long."""
+    """Permanent deletion. Safe while other callers read and write; writers wait only briefly."""
 
     async def remove(self, execution: ExecutionId, *, at: int) -> bool:
-        """Delete an execution whose last row is `at`: its journal, effects, summary, and what only it used. False if
-        there was none. Raises `JournalMoved` where it went on meanwhile; who tries to append later is told the same.
-        """
+        """Delete an execution whose last row is `at`: its journal, effects, summary, and blobs that only it used. False
+        if there was none. Raises `JournalMoved` if it has later rows; so does every later append to it."""
         ...
 
     async def sweep(self, *, dry_run: bool = False) -> SweepResult:
-        """Delete blobs that nobody uses, except those put a moment ago; finish what a crash interrupted."""
+        """Delete unused blobs, except those put a moment ago; finish deletions that a crash interrupted."""
         ...
 
     async def compact(self) -> int:
-        """Give the room back to the system, as far as the store can. How many bytes."""
+        """Return free space to the system, as far as the store can; return how many bytes."""
         ...
 
 
 class Store(Protocol):
-    """Everything that outlives a process, behind one address."""
+    """Everything that a store holds."""
 
     @property
     def journal(self) -> StoreJournal: ...
@@ -275,7 +276,7 @@ class Store(Protocol):
     def removal(self) -> Removal: ...
 
     async def keep(self, holder: str, *, wait: bool = False) -> Leadership:
-        """Become the keeper of the store (see `store.leader`); `holder` tells people who that is. Raises `StoreKept`
+        """Become the leader of the store (see `store.leader`); `holder` tells people who that is. Raises `StoreKept`
         where there is one; with `wait` stands by until it is gone, however it went."""
         ...
 
@@ -286,42 +287,42 @@ class Store(Protocol):
 
     @property
     def shared(self) -> bool:
-        """Other processes may write to it."""
+        """Return whether other processes may write to it."""
         ...
 
     @property
     def read_only(self) -> bool:
-        """It can only be read: every write raises `StoreReadOnly`."""
+        """Return whether every write raises `StoreReadOnly`."""
         ...
 
     async def is_writable(self) -> bool:
-        """Return whether a write would be taken now: a store may become read-only while it is open."""
+        """Return whether a write would succeed now: a store may become read-only while it is open."""
         ...
 
     async def ends(self, executions: Sequence[ExecutionId]) -> Mapping[ExecutionId, int]:
-        """The last rows of these, as far as others may have written some since this was asked before. Cheap where none
-        did. What was told is not told again: one asks, for all."""
+        """Return the last rows of these executions, as far as other processes may have written some since the last
+        call. Cheap if they have not. One caller asks for the whole process: a change is returned once."""
         ...
 
     async def verify(self) -> list[str]:
-        """Every contradiction found in what is stored, one sentence each. Reads everything."""
+        """Return every contradiction in the stored data, one sentence each. Reads everything."""
         ...
 
     def warnings(self) -> list[str]:
-        """What an operator should know about this installation of the store."""
+        """Return warnings for the operator about the database behind the store."""
         ...
 
     async def close(self) -> None:
-        """Commit what is on its way and let go. A second time does nothing."""
+        """Commit pending writes and release the store. A second call has no effect."""
         ...
 
 
 Opener: TypeAlias = Callable[[str], Awaitable[Store]]
-"""What an entry point names: opens the store at an address of its scheme."""
+"""The object of an entry point: opens the store at an address of its scheme."""
 
 
 async def open_store(url: str) -> Store:
-    """Open (and where needed create or migrate) the store at `url`. Raises an `OperatorError` that says what to do."""
+    """Open the store at `url`; create or migrate it if needed. Raises an `OperatorError` with the next step."""
     scheme, colon, _ = url.partition(":")
     if not colon or "=" in scheme:
         shown = masked(url)
@@ -348,7 +349,7 @@ def opener_for(scheme: str, url: str) -> Opener:
 
 
 def postgres_opener() -> Opener:
-    """Its driver is an optional part of the installation."""
+    """Return the opener of PostgreSQL. Raises `StoreUnknown` if its driver, an extra, is not installed."""
     if find_spec("psycopg") is None:
         raise StoreUnknown(
             "the driver of PostgreSQL is not installed", hint="Install it: pip install 'pointsman[postgres]'"

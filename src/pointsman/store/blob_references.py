@@ -1,7 +1,7 @@
-"""Which blobs an event names: the definition an execution runs, those of its sub-workflows, its script.
+"""Finds the blobs that an event refers to: the definition of an execution, those of its sub-workflows, its script.
 
-A store remembers who uses a blob, so that what nobody uses can be deleted. Contents of large rows it knows by itself;
-what is only named in an event is found here.
+A store records which execution uses a blob, so that unused blobs can be deleted. It knows the contents of large rows
+itself; references inside events are found here.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from functools import lru_cache
 from typing import Final, cast
 
 HOLD_S: Final = 600.0
-"""How long a blob is kept for whoever put it and has not begun to use it."""
+"""How long a blob stays after it was put, until an execution uses it."""
 
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _FIELDS: Final = ("definition", "options")
 
 
 def blobs_named(events: Sequence[object]) -> Sequence[bytes]:
-    """The digests under `definition` and anywhere in `options` of events that have them: asked of every row."""
+    """Return the digests under `definition` and anywhere in `options` of events. On the hot path of every row."""
     for event in events:
         if _names_any(type(event)):
             return [digest for event in events if _names_any(type(event)) for digest in _digests_in(event)]

@@ -1,4 +1,4 @@
-"""What executions spent, as lists keep it: added up by the store, so that budgets open no journal."""
+"""Amounts that executions spent, from their summaries: the store adds them up, so that budgets read no journal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Spent(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SpendingQuery(Struct, frozen=True, kw_only=True):
-    """What one budget is compared with: what executions of the saved revisions of a workflow spent."""
+    """The amounts that one budget is compared with: those of executions of the saved revisions of a workflow."""
 
     workflow: WorkflowId
     measure: Measure
@@ -37,7 +37,7 @@ class SpendingQuery(Struct, frozen=True, kw_only=True):
     """Of those that ended only what did so from this time on, and before `until`."""
     until: Instant | None = None
     apart: bool = False
-    """Tell them apart by what decides who sees them: revision, owner, session and parent."""
+    """Group them by the fields that access depends on: revision, owner, session and parent."""
 
 
 class Spenders(Struct, frozen=True, kw_only=True):
@@ -46,7 +46,7 @@ class Spenders(Struct, frozen=True, kw_only=True):
     executions: int
     near: int
     over: int
-    """So many spent all of it, or more."""
+    """The number that spent all of it, or more."""
     highest: float
     dearest: ExecutionId
     """One that spent that much."""
@@ -57,7 +57,7 @@ class Spenders(Struct, frozen=True, kw_only=True):
 
 
 def amount_of(spent: Spent, measure: Measure) -> float:
-    """How much of a budget that is."""
+    """Return the amount that a budget measures."""
     match measure:
         case "tokens":
             return spent.tokens

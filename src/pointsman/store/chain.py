@@ -1,4 +1,4 @@
-"""Rows of one execution are chained by hashes, in every store that outlives a process.
+"""Hash chains: the rows of one execution, in every store that outlives a process.
 
     hash(row) = SHA-256(hash of the row before it, seq, at, shape, form, data)      hash(row 0) = SHA-256(execution id)
 
@@ -17,7 +17,7 @@ from pointsman.store.errors import JournalMoved
 from pointsman.values import ExecutionId
 
 HEADS_MAX: Final = 50_000
-"""Executions whose last row is kept in memory; another's is looked up."""
+"""Executions whose last row is cached; the others are looked up."""
 HEADER: Final = struct.Struct(">QdIB")
 
 
@@ -51,8 +51,8 @@ def first_hash(execution: ExecutionId) -> bytes:
 
 
 def moved(execution: ExecutionId, seq: int, last: int | None) -> JournalMoved:
-    """The refusal of a row that does not follow row `last`, as far as that is known."""
-    where = "further" if last is None else f"at row {last}"
+    """Return the error for a row that does not follow row `last`; None: the last row is not known."""
+    where = "at a later row" if last is None else f"at row {last}"
     return JournalMoved(
         f"execution {execution!r} is {where}; row {seq} does not follow",
         hint="Read the rows it has now and decide again.",

@@ -1,4 +1,4 @@
-"""Events to bytes and back: exactly, or with a typed error. Builds only the closed set it was given.
+"""Encodes events to bytes and back, exactly or with a typed error. Builds only the closed set of events it has.
 
     events ── encode ──▶ JSON ── pack (see `packing`) ──▶ stored
 
@@ -24,7 +24,7 @@ Place: TypeAlias = "tuple[Place, object] | None"
 Upcaster: TypeAlias = Callable[[JsonObject], JsonObject]
 
 SPARE_LEVELS: Final = 200
-"""What is stored could be read with this many levels of nesting around it: the reader's stack may be deeper."""
+"""Stored values can be read with this many levels of nesting around them: the reader's stack may be deeper."""
 UPGRADE: Final = "A newer version of Pointsman wrote it: upgrade this one."
 
 
@@ -46,7 +46,7 @@ class Codec(Generic[E]):
         return len(self._lifts)
 
     def encode(self, events: tuple[E, ...]) -> bytes:
-        """Raises `UnstorableValue` for what would not come back as it is."""
+        """Encode events. Raises `UnstorableValue` for values that would not be decoded unchanged."""
         return encode_exactly(events, self._decoder.decode)
 
     def decode(self, data: bytes, shape: int) -> tuple[E, ...]:
@@ -70,12 +70,12 @@ class Codec(Generic[E]):
 
 
 def encode_json(value: Json) -> bytes:
-    """Any JSON value, exactly; raises `UnstorableValue` otherwise."""
+    """Encode a JSON value exactly. Raises `UnstorableValue`."""
     return encode_exactly(value, _ANY.decode)
 
 
 def decode_json(data: bytes) -> Json:
-    """A stored value. Raises `StoreDamaged` for what holds none: a damaged column may not even be bytes."""
+    """Decode a stored value. Raises `StoreDamaged`: a damaged column may not even be bytes."""
     try:
         return _ANY.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, TypeError) as why:

@@ -1,4 +1,4 @@
-"""What can go wrong with a store, sorted by who must act. No fault leaves half a row behind."""
+"""Errors of stores: by the caller, by the operator, and outages. No error leaves a partial row behind."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pointsman.errors import CallerError, OperatorError, Outage
 
 
 class JournalMoved(CallerError):
-    """Someone else appended first. Read again and decide again; nothing was written."""
+    """Another writer appended first. Nothing was written; read the rows again and decide again."""
 
     code: ClassVar[str] = "journal-moved"
 
@@ -26,7 +26,7 @@ class SessionClosed(CallerError):
 
 
 class EntryMoved(CallerError):
-    """Someone else changed the entry first. Read it again; nothing was written."""
+    """Another writer changed the entry first. Nothing was written; read it again."""
 
     code: ClassVar[str] = "entry-moved"
 
@@ -50,7 +50,7 @@ class MemoryNotAList(CallerError):
 
 
 class MemoryFull(CallerError):
-    """As much is remembered as may be. Nothing was changed."""
+    """The quota of the memory is reached. Nothing was changed."""
 
     code: ClassVar[str] = "memory-full"
 
@@ -74,7 +74,7 @@ class StoreUnknown(OperatorError):
 
 
 class StoreFailed(OperatorError):
-    """The store could not do it, for a reason outside. What was acknowledged before is safe."""
+    """The database under the store failed. Acknowledged writes are safe."""
 
     code: ClassVar[str] = "store-failed"
 
@@ -98,43 +98,43 @@ class StoreMissing(StoreFailed):
 
 
 class StoreLocked(StoreFailed, Outage):
-    """Another process holds the store for too long."""
+    """Another process locks the store for too long."""
 
     code: ClassVar[str] = "store-locked"
 
 
 class StoreUnreachable(StoreFailed, Outage):
-    """The server of the store does not answer, or does not let us in. Writing goes on as soon as it does."""
+    """The server of the store does not answer, or refuses the login. Writing resumes when it accepts again."""
 
     code: ClassVar[str] = "store-unreachable"
 
 
 class StoreCrowded(StoreFailed, Outage):
-    """The server of the store has no connection or memory left for us."""
+    """The server of the store has no free connection or memory."""
 
     code: ClassVar[str] = "store-crowded"
 
 
 class VectorsDiffer(OperatorError):
-    """A model of embeddings gives other vectors than those that are kept under its name: they cannot be compared."""
+    """A model of embeddings returns vectors of another length than the stored ones: they cannot be compared."""
 
     code: ClassVar[str] = "memory-vectors-differ"
 
 
 class LeaderExists(OperatorError):
-    """The store has a keeper already: one process recovers, wakes and schedules for all."""
+    """The store has a leader: one process recovers executions, fires timers and starts schedules."""
 
     code: ClassVar[str] = "store-kept"
 
 
 class LeaderSuperseded(OperatorError):
-    """Another process became the keeper. Nothing more is written through this opening of the store."""
+    """Another process became the leader. This opening of the store writes nothing any more."""
 
     code: ClassVar[str] = "keeper-superseded"
 
 
 class StoreFull(StoreFailed, Outage):
-    """There is no room left. Reading goes on; writing goes on as soon as there is room."""
+    """The disk is full. Reading works; writing resumes when there is space."""
 
     code: ClassVar[str] = "store-full"
 
@@ -152,6 +152,6 @@ class StoreDamaged(StoreFailed):
 
 
 class RowUnreadable(StoreFailed):
-    """A stored row has a shape this version does not know."""
+    """A stored row has a shape that this version does not know."""
 
     code: ClassVar[str] = "row-unreadable"

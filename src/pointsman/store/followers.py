@@ -1,4 +1,4 @@
-"""Who follows executions that may be written by other processes, and the loop that looks for them."""
+"""Listeners for new rows of executions that other processes may write, and the loop that polls for them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pointsman.values import ExecutionId
 Listener: TypeAlias = Callable[[], None]
 """Called on the event loop when an execution may have got rows; must not block and must not raise."""
 Look: TypeAlias = Callable[[Sequence[ExecutionId]], Awaitable[Mapping[ExecutionId, int]]]
-"""The last seq of those that have rows; empty where nothing can have changed since the last look."""
+"""Returns the last seq of executions with rows; empty if nothing changed since the last call."""
 
 
 class Followers:
@@ -32,7 +32,7 @@ class Followers:
         return [*self._told]
 
     def add(self, execution: ExecutionId, told: Listener) -> Callable[[], None]:
-        """From now on; the returned function ends it."""
+        """Add a listener; the returned function removes it."""
         self._told.setdefault(execution, []).append(told)
 
         def leave() -> None:
@@ -51,14 +51,14 @@ class Followers:
                 told()
 
     def saw(self, lasts: Mapping[ExecutionId, int]) -> None:
-        """Tell those whose execution has another end than when it was last looked at."""
+        """Call the listeners of executions whose last row changed since the last look."""
         changed = [one for one, last in lasts.items() if one in self._told and self._seen.get(one) != last]
         self._seen.update((one, lasts[one]) for one in changed)
         self.tell(changed)
 
 
 class Polling:
-    """Looks again and again, as long as anybody follows anything."""
+    """Polls as long as there are listeners."""
 
     def __init__(self, look: Look, every_s: float) -> None:
         self._followers = Followers()
@@ -80,7 +80,7 @@ class Polling:
     async def _run(self) -> None:
         try:
             while executions := self._followers.executions:
-                # Who reads is told what is wrong with the store; here it is only asked again.
+                # Readers get the errors of the store; the poll only tries again.
                 with suppress(PointsmanError):
                     self._followers.saw(await self._look(executions))
                 await asyncio.sleep(self._every_s)

@@ -1,4 +1,4 @@
-"""What a change makes of a remembered value: the same in every store.
+"""Applies a change to a remembered value, in the same way in every store.
 
 known value ─┐
 change ──────┴▶ what is remembered from now on, and the answer        (once: kept as an effect of the execution)
@@ -14,16 +14,16 @@ from pointsman.store.errors import MemoryFull, MemoryNotAList
 from pointsman.values import Json
 
 NUMBER: Final = 1
-"""Of the effect under which the answer to a change is kept."""
+"""Number of the effect that stores the answer to a change."""
 UNBOUNDED: Final = Quota(2**62, 2**62)
-"""For what the engine itself remembers."""
+"""For values that the engine itself stores."""
 
 
 class ChangeResult(NamedTuple):
-    """What came of a change."""
+    """The result of a change."""
 
     value: Json | None
-    """None: nothing is remembered any more."""
+    """None: the key has no value any more."""
     data: bytes
     """The value, encoded."""
     answer: Json
@@ -45,21 +45,20 @@ def change_result(change: Change, known: Json | None) -> ChangeResult:
     data = encode_json(value)
     if len(data) > change.quota.value_bytes:
         raise MemoryFull(
-            f"what {change.key!r} should remember has {len(data)} bytes; one value has at most"
-            f" {change.quota.value_bytes}",
-            hint="Remember less under one key, or raise `memory.value_bytes_max` in the settings.",
+            f"the value for {change.key!r} has {len(data)} bytes; one value has at most {change.quota.value_bytes}",
+            hint="Store less under one key, or raise `memory.value_bytes_max` in the settings.",
         )
     return ChangeResult(value, data, value)
 
 
 def not_a_list(key: str) -> MemoryNotAList:
-    return MemoryNotAList(f"what is remembered under {key!r} is no list", hint="Use another key, or set it.")
+    return MemoryNotAList(f"the value of {key!r} is not a list", hint="Use another key, or set the value.")
 
 
 def check_room(change: Change, keys: int) -> None:
-    """Raises `MemoryFull` where one key more is too many."""
+    """Raise `MemoryFull` if one more key exceeds the quota."""
     if keys >= change.quota.keys:
         raise MemoryFull(
-            f"{change.namespace!r} remembers {keys} keys in the scope {change.scope!r}, as many as it may",
+            f"{change.namespace!r} has {keys} keys in the scope {change.scope!r}, which is its quota",
             hint="Delete some, let them expire (`ttl`), or raise `memory.keys_max` in the settings.",
         )

@@ -1,4 +1,4 @@
-"""The words by which remembered values are found."""
+"""Splits texts into the words by which remembered values are found."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ WORDS: Final = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
 
 
 def words_of(text: str) -> list[str]:
-    """Each word once, in order, whatever its case and accents; in scripts without spaces each letter is a word.
+    """Return each word once, in order, without case and accents; in scripts without spaces each letter is a word.
 
-    Nothing in it is an operator of anybody's search language.
+    No word is an operator of a search language.
     """
     return [*dict.fromkeys(_found(text))]
 
 
 def folded(text: str) -> str:
-    """The same words with spaces between them, as often as they are there."""
+    """Return the words with spaces between them, repeated as often as in the text."""
     return " ".join(_found(text))
 
 
@@ -34,7 +34,7 @@ def _found(text: str) -> list[str]:
 
 
 def texts(value: Json) -> Iterator[str]:
-    """Every text and number in a value, and the names of its fields."""
+    """Yield every text and number in a value, and the names of its fields."""
     pending: list[Json] = [value]
     while pending:
         item = pending.pop()

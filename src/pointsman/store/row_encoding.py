@@ -1,4 +1,4 @@
-"""A row on its way into a store: its events as text, and what is known of them besides."""
+"""A journal row encoded for a store: its events as text, its large values, the blobs it refers to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pointsman.store.compression import PACKED_BYTES_MAX, large_values
 
 
 class EncodedRow(Struct, frozen=True, gc=False):
-    """Everything a store needs to add the row."""
+    """A row, ready to be packed and chained."""
 
     seq: int
     at: float
@@ -23,7 +23,7 @@ class EncodedRow(Struct, frozen=True, gc=False):
     large: Sequence[bytes]
     """The large values inside, as they are written there, in order."""
     names: Sequence[bytes]
-    """The hashes of blobs that it names."""
+    """The hashes of blobs that its events refer to."""
 
 
 def encoded_row(row: Row, codec: Codec[Event]) -> EncodedRow:

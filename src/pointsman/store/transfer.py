@@ -1,8 +1,8 @@
-"""Copying a store as a whole: everything in it at one moment, as rows that every kind of store can write.
+"""Transfer of a whole store: everything in it at one moment, as rows that every kind of store can write.
 
     a store ── read: one moment, part by part ──▶ parts ── write: all of them, or none ──▶ an empty store
 
-What a store derives (numbers of executions, words to search by, who waits for what) is not copied but made again. The
+What a store derives (numbers of executions, search words, awaited events) is not copied but derived again. The
 bytes of rows and contents are copied as they lie, so the hashes that chain them hold in the copy.
 """
 
@@ -84,14 +84,14 @@ class StoreUncopyable(OperatorError):
 
 
 class StoreTransfer(Protocol):
-    """How a store is copied. Both block: call them in a thread. Safe beside whoever uses the store."""
+    """Reads and writes a whole store. Both verbs block: call them in a thread. Safe while the store is in use."""
 
     def read(self) -> Iterator[TransferPart]:
-        """Everything, as it is at the moment of the first part; nobody who writes is held up."""
+        """Yield everything, as it is at the moment of the first part, without blocking writers."""
         ...
 
     def write(self, parts: Iterable[TransferPart]) -> None:
-        """All of it, or nothing where anything goes wrong. Raises `StoreNotEmpty`."""
+        """Write all parts; on any error, none. Raises `StoreNotEmpty`."""
         ...
 
 
@@ -111,7 +111,7 @@ def transfer_of(store: object, shown: str) -> StoreTransfer:
 
 
 def not_empty(what: str) -> StoreNotEmpty:
-    return StoreNotEmpty(f"the store has {what} already", hint="Name a store where nothing is yet.")
+    return StoreNotEmpty(f"the store has {what} already", hint="Name an empty store.")
 
 
 def summary_in(row: Sequence[Value]) -> Summary:

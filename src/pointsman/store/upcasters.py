@@ -1,4 +1,4 @@
-"""How old events become today's. Oldest first; a lift is only ever appended, never changed or deleted."""
+"""Upcasters: bring stored events of old shapes to today's. Oldest first; releases only append to them."""
 
 from __future__ import annotations
 

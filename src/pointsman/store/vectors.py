@@ -1,4 +1,4 @@
-"""Vectors as every store keeps them: of length 1, so that their product is the cosine of the angle between them."""
+"""Vectors as every store has them: of length 1, so that their product is the cosine of the angle between them."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ def normalized(vector: Sequence[float]) -> array[float]:
 
 
 def mark_of(data: bytes) -> bytes:
-    """What tells an encoded value from others."""
+    """Return a digest that identifies an encoded value."""
     return hashlib.sha256(data).digest()
 
 
 def check_length(model: str, known: Iterable[int], length: int) -> None:
-    """Raises `VectorsDiffer` where vectors of another length are known. Those without a number do not count."""
+    """Raise `VectorsDiffer` if vectors of another length are stored. Empty ones do not count."""
     other = next((one for one in known if one and length and one != length), None)
     if other is not None:
         raise VectorsDiffer(
-            f"the embeddings of {model!r} have {length} numbers, those that are kept have {other}",
-            hint="Make them anew: `pointsman memory reindex`.",
+            f"the embeddings of {model!r} have {length} numbers, the stored ones have {other}",
+            hint="Compute them again: `pointsman memory reindex`.",
         )

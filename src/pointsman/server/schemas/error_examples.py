@@ -55,7 +55,7 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     "media-type-refused": (415, "the body is 'text/plain', and JSON is read here", "Send it as application/json."),
     "memory-key-invalid": (400, "'' cannot be a key of memory", "It has 1 to 500 printable characters."),
     "memory-full": (400, "the memory of user 'ada' is full", "Forget something first."),
-    "memory-not-a-list": (422, "'likes' is no list", "Set it instead."),
+    "memory-not-a-list": (422, "the value of 'likes' is not a list", "Use another key, or set the value."),
     "model-rate-limited": (429, "all keys are at their limit", "Retry later."),
     "model-fixed": (409, "'scripted' answers every agent here, so 'openai:gpt-5' cannot", "Leave `model` out."),
     "move-refused": (409, "review: there is no node 'review'", "Ask with `checkOnly` for all of it."),

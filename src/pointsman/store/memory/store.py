@@ -326,13 +326,13 @@ class MemoryStore:
         self.usage = MemoryUsage()
         self.blobs = MemoryBlobs()
         self.removal = MemoryRemoval(self.journal, self.effects, summaries, self.blobs)
-        self._keeper = MemoryLeader()
+        self._leader = MemoryLeader()
 
     def follow(self, execution: ExecutionId, told: Listener) -> Callable[[], None]:
         return self.journal.followers.add(execution, told)
 
     async def keep(self, holder: str, *, wait: bool = False) -> Leadership:
-        return await self._keeper.keep(holder, wait=wait)
+        return await self._leader.keep(holder, wait=wait)
 
     @property
     def shared(self) -> bool:

@@ -1,4 +1,4 @@
-"""A store on a PostgreSQL server: for several processes and machines, with a keeper and others that stand by."""
+"""A store on a PostgreSQL server: for several processes and machines, with one leader and standbys."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ class PostgresStore:
         self.effects = PostgresEffects(connections, database, self.blobs)
         self.removal = PostgresRemoval(connections, self._appender)
         self.copying = copying
-        self._keeper = PostgresLeader(connections)
+        self._leader = PostgresLeader(connections)
 
     async def keep(self, holder: str, *, wait: bool = False) -> Leadership:
-        return await self._keeper.keep(holder, wait=wait)
+        return await self._leader.keep(holder, wait=wait)
 
     def follow(self, execution: ExecutionId, told: Listener) -> Callable[[], None]:
         return self._changes.follow(execution, told)
@@ -93,7 +93,7 @@ class PostgresStore:
         await self._appender.close()
         await self.effects.close()
         await self._changes.close()
-        await self._keeper.close()
+        await self._leader.close()
         await self._connections.close()
 
 

@@ -136,7 +136,7 @@ class Appender:
         lost = [row.place for row in group.rows if row.place not in written]
         if lost and sent.again:
             written |= await self._committed_before(group)
-        superseded = bool(lost) and self._fence.epoch is not None and not await self._is_keeper()
+        superseded = bool(lost) and self._fence.epoch is not None and not await self._is_leader()
         for asked in taken:
             place = asked.execution, asked.rows[-1].seq
             if place in written:
@@ -158,7 +158,7 @@ class Appender:
         )
         return {row.place for row in group.rows if stored.get(row.place) == row.hash}
 
-    async def _is_keeper(self) -> bool:
+    async def _is_leader(self) -> bool:
         async def query(connection: Connection) -> bool:
             cursor = await connection.execute("SELECT 1 FROM leader WHERE epoch = %s", (self._fence.epoch,))
             return await cursor.fetchone() is not None

@@ -1,7 +1,7 @@
-"""Connections to one database: a few idle ones for whoever needs one now, and those that somebody keeps.
+"""Connections to one database: a few pooled ones, and those that a caller holds.
 
-A connection that broke is thrown away, and what it was used for is done again on another one, for as long as patience
-lasts: a server that restarts is waited for, by reading and by writing.
+A connection that broke is dropped, and its work is repeated on another one until the configured patience ends: reads
+and writes wait for a server that restarts.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ FENCE: Final = "SELECT 1 FROM leader WHERE epoch = %s FOR SHARE"
 
 
 class Fence:
-    """The epoch that every write of this opening proves, once it is the keeper."""
+    """The epoch that every write of this opening checks, once it is the leader."""
 
     def __init__(self) -> None:
         self.epoch: int | None = None
         self._superseded = False
         self.told: Callable[[], None] = lambda: None
-        """Called when somebody else has become the keeper."""
+        """Called when another process has become the leader."""
 
     def check(self) -> None:
         if self._superseded:

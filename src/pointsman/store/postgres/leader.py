@@ -1,12 +1,12 @@
-"""The keeper of a PostgreSQL store: an advisory lock of a session, and the epoch in a row.
+"""The leader of a PostgreSQL store: an advisory lock of a session, and the epoch in a row.
 
     locked ─▶ epoch raised ─▶ watching the session ── it broke ─▶ locked again, epoch still ours? ─ yes ─▶ go on
                                                                               └─ no ─▶ superseded
 
 The session is watched every two seconds, which the server notes (`pg_stat_activity`): once that stands still, the
 process was stopped or is cut off, and the one that stands by ends all sessions of that process. The server gives the
-lock up with the session. A keeper that lost its session may lose its role meanwhile; until
-somebody has raised the epoch it is still the keeper, and afterwards it writes nothing: every write holds that row.
+lock up with the session. A leader that lost its session may lose its role meanwhile; until
+another process has raised the epoch it is still the leader; afterwards it writes nothing: every write locks that row.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pointsman.store.postgres.error_mapping import fault, is_crowded, is_lost
 from pointsman.store.postgres.migration import LOCK
 
 STANDBY_S: Final = 0.5
-"""How often who stands by looks whether the keeper is gone."""
+"""How often a standby checks whether the leader is gone."""
 WATCH_S: Final = 2.0
 HOLDER: Final = """
     SELECT a.pid, a.state_change, a.application_name
@@ -104,7 +104,7 @@ class PostgresLeader:
             await asyncio.sleep(STANDBY_S)
 
     async def _watch(self, epoch: int) -> None:
-        """Notice a session that broke, and get the lock back; end when somebody else is the keeper."""
+        """Notice a session that broke, and get the lock back; end when another process is the leader."""
         while True:
             try:
                 if self._session is None:

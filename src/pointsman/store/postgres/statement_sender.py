@@ -1,7 +1,7 @@
-"""Sends the statements of a lane, each a transaction of its own, on a connection of its own.
+"""Sends the statements of a write batcher, each in a transaction of its own, on a connection of its own.
 
-When the connection breaks under a statement nobody knows whether it was committed. It is sent again on another one,
-and who sent it is told that it was: it must be one that may come twice, and that tells what it finds.
+When the connection breaks under a statement, it is unknown whether it was committed. The statement is sent again on
+another connection, and its result is marked: it must be idempotent, and return what it finds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pointsman.store.postgres.connections import Connection, Connections
 from pointsman.store.postgres.error_mapping import fault, is_lost
 
 FENCE: Final = "fence AS MATERIALIZED (SELECT epoch FROM leader WHERE epoch = %b::int8 FOR SHARE)"
-"""Holds whoever becomes the keeper up until this statement is committed, and finds nothing once somebody has."""
+"""Blocks a new leader until this statement is committed; has no row once another process leads."""
 
 
 class StatementResult(NamedTuple):

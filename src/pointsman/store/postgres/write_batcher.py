@@ -1,11 +1,11 @@
-"""A lane: what is asked for while one group is on its way becomes the next group.
+"""Write batcher: requests that arrive while one group is on its way become the next group.
 
     put ─┐
-    put ─┼─▶ waiting ─▶ carry(group) ─ one round trip ─▶ each is told
+    put ─┼─▶ waiting ─▶ carry(group) ─ one round trip ─▶ each is settled
     put ─┘
 
-A lone request waits for nobody; under load a round trip and a commit are shared by as many as arrive during the one
-before it. When a group fails for what may be the fault of one, they are carried one by one: none suffers for another.
+A lone request is sent at once; under load a round trip and a commit are shared by the requests that arrive during the
+one before it. When a group fails, possibly because of one request, the requests are carried one by one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pointsman.errors import OperatorError
 
 
 class BatchedRequest:
-    """Something asked for, and who waits for it. Who stops waiting does not take it back."""
+    """A request and the future of its caller. Cancelling the future does not take the request back."""
 
     __slots__ = ("future", "settled")
 
@@ -41,7 +41,7 @@ R = TypeVar("R", bound=BatchedRequest)
 
 
 class WriteBatcher(Generic[R]):
-    """One task that carries groups, one after the other, in the order in which they were put."""
+    """One task that carries groups one after the other, in the order of the requests."""
 
     def __init__(self, carry: Callable[[Sequence[R]], Awaitable[None]], *, together_max: int) -> None:
         """`carry` settles the requests of a group, or raises and has written nothing of those it left open."""

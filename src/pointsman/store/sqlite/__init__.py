@@ -57,11 +57,11 @@ class SqliteStore:
         self.copying = SqliteTransfer(path, self._read_only)
         self._changes = polling(self._reader)
         self._others = ForeignWrites(self._writer, self._reader)
-        self._keeper = SqliteLeader(path, *parts)
+        self._leader = SqliteLeader(path, *parts)
 
     async def keep(self, holder: str, *, wait: bool = False) -> Leadership:
         self._writer.check_writable()
-        return await self._keeper.keep(holder, wait=wait)
+        return await self._leader.keep(holder, wait=wait)
 
     def follow(self, execution: ExecutionId, told: Listener) -> Callable[[], None]:
         return self._changes.follow(execution, told)
@@ -88,14 +88,14 @@ class SqliteStore:
 
     async def close(self) -> None:
         await self._changes.close()
-        await self._keeper.stop()
+        await self._leader.stop()
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
         # The writer last: the last connection to close folds the log into the file.
         self._reader.close()
         self._writer.close()
-        self._keeper.close()
+        self._leader.close()
         if self._read_only is not None and self._read_only.copy is not None:
             shutil.rmtree(self._read_only.copy, ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""The keeper of an SQLite store: a lock on a file beside it, and an epoch in it.
+"""The leader of an SQLite store: a lock on a file beside it, and an epoch in it.
 
 The system gives the lock up with the process that holds it, however that ends. A process that was stopped (SIGSTOP, a
 debugger) holds it on: it writes a number into the file every two seconds, and once that stands still the process that
@@ -26,7 +26,7 @@ from pointsman.store.sqlite.transaction import Transaction
 from pointsman.store.sqlite.writer import WriterThread
 
 STANDBY_S: Final = 0.2
-"""How often who stands by looks whether the keeper is gone."""
+"""How often a standby checks whether the leader is gone."""
 EPOCH: Final = "SELECT epoch FROM leader"
 RAISE: Final = "UPDATE leader SET epoch = epoch + 1, holder = ?, since = ? RETURNING epoch"
 RAISE_AFTER: Final = "UPDATE leader SET epoch = epoch + 1, holder = ?, since = ? WHERE epoch = ? RETURNING epoch"
@@ -75,8 +75,8 @@ class SqliteLeader:
                 return taken
 
     async def _taken_from(self, known: int, holder: str) -> tuple[int, int] | None:
-        """Take the role from a keeper that stands still: the epoch first, after which it writes nothing any more. None:
-        another process was faster, or the keeper stands still in the middle of a write."""
+        """Take the role from a leader that stands still: the epoch first, after which it writes nothing any more. None:
+        another process was faster, or the leader stands still in the middle of a write."""
 
         def raised(transaction: Transaction) -> int | None:
             row = transaction.execute(RAISE_AFTER, (holder, time.time(), known)).fetchone()
@@ -107,7 +107,7 @@ class SqliteLeader:
         return await self._reader.run(lambda connection: int(connection.execute(EPOCH).fetchone()[0]))
 
     def _shown(self) -> bytes:
-        """What the keeper wrote last."""
+        """What the leader wrote last."""
         try:
             return self._path.read_bytes()[:BEAT_BYTES]
         except OSError:
@@ -179,7 +179,7 @@ def began_at(process: int) -> str:
 
 
 def wake(shown: bytes) -> bool:
-    """Let a keeper that was stopped go on (SIGCONT), if it is a process of this machine. It does no harm to one that
+    """Let a leader that was stopped go on (SIGCONT), if it is a process of this machine. It does no harm to one that
     was not stopped."""
     parts = shown.decode(errors="replace").split()
     if len(parts) != 3 or not parts[0].isdecimal() or began_at(int(parts[0])) != parts[1]:

@@ -1,4 +1,4 @@
-"""Reading beside the writer: a few threads with connections of their own. Reading goes on when writing cannot."""
+"""Reader pool: a few threads with connections of their own. Reading works when writing does not."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""The one connection that writes, and the thread that owns it. What many ask for at the same time is committed once.
+"""Group commit: one thread owns the connection that writes, and commits requests of the same time together.
 
     append ─┐                 ┌─ one transaction ─────────┐
     append ─┼─▶ queue ─▶ thread ─▶ apply, apply, apply ─ COMMIT (to the disk) ─▶ all futures, in one call
     save   ─┘                 └───────────────────────────┘
 
 While the disk is busy with one commit the next requests gather, so a commit is shared by as many as arrive during
-the one before it; a lone request waits for nobody. A request is a function of the open transaction. When one fails,
-those that came with it are tried one by one: none suffers for another.
+the one before it; a lone request is committed at once. A request is a function of the open transaction. When one
+fails, the requests of its group are tried one by one.
 
 Waking a thread and being woken by it costs as much as a commit on a fast disk. So while one execution has the store to
 itself and commits take a few milliseconds at most, its rows are committed where they are asked for (`at_once`); the
@@ -56,7 +56,7 @@ LOOK_AT_FILE_S: Final = 0.2
 
 
 class WriteRequest(Generic[T]):
-    """One thing to write, who waits for it, and what became of it."""
+    """A write, the future of its caller, and its result."""
 
     __slots__ = ("apply", "error", "future", "loop", "result")
 
