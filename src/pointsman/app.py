@@ -30,7 +30,7 @@ from pointsman.executions.forking import rows_of
 from pointsman.executions.inputs import event_key
 from pointsman.executions.public_events import bulletins_of
 from pointsman.executions.session_turns import save_turn
-from pointsman.executions.starting import Starts, Wish
+from pointsman.executions.starting import Starts, Wish, uses_to_come
 from pointsman.executions.views import event_view
 from pointsman.executions.watching import See, watcher_for
 from pointsman.models.script import Script
@@ -52,7 +52,7 @@ from pointsman.workflows.definitions import save as save_definition
 from pointsman.workflows.definitions import source as saved_source
 from pointsman.workflows.document_work import DocumentWork
 from pointsman.workflows.library import ACTORS, Library, Prepared
-from pointsman.workflows.model_uses import refuse_unreachable, still_to_come
+from pointsman.workflows.model_uses import refuse_unreachable
 from pointsman.workflows.outline import Outline
 from pointsman.workflows.scripts import OPTION as SCRIPT_OPTION
 from pointsman.workflows.scripts import ScriptDiffers, keep_script, script_of, scripted_by
@@ -350,8 +350,9 @@ class Pointsman:
         """Raises `ModelUnusable` or `ModelUnnamed` for what is left of an execution."""
         if (models := self.models_to_check) is None:
             return
-        uses, model = await self.library.model_uses(state.definition), state.options.get("model")
-        refuse_unreachable(models, still_to_come(plan, state, uses), model if isinstance(model, str) else None)
+        model = state.options.get("model")
+        uses = await uses_to_come(self.runtime, self.library, plan, state)
+        refuse_unreachable(models, uses, model if isinstance(model, str) else None)
 
     async def _definition(
         self,

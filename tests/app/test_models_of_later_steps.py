@@ -101,6 +101,69 @@ async def test_retry_is_refused_until_the_model_can_be_called_again(
     await refused(store, execution.id, lambda _, taken: taken.retry())
 
 
+def calls(workflow: str) -> JsonObject:
+    return {"id": "call", "type": "workflow", "config": {"workflow": workflow}}
+
+
+def named(id: str, workflow: Workflow) -> Workflow:
+    return Workflow.of({**cast("JsonObject", json.loads(workflow.document.text)), "id": id})
+
+
+async def left_above(store: str, flow: Workflow, *below: Workflow) -> str:
+    """A paused execution of `flow`, which calls the others."""
+    async with Pointsman(store, settings=SETTINGS) as app:
+        for one in below:
+            await app.save(one)
+    return await left(store, flow, paused=True)
+
+
+@pytest.mark.parametrize("deep", [False, True])
+@pytest.mark.parametrize("verb", ["resume", "fork"])
+async def test_an_execution_does_not_go_on_where_a_sub_workflow_needs_a_model_that_cannot_be_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, deep: bool
+) -> None:
+    store = f"sqlite:///{tmp_path}/store.db"
+    below = [named("inner", chain(agent("later"))), named("outer", chain(calls("inner")))]
+    execution = await left_above(store, chain(GATE, calls("outer" if deep else "inner")), *below)
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    await refused(store, execution, lambda app, taken: taken.resume() if verb == "resume" else app.fork(execution))
+
+
+async def test_a_retry_is_refused_where_a_sub_workflow_ahead_needs_a_model_that_cannot_be_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = f"sqlite:///{tmp_path}/store.db"
+    broken: JsonObject = {"id": "sets", "type": "transform", "config": {"set": {"x": "1 / input.n"}}}
+    async with Pointsman(store, settings=SETTINGS) as app:
+        await app.save(named("inner", chain(agent("later"))))
+        execution = await app.start(chain(broken, calls("inner")), {"n": 0})
+        assert await execution.settled() == "failed"
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    await refused(store, execution.id, lambda _, taken: taken.retry())
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+async def test_of_a_sub_workflow_that_has_begun_only_the_models_ahead_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ahead: bool
+) -> None:
+    async def ask(self: PydanticModels, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
+        return ModelReply(text="fine")
+
+    monkeypatch.setattr(PydanticModels, "ask", ask)
+    store = f"sqlite:///{tmp_path}/store.db"
+    inner = named("inner", chain(GATE, agent("later")) if ahead else chain(agent("first"), GATE))
+    execution = await left_above(store, chain(calls("inner"), SETS), inner)
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    if ahead:
+        await refused(store, execution, lambda _, taken: taken.resume())
+        return
+    async with Pointsman(store, settings=SETTINGS) as app:
+        taken = await app.open(execution)
+        await taken.resume()
+        await taken.answer("gate", "approve")
+        assert await taken.settled() == "completed"
+
+
 async def test_an_execution_whose_models_are_behind_it_goes_on_without_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

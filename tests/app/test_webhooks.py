@@ -76,6 +76,33 @@ async def test_signature_of_one_scheme_is_refused_in_the_other(tmp_path: Path) -
         assert any("`scheme` of the trigger" in why for why in whys)
 
 
+@pytest.mark.parametrize(("auth", "taken"), [(None, False), ("none", True)])
+async def test_a_webhook_without_a_secret_takes_calls_only_where_its_author_says_so(
+    tmp_path: Path, auth: str | None, taken: bool
+) -> None:
+    clock = HandClock()
+    async with opened(tmp_path, clock) as app:
+        source = noting(triggers=[hook(secret=None, auth=auth)])
+        warned = [one.code for one in (await app.check(source)).problems]
+        assert ("webhook-unsigned" in warned) is not taken
+        await app.save(source)
+        if taken:
+            assert (await app.webhook("issues", BODY, {"content-type": "application/json"})).started
+            return
+        for headers in ({"content-type": "application/json"}, standard(clock.now()), github()):
+            assert await refused(app, "issues", BODY, headers)
+        (*_, why) = [one.why for one in await app.triggers.webhooks.deliveries.note("issues")]
+        assert "auth: none" in why
+        assert await app.executions() == []
+
+
+async def test_a_webhook_with_a_secret_is_not_open_to_everybody(tmp_path: Path) -> None:
+    async with opened(tmp_path, HandClock()) as app:
+        checked = await app.check(noting(triggers=[hook(auth="none")]))
+        assert "webhook-auth-conflict" in [one.code for one in checked.problems]
+        assert not checked.ok
+
+
 async def test_webhooks_of_two_schemes_may_share_a_secret(tmp_path: Path) -> None:
     """What is signed for the one is no call of the other, also where it can be divided or read in another way."""
     clock, form = HandClock(), {"Content-Type": "application/x-www-form-urlencoded"}

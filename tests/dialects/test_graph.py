@@ -272,6 +272,19 @@ def test_policies_of_nodes_and_documents() -> None:
     assert cast(JsonObject, stops.document["config"])["errorHandling"] == "fail"
 
 
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        *(("many", "wrong-type"), (True, "wrong-type"), ([1], "wrong-type"), (1.5, "wrong-type")),
+        *((0, "out-of-range"), (-1, "out-of-range"), ("3", "type-converted"), (7, None)),
+    ],
+)
+def test_a_wrong_number_of_iterations_is_reported_without_a_loop(said: Json, code: str | None) -> None:
+    found = read([agent("a")], limits={"max_iters": said})
+    told = [(one.code, one.pointer) for one in found.losses]
+    assert told == ([] if code is None else [(code, "/limits/max_iters")])
+
+
 def test_a_node_says_in_native_words_how_it_is_executed() -> None:
     own: JsonObject = {"retries": 1, "retryDelay": "2s", "retryOn": ["timeout"], "errorHandler": "llm_recovery"}
     found = read([agent("a", timeout_ms=500, execution=own), agent("b", execution={"retris": 1})])

@@ -233,6 +233,15 @@ def test_a_wrong_node_is_named_at_its_place(node: Json, code: str, pointer: str)
     assert (problem.severity, problem.pointer) == ("error", pointer)
 
 
+@pytest.mark.parametrize("version", ["v1", "2.0", 3])
+def test_a_version_that_is_not_semantic_is_kept_with_a_note(version: Json) -> None:
+    original: JsonObject = {"id": "w", "version": version, "entry_node": "a", "nodes": {"a": {"id": "a", **step()}}}
+    found = steps.read({**original, "edges": []}, name="")
+    assert [(one.severity, one.code) for one in found.losses] == [("note", "version-kept")]
+    assert "version" not in found.document
+    assert steps.write(workflow_of(found), {**original, "edges": []}).document["version"] == version
+
+
 def test_nodes_may_be_a_list() -> None:
     found = steps.read({"id": "w", "entry_node": "a", "nodes": [{"id": "a", **step()}], "edges": []}, name="")
     assert nodes_of(found)[0]["id"] == "a"

@@ -80,6 +80,7 @@ async def test_nobody_comes_in_without_a_key_and_each_role_is_shown_its_tools() 
             assert {*await names(client)} - {*VIEWS} == {
                 "run_workflow",
                 "answer_gate",
+                "resume_execution",
                 "cancel_execution",
                 "workflow__letter",
             }
@@ -211,3 +212,16 @@ async def test_a_client_that_leaves_cancels_its_own_call_and_no_call_of_others(m
         await until(["cancelled", "waiting"])
         second.cancel()
         await until(["cancelled", "cancelled"])
+
+
+async def test_a_client_resumes_an_execution() -> None:
+    async with serving() as served, over_http(served) as client:
+        await call(client, "save_workflow", document=LETTER)
+        begun = await call(client, "run_workflow", workflow="letter", input={"goal": "tides"})
+        name = begun["executionId"]
+        await (await served.app.open(name)).pause()
+        assert (await call(client, "get_execution", executionId=name))["status"] == "paused"
+        assert (await call(client, "resume_execution", executionId=name))["status"] == "waiting"
+        await call(client, "cancel_execution", executionId=name)
+        again = await refused(client, "resume_execution", executionId=name)
+        assert again["error"]["code"] == "wrong-status"

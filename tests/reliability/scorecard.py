@@ -178,8 +178,10 @@ ROWS: Final = (
     ),
     Row(
         "encodings",
-        "secrets in every encoding of clients and services, repeated by http nodes, tools, failures and a model",
-        "never in what is stored, shown, streamed, logged, exported or backed up",
+        "secrets in every encoding of clients and services, repeated by http nodes, tools, failures and a model, or "
+        "typed into an input",
+        "never in what is stored, exported or backed up, in events, live texts, logs, spans, notifications, mails, "
+        "results of MCP, and what the web app reads; what was typed is in the journal only",
         {"pr": 1, "long": 1},
         "run",
         secret_encodings.examine,

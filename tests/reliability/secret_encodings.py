@@ -26,21 +26,33 @@ from pointsman import Pointsman, Workflow, tool
 from pointsman.models.script import Script
 from pointsman.models.script_reader import read_script
 from pointsman.operations.backup import back_up
+from pointsman.operations.logs import logging_to
 from pointsman.operations.otel import telling
-from pointsman.runtime.feed import Delta
 from pointsman.settings import Settings
-from pointsman.settings.observability import TelemetrySettings
+from pointsman.settings.observability import LogSettings, TelemetrySettings
 from pointsman.settings.sections import HttpSettings
 from pointsman.tool_output import apart_from_tools
+from pointsman.triggers.notifications.notifier import Notifier
 from pointsman.values import Json, JsonObject
 from tests.encodings import ENCODINGS, LATIN, PASSWORD, TOKEN, written
+from tests.mcp.test_http import over_http
+from tests.patience import PATIENCE_S
 from tests.reliability.canaries import Overheard
 from tests.reliability.findings import Finding
-from tests.tools.outgoing.peer import answer, peering
+from tests.server.conftest import Served, serving_app
+from tests.tools.mail.server import mail_server
+from tests.tools.outgoing.peer import Peer, answer, peering
 
 SECRETS: Final = {"TOKEN": TOKEN, "PASSWORD": PASSWORD, "LATIN": LATIN}
 SCRIPT: Final = b'\\"rules\\"'
 """The export has the script of the scripted model, which must name what the model says."""
+MAIL: Final[JsonObject] = {"to": "ada@example.org", "subject": "Report", "body": "{mailed}"}
+NOTIFIED: Final = ("gate", "completed", "failed")
+KEPT: Final = ("output", "waiting")
+"""Fields of a view that show what people typed as they typed it."""
+HERE: Final = "http://127.0.0.1:1"
+PATHS_MIN: Final = 8
+"""Operations that read an execution: fewer would mean that the addresses have changed."""
 WINDOW: Final = 12
 DIFFERENT_MIN: Final = 6
 """Characters of a window that the secret decides: fewer may stand beside a masked secret."""
@@ -87,13 +99,18 @@ def everything() -> dict[str, str]:
     }
 
 
-def settings(port: int, store: str) -> Settings:
+def settings(port: int, store: str, mail_port: int = 0) -> Settings:
     secrets = {
         name: {"value": value, "hosts": [f"http://127.0.0.1:{port}"], "tools": ["repeat"]}
         for name, value in SECRETS.items()
     }
     http = HttpSettings(networks=(IPv4Network("127.0.0.0/8"),), ports=(port,))
-    return Settings.model_validate({"store": store, "http": http, "delays": False, "secrets": secrets})
+    desk = {"url": f"http://127.0.0.1:{port}/notify", "private": True, "events": NOTIFIED}
+    given: dict[str, object] = {"store": store, "http": http, "delays": False, "notifications": {"desk": desk}}
+    if mail_port:
+        mail = {"host": "127.0.0.1", "port": mail_port, "security": "none", "sender": "desk@example.org"}
+        given |= {"mail": mail, "allow_email_sending": True}
+    return Settings.model_validate({**given, "secrets": secrets})
 
 
 def workflow(url: str) -> Workflow:
@@ -101,7 +118,12 @@ def workflow(url: str) -> Workflow:
     policy: JsonObject = {"execution": {"errorHandler": "continue"}}
     nodes: list[Json] = [
         {"id": "json", "type": "http", "config": {"url": f"{url}/json", "method": "POST", "body": {**handles}}},
-        {"id": "text", "type": "http", "config": {"url": f"{url}/text", "query": {**handles}}},
+        {
+            "id": "text",
+            "type": "http",
+            "config": {"url": f"{url}/text", "query": {**handles}},
+            "outputs": {"mailed": "result.data"},
+        },
         {"id": "blob", "type": "http", "config": {"url": f"{url}/blob", "responseType": "blob", "query": {**handles}}},
         {"id": "refused", "type": "http", "config": {"url": f"{url}/refused", "query": {**handles}}, **policy},
         {"id": "repeat", "type": "tool", "config": {"tool": "repeat", "parameters": {"keys": {**handles}}}},
@@ -115,6 +137,11 @@ def workflow(url: str) -> Workflow:
             "id": "keep",
             "type": "memory",
             "config": {"scope": "workflow", "operation": "set", "key": "all", "value": "repeat.result"},
+        },
+        {
+            "id": "mail",
+            "type": "tool",
+            "config": {"tool": "send_email", "parameters": MAIL},
         },
         {"id": "say", "type": "agent", "config": {"model": "scripted", "prompt": "Say it."}},
     ]
@@ -136,13 +163,13 @@ def answers(repeated: dict[str, str]) -> dict[str, bytes]:
         "/text": answer(text, "content-type: text/plain; charset=utf-8", f"x-key: {TOKEN}"),
         "/blob": answer(body, "content-type: application/octet-stream"),
         "/refused": answer(text, status="401 Unauthorized"),
+        "/notify": answer(),
     }
 
 
 async def places(folder: Path) -> dict[str, str]:
     """What each place has after an execution in which everything outside repeated the secrets."""
     repeated = everything()
-    live: list[str] = []
 
     @tool
     async def repeat(keys: dict[str, str], fail: bool = False) -> dict[str, str]:
@@ -153,41 +180,138 @@ async def places(folder: Path) -> dict[str, str]:
             raise ValueError(" | ".join(repeated.values()))
         return repeated
 
-    async with peering() as peer:
+    (folder / "mail").mkdir()
+    async with peering() as peer, mail_server(folder / "mail") as mail:
         peer.answers.update(answers(repeated))
-        given = settings(peer.port, f"sqlite:///{folder}/store.db")
-        exporter, printed = InMemorySpanExporter(), StringIO()
-        telemetry = TelemetrySettings(endpoint="http://127.0.0.1:1")
-        async with (
-            Pointsman(tools=[repeat], settings=given, model="scripted", script=script()) as app,
-            telling(app, telemetry, SimpleSpanProcessor(exporter), InMemoryMetricReader()),
-        ):
-            app.feed.watch(
-                lambda seen: live.append(str(seen.delta.get("text", ""))) if isinstance(seen, Delta) else None
+        given = settings(peer.port, f"sqlite:///{folder}/store.db", mail.port)
+        async with Pointsman(tools=[repeat], settings=given, model="scripted", script=script()) as app:
+            found = await sinks(app, workflow(peer.url), {}, peer)
+            found["the export"] = plain(
+                b"".join([line async for line in app.storage.export(found["execution"]) if SCRIPT not in line])
             )
-            await app.vault.refresh()
-            execution = await app.start(workflow(peer.url), {})
-            with redirect_stderr(printed), apart_from_tools():
-                status = await execution.settled()
-            told = await app.look(execution.id)
-            found = {
-                "the view": str(await app.view(execution.id)),
-                "the state": str(told[0]),
-                "the events": str(told[1]),
-                "the feed": str(await app.bulletins(execution.id)),
-                "the export": plain(
-                    b"".join([line async for line in app.storage.export(execution.id) if SCRIPT not in line])
-                ),
-                "live texts": "".join(live),
-            }
+            found["the state"] = str((await app.look(found["execution"]))[0])
             await back_up(app, folder / "backup")
-            if status != "completed":
-                found["it did not run to its end"] = f"{status} {await app.view(execution.id)} {TOKEN}"
-    found["spans"] = "".join(one.to_json() for one in exporter.get_finished_spans())
-    found["standard error"] = printed.getvalue()
-    if not found["spans"] or "***" not in found["standard error"]:
-        found["nothing was traced or printed"] = TOKEN
+        found["mails"] = "".join(one.as_string() for one in mail.taken)
+    for name, must in {"standard error": "***", "mails": "***", "spans": "repeats", "the log": "repeats"}.items():
+        if must not in found[name]:
+            found[name] += f" has no {must!r}: {TOKEN}"
     return found
+
+
+TYPED: Final[JsonObject] = {
+    "id": "typed",
+    "nodes": [
+        {"id": "ask", "type": "human", "config": {"message": "{input.said}"}},
+        {"id": "fails", "type": "tool", "config": {"tool": "refuse", "parameters": {"said": "{input.said}"}}},
+    ],
+    "edges": [{"source": "ask", "target": "fails"}],
+}
+
+
+async def typed_places() -> dict[str, str]:
+    """What leaves the journal of an execution whose input has the secrets: it is recorded as it was typed."""
+
+    @tool
+    async def refuse(said: str) -> str:
+        """Fail with what it was given."""
+        raise ValueError(said)
+
+    async with peering() as peer:
+        peer.answers.update(answers({}))
+        given = settings(peer.port, "memory:")
+        async with Pointsman("memory:", tools=[refuse], settings=given, model="scripted") as app:
+            said = {"said": " | ".join(everything().values())}
+            found = await sinks(app, Workflow.of(TYPED), said, peer, fails=True)
+    return {f"{name}, typed": text for name, text in found.items()}
+
+
+async def sinks(
+    app: Pointsman, flow: Workflow, given: JsonObject, peer: Peer, *, fails: bool = False
+) -> dict[str, str]:
+    """Everything that leaves an installation while and after it executes a workflow, by sink."""
+    exporter, printed, log, telemetry = InMemorySpanExporter(), StringIO(), StringIO(), TelemetrySettings(endpoint=HERE)
+    async with (
+        serving_app(app) as served,
+        telling(app, telemetry, SimpleSpanProcessor(exporter), InMemoryMetricReader()),
+    ):
+        notifier = Notifier(app)
+        await notifier.round(app.clock.now())
+        await app.vault.refresh()
+        await app.save(flow)
+        with redirect_stderr(printed), apart_from_tools(), logging_to(app, LogSettings(level="debug"), log):
+            execution = await app.start(flow.head.id, given)
+            streamed = asyncio.create_task(raw_stream(served, execution.id))
+            if await execution.settled() == "waiting":
+                await notifier.round(app.clock.now())
+                await execution.answer("ask", "approve")
+            status = await execution.settled()
+            await notifier.round(app.clock.now())
+            frames = await streamed
+        found = {
+            "the feed": str(await app.bulletins(execution.id)),
+            "live events": frames,
+            "live texts": "".join(texts_of(frames)),
+            "notifications": "".join(one for one in peer.asked if one.startswith("POST /notify")),
+            "results of MCP": await by_mcp(served, execution.id),
+            **await payloads(served, execution.id),
+        }
+    found |= {"standard error": printed.getvalue(), "the log": log.getvalue(), "execution": execution.id}
+    found["spans"] = "".join(one.to_json() for one in exporter.get_finished_spans())
+    if status != ("failed" if fails else "completed"):
+        found["it did not end as it should"] = f"{status} {TOKEN} {(await app.view(execution.id))['errors']}"
+    for name in ("notifications", "live events", "results of MCP"):
+        if execution.id not in found[name]:
+            found[name] = f"nothing came: {TOKEN}"
+    return found
+
+
+async def raw_stream(served: Served, execution: str) -> str:
+    """The events of an execution as a browser gets them."""
+    reply = await served.client.get(f"/api/workflows/executions/{execution}/stream", timeout=PATIENCE_S)
+    return reply.text
+
+
+def texts_of(frames: str) -> Iterator[str]:
+    """The pieces of text in live events: a secret may come in several."""
+    for line in frames.splitlines():
+        if line.startswith("data: "):
+            told = msgspec.json.decode(line.removeprefix("data: "))
+            delta = told.get("delta") if isinstance(told, dict) else None
+            yield str(delta.get("text", "")) if isinstance(delta, dict) else ""
+
+
+async def by_mcp(served: Served, execution: str) -> str:
+    """What a client of MCP is told."""
+    async with over_http(served) as client:
+        answer = await client.call_tool("get_execution", {"executionId": execution})
+    told = dict(answer.structured_content or {})
+    if not answer.is_error and not set(KEPT) - set(told):
+        return str({name: value for name, value in told.items() if name not in KEPT})
+    return str(told)
+
+
+async def payloads(served: Served, execution: str) -> dict[str, str]:
+    """What every operation that reads an execution answers, as the web app asks for it."""
+    document = (await served.client.get("/api/openapi.json")).json()
+    asked = [path for path, operations in document["paths"].items() if "get" in operations and is_read(path)]
+    found: dict[str, str] = {}
+    for path in asked:
+        reply = await served.client.get(path.replace("{eid}", execution))
+        told = reply.json() if reply.headers.get("content-type", "").startswith("application/json") else reply.text
+        if isinstance(told, dict):
+            told = {name: value for name, value in told.items() if name not in KEPT}
+        found[f"GET {path}"] = msgspec.json.encode(told).decode()
+    if len(found) < PATHS_MIN:
+        found["few operations were asked"] = f"{asked} {TOKEN}"
+    return found
+
+
+def is_read(path: str) -> bool:
+    """Whether a path is about one execution, or a list of what happened; streams are asked elsewhere, and an
+    export has what people typed and the script of the model."""
+    if path.endswith(("/stream", "/export")) or path.count("{") > 1:
+        return False
+    return "{eid}" in path or path in ("/api/workflows/executions", "/api/inbox", "/api/notifications", "/api/usage")
 
 
 def plain(data: bytes) -> str:
@@ -200,8 +324,10 @@ def examine(size: int, seed: int) -> Finding:
     ours.addHandler(ear)
     try:
         with tempfile.TemporaryDirectory() as name:
-            found = asyncio.run(places(Path(name)))
-            found["the files"] = plain(b"".join(path.read_bytes() for path in sorted(Path(name).iterdir())))
+            found = asyncio.run(places(Path(name))) | asyncio.run(typed_places())
+            found["the files"] = plain(
+                b"".join(path.read_bytes() for path in sorted(Path(name).iterdir()) if path.is_file())
+            )
     finally:
         ours.removeHandler(ear)
     found["the logs"] = "\n".join(ear.said)

@@ -352,7 +352,9 @@ async def _schedule_by_hand(world: World, cell: Cell) -> Go:
 
 async def _webhook(world: World, cell: Cell) -> Go:
     path = f"hook{world.count}"
-    await world.save(cell.author, NODES["node"], more=f"triggers: [{{id: on, type: webhook, path: {path}}}]\n")
+    await world.save(
+        cell.author, NODES["node"], more=f"triggers: [{{id: on, type: webhook, path: {path}, auth: none}}]\n"
+    )
     return lambda: world.served.client.post(f"/api/webhooks/{path}", json={})
 
 

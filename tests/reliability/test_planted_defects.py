@@ -27,6 +27,7 @@ from pointsman.engine.reports import WorkDone
 from pointsman.engine.state import ExecutionState, StepState
 from pointsman.engine.steps import Step
 from pointsman.executions.execution import Execution
+from pointsman.executors.secrets import MaskedHearing
 from pointsman.models import transport
 from pointsman.models.key_pool import KeyPool
 from pointsman.ports import Row
@@ -48,6 +49,7 @@ from pointsman.testing import simulation as world
 from pointsman.testing.clock import run_virtually
 from pointsman.tools.functions import FunctionTool
 from pointsman.tools.tool import ToolContext
+from pointsman.triggers.notifications.notifier import Notifier
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.postgres import Cluster
 from tests.reliability import (
@@ -398,3 +400,34 @@ def test_doors_show_one_that_is_open_or_shut_against_the_table(defect: str, kind
 def test_floods_show_a_server_that_reads_endless_headers() -> None:
     [found] = asyncio.run(floods.endured(100, "many_headers", defect="unlimited"))
     assert any("the server grew by" in why for why in found.wrong), found
+
+
+def untouched(self: object, value: Json) -> Json:
+    return value
+
+
+def spoken_as_it_is(self: MaskedHearing, text: str) -> None:
+    self._hear(text)  # pyright: ignore[reportPrivateUsage] - the defect
+
+
+TYPED_SINKS = (
+    "notifications, typed",
+    "the feed, typed",
+    "live events, typed",
+    "results of MCP, typed",
+    "GET /api/workflows/executions/{eid}, typed",
+)
+
+
+def test_encodings_show_every_sink_that_does_not_mask(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redacting.Redactor, "json", untouched)
+    monkeypatch.setattr(Notifier, "_without_secrets", untouched)
+    violations = secret_encodings.examine(1, 1).violations
+    assert [sink for sink in TYPED_SINKS if not any(line.endswith(f" in {sink}") for line in violations)] == []
+
+
+def test_encodings_show_words_of_a_model_that_are_not_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MaskedHearing, "__call__", spoken_as_it_is)
+    monkeypatch.setattr(redacting.Redactor, "json", untouched)
+    violations = secret_encodings.examine(1, 1).violations
+    assert any(line.endswith(" in live texts") for line in violations)

@@ -117,20 +117,31 @@ async def serving(
     model: str | None = "scripted",
 ) -> AsyncGenerator[Served, None]:
     """`model` answers every agent; None: those that agents and settings name."""
-    async with Pointsman(store, settings=settings, model=model, script=script) as app:
-        desk = make_desk(app, is_local=is_local)
-        with listening("127.0.0.1", 0) as listener:
-            application = make_application(desk, body_bytes_max=body_bytes_max)
-            server = Server(configured(application), desk.let_go)
-            task = asyncio.create_task(server.serve(sockets=[listener]))
-            address = f"http://127.0.0.1:{listener.getsockname()[1]}"
-            async with httpx2.AsyncClient(base_url=address, timeout=PATIENCE_S) as client:
-                try:
-                    yield Served(desk, client, server)
-                finally:
-                    server.should_exit = True
-                    await task
-        await desk.close()
+    async with (
+        Pointsman(store, settings=settings, model=model, script=script) as app,
+        serving_app(app, is_local=is_local, body_bytes_max=body_bytes_max) as served,
+    ):
+        yield served
+
+
+@asynccontextmanager
+async def serving_app(
+    app: Pointsman, *, is_local: bool = True, body_bytes_max: int = BODY_BYTES_MAX
+) -> AsyncGenerator[Served, None]:
+    """Serve an installation that is open."""
+    desk = make_desk(app, is_local=is_local)
+    with listening("127.0.0.1", 0) as listener:
+        application = make_application(desk, body_bytes_max=body_bytes_max)
+        server = Server(configured(application), desk.let_go)
+        task = asyncio.create_task(server.serve(sockets=[listener]))
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        async with httpx2.AsyncClient(base_url=address, timeout=PATIENCE_S) as client:
+            try:
+                yield Served(desk, client, server)
+            finally:
+                server.should_exit = True
+                await task
+    await desk.close()
 
 
 @pytest.fixture

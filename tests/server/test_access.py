@@ -350,7 +350,7 @@ async def test_first_keys_made_at_the_same_time_all_count_and_leave_no_open_stor
         assert len([one for one in made if isinstance(one, str)]) == 2, "each name once"
         assert all(isinstance(one, str | KeyExists) for one in made)
         assert await Keys(there.store.entries, there.clock).are_made()
-        assert sorted(await far.admins()) == ["ada", "bob"]
+        assert sorted(key.name for key in await far.admins()) == ["ada", "bob"]
         await asyncio.gather(near.revoke("ada"), far.revoke("bob"))
         assert await Keys(here.store.entries, here.clock).are_made(), "a store that had a key asks for one for ever"
 
@@ -368,7 +368,7 @@ async def test_admins_who_revoke_each_other_leave_one(store_url: str) -> None:
                 near.revoke(other, but_last_admin=True),
                 return_exceptions=True,
             )
-            left = await near.admins()
+            left = [key.name for key in await near.admins()]
             assert len(left) == 1, (ended, left)
             assert any(isinstance(why, LastAdmin) for why in ended)
             with pytest.raises(LastAdmin):
@@ -387,7 +387,25 @@ async def test_key_that_was_being_revoked_in_a_crash_can_be_revoked_and_made_aga
         await keys.revoke("ada", but_last_admin=True)
         await keys.make("ada", "admin")
         await keys.revoke("bob", but_last_admin=True)
-        assert await keys.admins() == ["ada"]
+        assert [key.name for key in await keys.admins()] == ["ada"]
+
+
+@pytest.mark.parametrize("ada", [7200.0, None])
+@pytest.mark.parametrize("bob", [3600.0, 7200.0, None])
+async def test_a_key_of_an_admin_is_revoked_only_while_another_lasts_as_long(
+    served: Served, ada: float | None, bob: float | None
+) -> None:
+    clock = HandClock()
+    keys = Keys(served.app.store.entries, clock)
+    for name, lasts in (("ada", ada), ("bob", bob)):
+        await keys.make(name, "admin", expires=None if lasts is None else Instant(clock.at + lasts))
+    if bob is not None and (ada is None or bob < ada):
+        with pytest.raises(LastAdmin, match="'bob'"):
+            await keys.revoke("ada", but_last_admin=True)
+        assert len(await keys.admins()) == 2
+    else:
+        await keys.revoke("ada", but_last_admin=True)
+        assert [key.name for key in await keys.admins()] == ["bob"]
 
 
 async def test_a_key_opens_until_it_expires_or_is_revoked(served: Served) -> None:

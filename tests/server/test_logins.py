@@ -109,6 +109,23 @@ async def test_logins_are_listed_and_ended_by_whom_they_belong_to_and_by_admins(
     assert (await served.client.get("/api/me", headers=browser)).status_code == 401
 
 
+async def test_a_browser_that_logs_in_again_ends_its_login_before(served: Served) -> None:
+    token = await served.desk.keys.make("ada", "viewer")
+
+    async def logged_in(headers: dict[str, str]) -> dict[str, str]:
+        reply = await served.client.post("/api/login", json={"key": token}, headers=headers)
+        served.client.cookies.clear()
+        return {"cookie": reply.headers["set-cookie"].partition(";")[0]}
+
+    async def status(headers: dict[str, str]) -> int:
+        return (await served.client.get("/api/me", headers=headers)).status_code
+
+    first = await logged_in({})
+    elsewhere = await logged_in({})
+    again = await logged_in(first)
+    assert [await status(one) for one in (first, again, elsewhere)] == [401, 200, 200]
+
+
 async def test_a_login_ends_by_itself_and_the_oldest_makes_room(served: Served) -> None:
     clock = HandClock()
     logins = Logins(served.app.store.entries, clock, served.desk.keys, lasts=served.app.settings.access.login.seconds)

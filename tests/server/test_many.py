@@ -177,7 +177,7 @@ HOOKED = """\
 pointsman: 1
 id: dock-{number}
 name: {{en: Berth {number}, de: Liegeplatz {number}}}
-triggers: [{{id: hook, type: webhook, path: harbour/{number}}}]
+triggers: [{{id: hook, type: webhook, path: harbour/{number}, auth: none}}]
 nodes: [{{id: done, type: end}}]
 """
 

@@ -31,7 +31,7 @@ nodes:
   - {id: help, type: agent, config: {prompt: Go, tools: [save_workflow, list_workflows]}}
 edges: [{source: wait, target: help}]
 """
-HOOK = CHAIN + "triggers: [{id: on, type: webhook, path: hook}]\n"
+HOOK = CHAIN + "triggers: [{id: on, type: webhook, path: hook, auth: none}]\n"
 EVENT = CHAIN.replace("id: chain", "id: heard") + "triggers: [{id: on, type: event, event: go}]\n"
 OUTER = (
     "pointsman: 1\nid: outer\ninput: {type: object}\nnodes: [{id: call, type: workflow, config: {workflow: chain}}]\n"

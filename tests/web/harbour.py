@@ -19,7 +19,7 @@ output: {brief: text}
 config: {limits: {modelCalls: 9, costUsd: 2}}
 triggers:
   - {id: t-night, type: schedule, cron: '0 3 * * 1-5', inputs: {ziel: "'Ebbe'"}}
-  - {id: t-call, type: webhook, path: hafen/ruf, match: event.menge > 0, inputs: {ziel: event.ziel}}
+  - {id: t-call, type: webhook, path: hafen/ruf, auth: none, match: event.menge > 0, inputs: {ziel: event.ziel}}
 nodes:
   - id: n-each
     type: parallel

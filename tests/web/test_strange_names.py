@@ -36,7 +36,7 @@ STRANGE: Final = json.dumps(
             },
         ],
         "edges": [{"source": "say", "target": "ask" * 100}],
-        "triggers": [{"id": "call", "type": "webhook", "path": "w" * 60}],
+        "triggers": [{"id": "call", "type": "webhook", "path": "w" * 60, "auth": "none"}],
     }
 )
 

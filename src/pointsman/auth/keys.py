@@ -158,23 +158,25 @@ class Keys:
         await self._note_use(found, Instant(now))
         return Caller(name=found.name, role=found.role, groups=found.groups, until=found.expires, proof=digest)
 
-    async def admins(self) -> list[str]:
-        """The names of the keys that open everything now."""
+    async def admins(self) -> list[ApiKey]:
+        """The keys that open everything now."""
         now = self._clock.now()
-        return [key.name for key in await self.all() if key.role == "admin" and key.is_good_at(now)]
+        return [key for key in await self.all() if key.role == "admin" and key.is_good_at(now)]
 
     async def _begin_revoking(self, name: str) -> None:
         """Note that the key of an admin is being revoked. Of several who do so at once, with each other's keys too, one
         writes first; the others read what it noted. Raises `LastAdmin`."""
         while True:
             guard, version = await self._guard()  # Before the keys: whoever is faster moves it.
-            left = {*await self.admins()} - {*guard.revoking}
-            if name not in left:
+            left = {key.name: _lasts_until(key) for key in await self.admins() if key.name not in guard.revoking}
+            until = left.pop(name, None)
+            if until is None:
                 return
-            if left == {name}:
+            if not left or max(left.values()) < until:
+                others = f", and the others expire before it: {', '.join(map(repr, sorted(left)))}" if left else ""
                 raise LastAdmin(
-                    f"{name!r} is the only key of an admin",
-                    hint="Make another one first, or use `pointsman keys revoke`.",
+                    f"{name!r} is the {'last' if left else 'only'} key of an admin{others}",
+                    hint="Make another one that lasts as long first, or use `pointsman keys revoke`.",
                 )
             if await self._put_guard(msgspec.structs.replace(guard, revoking=(*guard.revoking, name)), version):
                 return
@@ -220,6 +222,10 @@ class Keys:
             await self._entries.put(KIND, key.name, msgspec.to_builtins(used), after=entry.version)
         except EntryMoved:
             return  # Another process noted it, or it was revoked meanwhile.
+
+
+def _lasts_until(key: ApiKey) -> float:
+    return math.inf if key.expires is None else key.expires
 
 
 def _without(guard: Guard, name: str) -> Guard:

@@ -56,9 +56,14 @@ class Logins:
         self._keys = keys
         self._lasts = lasts
 
-    async def begin(self, caller: Caller, *, key: str = "", agent: str = "") -> tuple[str, Caller]:
-        """What the cookie says, told this once, and who is let in by it. `key`: what was shown for it."""
+    async def begin(
+        self, caller: Caller, *, key: str = "", agent: str = "", instead_of: str = ""
+    ) -> tuple[str, Caller]:
+        """What the cookie says, told this once, and who is let in by it. `key`: what was shown for it; `instead_of`:
+        the cookie that it replaces, whose login ends."""
         now = self._clock.now()
+        if instead_of:
+            await self.end_this(instead_of)
         await self._make_room(caller.name)
         login = Login(
             name=caller.name,

@@ -111,6 +111,11 @@ class Answered(Arguments, frozen=True):
     wait: Annotated[bool, Meta(description="Until it ends or waits again.")] = True
 
 
+class Resumed(Arguments, frozen=True):
+    execution_id: ExecutionRef
+    wait: Annotated[bool, Meta(description="Until it ends or waits again.")] = True
+
+
 class Cancelled(Arguments, frozen=True):
     execution_id: ExecutionRef
     reason: Annotated[str, Meta(max_length=1000)] = ""
@@ -258,6 +263,13 @@ async def _answer(call: Call, given: Answered) -> JsonObject:
     return await call.bench.watched(execution, call.hear)
 
 
+async def _resume(call: Call, given: Resumed) -> JsonObject:
+    execution = await call.bench.resume(given.execution_id)
+    if not given.wait:
+        return {"executionId": execution.id, "status": execution.status}
+    return await call.bench.watched(execution, call.hear)
+
+
 async def _cancel(call: Call, given: Cancelled) -> JsonObject:
     return await call.bench.cancel(given.execution_id, given.reason)
 
@@ -276,6 +288,14 @@ VERBS: Final[tuple[Verb[Any], ...]] = (
     Verb("run_workflow", "Run a workflow to its end, or until a person is asked.", Run, _run, "operator", "changes"),
     Verb("get_execution", "How an execution stands: status, output, what it waits for.", Looked, _look),
     Verb("answer_gate", "Answer where an execution waits for a person.", Answered, _answer, "operator", "changes"),
+    Verb(
+        "resume_execution",
+        "Resume an execution that is paused, stopped or interrupted.",
+        Resumed,
+        _resume,
+        "operator",
+        "changes",
+    ),
     Verb("cancel_execution", "Stop an execution for good.", Cancelled, _cancel, "operator", "destroys"),
 )
 

@@ -279,6 +279,14 @@ class Workbench:
         await found.answer(gate, action, data, comment=comment, by=by, groups=groups, digest=digest)
         return found
 
+    async def resume(self, execution: str) -> Execution:
+        """Let an execution go on that is paused, stopped or interrupted."""
+        self.must("operator", "resume executions")
+        await must_see(self.app, self.caller, execution)
+        found = await self.app.open(execution)
+        await found.resume(by=self.caller.name)
+        return found
+
     async def cancel(self, execution: str, reason: str = "") -> JsonObject:
         """Stop it for good."""
         self.must("operator", "cancel executions")

@@ -212,4 +212,4 @@ async def _revoke(store: str | None, name: str) -> list[str]:
     async with installation(store) as app:
         keys = Keys(app.store.entries, app.clock)
         await keys.revoke(name)
-        return await keys.admins()
+        return [key.name for key in await keys.admins()]

@@ -1,7 +1,7 @@
 """What readers of foreign dialects share: the author's fields by one name each, and notes of where everything went.
 
-A reader never judges the type of a value: it hands on what it found, and the model of the language says what is
-wrong with it, at the author's own place.
+A reader hands on what it found, and the model of the language says what is wrong with it, at the author's own place.
+Only values without a native place are judged here (`Reading.count`, `Reading.version`).
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ NO_WORDS: Final = FieldWords()
 
 _NO_SLUG: Final = re.compile(r"[^a-z0-9]+")
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
+_SEMVER: Final = re.compile(r"\d+\.\d+\.\d+([-+].*)?")
 _BRACE: Final = re.compile(r"[{\\]")
 
 RESERVED: Final = frozenset(ROOTS)
@@ -161,6 +162,31 @@ class Reading:
         value = record.take(name)
         if value is not None:
             self.put(native, at, key, value, record.at(name))
+
+    def count(self, record: Record, name: str) -> int | None:
+        """Take a count of which no native field tells the type; None: it is absent, or wrong and reported."""
+        value, at = record.take(name), record.at(name)
+        if isinstance(value, str) and value.strip().isdecimal():
+            value = int(value)
+            self.warning("type-converted", at, f"the text is read as {value}", "Write it so.")
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int):
+            self.error("wrong-type", at, f"{record.said(name)!r} must be a whole number")
+            return None
+        if value < 1:
+            self.error("out-of-range", at, f"{record.said(name)!r} must be 1 or more")
+            return None
+        return value
+
+    def version(self, native: JsonObject, head: Record) -> None:
+        """Move the author's version; keep one that is not semantic as it is, with a note."""
+        version = head.take("version")
+        if version is None or (isinstance(version, str) and _SEMVER.fullmatch(version)):
+            self.move(native, "", "version", head, "version")
+            return
+        self.note("version-kept", head.at("version"), f"{version!r} is no semantic version", "It is kept, unused.")
+        head.taken.discard(head.said("version"))
 
     def inside(self, record: Record, name: str, words: FieldWords | None = None) -> Record:
         """The object in a field, as a record; an empty one where there is none."""

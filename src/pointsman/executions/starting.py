@@ -11,8 +11,10 @@ from msgspec.structs import replace
 
 from pointsman.definition.model.workflow import Workflow
 from pointsman.engine.partial_run import OPTION
+from pointsman.engine.plan import Plan
 from pointsman.engine.reports import Start
 from pointsman.engine.scripted import OPTION as SCRIPTED
+from pointsman.engine.state import ExecutionState
 from pointsman.errors import CallerError
 from pointsman.executions.concurrency_limits import OPTION as PLACE_OPTION
 from pointsman.executions.concurrency_limits import Places
@@ -21,13 +23,69 @@ from pointsman.executions.ids import id_for_key, new_id
 from pointsman.executions.inputs import check_session, conversation_for, input_for, is_conversational
 from pointsman.executions.session_turns import Turn, busy, finish_last_turn, next_turn
 from pointsman.models.transport import PydanticModels
+from pointsman.runtime.children import children_of
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.local import LocalRuntime
 from pointsman.store.errors import JournalMoved
 from pointsman.store.records import TRIAL
 from pointsman.values import ExecutionId, Json, JsonObject
 from pointsman.workflows.library import Library
-from pointsman.workflows.model_uses import is_answered_by_script, performed_in, refuse_unreachable
+from pointsman.workflows.model_uses import (
+    ModelUse,
+    is_answered_by_script,
+    is_performed,
+    open_nodes,
+    performed_in,
+    refuse_unreachable,
+    still_to_come,
+)
+
+
+async def uses_to_come(runtime: LocalRuntime, library: Library, plan: Plan, state: ExecutionState) -> list[ModelUse]:
+    """Return the model uses that are left of an execution: its own, those of its sub-workflows that have begun, and
+    all of those that it can still begin."""
+    found = [*still_to_come(plan, state, await library.model_uses(state.definition))]
+    pins = state.options.get("pins")
+    if not isinstance(pins, dict) or not pins:
+        return found
+    workflow, begun = await library.kept(state.definition), await _begun_children(runtime, state)
+    open_ = open_nodes(state)
+    ahead = plan.after(open_)
+    waiting = [
+        reference
+        for node in workflow.nodes
+        if is_performed(plan.trial, node.id)
+        and (node.id in ahead or (node.id in open_ and node.id not in begun))
+        for reference in await library.called_by(workflow, node.id)
+    ]
+    known = set[str]()
+    while waiting:
+        reference = waiting.pop()
+        pin = pins.get(reference)
+        if reference in known or not isinstance(pin, dict):
+            continue
+        known.add(reference)
+        definition = str(pin["definition"])
+        found += await library.model_uses(definition)
+        waiting += await library.called(await library.kept(definition))
+    for children in begun.values():
+        for child in children:
+            below = await library.pinned(child.definition, child.options)
+            found += await uses_to_come(runtime, library, below, child)
+    return found
+
+
+async def _begun_children(runtime: LocalRuntime, state: ExecutionState) -> dict[str, list[ExecutionState]]:
+    """Return the sub-workflows that have begun and are not over, by the node whose step waits for them. A step with one
+    that failed begins another."""
+    found: dict[str, list[ExecutionState]] = {}
+    for at in state.steps.values():
+        names = children_of(ExecutionId(state.id), at)
+        states = [await runtime.load(name) for name in names if await runtime.journal.last(name)]
+        if names and len(states) == len(names) and not any(one.status in ("failed", "cancelled") for one in states):
+            found.setdefault(at.step.node, []).extend(one for one in states if not one.ended)
+    return found
+
 
 Open: TypeAlias = Callable[[ExecutionId], Awaitable[Driver]]
 

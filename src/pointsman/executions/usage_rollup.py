@@ -1,4 +1,5 @@
-"""History: what executions cost, added up, and the words by which they are found again. Taken in when they end.
+"""History: what executions cost, added up, and the words by which they are found again. Taken in when they end;
+words also while an execution stands still: waiting, paused, interrupted or stopped.
 
     what ended since the last look ─▶ its account  ─▶ usage   by day, workflow, node, model, key, user, execution
                                    └▶ its words    ─▶ search  in inputs, outputs, errors; not of `minimal` ones
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from datetime import date
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple, TypeAlias, get_args
 
@@ -22,6 +24,7 @@ from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.errors import CallerError
 from pointsman.executions.public_events import observability_of
 from pointsman.executions.usage_accounts import ALL, FOUND, Account, account_of
+from pointsman.executions.views import status_shown
 from pointsman.operations.deletion import summaries
 from pointsman.runtime.local import UnknownExecution
 from pointsman.store.memory_words import texts, words_of
@@ -62,6 +65,10 @@ SeesOne: TypeAlias = Callable[[str], Awaitable[bool]]
 """Whether somebody may know of an execution, and of who began it."""
 
 
+STANDING: Final = frozenset({"running", "waiting", "paused", "interrupted"})
+"""Statuses in which an execution may stand still; running ones do where their process is gone."""
+
+
 class PeriodInvalid(CallerError):
     """What should be a day is none."""
 
@@ -97,6 +104,10 @@ class History:
             except UnknownExecution:
                 continue  # It was deleted a moment ago.
             await asyncio.sleep(0)  # Whoever runs executions here comes first.
+        async for summary in summaries(self._app, ExecutionQuery(statuses=STANDING, limit=PAGE)):
+            if status_shown(summary.status, summary.worker) != "running":
+                with suppress(UnknownExecution):
+                    await self._note_words(summary)
         await entries.put(*CURSOR, now)
         return count
 
@@ -174,6 +185,14 @@ class History:
             await self._app.store.usage.put(taking)
         await memory.put(FOUND, ALL, name, {"at": summary.updated, "words": self._words(state)})
         return True
+
+    async def _note_words(self, summary: Summary) -> None:
+        """Make an execution that stands still, and has not ended, known to searches: its usage is still growing."""
+        memory, name = self._app.store.memory, summary.execution
+        known = await memory.get(FOUND, ALL, name)
+        if not isinstance(known, dict) or known.get("stood") != summary.updated:
+            state = await self._app.runtime.load(name)
+            await memory.put(FOUND, ALL, name, {"stood": summary.updated, "words": self._words(state)})
 
     def _words(self, state: ExecutionState) -> str:
         """None of one that tells only the least of itself."""

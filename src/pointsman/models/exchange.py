@@ -44,6 +44,7 @@ from pydantic_ai.settings import ModelSettings
 
 from pointsman.engine.failures import Failure, connection_problem
 from pointsman.json_meter import JsonUnreadable, decode_json
+from pointsman.models.client_warnings import gathering_warnings
 from pointsman.models.failures import ModelFailed
 from pointsman.models.raw_responses import Sent, listening
 from pointsman.models.wire import REFUSED_HINT, to_messages, to_parameters, to_reply, to_settings
@@ -109,14 +110,15 @@ async def exchange(
             request, system=model.system, headers=headers, client_retries=model.system not in _RETRIES_OFF
         )
         parameters = to_parameters(request, model)
-        with _garbage_named():
+        with _garbage_named(), gathering_warnings() as told:
             if on_text is None:
                 answer = await model_request(
                     model, messages, model_settings=settings, model_request_parameters=parameters
                 )
             else:
                 answer = await _streamed(model, messages, settings, parameters, on_text)
-        return to_reply(answer, request)
+        reply = to_reply(answer, request)
+        return replace(reply, warnings=(*reply.warnings, *told)) if told else reply
 
 
 async def _streamed(

@@ -234,9 +234,12 @@ class ChildExecutions:
         """A parent that is parked finds its child when the keeper takes it up."""
         if parent in self._runtime.drivers or child in self._parents:
             return
+        last = await self._runtime.store.journal.last(parent)  # Before the summary, which may be of a later row.
         known = await self._runtime.store.executions.find(parent)
         if known is not None and known.status == "running":
-            await self._runtime.store.executions.put(replace(known, wakes=Instant(self._runtime.clock.now())))
+            # A process that writes a later row drives the parent, and finds the child by itself.
+            wakes = replace(known, wakes=Instant(self._runtime.clock.now()))
+            await self._runtime.store.executions.put(wakes, seq=last)
 
     def failed(self, execution: ExecutionId, why: BaseException) -> None:
         """A child is not driven here any more. If another process drives it, it is waited for all the same; else who

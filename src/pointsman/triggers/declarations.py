@@ -35,8 +35,9 @@ class Declared(Struct, frozen=True, kw_only=True, omit_defaults=True):
     inputs: dict[str, str] = {}
     initial: Json = None
     secret: str = ""
-    """`secret.NAME`; or `document`: in the document of the workflow; or nothing: whoever knows the path may call."""
-
+    """`secret.NAME`; or `document`: in the document of the workflow; or nothing."""
+    open: bool = False
+    """Without a secret: whether calls of everybody are taken (`auth: none`), instead of none."""
     scheme: Scheme = "standard"
     """How calls are signed."""
 

@@ -138,6 +138,7 @@ def declared_of(workflow: Workflow, trigger: Trigger) -> Declared | None:
         inputs=dict(trigger.inputs or {}),
         initial=trigger.initial_data,
         secret=secret,
+        open=not secret and trigger.auth == "none",
         scheme=trigger.scheme or "standard",
     )
 

@@ -146,10 +146,10 @@ class Webhooks:
         return Received(delivery, started=await self._events.begin(declared, data, key, seen, caller=caller))
 
     async def _signed(self, declared: Declared | None, body: bytes, headers: Mapping[str, str]) -> Signed:
-        if declared is not None and not declared.secret:
+        if declared is not None and declared.open:
             return Signed(True, headers.get("webhook-id") or headers.get("x-github-delivery") or "")  # noqa: FBT003 - a named field
         now = self._app.clock.now()
-        if declared is None:
+        if declared is None or not declared.secret:
             return verify(None, "standard", body, headers, now)
         return verify(key_of(await self.secret_of(declared)), declared.scheme, body, headers, now)
 
@@ -176,6 +176,8 @@ class Webhooks:
 
 def _why_refused(declared: Declared | None, headers: Mapping[str, str]) -> str:
     """For those who look at the webhook; whoever called is not told."""
+    if declared is not None and not declared.secret:
+        return "the webhook has no secret, and its trigger does not say `auth: none`"
     other = {"standard": "x-hub-signature-256", "github": "webhook-signature"}
     if declared is not None and other[declared.scheme] in headers:
         return f"signed by another scheme than {declared.scheme!r}; `scheme` of the trigger says which one"

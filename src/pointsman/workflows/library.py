@@ -297,6 +297,13 @@ class Library:
         named = workflows_named(saved, await self._saved.list())
         return [*called, *[one for one in named if await self._sees(reader, one)]]
 
+    async def called_by(self, workflow: Workflow, node: str) -> list[str]:
+        """Return what one node calls, as `called` does."""
+        found = tuple(one for one in workflow.nodes if one.id == node)
+        agents = {one.config.agent for one in found if isinstance(one.config, AgentConfig)}
+        own = {name: agent for name, agent in (workflow.agents or {}).items() if name in agents}
+        return await self.called(workflow.model_copy(update={"nodes": found, "agents": own}))
+
     async def _sees(self, reader: Caller, reference: str) -> bool:
         return self.rights is None or await self.rights.sees_workflow(reader, reference)
 

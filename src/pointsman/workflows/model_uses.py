@@ -152,11 +152,19 @@ def _at(pointer: str, key: str, value: object) -> str:
 
 def still_to_come(plan: Plan, state: ExecutionState, uses: Iterable[ModelUse]) -> Iterator[ModelUse]:
     """The uses at nodes whose step is open, failed the execution, or can still be reached from such a step."""
-    to_come = plan.after(_open_nodes(state))
+    open_ = open_nodes(state)
+    to_come = open_ | plan.after(open_)
     return (use for use in performed_in(plan.partial_run, uses) if use.node in to_come)
 
 
-def _open_nodes(state: ExecutionState) -> set[str]:
+def is_performed(trial: PartialRun | None, node: str) -> bool:
+    """Whether a trial may perform a node; without a trial all of them."""
+    if trial is None:
+        return True
+    return node not in trial.mocks and not (trial.until and node not in trial.performed)
+
+
+def open_nodes(state: ExecutionState) -> set[str]:
     """The nodes where control stands: at open or failed steps, and at arrivals that wait."""
     parked_at = [parked for scope in state.scopes.values() for parked in scope.parked.values()]
     arrivals = [*state.held_arrivals, *(one for parked in parked_at for one in parked.values())]
@@ -166,13 +174,7 @@ def _open_nodes(state: ExecutionState) -> set[str]:
 
 def performed_in(trial: PartialRun | None, uses: Iterable[ModelUse]) -> Iterator[ModelUse]:
     """The uses that a trial may perform; without a trial all of them."""
-    for use in uses:
-        if trial is not None:
-            if use.node in trial.mocks:
-                continue
-            if trial.until and use.node not in trial.performed:
-                continue
-        yield use
+    return (use for use in uses if is_performed(trial, use.node))
 
 
 def _names_of(models: ReachedModels, use: ModelUse, model: str | None) -> tuple[str, ...]:

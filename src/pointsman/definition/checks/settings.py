@@ -63,8 +63,13 @@ def _when(at: str, trigger: Trigger) -> Iterator[Problem]:
 def _secret(at: str, trigger: Trigger) -> Iterator[Problem]:
     secret = trigger.secret
     if secret is None:
-        message = f"whoever knows the address of trigger {trigger.id!r} can call it"
-        yield warning("webhook-unsigned", at, message, hint="Set `secret`, best as a handle: `secret.NAME`.")
+        if trigger.auth is None:
+            message = f"the webhook {trigger.id!r} has no secret: it refuses every call"
+            hint = "Set `secret`, best as a handle: `secret.NAME`. `auth: none` lets every program call it."
+            yield warning("webhook-unsigned", at, message, hint=hint)
+    elif trigger.auth is not None:
+        message = f"the webhook {trigger.id!r} has a secret and `auth: none`"
+        yield error("webhook-auth-conflict", f"{at}/auth", message, hint="Remove one of them.")
     elif not secret.startswith("secret.") and len(secret) < WEBHOOK_SECRET_CHARS_MIN:
         message = f"the secret of trigger {trigger.id!r} is shorter than {WEBHOOK_SECRET_CHARS_MIN} characters"
         yield error("weak-secret", f"{at}/secret", message, hint="Use a longer one, best as a handle: `secret.NAME`.")

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from pointsman.definition.model.workflow import Workflow
@@ -29,8 +28,6 @@ from pointsman.dialects.results import Imported, Written
 from pointsman.dialects.write_back import Dialect, write_with
 from pointsman.values import Json, JsonObject
 
-_SEMVER: Final = re.compile(r"\d+\.\d+\.\d+([-+].*)?")
-
 
 def read(document: JsonObject, *, name: str) -> Imported:
     """A graph in native words, meaning what its author expects."""
@@ -51,7 +48,7 @@ def read(document: JsonObject, *, name: str) -> Imported:
     native["output"] = _output(shape)
     ids = [str(record.value.get("id")) for record in shape.nodes if record.value.get("type") in ("agent", "merge")]
     native["state"] = {**state_of(flow, ids), **object_of(head.take("state"))}
-    reader = NodeReader(shape, flow, reading, entry=entry, iterations=limits.take("max_iters") or ITERATIONS)
+    reader = NodeReader(shape, flow, reading, entry=entry, iterations=reading.count(limits, "max_iters") or ITERATIONS)
     native["nodes"] = [reader.read(index, record) for index, record in enumerate(shape.nodes)]
     native["edges"] = EdgeReader(shape, reading, entry).read()
     reading.keep(native, "", head, limits=limits.left() or None)
@@ -66,12 +63,7 @@ def write(workflow: Workflow, original: JsonObject | None) -> Written:
 def _read_head(native: JsonObject, head: Record, reading: Reading) -> None:
     for field in ("name", "description"):
         reading.move(native, "", field, head, field)
-    version = head.take("version")
-    if version is not None and not (isinstance(version, str) and _SEMVER.fullmatch(version)):
-        reading.note("version-kept", "/version", f"{version!r} is no semantic version", "It is kept, and says nothing.")
-        head.taken.discard("version")
-    else:
-        reading.move(native, "", "version", head, "version")
+    reading.version(native, head)
     reading.move(native, "", "enabled", head, "is_active")
     reading.move(native, "", "tags", head, "tags")
     reading.move(native, "", "entry", head, "entry_node_id")

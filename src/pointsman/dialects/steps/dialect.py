@@ -41,8 +41,9 @@ def read(document: JsonObject, *, name: str) -> Imported:
     native: JsonObject = {"pointsman": 1}
     workflow_id(head, reading, native, name=name, names=("id",))
     native["dialect"] = "steps"
-    for field in ("name", "description", "version", "tags", "config"):
+    for field in ("name", "description", "tags", "config"):
         reading.move(native, "", field, head, field)
+    reading.version(native, head)
     reading.move(native, "", "entry", head, "entry_node")
     agents = agents_of(head.take("agents"), "/agents", reading)
     if agents is not None:

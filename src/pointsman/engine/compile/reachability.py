@@ -32,7 +32,8 @@ def after_in(graph: Graph) -> Callable[[Iterable[str]], frozenset[str]]:
 
     def after(nodes: Iterable[str]) -> frozenset[str]:
         known = [one for one in nodes if one.removesuffix(JUDGE) in graph.index]
-        found = reach(graph.links.targets, [_number(graph, one) for one in known])
+        behind = [target for one in known for target in graph.links.targets(_number(graph, one))]
+        found = reach(graph.links.targets, behind)
         return frozenset(graph.ids[one] for one in found if one >= 0)
 
     return after

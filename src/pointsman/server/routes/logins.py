@@ -104,7 +104,9 @@ async def log_in(
     caller = await desk.caller(body.key, address_of(request))
     shown = "" if caller.entrance == "token" else body.key
     await desk.audit.asked(caller, "POST /api/login", origin=address_of(request))
-    token, entered = await desk.logins.begin(caller, key=shown, agent=user_agent)
+    token, entered = await desk.logins.begin(
+        caller, key=shown, agent=user_agent, instead_of=request.cookies.get(COOKIE, "")
+    )
     reply = JsonReply(caller_view(entered), headers={"cache-control": "no-store"})
     give_cookie(desk, reply, token)
     return reply

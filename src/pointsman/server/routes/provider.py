@@ -21,7 +21,7 @@ from pointsman.auth.oidc_login import (
 )
 from pointsman.errors import PointsmanError
 from pointsman.operations.logs import say
-from pointsman.server.context import AtDesk, Desk, address_of
+from pointsman.server.context import COOKIE, AtDesk, Desk, address_of
 from pointsman.server.operation import Operations
 from pointsman.server.pages import is_page
 from pointsman.server.routes.logins import BY_PROVIDER, give_cookie
@@ -100,7 +100,7 @@ async def come_back(
     else:
         await desk.seen.note(caller)
         await desk.audit.asked(caller, f"GET {BACK}", origin=address_of(request))
-        token, _ = await desk.logins.begin(caller, agent=user_agent)
+        token, _ = await desk.logins.begin(caller, agent=user_agent, instead_of=request.cookies.get(COOKIE, ""))
         reply = _to(_page(unquote(to)))
         give_cookie(desk, reply, token)
     reply.delete_cookie(VISIT, path="/", secure=True, httponly=True, samesite="lax")

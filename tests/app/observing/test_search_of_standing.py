@@ -1,0 +1,52 @@
+"""The search finds executions that stand still, too."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from pointsman import Pointsman, Workflow, tool
+from pointsman.executions.usage_rollup import History
+from pointsman.settings import Settings
+from pointsman.store.records import Summary
+from pointsman.values import JsonObject
+
+QUIET = Settings(delays=False)
+SLOW: JsonObject = {"id": "slow", "nodes": [{"id": "a", "type": "tool", "config": {"tool": "hang"}}], "edges": []}
+ASKS: JsonObject = {"id": "asks", "nodes": [{"id": "a", "type": "human", "config": {"message": "Go?"}}], "edges": []}
+
+
+async def everyone(_: Summary) -> bool:
+    return True
+
+
+async def found(app: Pointsman) -> list[str]:
+    return [one.execution for one in await History(app).search("harbour", sees=everyone)]
+
+
+@pytest.mark.parametrize("how", ["stopped", "waiting", "paused"])
+async def test_an_execution_that_stands_still_is_found_by_its_input(tmp_path: Path, how: str) -> None:
+    started = asyncio.Event()
+
+    @tool
+    async def hang() -> str:
+        """Never end."""
+        started.set()
+        await asyncio.Event().wait()
+        return ""
+
+    store = f"sqlite:///{tmp_path}/store.db"
+    async with Pointsman(store, tools=[hang], settings=QUIET, model="scripted") as app:
+        execution = await app.start(Workflow.of(SLOW if how == "stopped" else ASKS), {"about": "harbour"})
+        if how == "stopped":
+            await started.wait()
+            assert await found(app) == [], "it is running"
+        else:
+            await execution.settled()
+        if how == "paused":
+            await execution.pause()
+    async with Pointsman(store, settings=QUIET, model="scripted") as app:
+        assert await found(app) == [execution.id]
+        assert await found(app) == [execution.id]

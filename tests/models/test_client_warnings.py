@@ -1,0 +1,44 @@
+"""Warnings of providers' clients are warnings of the reply, and not lines on standard error."""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+
+import pytest
+from pydantic_ai.messages import ModelResponse, TextPart
+from pydantic_ai.models.test import TestModel
+
+from pointsman.models import exchange as exchanges
+from pointsman.models.client_warnings import gathering_warnings
+from pointsman.ports import ModelRequest
+
+
+@pytest.mark.filterwarnings("default")
+async def test_a_setting_that_a_model_ignores_is_a_warning_of_every_reply(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def answer(*_: object, **__: object) -> ModelResponse:
+        # As `pydantic_ai.models.bedrock` warns.
+        warnings.warn_explicit("temperature is ignored", UserWarning, "bedrock.py", 1, module="pydantic_ai.direct")
+        return ModelResponse([TextPart("fine")])
+
+    monkeypatch.setattr(exchanges, "model_request", answer)
+    for _ in range(2):
+        reply = await exchanges.exchange(TestModel(), ModelRequest(model="m", messages=()), headers=None, on_text=None)
+        assert (reply.text, reply.warnings) == ("fine", ("temperature is ignored",))
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.filterwarnings("default")
+async def test_calls_at_the_same_time_gather_their_own_warnings_and_others_are_shown() -> None:
+    async def call(text: str) -> list[str]:
+        with gathering_warnings() as told:
+            await asyncio.sleep(0)
+            warnings.warn_explicit(text, UserWarning, "bedrock.py", 1, module="pydantic_ai.direct")
+            await asyncio.sleep(0)
+        return told
+
+    assert await asyncio.gather(call("one"), call("two")) == [["one"], ["two"]]
+    with pytest.warns(UserWarning, match="elsewhere"):
+        warnings.warn("elsewhere", UserWarning, stacklevel=1)
