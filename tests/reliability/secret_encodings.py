@@ -15,7 +15,7 @@ from io import StringIO
 from ipaddress import IPv4Network
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
@@ -220,7 +220,7 @@ async def typed_places() -> dict[str, str]:
         peer.answers.update(answers({}))
         given = settings(peer.port, "memory:")
         async with Pointsman("memory:", tools=[refuse], settings=given, model="scripted") as app:
-            said = {"said": " | ".join(everything().values())}
+            said: JsonObject = {"said": " | ".join(everything().values())}
             found = await sinks(app, Workflow.of(TYPED), said, peer, fails=True)
     return {f"{name}, typed": text for name, text in found.items()}
 
@@ -275,8 +275,8 @@ def texts_of(frames: str) -> Iterator[str]:
     """The pieces of text in live events: a secret may come in several."""
     for line in frames.splitlines():
         if line.startswith("data: "):
-            told = msgspec.json.decode(line.removeprefix("data: "))
-            delta = told.get("delta") if isinstance(told, dict) else None
+            told = cast("JsonObject", msgspec.json.decode(line.removeprefix("data: ")))
+            delta = told.get("delta")
             yield str(delta.get("text", "")) if isinstance(delta, dict) else ""
 
 
@@ -284,10 +284,12 @@ async def by_mcp(served: Served, execution: str) -> str:
     """What a client of MCP is told."""
     async with over_http(served) as client:
         answer = await client.call_tool("get_execution", {"executionId": execution})
-    told = dict(answer.structured_content or {})
-    if not answer.is_error and not set(KEPT) - set(told):
-        return str({name: value for name, value in told.items() if name not in KEPT})
-    return str(told)
+    return str(without_kept(cast("Json", answer.structured_content)))
+
+
+def without_kept(told: Json) -> Json:
+    """An answer without the fields that show what people typed."""
+    return {name: value for name, value in told.items() if name not in KEPT} if isinstance(told, dict) else told
 
 
 async def payloads(served: Served, execution: str) -> dict[str, str]:
@@ -298,9 +300,7 @@ async def payloads(served: Served, execution: str) -> dict[str, str]:
     for path in asked:
         reply = await served.client.get(path.replace("{eid}", execution))
         told = reply.json() if reply.headers.get("content-type", "").startswith("application/json") else reply.text
-        if isinstance(told, dict):
-            told = {name: value for name, value in told.items() if name not in KEPT}
-        found[f"GET {path}"] = msgspec.json.encode(told).decode()
+        found[f"GET {path}"] = msgspec.json.encode(without_kept(cast("Json", told))).decode()
     if len(found) < PATHS_MIN:
         found["few operations were asked"] = f"{asked} {TOKEN}"
     return found
