@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from pointsman.engine.events.lifecycle import ExecutionPaused
 from pointsman.engine.state import ExecutionState
 from pointsman.ports import Row
-from pointsman.runtime.children import Families, Home
+from pointsman.runtime.children import ChildExecutions, ChildHost
 from pointsman.store.memory.store import MemoryStore
 from pointsman.store.records import Summary
 from pointsman.values import ExecutionId, Instant, WorkflowId
@@ -55,7 +55,7 @@ async def test_a_child_that_ends_does_not_undo_what_another_process_wrote(
     home = SimpleNamespace(drivers={}, store=store, clock=SimpleNamespace(now=lambda: 5.0))
     child = ExecutionState(CHILD)
     child.parent = PARENT
-    await Families(cast("Home", home)).ended(child)
+    await ChildExecutions(cast("ChildHost", home)).ended(child)
     kept = await find(PARENT)
     assert kept is not None
     assert (kept.status, kept.wakes) == (("running", 5.0) if moment == "never" else ("paused", None))

@@ -129,7 +129,7 @@ class Plan(Struct, frozen=True, kw_only=True, gc=False):
     reaches: Callable[[str], frozenset[str]]
     """The nodes from which a node can be reached, itself among them if it is on a cycle; computed on demand."""
     after: Callable[[Iterable[str]], frozenset[str]]
-    """These nodes, and all that control can come to from them. Linear, whatever the number of nodes."""
+    """The nodes that control can reach after these; a node itself only on a cycle. Linear in the graph."""
     leads: Callable[[str, str, str], bool]
     """Whether control can come from one node to another without passing a third (empty: any way)."""
     meets: Callable[[str, str], bool]
