@@ -414,7 +414,6 @@ TYPED_SINKS = (
     "notifications, typed",
     "the feed, typed",
     "live events, typed",
-    "results of MCP, typed",
     "GET /api/workflows/executions/{eid}, typed",
 )
 

@@ -26,6 +26,7 @@ async def found(app: Pointsman) -> list[str]:
     return [one.execution for one in await History(app).search("harbour", sees=everyone)]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("how", ["stopped", "waiting", "paused"])
 async def test_an_execution_that_stands_still_is_found_by_its_input(tmp_path: Path, how: str) -> None:
     started = asyncio.Event()

@@ -84,7 +84,7 @@ class Trigger(Shape):
     secret: str | None = None
     """What signs a webhook's calls (HMAC-SHA256); better a handle, `secret.NAME`."""
     auth: Literal["none"] | None = None
-    """`none`: a webhook without a secret takes calls of everybody who knows its address. Left out: it takes none."""
+    """`none`: a webhook without a secret accepts every call. Left out: it refuses every call."""
     scheme: Literal["standard", "github"] | None = None
     """How a webhook's calls are signed: as Standard Webhooks (default) or as GitHub signs. Others are refused."""
     event: str | None = None
