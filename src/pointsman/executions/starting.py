@@ -54,7 +54,7 @@ async def uses_to_come(runtime: LocalRuntime, library: Library, plan: Plan, stat
     waiting = [
         reference
         for node in workflow.nodes
-        if is_performed(plan.trial, node.id) and (node.id in ahead or (node.id in open_ and node.id not in begun))
+        if is_performed(plan.partial_run, node.id) and (node.id in ahead or (node.id in open_ and node.id not in begun))
         for reference in await library.called_by(workflow, node.id)
     ]
     known = set[str]()
