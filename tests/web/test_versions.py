@@ -52,46 +52,6 @@ async def test_what_a_revision_changed_is_drawn_listed_and_read_and_an_old_one_c
     assert prompts(await saved(served)) == ["one", "two"]
 
 
-async def test_who_edits_while_another_saves_puts_their_changes_on_top_and_is_told_what_met(
-    opens: Opens, served: Served
-) -> None:
-    await served.save(flows.CHAIN)
-    async with opens("/workflows/chain", lenient=True) as page:
-        await node(page, "second").click()
-        await write(page.get_by_label("prompt"), "mine")
-        await put(served, LONGER.replace("prompt: two", "prompt: theirs"))
-        await page.get_by_role("button", name="Save", exact=True).click()
-        moved = page.get_by_role("region", name="Changed elsewhere")
-        await expect(moved).to_contain_text("saved revision 2")
-        await moved.get_by_role("button", name="What they changed").click()
-        await expect(page.get_by_role("dialog").get_by_text("added", exact=True).first).to_be_attached()
-        await page.keyboard.press("Escape")
-        await moved.get_by_role("button", name="Put my changes on top").click()
-        await expect(node(page, "third")).to_be_visible()
-        await expect(moved).to_contain_text("second: config.prompt")
-        await expect(page.get_by_text("one change not saved")).to_be_visible()
-        await page.get_by_role("button", name="Save", exact=True).click()
-        await expect(page.get_by_text("revision 3").first).to_be_visible()
-    assert prompts(await saved(served)) == ["one", "mine", "three"]
-
-
-async def test_changes_kept_for_an_older_revision_are_offered_and_not_dropped(opens: Opens, served: Served) -> None:
-    await served.save(flows.CHAIN)
-    async with opens("/workflows/chain") as page:
-        await node(page, "first").click()
-        await write(page.get_by_label("prompt"), "kept")
-        await expect(page.get_by_text("one change not saved")).to_be_visible()
-        await put(served, LONGER)
-        await page.reload()
-        moved = page.get_by_role("region", name="Changed elsewhere")
-        await expect(moved).to_contain_text("One change that was made on revision 1")
-        await moved.get_by_role("button", name="Put my changes on top").click()
-        await expect(page.get_by_text("one change not saved")).to_be_visible()
-        await page.get_by_role("button", name="Save", exact=True).click()
-        await expect(page.get_by_text("revision 3").first).to_be_visible()
-    assert prompts(await saved(served)) == ["kept", "two", "three"]
-
-
 async def test_who_typed_the_whole_text_looks_at_both_and_says_which_is_it(opens: Opens, served: Served) -> None:
     await served.save(flows.CHAIN)
     async with opens("/workflows/chain", lenient=True) as page:

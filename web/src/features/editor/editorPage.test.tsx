@@ -1,0 +1,140 @@
+// @vitest-environment happy-dom
+import { screen, waitFor, within } from "@testing-library/react";
+import { beforeEach, describe, expect, it } from "vitest";
+import { AT, noModels, noTools, workflowEntry } from "@/testing/answers";
+import { dialog, fill, noDialog, open, says, server } from "@/testing/page";
+import { Reply, refusal, tagged } from "@/testing/server";
+
+type Document = { id: string; tags?: string[]; description?: string; nodes: object[]; edges: object[] };
+
+const FIRST = { id: "first", type: "agent", config: { prompt: "one" } };
+const SECOND = { id: "second", type: "agent", config: { prompt: "two" } };
+const EDGES = [{ source: "first", target: "second" }];
+
+/** The revisions of each workflow, the oldest first. */
+let kept: Record<string, Document[]> = {};
+
+const detail = (id: string, revision: number) => ({
+  ...workflowEntry(id, { revision, etag: `"${revision}"` }),
+  document: kept[id]?.[revision - 1],
+  text: "",
+  problems: [],
+});
+
+const save = (id: string, document: object) => kept[id]?.push({ ...(kept[id]?.at(-1) as Document), ...document });
+
+/** Of `id` or `id@revision`. */
+function read(name: string) {
+  const [id = "", at] = name.split("@");
+  return { id, revision: Number(at ?? kept[id]?.length ?? 0) };
+}
+
+beforeEach(() => {
+  localStorage.clear();
+  kept = { chain: [{ id: "chain", nodes: [FIRST, SECOND], edges: EDGES }] };
+  server.get("/api/tools", noTools);
+  server.get("/api/models", noModels);
+  server.get("/api/agents", { agents: [], next: null });
+  server.get("/api/workflows/schema", {
+    type: "object",
+    properties: { tags: { type: "array", items: { type: "string" } } },
+    $defs: {},
+  } as never);
+  server.get("/api/workflows/{id}", ({ at, query }) => {
+    const { id, revision } = read(at.id ?? "");
+    if (!kept[id]) return refusal(404, "unknown-workflow", `there is no workflow '${id}'`);
+    const one = detail(id, revision);
+    return (query.has("dialect") ? { document: one.document, losses: [] } : tagged(one, one.etag)) as never;
+  });
+  server.get("/api/workflows/{id}/versions", ({ at }) => {
+    const all = kept[at.id ?? ""] ?? [];
+    const entries = all.map((_, n) => workflowEntry(at.id ?? "", { revision: n + 1, author: "ben", createdAt: AT }));
+    return { workflows: entries.reverse(), next: null } as never;
+  });
+  server.post("/api/workflows/{id}/edit", ({ at, body, headers }) => {
+    const id = at.id ?? "";
+    const revision = kept[id]?.length ?? 0;
+    if (body.apply && headers.get("if-match") !== `"${revision}"`)
+      return refusal(412, "revision-moved", "somebody saved meanwhile");
+    const changes = body.operations.flatMap((one: { set?: object }) => Object.entries(one.set ?? {}));
+    // Fields are named by pointers.
+    const document = Object.fromEntries(changes.map(([at, value]: [string, unknown]) => [at.slice(1), value]));
+    if (body.apply) save(id, document);
+    return { ...detail(id, kept[id]?.length ?? 0), problems: [] } as never;
+  });
+  server.post("/api/workflows/{id}/clone", ({ at, body }) => {
+    if (kept[body.id]) return refusal(409, "workflow-exists", `there is a workflow '${body.id}' already`);
+    kept[body.id] = [{ ...(kept[at.id ?? ""]?.[0] as Document), id: body.id }];
+    return { id: body.id, revision: 1 } as never;
+  });
+  server.delete("/api/workflows/{id}", ({ at }) => {
+    delete kept[at.id ?? ""];
+    return new Reply(204, undefined);
+  });
+});
+
+const tags = () => screen.findByLabelText<HTMLInputElement>("Tags");
+const saveButton = () => screen.getByRole("button", { name: "Save" });
+
+describe("the editor", () => {
+  it("clones a workflow, keeps what was left unsaved, and deletes it by a dialog of its own", async () => {
+    const { user, address, go } = await open("/workflows/chain");
+    await user.click(await screen.findByRole("button", { name: "Clone" }));
+    const cloned = await dialog();
+    await fill(user, cloned.getByLabelText(/The id of the clone/), "chain");
+    await user.click(cloned.getByRole("button", { name: "Clone" }));
+    await cloned.findByRole("alert");
+    await fill(user, cloned.getByLabelText(/The id of the clone/), "second");
+    await user.click(cloned.getByRole("button", { name: "Clone" }));
+    await waitFor(() => expect(address()).toBe("/workflows/second"));
+    await fill(user, await tags(), "tides");
+    await says("one change not saved");
+    await user.click(screen.getByRole("link", { name: "Inbox" }));
+    await user.click((await dialog("Leave without saving?")).getByRole("button", { name: "Cancel" }));
+    await noDialog();
+    expect(address()).toBe("/workflows/second");
+    await user.click(screen.getByRole("link", { name: "Inbox" }));
+    await user.click((await dialog("Leave without saving?")).getByRole("button", { name: "Leave" }));
+    await screen.findByRole("heading", { name: "Inbox" });
+    await go("/workflows/second");
+    await says("one change not saved");
+    await user.click(screen.getByRole("button", { name: "Delete" }));
+    await user.click((await dialog("Delete second?")).getByRole("button", { name: "Delete" }));
+    await waitFor(() => expect(address()).toBe("/workflows"));
+    expect(Object.keys(kept)).toEqual(["chain"]);
+  });
+
+  it("puts changes on top of what another saved meanwhile, and tells where both met", async () => {
+    const { user } = await open("/workflows/chain");
+    await fill(user, await tags(), "mine");
+    await says("one change not saved");
+    save("chain", { tags: ["theirs"], description: "Longer." });
+    await user.click(saveButton());
+    const moved = within(await screen.findByRole("region", { name: "Changed elsewhere" }));
+    await says("saved revision 2");
+    await user.click(moved.getByRole("button", { name: "Put my changes on top" }));
+    await waitFor(() =>
+      expect(screen.getByRole("region", { name: "Changed elsewhere" }).textContent).toContain("tags"),
+    );
+    await says("one change not saved");
+    await user.click(saveButton());
+    await waitFor(() => expect(kept.chain).toHaveLength(3));
+    expect(kept.chain?.[2]).toMatchObject({ tags: ["mine"], description: "Longer." });
+  });
+
+  it("offers changes that were kept for an older revision, and does not drop them", async () => {
+    const one = await open("/workflows/chain");
+    await fill(one.user, await tags(), "kept");
+    await says("one change not saved");
+    save("chain", { description: "Longer." });
+    document.body.innerHTML = "";
+    const { user } = await open("/workflows/chain");
+    const moved = within(await screen.findByRole("region", { name: "Changed elsewhere" }));
+    await says("One change that was made on revision 1");
+    await user.click(moved.getByRole("button", { name: "Put my changes on top" }));
+    await says("one change not saved");
+    await user.click(saveButton());
+    await waitFor(() => expect(kept.chain).toHaveLength(3));
+    expect(kept.chain?.[2]).toMatchObject({ tags: ["kept"], description: "Longer." });
+  });
+});
