@@ -293,6 +293,7 @@ DECLARED = Names(declared=frozenset({"goal", "items", "score"}))
     ("source", "expected"),
     [
         ("{{ goal }} {{goal}} {{- goal -}} !", "tea teatea!"),
+        ("( {{~goal~}} ) ( {{-goal-}} ) ({{~ goal ~}}) {{-score}}", "(tea) (tea) (tea) -75"),
         ("{{ goal | upper }}{goal|upper}{goal | upper}{{goal|title}}", "TEATEATEATea"),
         ("{{ items | map(x => x.name) | join(' and ') }}", "a and b"),
         ("{{ items | length }} {{ items|first|json }}", '2 {"name": "a", "n": 1}'),

@@ -2,7 +2,7 @@
 
 {path}  {path?}  {path | upper}       a placeholder: the brace touches the path, pipes name functions
 { path }                              a placeholder where the workflow declares the name, else text
-{{ expression }}                      a placeholder: any expression; `{{- x -}}` takes the blanks around it
+{{ expression }}                      a placeholder: any expression; `{{- x -}}`, `{{~x~}}` take the blanks around it
 {{#if x}} … {{/if}}                   a block
 {% if x %}  {# note #}                refused, with what to write
 all other braces                      text, as in JSON and code
@@ -46,7 +46,7 @@ QUOTED: Final = r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'"""
 PIPES: Final = rf"(?:\s*\|\s*[^\W\d]\w*(?:\((?:[^(){{}}\"'\n]|{QUOTED})*\))?)*"
 CLOSING: Final = re.compile(rf"(\?)?({PIPES})\s*\}}")
 """What follows the path of `{path}`."""
-BODY: Final = re.compile(rf"\{{\{{(?P<before>[-~](?=\s))?(?P<body>(?:[^{{}}\"']|{QUOTED})*)\}}\}}")
+BODY: Final = re.compile(rf"\{{\{{(?P<before>~|-(?=\s|[^{{}}]*-\}}\}}))?(?P<body>(?:[^{{}}\"']|{QUOTED})*)\}}\}}")
 OPTIONAL: Final = re.compile(r"\?(?![?.\[])")
 LOOSE: Final = re.compile(r"\{[ \t]*")
 PIPED: Final = re.compile(r"\|\s*([^\W\d]\w*)")
@@ -247,7 +247,7 @@ class TemplateParser:
         if found is None:
             return None
         start, end = found.span("body")
-        after = end > start + 1 and self.source[end - 1] in "-~" and self.source[end - 2].isspace()
+        after = end > start + 1 and self.trims_after(self.source[end - 2 : end], found["before"])
         value = self.expression(start, end - 1 if after else end)
         if value is None:
             return None
@@ -256,6 +256,10 @@ class TemplateParser:
         tree, absent, path_end = value
         self.put(tree, absent, tree.at, path_end)
         return self.skip(found.end()) if after else found.end()
+
+    def trims_after(self, last: str, before: str | None) -> bool:
+        """Whether the last two characters between the braces end in a sign that takes the blanks after them."""
+        return last[1] == "~" or (last[1] == "-" and (last[0].isspace() or bool(before)))
 
     def expression(self, start: int, end: int) -> tuple[Tree, Absent, int] | None:
         """What stands between `{{` and `}}`: first as a path, whose keys may have dashes, then as an expression.

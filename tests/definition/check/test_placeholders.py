@@ -89,6 +89,8 @@ def test_json_and_code_are_not_reported(prompt: str) -> None:
         ("About ${topic}.", "About {topic}."),
         ("About ${{ topic }}.", "About {{ topic }}."),
         ("={{ topic }}", "{{ topic }}"),
+        ("About $topic, $score.", "About {topic}, {score}."),
+        ("About ｛topic｝ ｛ score ｝", "About {topic} {score}"),
     ],
 )
 def test_a_placeholder_in_the_spelling_of_another_language_is_reported(prompt: str, repaired: str) -> None:
@@ -105,12 +107,42 @@ def test_a_placeholder_in_the_spelling_of_another_language_is_reported(prompt: s
         "costs ${price} or $ {topic}",
         "{{ $.topic }} and ${$.topic}",
         "#{topic} @{topic} x={{topic}}",
+        "costs $5, a$topic, \\\\$topic, $other, $$topic",
     ],
 )
 def test_signs_that_are_meant_are_left_alone(prompt: str) -> None:
     properties: JsonObject = {"topic": {}, "price": {"type": "number"}}
     schema: JsonObject = {"type": "object", "required": [*properties], "properties": properties}
     assert [one for one in problems(document(prompt, input=schema)) if "{{=}}" not in one.message] == []
+
+
+@pytest.mark.parametrize(
+    ("prompt", "repaired"),
+    [
+        ("About {topic.", "About {topic}."),
+        ("About {{topic and {score}", "About {{ topic }} and {score}"),
+        ("About {{ topic }.", "About {{ topic }}."),
+        ("About { topic }}.", "About {{ topic }}."),
+        ("About { topic }} and {score}}", "About {{ topic }} and {{ score }}"),
+        ("About {topic | upper}}.", "About {{ topic | upper }}."),
+        ("About {topic\nand {score}", "About {topic}\nand {score}"),
+        ("About {topic|} {|score}", "About {topic} {score}"),
+        ("About {\u200btopic\u200b}", "About {topic}"),
+    ],
+)
+def test_a_placeholder_with_a_brace_or_a_sign_too_many_or_too_few_is_reported(prompt: str, repaired: str) -> None:
+    (problem,) = problems(document(prompt))
+    assert problem.fix
+    assert problem.fix[0]["value"] == repaired
+    assert problems(document(repaired)) == []
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    ['{"a": {topic}}', '{"a": {{topic}}}', "{topic} :-}", "{other and {topic}", "\\{topic and more {score}"],
+)
+def test_braces_around_a_placeholder_are_left_alone(prompt: str) -> None:
+    assert problems(document(prompt)) == []
 
 
 def test_every_place_of_a_template_is_looked_at() -> None:
@@ -188,6 +220,10 @@ def test_a_text_of_braces_is_checked_in_linear_time() -> None:
         "$.a " * 25_000,
         "${topic " * 20_000,
         "{{ $.a" * 20_000,
+        "{topic " * 20_000,
+        "{{topic|" * 20_000,
+        "$topic." * 20_000,
+        "{{-a" * 20_000,
     ):
         problems(document(text))
 

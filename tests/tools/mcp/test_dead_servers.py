@@ -66,3 +66,18 @@ async def test_what_a_server_prints_tells_no_secret_that_it_was_given() -> None:
         (found,) = [one for one in await findings(app) if one.code == "mcp-unreachable"]
     assert "sesame" not in found.message
     assert "no such table: ***" in found.message
+
+
+@pytest.mark.parametrize(
+    ("server", "reason"),
+    [
+        ({"command": ["/nowhere/server"]}, "No such file or directory: '/nowhere/server'"),
+        ({"url": "http://127.0.0.1:9/mcp"}, "All connection attempts failed"),
+    ],
+)
+async def test_the_reason_of_an_unreachable_server_is_a_sentence(server: JsonObject, reason: str) -> None:
+    settings = Settings.model_validate({"store": "memory:", "mcp": {"desk": {**server, "tools": ["*"]}}})
+    async with Pointsman(settings=settings) as app:
+        with pytest.raises(ToolFailed) as caught:
+            await app.tools.call(ToolCall(id="1", name="desk__add", arguments={}), key="k")
+    assert str(caught.value.failure.message) == f"the MCP server 'desk' cannot be reached: {reason}"

@@ -69,7 +69,7 @@ OF_TRIGGERS: Final = frozenset({"event", "headers"})
 OF_REQUEST: Final = ("config", "url")
 """Where the address of an HTTP node stands in it."""
 
-FOREIGN_MARK: Final = re.compile(r"\$[.{(]|=\{|<%|\[\[|%\(")
+FOREIGN_MARK: Final = re.compile(r"\$[.{(\w]|=\{|<%|\[\[|%\(|｛")
 """What a text has that may hold a placeholder in the spelling of another language."""
 
 Keys = tuple[str | int | None, ...]
@@ -209,7 +209,8 @@ class _Reader:
         if _computes(template):
             self.found.templates.append((place, names, template))
         whole = site.kind == "parameters" and template.fixed
-        if template.literal or whole or FOREIGN_MARK.search(site.text):
+        unbalanced = site.text.count("{") != site.text.count("}")
+        if template.literal or whole or unbalanced or FOREIGN_MARK.search(site.text):
             self.found.texts.append(Text(place, names, template.literal, whole))
         return template
 

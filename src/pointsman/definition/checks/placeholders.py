@@ -43,11 +43,23 @@ _DOLLAR: Final = re.compile(r"(?<![\w{$])\$\.(?=[A-Za-z_])")
 _WORDS: Final = re.compile(r"\s*([^\W\d][\w-]*(?: +[\w-]+){1,3})\s*")
 """`{customer name}`: the name of a form's label, not of a field."""
 _PATH: Final = r"[^\W\d][\w.\[\]-]{0,99}"
+_NAME: Final = r"[^\W\d]\w{0,99}(?:\.[^\W\d]\w{0,99}|\[-?\d{1,9}\]){0,20}"
+"""A path without dashes: it ends before the sign that ends a sentence."""
 _FOREIGN: Final = re.compile(
     rf"<%[=-]?\s{{0,9}}({_PATH})\s{{0,9}}-?%>|\[\[\s{{0,9}}({_PATH})\s{{0,9}}\]\]|\$\(\s{{0,9}}({_PATH})\s{{0,9}}\)"
     rf"|%\(({_PATH})\)s|\{{%-?\s{{0,9}}({_PATH})\s{{0,9}}-?%\}}|\{{\$({_PATH})\}}|\{{\{{=\s{{0,9}}({_PATH})\s{{0,9}}\}}\}}"
+    rf"|(?<![\w$\\{{(])\$({_NAME})|｛\s{{0,9}}({_PATH})\s{{0,9}}｝"
 )
-"""Placeholders of ERB, wikis, shells, Python's `%`, Jinja's statements, PHP and older templates."""
+"""Placeholders of ERB, wikis, shells, Python's `%`, Jinja's statements, PHP, older templates; full-width braces."""
+_BLANKS: Final = r"[\s\u200b-\u200d\u2060\ufeff]{0,9}"
+"""Blanks, also those that have no width: they come along when a text is copied from a page."""
+_STRAY: Final = re.compile(rf"[|,]?{_BLANKS}({_NAME}){_BLANKS}[|,]?{_BLANKS}")
+"""`{|x}`, `{x|}`, and a name between blanks without width."""
+_UNBALANCED: Final = re.compile(
+    rf"(?<![\\{{])(?P<open>\{{\{{?)\s{{0,9}}(?P<path>{_NAME})"
+    rf"(?:(?P<pipes>(?:\s{{0,9}}\|[^{{}}\n]{{0,99}})?)\s{{0,9}}(?P<close>\}}{{1,2}})|(?!\w|[^{{}}\n]{{0,200}}\}}))"
+)
+"""`{x`, `{{x}`, `{x}}`: a placeholder, and a brace too many or too few."""
 _SIGNED: Final = re.compile(rf"(?:(?<![\w$])\$|^\s*=)(?=(\{{\{{?)\s*({_PATH}))")
 """`${x}` of JavaScript and shells, `={{ x }}` of n8n: the placeholder is filled in, and its sign stays."""
 _FENCE: Final = re.compile(r"^[ \t]*```", re.MULTILINE)
@@ -178,6 +190,21 @@ def _foreign(source: str, names: Names) -> dict[int, _Suspect]:
         path = scan_path(name)
         if path is not None and path.end == len(name) and _knows(path.tree(), names):
             suspects[found.start()] = _Suspect(found.start(), found.end(), f"{{{name}}}")
+    if source.count("{") != source.count("}"):
+        suspects |= _unbalanced(source, names)
+    return suspects
+
+
+def _unbalanced(source: str, names: Names) -> dict[int, _Suspect]:
+    """Placeholders of a text with braces too many or too few, by where they stand."""
+    suspects = dict[int, _Suspect]()
+    for found in _UNBALANCED.finditer(source):
+        opened, closed, path = found["open"], found["close"] or "", scan_path(found["path"])
+        if len(opened) == len(closed) or path is None or not _knows(path.tree(), names):
+            continue
+        before, after = ("{{ ", " }}") if "}}" in closed or "{{" in opened else ("{", "}")
+        written = f"{before}{found['path']}{(found['pipes'] or '').rstrip()}{after}"
+        suspects[found.start()] = _Suspect(found.start(), found.end(), written)
     return suspects
 
 
@@ -237,7 +264,8 @@ def _brace(source: str, at: int, names: Names, nodes: frozenset[str]) -> _Suspec
     if formatted := _FORMAT.fullmatch(body):
         return _formatted(source, at, end, formatted, names)
     words = _WORDS.fullmatch(body)
-    if words and (instead := _named(words[1], names, "{", "}")):
+    instead = _named(words[1], names, "{", "}") if words else _without_strays(body, names)
+    if instead:
         return _Suspect(at, end, instead)
     if _DATA.match(body) or is_code(source, at, end):
         return None
@@ -255,6 +283,15 @@ def _brace(source: str, at: int, names: Names, nodes: frozenset[str]) -> _Suspec
         calls = all(is_function(one.name) for one in inside(tree) if isinstance(one, FunctionCall))
         return _Suspect(at, end, f"{{{{ {stripped} }}}}" if calls else "")
     return None
+
+
+def _without_strays(body: str, names: Names) -> str:
+    """The placeholder of the field between strays: `x|`; empty where there are none, or no such field."""
+    found = _STRAY.fullmatch(body)
+    if found is None or body.strip() == found[1]:
+        return ""
+    path = scan_path(found[1])
+    return f"{{{found[1]}}}" if path is not None and _knows(path.tree(), names) else ""
 
 
 def _named(words: str, names: Names, before: str, after: str) -> str:

@@ -342,7 +342,9 @@ class McpServer:
     def _unreachable(self, why: BaseException, connection: _Connection | None) -> ToolFailed:
         process = None if connection is None else connection.process
         reason = "" if connection is None else connection.end_of(why)
-        reason = reason or f"{type(why).__name__}: {why}"
+        if not reason and isinstance(why, OSError) and why.filename:
+            reason = f"{why.strerror}: {why.filename!r}"
+        reason = reason or str(why) or type(why).__name__
         message = f"the MCP server {self.name!r} cannot be reached: {reason}"
         how = "command" if self.described.command else "url"
         hint = f"Correct `{how}` under [mcp.{self.name}] in the settings, or start the server."
