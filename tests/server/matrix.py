@@ -13,8 +13,8 @@ PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "acce
 INTRODUCTION: Final = """\
 # Access by operation
 
-The lowest role that each operation requires; roles are in the order of the columns. Sharing narrows what a caller sees of
-workflows, executions, gates, sessions and memory further: [access](../how-to/access.md).
+The lowest role that each operation requires; roles are in the order of the columns. Sharing further narrows what a
+caller sees of workflows, executions, gates, sessions and memory: [access](../how-to/access.md).
 
 | operation | viewer | operator | editor | admin |
 |---|---|---|---|---|
