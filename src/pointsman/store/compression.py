@@ -1,10 +1,10 @@
-"""Bytes as they lie in a store. What is large is kept once, by the hash of its content, however often it is written.
+"""Stored form of bytes: plain, compressed, or by reference. Large values are stored once, by the hash of their content.
 
     row ── plain (≤ 2 KB) │ zstd (≤ 64 KB) │ pieces: text · #hash · text · #hash · …  │ a blob as a whole
 
-A row is the text of its events. Where it is large, the large values inside are cut out of that text and kept by their
-hashes; joined again, the text is what it was. So no value needs a mark that says "this is a reference", and a document
-that goes through ten steps is stored once.
+A row is the text of its events. Large values are cut out of a large text and stored by their hashes; joined again,
+the text is the same. So no value needs a marker for references, and a document that passes through ten steps is stored
+once.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from pointsman.store.errors import RowUnreadable, StoreDamaged, StoreFailed
 INLINE_BYTES_MAX: Final = 2 * 1024
 PACKED_BYTES_MAX: Final = 64 * 1024
 VALUE_BYTES_MIN: Final = 64 * 1024
-"""A value of this size is worth being kept by itself."""
+"""Values from this size on are stored by themselves."""
 WHOLE: Final = frozenset({str, list, dict})
-"""What can be a large value by itself."""
+"""The types of large values."""
 CHARACTER_BYTES_MAX: Final = 6
 """What one character of a text takes at most: `\\u0000`."""
-VERIFY: Final = "`pointsman verify` tells what is damaged."
+VERIFY: Final = "Run `pointsman verify`: it lists what is damaged."
 
 _encode = msgspec.json.Encoder().encode
 _pieces: Final = msgspec.msgpack.Decoder(list[bytes])
@@ -38,7 +38,7 @@ NO_BLOBS: Final[Mapping[bytes, bytes]] = {}
 
 
 class Form(IntEnum):
-    """How bytes lie in the store. The numbers are stored: never change one."""
+    """The stored form of bytes. The numbers are stored: never change one."""
 
     PLAIN = 0
     ZSTD = 1
@@ -59,9 +59,9 @@ class Packed(Struct, frozen=True, gc=False):
 
 
 def pack(plain: bytes, large: Sequence[bytes] = ()) -> Packed:
-    """Small as it is, larger compressed where that helps, largest by the hashes of its contents.
+    """Pack bytes: small ones plain, larger ones compressed if that helps, the largest by the hashes of their contents.
 
-    `large`: the large values inside, as they are written there, in their order (see `large_values`).
+    `large`: the large values inside, encoded, in their order (see `large_values`).
     """
     if len(plain) <= INLINE_BYTES_MAX:
         return Packed(Form.PLAIN, plain)
@@ -87,7 +87,7 @@ def _in_pieces(plain: bytes, large: Sequence[bytes]) -> Packed:
     for value in large:
         at = plain.find(value, done)
         if at < 0:
-            continue  # Left where it is: what is cut out never changes what the row says.
+            continue  # Left in the text: cutting must never change the row.
         _text(pieces, plain[done:at], keep)
         pieces.append(keep(value))
         done = at + len(value)
@@ -101,7 +101,7 @@ def _text(pieces: list[bytes], text: bytes, keep: Callable[[bytes], bytes]) -> N
 
 
 def unpack(form: int, data: bytes, blob: Callable[[bytes], bytes]) -> bytes:
-    """The plain bytes again. `blob` finds content by its hash."""
+    """Return the plain bytes. `blob` finds content by its hash."""
     match form:
         case Form.PLAIN:
             return data
@@ -121,14 +121,14 @@ def unpack(form: int, data: bytes, blob: Callable[[bytes], bytes]) -> bytes:
 
 
 def blobs_behind(form: int, data: bytes) -> Sequence[bytes]:
-    """The hashes of the contents that stored bytes need."""
+    """Return the hashes of the contents that stored bytes refer to."""
     if form == Form.BLOB:
         return (data,)
     return read_pieces(data)[1::2] if form == Form.PIECES else ()
 
 
 def needed(form: int, data: bytes) -> Sequence[bytes] | None:
-    """The blobs behind stored bytes; None where the bytes are damaged, which their chain tells."""
+    """Return the blobs behind stored bytes; None if the bytes are damaged, which the check of their chain reports."""
     try:
         return blobs_behind(form, data)
     except StoreFailed:
@@ -147,7 +147,7 @@ def content_hash(content: bytes) -> bytes:
 
 
 class Compressor(threading.local):
-    """What compresses in one thread: to make one costs half as much as to use it."""
+    """Compressor of one thread: creating one costs half as much as using it."""
 
     def __init__(self) -> None:
         import zstandard  # Most processes never store anything large.
@@ -175,15 +175,15 @@ def decompress(squeezed: bytes) -> bytes:
 
 
 def squeezed(content: bytes) -> tuple[Form, bytes]:
-    """The content of a blob as it is stored: compressed where that helps."""
+    """Return the stored form of a blob: compressed if that helps."""
     smaller = compress(content)
     return (Form.ZSTD, smaller) if len(smaller) < len(content) else (Form.PLAIN, content)
 
 
 def large_values(events: Sequence[object]) -> list[bytes]:
-    """The large values inside, as they are written, in the order of the text. Of nested ones the innermost: that is
-    what stays the same while it is wrapped, passed on and wrapped again. O(size), for each large container again; the
-    text of one container at a time is held beside those found.
+    """Return the large values inside, encoded, in the order of the text. Of nested ones the innermost, because it stays
+    the same while it is wrapped, passed on and wrapped again. O(size) for each large container; holds the text of one
+    container at a time beside the result.
     """
     found: list[bytes] = []
     pending = [*reversed(events)]

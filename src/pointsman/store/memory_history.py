@@ -1,12 +1,12 @@
-"""What a key remembered before, and who wrote it: the same in every store.
+"""History of remembered values: the earlier values of a key and their writers, the same in every store.
 
-    memory          user        ann  tone                 "long"                     what is remembered now
-                    past user   ann  tone ⏎ 0000000003    {by: exec-7}               who wrote that
-                    past user   ann  tone ⏎ 0000000002    {by: ben, value: "short"}  what it was before
-                    past user   ann  notes ⏎ 0000000001   {by: exec-5, items: 4}     the first four of the list after it
+    memory          user        ann  tone                 "long"                     the present value
+                    past user   ann  tone ⏎ 0000000003    {by: exec-7}               its writer
+                    past user   ann  tone ⏎ 0000000002    {by: ben, value: "short"}  the value before
+                    past user   ann  notes ⏎ 0000000001   {by: exec-5, items: 4}     its first four items
 
-The past lies beside the values, in scopes of its own that no node, tool or caller can name, and is written with them in
-one transaction: a few rows for each change, however long it is. Rows without a value tell who wrote what is there now.
+The history lies beside the values, in scopes of its own that no node, tool or caller can name, and is written in the
+same transaction: a few rows for each change. Rows without a value name the writer of the present value.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from pointsman.store.records import PastValue
 from pointsman.values import Json
 
 PAST: Final = "past "
-"""What the scopes of the past begin with."""
+"""Prefix of the scopes of the history."""
 BREAK: Final = "\n"
-"""Between key and number. No key has one: names are printable."""
+"""Separator of key and number. Keys are printable, so no key contains it."""
 BEHIND: Final = "\v"
-"""The sign after it: everything of a key lies between the two."""
+"""The next character: the history of a key sorts between the two."""
 DIGITS: Final = 10
 
 
@@ -36,25 +36,25 @@ class HistoryEntry(Struct, frozen=True, omit_defaults=True):
     """One change of a value, as it is stored."""
 
     by: Writer | None = None
-    """None: nobody knows."""
+    """None: unknown."""
     value: Raw = Raw()
-    """What it was, once it is something else; empty: nothing is said."""
+    """The earlier value; empty: it is still the present one."""
     items: int | None = None
-    """Instead of the value: so many of the list that was appended to."""
+    """Instead of the value: the number of items of the list before an append."""
 
 
 class HistoryRow(NamedTuple):
-    """A trace in its place."""
+    """A history entry with its number and times."""
 
     number: int
-    """Of the change, from 1 for each key."""
+    """Number of the change, from 1 for each key."""
     data: bytes
     changed: float
     expires: float | None
 
 
 class CurrentValue(NamedTuple):
-    """What is remembered under a key before it changes."""
+    """The value of a key before a change."""
 
     data: bytes
     changed: float
@@ -62,11 +62,11 @@ class CurrentValue(NamedTuple):
 
 
 class HistoryUpdate(NamedTuple):
-    """What a change writes beside the value."""
+    """The history rows that a change writes."""
 
     rows: tuple[HistoryRow, ...]
     first: int
-    """What has a lower number is too long ago, and is forgotten."""
+    """Rows with a lower number exceed the quota and are deleted."""
 
 
 _TRACES: Final = msgspec.json.Decoder(HistoryEntry)
@@ -91,18 +91,18 @@ def number_of(stored: str) -> int:
 def history_update(
     change: Change, current: CurrentValue | None, made: ChangeResult, last: HistoryRow | None
 ) -> HistoryUpdate:
-    """What is written beside a value that is set or appended to. `last`: the row with the highest number.
+    """Return the history rows for a value that is set or appended to. `last`: the row with the highest number.
 
-    Writing again what is there makes no past: the last who wrote it did.
+    Writing the same value again adds no history, and the last writer becomes its writer.
     """
-    assert change.by is not None, "changes by nobody leave no trace"
+    assert change.by is not None, "changes without a writer have no history"
     number = 0 if last is None else last.number
     if current is None:
-        # It is a new value, also where one has expired under the key: that one's past goes with it.
+        # A new value, or one in place of an expired one, whose history is deleted with it.
         return HistoryUpdate((_now(change, number + 1),), number + 1)
     known = HistoryEntry() if last is None else _TRACES.decode(last.data)
     if last is None or last.changed != current.changed:
-        # Somebody wrote without leaving a trace: what the row tells of is lost, and nobody knows who did.
+        # A change without history came between: the value of that row is lost, and its writer is unknown.
         number, known = number + 1, HistoryEntry()
     if made.data == current.data:
         return HistoryUpdate((_now(change, number),), 1)
@@ -120,7 +120,7 @@ def _now(change: Change, number: int) -> HistoryRow:
 
 
 def history_of_rows(current: CurrentValue, rows: Sequence[HistoryRow], *, at: float) -> list[PastValue]:
-    """What a key has remembered, what it remembers now first. `rows`: the highest number first."""
+    """Return the values of a key, the present one first. `rows`: the highest number first."""
     value = decode_json(current.data)
     known = _TRACES.decode(rows[0].data) if rows and rows[0].changed == current.changed else HistoryEntry()
     number = 1 if not rows else rows[0].number + (rows[0].changed != current.changed)
@@ -138,7 +138,7 @@ def history_of_rows(current: CurrentValue, rows: Sequence[HistoryRow], *, at: fl
 
 
 def _value_of(row: HistoryRow, following: Json | None) -> Json | None:
-    """None: it cannot be said any more."""
+    """Return the value of a history row; None: it is lost."""
     trace = _TRACES.decode(row.data)
     if len(bytes(trace.value)):
         return decode_json(bytes(trace.value))

@@ -1,4 +1,4 @@
-"""What a store keeps beside the journal: summaries to list, workflows to run, conversations to go on with."""
+"""Records of a store beside the journal: summaries, inboxes, saved workflows, configuration, memory, conversations."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pointsman.store.budget_usage import Spent
 from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
 
 DIGITS_MAX: Final = 18
-"""Of the number of a revision: stores count no further."""
+"""Digits of a revision number: the integers of stores hold no more."""
 TRIAL: Final = "try-"
-"""How the ids of executions begin in which somebody only tries a part of a workflow."""
+"""Prefix of the ids of partial runs."""
 ANYONE: Final = "*"
-"""Among the users of a gate: it may be answered by anyone."""
+"""Among the users of a gate: any user may answer it."""
 
 
 class GateEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -32,21 +32,21 @@ class GateEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     users: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
-    """People who voted, or passed their right on: it does not wait for them."""
+    """People who voted or delegated: the gate does not wait for them."""
     item: str | None = None
     round: int | None = None
     messages: dict[str, str] = {}
     """The message by language, where there are several."""
     called: Json = None
-    """How people know its node: a text, or one by language."""
+    """The name of its node: a text, or texts by language."""
     digest: str = ""
-    """Names what the gate shows."""
+    """A digest of the content that the gate shows."""
     scripted: bool = False
-    """The scripted model answers in its execution: what it shows may be made up."""
+    """The scripted model answers in its execution: the content may be made up."""
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """Whom it asks, and whom not any more, as inboxes look for them."""
+        """The keys under which inboxes find the gate: whom it asks, and whom it does not ask any more."""
         return (*map(user_key, self.users), *map(group_key, self.groups), *map(without_key, self.without))
 
 
@@ -63,7 +63,7 @@ def without_key(user: str) -> str:
 
 
 class InboxQuery(Struct, frozen=True, kw_only=True):
-    """Which open gates to list, oldest first. Nobody in particular: all of them."""
+    """Which open gates to list, oldest first. Without a user and groups: all of them."""
 
     user: str | None = None
     groups: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ class InboxQuery(Struct, frozen=True, kw_only=True):
 
     @property
     def asked(self) -> tuple[str, ...] | None:
-        """Whom a gate must ask to be listed; None: whomever."""
+        """The keys of which a gate must have one; None: any."""
         if self.user is None and not self.groups:
             return None
         users = (ANYONE,) if self.user is None else (ANYONE, self.user)
@@ -82,7 +82,7 @@ class InboxQuery(Struct, frozen=True, kw_only=True):
 
     @property
     def without(self) -> str | None:
-        """Who must not have answered it yet."""
+        """The key that a gate must not have."""
         return None if self.user is None else without_key(self.user)
 
 
@@ -100,22 +100,22 @@ class Summary(Struct, frozen=True, kw_only=True):
     session: str | None = None
     owner: str = ""
     wakes: Instant | None = None
-    """When somebody must go on with it although nothing works on it: its next timer, or at once."""
+    """When a worker must resume it although no step runs: its next timer, or at once."""
     awaits: tuple[str, ...] = ()
     """The names of the events it waits for, sorted."""
     needs: tuple[str, ...] = ()
-    """What workers must have to perform the steps that wait for one, as in `Failure.needs`, sorted."""
+    """What a worker must have to perform the waiting steps, as in `Failure.needs`, sorted."""
     worker: str = ""
-    """The process that wrote the row behind this (see `runtime.worker_names`); empty: nobody knows."""
+    """The process that wrote its last row; empty: unknown."""
     gates: tuple[GateEntry, ...] | None = None
-    """All its open gates; None: those it had. Only inboxes are asked for them, lists may leave them out."""
+    """All its open gates; None: unchanged. Lists may leave them out; inboxes return them."""
     spent: Spent = Spent()
     scripted: bool = False
     """The scripted model answers in it."""
 
 
 class ExecutionQuery(Struct, frozen=True, kw_only=True):
-    """Which executions to list, newest first unless they are wanted otherwise. What is absent does not narrow."""
+    """Which executions to list, newest first by default. Absent fields do not filter."""
 
     statuses: frozenset[str] = frozenset()
     workflow: WorkflowId | None = None
@@ -129,17 +129,17 @@ class ExecutionQuery(Struct, frozen=True, kw_only=True):
     since: Instant | None = None
     """Only those that changed at or after this time."""
     last_of_session: bool = False
-    """Of each session only the last turn that somebody began; what belongs to no session not at all."""
+    """Only the last turn of each session, without child executions; executions without a session are left out."""
     before: tuple[float, ExecutionId] | None = None
     """`(started, execution)` of the last one of the page before."""
     oldest_first: bool = False
     trials: bool = True
-    """Those too in which somebody tried a part of a workflow: whose ids begin with `TRIAL`."""
+    """Include partial runs, whose ids begin with `TRIAL`."""
     limit: int = 50
 
 
 class WorkflowDraft(Struct, frozen=True, kw_only=True):
-    """A workflow to be saved: the author's document as it is, and what it reads as."""
+    """A workflow to be saved: the author's document, and the definition read from it."""
 
     id: WorkflowId
     name: str
@@ -154,7 +154,7 @@ class WorkflowDraft(Struct, frozen=True, kw_only=True):
 
 
 def revision_named(wanted: str) -> int | None:
-    """`3` of `id@3`; None: it is a version, or no number that a revision could have."""
+    """Return the `3` of `id@3`; None: it is a version, or not a number of a revision."""
     return int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) <= DIGITS_MAX else None
 
 
@@ -180,33 +180,33 @@ class WorkflowEntry(Struct, frozen=True, kw_only=True):
     author: str
     digest: str
     enabled: bool = True
-    """False: it is switched off; lists hide it unless asked."""
+    """False: it is disabled; lists hide it by default."""
     description: Json = None
-    """A text, or one by language; None: nothing is said."""
+    """A text, or texts by language; None: there is none."""
     tags: tuple[str, ...] = ()
     names: dict[str, str] | None = None
     """By language, where the document has more than one."""
 
 
 def names_in(native: Json) -> dict[str, str] | None:
-    """What a workflow is called by language, as its document has it; None: it has one name for all."""
+    """Return the names of a workflow by language, from its document; None: it has one name for all."""
     return {tag: text for tag, text in native.items() if isinstance(text, str)} if isinstance(native, dict) else None
 
 
 def tags_in(native: Json) -> tuple[str, ...]:
-    """The tags of a workflow, as its document has them."""
+    """Return the tags of a workflow, from its document."""
     listed = native if isinstance(native, list) else [native]
     return tuple(tag for tag in listed if isinstance(tag, str))
 
 
 class ConfigEntry(Struct, frozen=True, kw_only=True):
-    """Something people configured: a schedule, a webhook. Small; found by kind and key."""
+    """A configuration entry: a schedule, a webhook. Small; found by kind and key."""
 
     kind: str
     key: str
     value: Json
     version: int
-    """Grows with every change in the store: an entry that was deleted and made again has another one."""
+    """Grows with every change in the store: an entry that was deleted and created again has another version."""
 
 
 class RememberedValue(Struct, frozen=True, kw_only=True):
@@ -215,52 +215,52 @@ class RememberedValue(Struct, frozen=True, kw_only=True):
     key: str
     value: Json
     changed: float
-    """Unix seconds; 0: nobody knows."""
+    """Unix seconds; 0: unknown."""
     expires: float | None = None
 
 
 class PastValue(Struct, frozen=True):
-    """A value that a key has or had, and who wrote it."""
+    """A present or earlier value of a key, and its writer."""
 
     number: int
-    """Of the change, from 1 for each key; some may be missing."""
+    """Number of the change, from 1 for each key; some may be missing."""
     value: Json
     changed: float
-    """Unix seconds; 0: nobody knows."""
+    """Unix seconds; 0: unknown."""
     expires: float | None = None
     by: Writer | None = None
-    """None: nobody knows."""
+    """None: unknown."""
 
 
 class UnembeddedValue(Struct, frozen=True):
-    """A remembered value of which nobody has said yet what it means."""
+    """A remembered value without an embedding vector."""
 
     key: str
     value: Json
     mark: bytes
-    """Tells this very value from the one before and after it."""
+    """A digest that identifies this value among the earlier and later ones of the key."""
 
 
 class Embedding(Struct, frozen=True):
-    """Where a value lies among others by what it means."""
+    """The embedding vector of a remembered value."""
 
     key: str
     mark: bytes
     vector: tuple[float, ...]
-    """Empty: it cannot be said of this one."""
+    """Empty: the model returns none for this value."""
 
 
 class SimilarValue(Struct, frozen=True):
-    """A remembered value that means something like what was asked for."""
+    """A remembered value that is similar to the query."""
 
     key: str
     value: Json
     similarity: float
-    """The cosine: 1 is the same, 0 has nothing to do with it."""
+    """The cosine: 1 is the same, 0 is unrelated."""
 
 
 class Holding(Struct, frozen=True, kw_only=True):
-    """How much one owner remembers, and since when nothing changed there."""
+    """How much one owner remembers, and the time of the last change."""
 
     scope: str
     namespace: str
@@ -271,7 +271,7 @@ class Holding(Struct, frozen=True, kw_only=True):
 
 
 class SweepResult(Struct, frozen=True, kw_only=True):
-    """What nobody used any more, and was deleted (or could be)."""
+    """Unused blobs that were deleted (or would be, in a dry run)."""
 
     blobs: int = 0
     bytes: int = 0
@@ -279,7 +279,7 @@ class SweepResult(Struct, frozen=True, kw_only=True):
 
 
 class Conversation(Struct, frozen=True, kw_only=True):
-    """What a session said so far, oldest first."""
+    """The messages of a session, oldest first."""
 
     session: str
     messages: tuple[Json, ...]

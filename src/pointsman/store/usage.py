@@ -1,6 +1,6 @@
-"""What work took and paid for: kept of each execution and day, and added up as it is kept.
+"""Usage of time, tokens and money: stored for each execution and day, and added up in the same transaction.
 
-    a taking ── put ──▶ usage        a row for each node, model and key of an execution and day
+    a record ── put ──▶ usage        a row for each node, model and key of an execution and day
                  └────▶ usage_sums   the same without the execution: grows with days and names, never with executions
 
 Amounts are whole numbers, so sums do not depend on their order: both tables say exactly the same.
@@ -24,7 +24,7 @@ NANOS: Final = 1_000_000_000
 
 
 class UsagePlace(NamedTuple):
-    """What an entry is about. `model` and `key` are empty where it is about the node's steps."""
+    """The subject of an entry. `model` and `key` are empty for the steps of the node."""
 
     node: str
     model: str = ""
@@ -32,81 +32,81 @@ class UsagePlace(NamedTuple):
 
 
 class UsageAmounts(Struct):
-    """What was taken and paid for there."""
+    """The amounts of one entry."""
 
     steps: int = 0
     retries: int = 0
     failures: int = 0
     cached: int = 0
     micros: int = 0
-    """Of seconds that steps took."""
+    """Duration of the steps in microseconds."""
     model_calls: int = 0
     tool_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cache_read_tokens: int = 0
     nanos: int = 0
-    """Of dollars that were paid."""
+    """Cost in billionths of a dollar."""
     priced_calls: int = 0
     """Calls of models whose price is known."""
     unpriced_calls: int = 0
-    """Calls of models whose price nobody knows."""
+    """Calls of models whose price is unknown."""
     scripted_calls: int = 0
-    """Calls of the scripted model, which asks nobody and has no price."""
+    """Calls of the scripted model, which calls no provider and has no price."""
 
     def add(self, other: UsageAmounts) -> None:
-        """Take in another one."""
+        """Add the amounts of another one."""
         for name in AMOUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 class UsageRecord(Struct, frozen=True, kw_only=True):
-    """What one execution took on one day (of UTC)."""
+    """The usage of one execution on one day (UTC)."""
 
     day: str
     execution: ExecutionId
     workflow: str
     revision: int
     owner: str = ""
-    """Who began it; empty: nobody by name, or nobody knows."""
+    """The user who started it; empty: unknown."""
     entries: tuple[tuple[UsagePlace, UsageAmounts], ...] = ()
-    """No place twice."""
+    """Each place occurs once."""
 
 
 UsageName: TypeAlias = Literal["day", "execution", "workflow", "revision", "owner", "node", "model", "key"]
-"""What amounts are told apart by."""
+"""A field by which amounts are grouped."""
 About: TypeAlias = tuple[str | int, ...]
-"""A value for each name that was asked for."""
+"""A value for each field of the query."""
 
 
 class UsageQuery(Struct, frozen=True, kw_only=True):
-    """Which amounts to add up, and how far apart."""
+    """Which amounts to add up, and how to group them."""
 
     by: tuple[UsageName, ...]
     since: str = ""
-    """From this day on, up to `until`; empty: from the first, to the last."""
+    """From this day to `until`, both included; empty: unbounded."""
     until: str = ""
     of: Mapping[UsageName, str] = {}
-    """Only what has these values there."""
+    """Only entries with these values."""
 
     @property
     def of_executions(self) -> bool:
-        """Sums do not tell executions apart, nor who began them."""
+        """Return whether the query needs executions or their owners, which the sums do not have."""
         return not OF_EXECUTIONS.isdisjoint({*self.by, *self.of})
 
 
 OF_EXECUTIONS: Final[frozenset[UsageName]] = frozenset({"execution", "owner"})
 ENTRY_MAX: Final = 1 << 50
-"""Of each amount: stores add up whole numbers of eight bytes, whatever a provider says it counted."""
+"""The largest amount: stores add up integers of eight bytes, whatever a provider reports."""
 AMOUNTS: Final = UsageAmounts.__struct_fields__
 
 AMOUNT_COLUMNS: Final[LiteralString] = (
     "steps, retries, failures, cached, micros, model_calls, tool_calls, input_tokens, output_tokens, cache_read_tokens,"
     " nanos, priced_calls, unpriced_calls, scripted_calls"
 )
-"""As `AMOUNTS`, where statements are written."""
+"""`AMOUNTS` as a text for statements."""
 COLUMNS: Final = ("day", "execution", "workflow", "revision", "owner", "node", "model", "key", "place", *AMOUNTS)
-"""Of `usage`; `place` is a digest: names may be longer than what an index takes."""
+"""The columns of `usage`; `place` is a digest: names may be too long for an index."""
 INSERT_ENTRY: Final[LiteralString] = (
     f"INSERT INTO usage (day, execution, workflow, revision, owner, node, model, key, place, {AMOUNT_COLUMNS})"
     " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
@@ -126,7 +126,7 @@ TAKE_OFF: Final = f"""
     FROM (SELECT place, {AMOUNT_COLUMNS} FROM usage WHERE day = %s AND execution = %s) AS u
     WHERE usage_sums.day = %s AND usage_sums.place = u.place
 """
-"""What was put before, from the sums: the first of four statements that put a taking."""
+"""Subtract the previous entries from the sums: the first of four statements that put a record."""
 FORGET: Final = "DELETE FROM usage WHERE day = %s AND execution = %s"
 ADD: Final = f"""
     INSERT INTO usage_sums ({SUM_NAMES}, entries, {AMOUNT_COLUMNS})
@@ -134,23 +134,23 @@ ADD: Final = f"""
     ON CONFLICT (day, place) DO UPDATE SET {_ADDED}
 """
 DROP_EMPTY: Final = "DELETE FROM usage_sums WHERE day = %s AND entries = 0"
-"""A sum of nothing is not there, as if it had never been."""
+"""Sums without entries are deleted."""
 ADD_UP: Final = f"""
     INSERT INTO usage_sums ({SUM_NAMES}, entries, {AMOUNT_COLUMNS})
     SELECT {SUM_NAMES}, count(*), {_SUMMED} FROM usage GROUP BY {SUM_NAMES}
 """
-"""All of them, where only the entries are there."""
+"""Compute all sums from the entries."""
 _ENTRIES_SAY: Final[LiteralString] = f"SELECT {SUM_NAMES}, count(*), {_SUMMED} FROM usage GROUP BY {SUM_NAMES}"
 _SUMS_SAY: Final[LiteralString] = f"SELECT {SUM_NAMES}, entries, {AMOUNT_COLUMNS} FROM usage_sums"
 DIFFERENT: Final[tuple[LiteralString, LiteralString]] = (
     f"SELECT count(*) FROM ({_ENTRIES_SAY} EXCEPT {_SUMS_SAY}) AS missing",
     f"SELECT count(*) FROM ({_SUMS_SAY} EXCEPT {_ENTRIES_SAY}) AS unfounded",
 )
-"""How many sums are not what the entries say; both are zero where nothing is damaged."""
+"""Count the sums that differ from the entries; both are zero in an undamaged store."""
 
 
 def select(query: UsageQuery) -> tuple[LiteralString, list[str]]:
-    """A statement and its values: every value is bound, and only names of columns enter the statement."""
+    """Return a statement and its values. Every value is bound; only names of columns enter the statement."""
     names: LiteralString = ", ".join(_COLUMN[one] for one in query.by)
     conditions: list[LiteralString] = ["1 = 1"]
     values: list[str] = []
@@ -182,17 +182,17 @@ _COLUMN: Final[Mapping[UsageName, LiteralString]] = {
 
 
 def found_in(query: UsageQuery, row: Sequence[str | int]) -> tuple[About, UsageAmounts]:
-    """What a row of that says."""
+    """Return the group and the amounts of a row of that statement."""
     count = len(query.by)
     return tuple(row[:count]), UsageAmounts(*(int(one) for one in row[count:]))
 
 
 def rows_of(taking: UsageRecord) -> list[tuple[str | int | bytes, ...]]:
-    """As `COLUMNS` has them."""
+    """Return the rows of a record, in the order of `COLUMNS`."""
     return [
         (
             *(taking.day, taking.execution, taking.workflow, taking.revision, taking.owner),
-            *(name.replace("\0", "\ufffd") for name in place),  # Which PostgreSQL has no room for.
+            *(name.replace("\0", "\ufffd") for name in place),  # PostgreSQL stores no NUL.
             place_of(taking, place),
             *msgspec.structs.astuple(taken),
         )
@@ -205,7 +205,7 @@ def place_of(taking: UsageRecord, place: UsagePlace) -> bytes:
 
 
 def added_up(takings: Collection[UsageRecord], query: UsageQuery) -> list[tuple[About, UsageAmounts]]:
-    """What a store without tables answers."""
+    """Add up records in memory, for the store without tables."""
     found: dict[About, UsageAmounts] = {}
     for taking in takings:
         if (query.since or taking.day) <= taking.day <= (query.until or taking.day):

@@ -84,7 +84,7 @@ FAULTS: Final[tuple[tuple[str, type[PointsmanError], str], ...]] = (
     ("55P03", StoreLocked, "Another session holds it for too long: pg_stat_activity tells which."),
     ("57014", StoreLocked, "It took longer than statement_timeout allows."),
     ("40", StoreLocked, "Others write the same at the same time: try again."),
-    ("XX00", StoreDamaged, "Restore a backup; `pointsman verify` tells what is damaged."),
+    ("XX00", StoreDamaged, "Restore a backup; `pointsman verify` lists what is damaged."),
     ("54", UnstorableValue, "Names and keys must be shorter than 2 KB."),
     ("22", UnstorableValue, "The value is not one that PostgreSQL can hold."),
 )

@@ -33,7 +33,7 @@ ROOM_BYTES_MIN: Final = 65_536
 """What the index of a log takes: SQLite does not tell a full disk from a broken one when it cannot be made."""
 WAL_RESET_FIXED: Final = (3, 51, 3)
 
-DAMAGED: Final = "Restore a backup; `pointsman verify` tells what is damaged."
+DAMAGED: Final = "Restore a backup; `pointsman verify` lists what is damaged."
 
 Identity: TypeAlias = tuple[int, int]
 """Device and number of a file: a file moved away and another put in its place has another one."""
