@@ -1,6 +1,6 @@
-"""Kinds: what can happen at a node, one struct each, with everything about it that never changes.
+"""Actions: what can happen at a node, one struct each, with everything that never changes between steps.
 
-`compile` makes them; the rules match on them. What they compute from the data is compiled to closures.
+`compile` creates them; the rules match on them. Values computed from data are compiled to closures.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""People in the words of the core: who may answer a gate, how long they have, what they said."""
+"""Approvers of a gate: who may answer, how long they have, and their votes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Causes: the report that caused a row, read off its events. The one place that does so.
+"""Infer the report that caused a row from its events. Used by replay and fork only.
 
-A few rows hold less than the report that caused them: the answer of an agent that tripped a limit is not kept, nor is
-a gate's answer whose writes were refused.
+A few rows hold less than their report: the answer of an agent that tripped a limit, or a gate's answer whose writes
+were refused.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What the core asks of the world. Commands are never journaled: they follow from the state (`outstanding`).
+"""Commands: what the engine requests from the runtime. They are never journaled; they follow from the state.
 
-Every command may be performed more than once (after a crash) and must then have the effect of one.
+A command may be performed more than once (after a crash) and must then have the effect of one.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     root {a: {x: 1}, b: {…}}   write a.x = 2   ▶   root' {a: {x: 2}, b: the same b}
 
-A tree that anyone else may hold is never changed. Containers made by a write and not yet shown to anyone are *owned*
-and may be changed in place, so a loop that appends to a list pays O(1) per round. Whoever hands out a container says
-so (`shared`), and the next write copies again.
+A tree that another object may hold is never changed. Containers that a write created and that no other object holds
+are *owned* and changed in place, so a loop that appends to a list pays O(1) per round. Call `shared` before giving a
+container away; the next write copies again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Digests: names for what is put to people, so that an answer can name what the person saw.
+"""Digests identify what a gate shows, so that an answer can name what the person saw.
 
-The digest covers the message in all languages, the options, the form, what is shown, and the editable fields with their
-present values; of tool calls their names and arguments. Two gates with one digest show the same.
+A digest covers the message in all languages, the options, the form, the displayed data, the present values of editable
+fields, and the names and arguments of tool calls. Two gates with one digest show the same.
 """
 
 from __future__ import annotations

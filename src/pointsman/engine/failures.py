@@ -1,4 +1,4 @@
-"""A failure of a step is data: it is journaled, shown, retried, routed. It is never an exception across a boundary."""
+"""A failure of a step is data: it is journaled, displayed, retried and routed. It is never raised across a boundary."""
 
 from __future__ import annotations
 

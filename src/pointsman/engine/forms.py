@@ -1,8 +1,8 @@
-"""Forms: whether data fit a JSON Schema and hold no key that it does not name.
+"""Forms: check data against a JSON Schema and refuse keys that the schema does not name.
 
-A JSON Schema allows keys that it does not name, so a misspelt key would be lost without a word. Here an object may hold
-an unnamed key only where its schema allows that explicitly: by `additionalProperties`, `unevaluatedProperties` or a
-matching `patternProperties`, or by naming no key at all.
+JSON Schema allows unnamed keys, so a misspelt key would be lost silently. Here an object may hold an unnamed key only
+where its schema allows that explicitly: by `additionalProperties`, `unevaluatedProperties` or a matching
+`patternProperties`, or by naming no key at all.
 """
 
 from __future__ import annotations

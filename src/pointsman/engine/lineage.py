@@ -1,13 +1,13 @@
-"""Threads: the lines of control inside one scope, so that no result depends on which of them was faster.
+"""Lineage: the splits behind a token inside one scope, so that no result depends on which token was faster.
 
     S ─┬─ (1, S's first edge) ── A ─┐
        └─ (1, S's second edge) ─ B ─┴─ merge ─ (1, met) ─ T ─┬─ (2, T's first edge)
                                                              └─ …
 
-A split adds one element; where some of its lines meet, the greatest goes on; where all do, `MET` takes its place and
-the next split counts on. A line that comes back to a split it has passed takes that split's place anew, so a thread is
-never longer than there are splits. No two tokens have one thread. Of two threads the greater one comes later, or
-stands later in the document; it never depends on time.
+A split adds one entry. Where some of its tokens meet, the greatest lineage continues; where all meet, `MERGED` replaces
+the entry and the next split counts on. A token that returns to a split replaces that split's entry, so a lineage is
+never longer than the number of splits. No two tokens share a lineage. Of two lineages the greater is later in control
+flow or later in the document; it never depends on time.
 """
 
 from __future__ import annotations

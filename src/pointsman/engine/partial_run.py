@@ -1,12 +1,12 @@
-"""A trial: an execution in which a person looks at a part of a workflow, and says what the rest of it brings.
+"""Partial run: an execution that performs a part of a workflow, with given results for the rest.
 
-    pinned       these nodes are not performed: their steps pass with the value that was given for them
-    steps        the same of single steps: one branch, one round
-    until        only what leads to these nodes is performed; control that has left them ends
+    mocks        these nodes are not performed: their steps complete with the given value
+    step_mocks   the same for single steps: one branch, one round
+    until        only nodes that lead to these are performed; a token that has left them ends
     breakpoints  the execution pauses before a step of these nodes, once before each
-    alone        control begins at this node, with the value given, and ends behind it
+    alone        control starts at this node, with the given value, and ends behind it
 
-It is a part of the plan, made of the options in the start row: whoever opens the journal decides as before.
+It is part of the plan and derived from the options of the start row, so every reader of the journal decides alike.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""A plan: a workflow compiled for running. Indexes, closures, scopes; nothing is looked up by scanning.
+"""A plan: a workflow compiled for execution. Indexes, closures, scopes; nothing is found by scanning.
 
-    Plan ── nodes ──▶ PlanNode ─┬─ does:   what happens here (one of `kinds`)
+    Plan ── nodes ──▶ PlanNode ─┬─ action: what happens here (`actions`)
                                 ├─ enter:  when an arrival starts it
                                 ├─ leave:  how its outgoing edges are used
                                 └─ out:    its edges, in document order
 
-`compile` makes plans; `decide` reads them. A plan is immutable and shared by all executions of one revision.
+`compile` creates plans; `decide` reads them. A plan is immutable and shared by all executions of one revision.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Guardrails of a plan: its limits, who set them, and what happens at them."""
+"""Limits of a plan: values, their source, and what happens when one is reached."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Guards: what agents said lately in one scope, so that going in circles is seen. Folded; `guarding` decides.
+"""Recent answers of the agents of one scope, folded for stall detection (`decide.stall_detection`).
 
-A: x   B: u   A: x   B: u   A: x   B: u        nothing new since the first `u`: B has said it three times
-A: x   B: u   A: x   B: v   A: x   B: w        B says something new each time: nobody goes in circles
+A: x   B: u   A: x   B: u   A: x   B: u        nothing new since the first `u`: B repeats it for the third time
+A: x   B: u   A: x   B: v   A: x   B: w        B answers something new each time: no stall
 """
 
 from __future__ import annotations

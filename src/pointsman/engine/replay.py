@@ -1,8 +1,8 @@
-"""Replaying: a journal decided again, without asking the world anything.
+"""Replay: decide a journal again without performing any command, and compare the events.
 
     row ─▶ the report that caused it ─▶ decide on the state before ─▶ the same events?
 
-Of rows that do not hold all of their report nothing can be asked; they are folded as they are, and named.
+Rows that do not hold their whole report are folded as they are, and listed as not comparable.
 """
 
 from __future__ import annotations

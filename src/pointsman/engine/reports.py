@@ -1,7 +1,7 @@
-"""What the world tells the core: facts that only the world can cause. `decide` turns each into events, once.
+"""Reports: input from the world. `decide` turns each into events, once.
 
-Executors answer an `Execute` command with `WorkDone` or `WorkFailed`; the rest comes from people, clocks, children.
-A report about something that is no longer open decides nothing.
+Executors answer an `Execute` command with `WorkDone` or `WorkFailed`; other reports come from people, timers and child
+executions. A report about something that is no longer open decides nothing.
 """
 
 from __future__ import annotations

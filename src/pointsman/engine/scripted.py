@@ -1,4 +1,4 @@
-"""Whether the scripted model or a scripted tool answers for an execution: its outputs are made up then."""
+"""Detect whether the scripted model or a scripted tool answers for an execution: its outputs are not real then."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""The state of one execution: what `fold` builds from events and `decide` reads. One owner, changed in place.
+"""The state of one execution: `fold` builds it from events, `decide` reads it. One owner; changed in place.
 
     ExecutionState
-      ├─ steps      every step that is not settled (running, at a gate, in a timer, with a child, an open parallel)
-      ├─ openings   parallels whose branches are not all accounted for
-      ├─ timers     what the clock owes us
-      └─ scopes     () and one per open branch: data, latest results, visits, arrivals parked at nodes, loops
+      ├─ steps             every step that is not settled (running, at a gate, in a timer, with a child, a parallel)
+      ├─ parallel_frames   parallels whose branches are not all settled
+      ├─ timers            timers that have not fired
+      └─ scopes            () and one per open branch: data, latest results, visits, parked arrivals, loops
 
-All tokens of the execution are here: unsettled steps, parked arrivals, held arrivals. No token left = it has ended.
+All tokens of the execution are here: unsettled steps, parked arrivals, held arrivals. Without a token it has ended.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The status of an execution as people see it."""
+"""The status of an execution as callers see it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What identifies a piece of running work: where it is in the graph, never when it came.
+"""The identity of a step: its position in the graph, never its time.
 
 execution ─┬─ step write            Step("write")
            ├─ step write, again     Step("write", visit=2)

@@ -1,4 +1,4 @@
-"""Tool calls that wait for a person, for the caller, or for sub-workflows: what is proposed, what came of them."""
+"""Tool calls that wait for a person, the caller or a child execution: the proposed call, and the verdict on it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Trails: who wrote what, while several lines of control share one scope.
+"""Write log: which node wrote what, while several lines of control share one scope.
 
     x   base [] ── (1, A) append "a" ── (1, B) append "b"      B first, A later: the list is still [a, b]
 
-Writes to one path are applied in the order of their threads, not in the order they come. A scope in which control never
-splits has no trails.
+Writes to one path are applied in the order of their lineages, not of their arrival. A scope in which control never
+splits has an empty log.
 """
 
 from __future__ import annotations

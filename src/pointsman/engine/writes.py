@@ -1,4 +1,4 @@
-"""What events are made of: writes, edits and arrivals."""
+"""Writes, edits and arrivals: the values that events consist of."""
 
 from __future__ import annotations
 

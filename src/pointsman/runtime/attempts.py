@@ -1,4 +1,4 @@
-"""One attempt as an executor sees it: effects that are not paid twice, and a way to show what happens inside."""
+"""One attempt as an executor sees it: recorded effects that are not paid twice, and live output."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""The cache of steps: a node that asks for it is answered with what an equal step of it brought before.
+"""The step cache: a node with `cache` is answered with the result of an equal earlier step.
 
-attempt ─▶ known? ─▶ yes: its result, as a success that cost nothing and says `cached`
-                  └▶ no:  perform it; once its success is in the journal, remember the result
+    attempt ─▶ known? ─▶ yes: its result, as a success without cost, marked `cached`
+                      └▶ no:  perform it; store the result once its success is in the journal
 
-Steps are equal when definition, node, configuration, resolved input, conversation and script are, and the models and
-tools of the installation that may answer them. Answers live beside the memory tiers, under a scope of their own that no
-memory node can name. Losing one costs a repetition, nothing else.
+Steps are equal when definition, node, configuration, resolved input, conversation, script, and the available models and
+tools are equal. Entries live beside the memory tiers in a scope that no memory node can name. Losing one costs a
+repetition, nothing else.
 """
 
 from __future__ import annotations

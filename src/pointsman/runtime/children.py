@@ -1,11 +1,10 @@
-"""Families: executions and the sub-workflows they wait for, in one process.
+"""Child executions: the sub-workflows that executions of this process wait for.
 
-    parent asks ─▶ child begins, or is found ─▶ … ─▶ child ends ─▶ parent is told, if it is here
-                                                        └─ it is not: the keeper takes it up, and it finds the child
+    parent requests ─▶ child starts, or is found ─▶ … ─▶ child ends ─▶ the parent's driver is notified, if it is here
+                                                           └─ else the leader resumes the parent, which finds the child
 
-A child is named after its parent's step and attempt, so who comes back after a crash finds it again. Nothing runs for
-a parent while its child does: both can be let go of. A child that another process writes to is driven there, and read
-again at each of its rows.
+The id of a child follows from its parent's step and attempt, so a parent finds it again after a crash. A waiting parent
+performs no work: both can be passivated. A child that another process drives is read again at each of its rows.
 """
 
 from __future__ import annotations

@@ -1,15 +1,14 @@
-"""Commits: the rows of one execution on their way into the journal, always in order, at once or behind.
+"""Commits: write the rows of one execution to the journal, in order, immediately or batched.
 
-    step    row ─▶ on disk ─▶ what follows
-    async   row ─▶ what follows ┄┄ rows gather ┄┄▶ on disk after 100 ms or 64 rows, whichever is first
-    exit    row ─▶ what follows ┄┄ rows gather ┄┄▶ on disk when nothing works any more
+    step    row ─▶ on disk ─▶ commands
+    async   row ─▶ commands ┄┄ rows gather ┄┄▶ on disk after 100 ms or 64 rows, whichever is first
+    exit    row ─▶ commands ┄┄ rows gather ┄┄▶ on disk when no work runs any more
 
-One write of an execution is under way at a time; what is decided meanwhile goes together with the next. A row that is
-refused (another driver was faster) takes all behind it with it: they were decided on what never came to be, and the
-number of one of them might fit by chance.
+One write per execution is in progress at a time; rows decided meanwhile join the next one. A refused row (another
+driver was faster) discards all rows behind it, because they were decided on a state that does not exist.
 
-`now` is for rows that somebody was promised, that others are told of, or behind which nothing works: they wait until
-they are durable, and everything before them with them. What was not durable is repeated after a crash.
+`now` marks rows that a caller was promised, that cause messages to others, or after which no work runs: they wait until
+they and everything before them are durable. Rows that were not durable are repeated after a crash.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Deadlines of running attempts: one timer for all that run here, so that a step of microseconds pays next to nothing.
+"""Deadlines of running attempts: one timer for all of them, so that a step of microseconds pays next to nothing.
 
-A task performs one attempt at a time, so the task names the attempt.
+A task performs one attempt at a time, so the task identifies the attempt.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a driver needs around it."""
+"""The dependencies of a driver: plans, executors, clock, store access."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Draining: what is being performed may end, and nothing further begins. For processes that are about to end.
+"""Drain: let running attempts finish and start no further ones, before a process ends.
 
-    draining begins ─▶ performed now: goes on, its result is committed ─┐
-                       asked from now on: held, performed by nobody ────┴─▶ drained ─▶ the runtime is closed
+    drain starts ─▶ running attempts finish, their results are committed ─┐
+                    new attempts are held, no executor performs them ─────┴─▶ drained ─▶ the runtime closes
 
-What is held has been asked and not answered: whoever takes the execution up performs it.
+A held attempt is requested and unanswered: the next owner of the execution performs it.
 """
 
 from __future__ import annotations

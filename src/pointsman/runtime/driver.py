@@ -1,11 +1,11 @@
-"""The driver of one execution: decide, make it durable, carry out the commands, report back.
+"""The driver of one execution: decide, commit, perform the commands, receive reports.
 
-    report ─▶ decide ─▶ append (durable) ─▶ show ─▶ commands ─┬─▶ lanes: work, one step after another
-       ▲                                                      ├─▶ timers
-       └──────────────────────────────────────────────────────┴─▶ children, events
+    report ─▶ decide ─▶ append (durable) ─▶ notify ─▶ commands ─┬─▶ worker tasks: one step after another
+       ▲                                                        ├─▶ timers
+       └────────────────────────────────────────────────────────┴─▶ children, events
 
-`deliver` may be called by any task of the loop: deciding is synchronous and appends keep their order, so no queue is
-needed in front of it. A lane that finished a step takes the next one itself; a chain of steps is one task.
+Any task of the event loop may call `deliver`: deciding is synchronous and appends keep their order, so no queue is
+needed. A worker task that finished a step takes the next one itself; a chain of steps is one task.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Only what a journal can keep exactly comes in: asked before anything is decided, in every store alike.
+"""Accept only values that a journal stores exactly, checked before anything is decided and in every store alike.
 
-NaN, infinity, half a character, or nesting without end in what work brought makes the step fail, like any other result
-it cannot use. In what people and programs say it is refused, and they are told where it is.
+NaN, infinity, lone surrogates and unbounded nesting in the result of work fail the step. In input, answers and events
+they are refused with the position of the value.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The feed: who watches executions. Rows are shown after they are committed; deltas are live and may be dropped."""
+"""The feed of watchers of executions. Rows are shown after they are committed; deltas are live and may be dropped."""
 
 from __future__ import annotations
 

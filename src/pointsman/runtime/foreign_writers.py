@@ -1,14 +1,11 @@
-"""Neighbours: other processes that write to executions which are driven here are noticed, and given way to.
+"""Foreign writers: detect that another process writes to an execution driven here, and give way to it.
 
-    twice a second:  has anybody else written?  ─▶ no: nothing was asked but that
-                              └─ yes ─▶ a row we did not write ─▶ our driver is lost: work cancelled, timers dropped,
-                                                                  who waits is told
+    twice a second: a row this process did not write? ─▶ no: nothing else is read
+                              └─ yes ─▶ the driver is lost: work cancelled, timers dropped, waiting callers notified
 
-An execution that was lost to another process is looked at further: once a step of it waits for a worker that has what
-the other process lacks, and this one has it, it goes on here.
-
-Without this a cancelled execution would go on here until its next row is refused: as long as a tool or a model takes.
-One look for all executions of the process; none while there are none, none at a store that nobody else can write to.
+A lost execution is checked further: once one of its steps waits for a worker that this process can be, it continues
+here. Without this check a cancelled execution would run here until its next row is refused, as long as a tool or a
+model takes. One query covers all executions of the process; none runs without executions or with a private store.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an execution has in the inboxes of people. Written with the row that changes it, so no inbox is ever wrong."""
+"""Inbox entries of an execution. Written with the row that changes them, so that no inbox is ever wrong."""
 
 from __future__ import annotations
 

@@ -1,17 +1,15 @@
-"""The keeper: the one process of a store that goes on with executions although nobody asks it to.
+"""The leader: the one process of a store that resumes executions without a caller.
 
-    begin ─▶ take up what ran when its process ended
-    then, once a second or when the next timer rings:
-        let go of what only waits ─▶ it is rows in the store, and an entry in its list
-        take up what is due       ─▶ timers, orders that were not delivered, parents of children that ended elsewhere
-        fire what else is due     ─▶ schedules
-        now and then              ─▶ take up what nobody has gone on with for long
+    start ─▶ resume what ran when its process ended
+    then, once a second or when the next timer is due:
+        passivate idle executions ─▶ rows in the store, and an entry in its list
+        resume what is due        ─▶ timers, undelivered messages, parents of children that ended elsewhere
+        run periodic jobs         ─▶ schedules
+        now and then              ─▶ resume executions without progress
 
-A store that cannot be used for a while (full, its server away) is told of once and tried again; one that is gone for
-good ends it.
-
-One sleeper for all, so a parked execution costs neither memory nor time here. What is driven here keeps its own near
-timers; what is driven by another process (a command line) is left to it, unless that process is gone.
+A store that is unavailable for a while (full disk, server away) is reported once and retried; a store that is gone for
+good stops the leader. One sleeper serves all, so a passivated execution costs neither memory nor time here. Executions
+of another process (a command line) are left to it, unless that process is gone.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The local runtime: every execution in this process, on its event loop, in front of one store.
 
-    start ─▶ driver ─▶ … ─▶ ended or waiting ─▶ let go (a waiting execution is only rows in the store)
-    open  ─▶ fold the journal ─▶ driver ─▶ ask again for what is outstanding
+    start ─▶ driver ─▶ … ─▶ ended or waiting ─▶ passivated (a waiting execution is only rows in the store)
+    open  ─▶ fold the journal ─▶ driver ─▶ issue the outstanding commands again
 
-One driver per execution and process. Children are executions of their own; their ids follow from the parent's step,
-so a parent that comes back after a crash finds the child it had started.
+One driver per execution and process. Child executions have ids derived from the parent's step, so a parent that
+resumes after a crash finds the child it had started.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Parking: what the store's list of executions says of one, so that it can be only rows and still be found.
+"""Passivation: the list entry from which an execution without a driver can be found and resumed.
 
-status   what people are shown
-wakes    when somebody must go on with it, while nothing works on it: its next timer, or soon, to tell others
+status   as shown to callers
+wakes    when it must be resumed while no work runs: its next timer, or soon for undelivered messages
 awaits   the names of the events it waits for
 needs    what workers must have for the steps that wait for one
 worker   the process that works on it now
-spent    what budgets count of it
-gates    what it has in the inboxes of people
+spent    its usage, as budgets count it
+gates    its inbox entries
 """
 
 from __future__ import annotations

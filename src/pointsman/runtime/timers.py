@@ -1,6 +1,6 @@
 """Timers of one execution: one sleeper for all of them, none while there are no timers.
 
-The sleeper only sleeps: it is cancelled whenever a nearer timer is set, and must take nothing with it that has begun.
+The sleeper only sleeps: it is cancelled whenever an earlier timer is set, and must not be running anything then.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The purse: what one execution spends, as far as its journal does not know it yet, and who wants to hear of it."""
+"""Usage meter: usage of one execution that its journal does not hold yet, and the listeners notified of it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""Worker names: which runtime of which process drives an execution, and whether that one is gone.
+"""Worker names: identify the runtime of a process that drives an execution, and whether that process is gone.
 
-A name is `host/process/start/number`. Process ids come again, so a name also holds when its process started (in clock
-ticks since the machine started, where the system tells it). `number` tells runtimes of one process apart.
-
-Only processes of this machine can be asked about. Of another machine's nothing is known: they count as alive.
+A name is `host/process/start/number`. Process ids are reused, so a name also holds the process's start time (in clock
+ticks since boot, where the system reports it). `number` separates runtimes of one process. Only processes of this
+machine can be checked; those of other machines count as alive.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Budgets: what an execution may spend on models and tools, with its sub-workflows, before someone is asked.
+"""Budgets: bounds on tokens, cost and calls of models and tools, child executions included.
 
-    attempt about to ask a model ─▶ refused? ─▶ fails with `budget-spent`, which is no failure of the step ─┐
-    step about to begin ─▶ used up? ────────────────────────────────────────────────────────────────────────┴▶ trip
+    attempt requests a call ─▶ budget exceeded? ─▶ fails with `budget-spent`; the step itself has not failed ─┐
+    step is about to start ─▶ budget used up? ─────────────────────────────────────────────────────────────────┴▶ trip
 
-What is spent exactly is spent: only what would spend more is stopped. Near its end a budget warns once.
+A budget that is used up exactly is not exceeded: only further spending is stopped. Each budget warns once near its end.
 """
 
 from __future__ import annotations

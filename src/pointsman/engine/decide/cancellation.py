@@ -1,4 +1,4 @@
-"""Cancelling: taking tokens off the tracks. What runs for them is stopped; a late result finds nobody."""
+"""Cancel open steps: stop their work, timers and child executions. A late result of such a step decides nothing."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Tool calls that the caller carries out: handed out at a gate, which is closed by what came of them.
+"""Client tools: the caller runs the tool calls of an attempt and returns the results at a gate.
 
-attempt gets to calls ─▶ ToolCallsProposed ─▶ GateOpened(client) ─┬▶ `return` with a result for each ─┐
-                                                              └▶ `fail`, or their time is up ──────┴▶ GateClosed,
-                                       ToolCallsReviewed, AttemptStarted(approved) ─▶ executed again as the same attempt
+    attempt ─▶ ToolCallsProposed ─▶ GateOpened(client) ─┬▶ action `return` with one result per call ─┐
+                                                        └▶ action `fail`, or the timeout ────────────┴▶ GateClosed,
+                     ToolCallsReviewed, AttemptStarted(approved) ─▶ the same attempt is executed again
 
-As with approvals nobody works meanwhile, and the attempt that is performed again finds the results in its command.
+No work runs while the gate is open. The repeated attempt receives the results in its command.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Compensating: what was done is undone, the last first, once the execution has failed or was cancelled.
+"""Compensation: after a failure or a cancellation, undo completed steps, the last one first.
 
     failed or cancelled ─▶ CompensationBegan ─▶ ┌ UndoBegan ─▶ step of a compensation ─▶ UndoEnded ┐ ─▶ ExecutionFailed
-                                                └──────────── next, until nothing is owed ─────────┘    or …Cancelled
+                                                └──────── next entry of the undo log ──────────────┘    or …Cancelled
 
-A step that succeeds at a node with `compensate` owes an undo; it is owed in the state, so a crash forgets none. Undoing
-is ordinary work, one step at a time in the outermost scope, with the retries of its own node; limits do not stop it. An
-undo that fails is told and the rest goes on. Of what was undone nothing can be taken up again.
+A step that succeeds at a node with `compensate` adds an entry to the undo log in the state, so a crash loses none. An
+undo is ordinary work: one step at a time in the outermost scope, with the retries of its own node; limits do not stop
+it. A failed undo is reported and the others still run. A compensated execution cannot be retried.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ending: when no token is left, or someone says so."""
+"""Complete, fail or cancel an execution: when no token is left, or when a caller or a limit requires it."""
 
 from __future__ import annotations
 

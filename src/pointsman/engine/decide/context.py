@@ -1,8 +1,9 @@
-"""The desk: one decision being made. Events are folded as they are decided; where control goes next waits in a queue.
+"""The context of one decision: events are folded as they are emitted; transitions wait in a queue.
 
-    report ─▶ take ─▶ [events, moves] ─▶ move ─▶ [events, moves] ─▶ … ─▶ no move left ─▶ release parked nodes ─▶ end?
+    report ─▶ rule ─▶ [events, transitions] ─▶ transition ─▶ [events, transitions] ─▶ … ─▶ queue empty
+                                                              ─▶ release parked nodes ─▶ completed?
 
-A queue instead of calls: a loop of 100 000 rounds needs no deep stack, and no part of the rules calls another.
+The queue replaces recursion: a loop of 100 000 rounds needs no deep stack, and no rule calls another rule.
 """
 
 from __future__ import annotations

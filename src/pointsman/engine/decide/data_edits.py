@@ -1,7 +1,4 @@
-"""Editing: a person puts values into the data of an execution, over whatever steps wrote there.
-
-Checked here, before anything is decided; `scopes.edit` is the other half.
-"""
+"""Validate the values that a person writes into the data of an execution. `fold.scopes.edit` applies them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Declared fields: whether data fit the schemas that the workflow gives its fields.
-
-What steps write is the workflow's own affair; what people put over it is held against the schemas.
-"""
+"""Check data against the JSON Schemas of declared fields: values that people write, not those that steps write."""
 
 from __future__ import annotations
 

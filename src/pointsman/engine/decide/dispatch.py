@@ -1,10 +1,10 @@
-"""Decide: what a report means. Asked once per report and never on replay; what it decided is in the journal.
+"""Decide what a report means. Called once per report and never on replay: the journal holds what was decided.
 
     decide(plan, state, report, at) ─▶ Decision(events, commands)
 
-The state given is folded along as the events are decided, so that deciding costs one pass. Whoever owns the state
-drops it if the journal does not take the row, and folds the journal again. A report about something that is not open
-any more decides nothing: no events, no row.
+The state is folded while the events are decided, so a decision costs one pass. If the journal refuses the row, the
+owner of the state discards it and folds the journal again. A report about something that is no longer open decides
+nothing: no events, no row.
 """
 
 from __future__ import annotations

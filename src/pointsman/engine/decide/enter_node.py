@@ -1,13 +1,13 @@
-"""Entering: when an arrival starts a node, and when it has to wait there for others.
+"""Enter a node: an arrival starts it, or waits there for other arrivals.
 
     one incoming edge, or `each`            starts at once
     several edges, alone in the scope       starts at once
     several edges, others on their way      parked ──▶ released when no other token of the scope can arrive
     several parked nodes that only wait for each other      all released together, in document order
-    the join of a branch                    when nothing else of the branch moves
+    the join of a branch                    when no other token of the branch moves
 
-A token can arrive at N when the plan has a path from where it is to N. Inner scopes count as one token at their
-parallel. Tokens in the queue are settled first, so `release` looks at a state that stands still.
+A token can arrive at N when the plan has a path from its position to N. Inner scopes count as one token at their
+parallel. Queued transitions are processed first, so `release` sees a state in which nothing moves.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An entry: one node about to start, and the few things that every kind of node does with its step."""
+"""An entry: one node that is about to start, with the operations that all kinds of nodes share."""
 
 from __future__ import annotations
 

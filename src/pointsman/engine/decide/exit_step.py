@@ -1,6 +1,6 @@
-"""Leaving: which edges a finished step takes.
+"""Exit a step: choose the outgoing edges of a finished step.
 
-    all     every edge whose condition holds; several = the token splits
+    all     every edge whose condition holds; several edges split the token
     first   edges in document order, the first that holds
     label   (1) the edge with the emitted label  (2) else the one plain or default edge  (3) else by type
 

@@ -1,8 +1,8 @@
-"""Failing: retries, error handlers, error edges, the scopes around, the execution. In that order.
+"""Handle a failed attempt: retry, error handler, error edge, enclosing scopes, execution. In that order.
 
     attempt fails ─▶ retry? ─▶ advice of a model? ─▶ `continue`? ─▶ error edge? ─▶ branch policy ─▶ … ─▶ execution fails
 
-A failure that will fail the whole execution leaves everything else where it is, so that a retry can take it up again.
+A failure that will fail the whole execution leaves all other steps in place, so that a retry can resume them.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Forking: an execution that begins as a copy of another one's rows, and goes on by itself.
+"""Fork: an execution that starts as a copy of the rows of another one and continues independently.
 
     origin  1 ── 2 ── 3 ── 4 ── 5 …
-    fork    1 ── 2 ── 3 ── Forked (edits) ── 5' …        at row 3: what was open there runs again
+    fork    1 ── 2 ── 3 ── ExecutionForked (edits) ── 5' …        at row 3: what was open there runs again
 
-To run a step again, the report of the row in which it began is decided once more, short of that step:
+To run a step again, the report of the row in which it started is decided once more, up to that step:
 
-    origin  1 ── 2 ── 3 [A done, B begins] …
-    fork    1 ── 2 ── 3'[A done, B held] ── Forked (edits) ── B begins …
+    origin  1 ── 2 ── 3 [A completed, B starts] …
+    fork    1 ── 2 ── 3'[A completed, B held] ── ExecutionForked (edits) ── B starts …
 """
 
 from __future__ import annotations

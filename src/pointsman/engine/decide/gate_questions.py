@@ -1,10 +1,9 @@
-"""Questions: what is put to people, put again when it changes, and the clock that says when their time is up.
+"""Gate contents: open a gate, update it when its content changes, and set its deadline.
 
-    gate opens ─▶ GateOpened(digest) ─▶ a decision changes what it asks or shows ─▶ GateChanged(new digest)
+    gate opens ─▶ GateOpened(digest) ─▶ a decision changes what it shows ─▶ GateChanged(new digest)
 
-`ask_again` runs at the end of every decision, whatever made it write: another step, a join, a person, a fork, another
-definition. So an open gate always shows the present data, and an answer that carries the digest of anything else is
-refused.
+`ask_again` runs at the end of every decision, whatever caused the change: another step, a join, a person, a fork,
+another definition. An open gate therefore always shows the present data, and an answer with another digest is refused.
 """
 
 from __future__ import annotations

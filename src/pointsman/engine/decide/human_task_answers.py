@@ -1,4 +1,4 @@
-"""Answers: whether what a person said fits the gate, and what of it is written."""
+"""Validate an answer to a gate and derive the writes that it makes."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Asking: gates. A person owes an answer; the execution may wait for months and cost nothing.
+"""Human tasks: a step waits at a gate for the answer of a person. The execution may wait for months at no cost.
 
-gate opens ─▶ GateOpened ─▶ … ─▶ GateAnswered ─▶ GateClosed, StepSucceeded ─▶ leaves by the action's label
-                  │                    └─ several must agree: GateVoted, until one action has enough
-                  └─ time is up ─▶ GateEscalated to others, level by level, then the action of `onTimeout`, or
-                                   failure `gate-timeout`
+    gate opens ─▶ GateOpened ─▶ … ─▶ GateAnswered ─▶ GateClosed, StepSucceeded ─▶ exits by the label of the action
+                      │                    └─ quorum: GateVoted, until one action has enough votes
+                      └─ timeout ─▶ GateEscalated, level by level, then the action of `onTimeout`, or the
+                                    failure `gate-timeout`
 
-One row closes a gate. Whoever comes later, person or clock, finds it closed.
+One row closes a gate. A later answer or timer finds it closed.
 """
 
 from __future__ import annotations

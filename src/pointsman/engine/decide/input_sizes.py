@@ -1,6 +1,6 @@
-"""Sizes of what comes from outside: input, answers and events are refused before they become part of the state.
+"""Check the sizes of input, answers and events before they become part of the state.
 
-What steps bring is refused in `outputs`, as a failure of the step; here somebody is there to be told.
+Outputs of steps are checked in `outputs`, where a violation fails the step; here the caller receives the error.
 """
 
 from __future__ import annotations

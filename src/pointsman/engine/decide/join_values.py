@@ -1,4 +1,4 @@
-"""Gathering: what passes a join. The value its parallel gave, what arrived of plain splits, or what the data hold."""
+"""The value that leaves a join: the result of its parallel, the arrivals of plain splits, or a path of the data."""
 
 from __future__ import annotations
 

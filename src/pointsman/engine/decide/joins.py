@@ -1,9 +1,9 @@
-"""Joining: when a parallel is over, and what goes on from it.
+"""Joins: decide when a parallel is over and which value continues.
 
-    branches ─ settled one by one ─▶ check ─▶ fire: `wait` is met, or every branch is settled ─▶ the join
-                                       └────▶ without a join: over when every branch is
+    branches ─ settle one by one ─▶ check ─▶ fire: `wait` is met, or every branch is settled ─▶ the join
+                                      └────▶ without a join: over when every branch is settled
 
-What a join sees, and what is written around, comes in branch order, never in arrival order.
+The join sees results in branch order, never in arrival order; writes are applied in branch order, too.
 """
 
 from __future__ import annotations

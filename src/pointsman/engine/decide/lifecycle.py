@@ -1,4 +1,4 @@
-"""What people ask of an execution as a whole: to begin, to go on, to try again."""
+"""Requests about an execution as a whole: start, admit, resume, retry."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""Handing over: a limit stopped an execution, and people are asked whether it may go on.
+"""Limit escalation: a limit stopped an execution, and a gate asks people whether it may continue.
 
-    limit ─▶ ExecutionInterrupted ─▶ LimitEscalated(gate) ─▶ gate ─┬─ an action that gives more ─▶ all goes on as it was
-                                     all else is kept          ├─ another action ─▶ all else is dropped, it leaves
-                                                               └─ nobody answers in time ─▶ it stays interrupted
+    limit ─▶ ExecutionInterrupted ─▶ LimitEscalated(gate) ─▶ gate ─┬─ an action that raises limits ─▶ everything resumes
+                                     other steps are kept          ├─ another action ─▶ other steps are cancelled
+                                                                   └─ timeout ─▶ the execution stays interrupted
 
-The execution is interrupted while it asks: nothing starts, no other timer is heard, and resuming it is an answer too.
+While the gate is open the execution is interrupted: nothing starts, and no other timer counts. Resuming the execution
+also answers the gate.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Raising limits: which there are, what the operator allows, and what is used already.
+"""Raise limits: which limits exist, which values the operator allows, and how much is already used.
 
-used 5 of 5 steps ─▶ interrupted ─▶ resume steps=5   refused: it would stop again before anything happens
-                                 └▶ resume steps=20  goes on
+    used 5 of 5 steps ─▶ interrupted ─▶ resume steps=5   refused: it would stop again at once
+                                     └▶ resume steps=20  continues
 
-What is offered is as much once more as the limit is, counted from what is used, and no more than the operator allows.
+The suggested value adds the limit once more to what is used, within the operator's bound.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Limits: what no prompt can talk away. Checked before a step starts; what they stop is held, and can go on later."""
+"""Limits that no prompt can override. Checked before a step starts; a stopped arrival is held and may continue later."""
 
 from __future__ import annotations
 

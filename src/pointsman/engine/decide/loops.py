@@ -1,12 +1,12 @@
-"""Loops: rounds of an entry, and entries one after another.
+"""Loops: rounds of one entry, and entries one after another.
 
                  ┌────────── back ──────────┐
                  ▼                          │
     in ──▶ loop node ── body edge ──▶ … body …
                  └───── exit edge ──▶
 
-Control over an edge from the body continues the entry; over any other edge it is a new entry, counted from zero. The
-two never merge: rounds finish first. A round begins when a body arrival is there and nothing in the body moves.
+An arrival over an edge from the body continues the entry; over any other edge it begins a new entry at round zero. The
+two never merge: rounds finish first. A round begins when a body arrival is parked and nothing in the body moves.
 """
 
 from __future__ import annotations

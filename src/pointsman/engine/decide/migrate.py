@@ -1,7 +1,7 @@
-"""Moving: an execution goes on with another definition, if everything that is under way has a place there.
+"""Migrate: continue an execution with another definition, if every open part fits into it.
 
-What is done stays done. What is open, parked, held or failed must find its node, doing the same kind of thing, in the
-same parallels and loops, behind the same edges; each thing that does not is a misfit, and one is enough to refuse.
+Completed steps stay completed. Everything open, parked, held or failed must find its node with the same kind of action,
+in the same parallels and loops, behind the same edges. A single mismatch refuses the migration.
 """
 
 from __future__ import annotations

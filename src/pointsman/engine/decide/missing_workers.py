@@ -1,10 +1,9 @@
-"""Attempts that the process at hand cannot perform: they wait for a worker that can.
+"""Attempts that this process cannot perform wait for a worker that can.
 
-    attempt ─▶ WorkerMissing ─▶ WorkerAwaited          nobody works; the execution waits, for however long
-    a worker that has it ─▶ WorkerOffered ─▶ AttemptStarted(worker) ─▶ executed again as the same attempt
+    attempt ─▶ WorkerMissing ─▶ WorkerAwaited          no work runs; the execution waits
+    a worker with the missing part ─▶ WorkerOffered ─▶ AttemptStarted(worker) ─▶ the same attempt is executed again
 
-The same attempt is performed: what it has paid for is answered from its record. No number of processes that lack
-something makes a step fail; people can cancel the execution.
+The same attempt is repeated, so its paid effects are answered from the record. A missing worker never fails a step.
 """
 
 from __future__ import annotations

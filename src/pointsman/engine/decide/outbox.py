@@ -1,4 +1,4 @@
-"""Telling others: what is owed to them until it was delivered (see `orders`), and what is news from them."""
+"""Outbox: request the delivery of messages to other executions, and recognise messages that were received before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a step writes: its `outputs` evaluated, checked for conflicts and for size, before anything is written."""
+"""Outputs of a step: evaluate `outputs`, then check writes for conflicts and size before anything is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outstanding: what was asked of the world and not answered yet. After a crash, exactly this is asked again."""
+"""Outstanding commands: requested and not yet answered. After a crash exactly these are issued again."""
 
 from __future__ import annotations
 

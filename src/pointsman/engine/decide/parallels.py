@@ -1,10 +1,10 @@
-"""Branching: a parallel opens one scope per branch, its join closes them.
+"""Parallels: open one scope per branch; the join closes them.
 
     parallel ──┬─ branch 0 ─ … ─┐ arrived
-               ├─ branch 1 ─ … ─┤ ended / failed / cancelled      ─▶ joining
+               ├─ branch 1 ─ … ─┤ ended / failed / cancelled      ─▶ `joins`
                └─ branch 2 ─ … ─┘
 
-Branches begin in order, at most `parallel_max` at a time.
+Branches start in order, at most `parallel_max` at a time.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Trying: the rules that a trial adds. See `engine.partial_run`.
+"""Rules of partial runs (see `engine.partial_run`): mocks, breakpoints and the nodes at which a run ends.
 
-    arrive ─▶ does it lead to where the trial ends? no: control ends ─▶ start ─▶ a breakpoint? pause, once
-                                                                        └─▶ pinned? pass with the value given
-    leave  ─▶ is it where the trial ends? its value is an output, control ends
+    enter ─▶ does the node lead to an end of the partial run? no: the token ends ─▶ start ─▶ breakpoint? pause, once
+                                                                                     └─▶ mocked? complete instantly
+    exit  ─▶ does the partial run end here? the value is an output, the token ends
 
-Stepping is the same for every execution: once resumed so it pauses before the next step that begins.
+Stepping works for every execution: after `resume --step` it pauses before the next step that starts.
 """
 
 from __future__ import annotations

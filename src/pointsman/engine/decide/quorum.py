@@ -1,9 +1,9 @@
-"""Voting: whether a person may answer an open gate, and whether enough have. Asks, and changes nothing.
+"""Quorum: who may answer an open gate, and whether an action has enough votes. Changes nothing.
 
-    person ─▶ right? ─▶ vote (one each, the latest counts) ─▶ enough for one action? ─▶ the gate closes
-                └─ passed on ─▶ another person has it now
+    person ─▶ approver? ─▶ vote (one each, the latest counts) ─▶ enough for one action? ─▶ the gate closes
+                └─ delegated ─▶ another person has the right now
 
-Votes for one action approve one thing: they carry the same data, else the later one is refused.
+Votes for one action must carry the same data; a later vote with other data is refused.
 """
 
 from __future__ import annotations

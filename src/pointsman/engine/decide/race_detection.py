@@ -1,10 +1,10 @@
-"""Racing: a step that reads what another line of control writes at the same time.
+"""Race detection: a step reads what a concurrent line of control writes.
 
-    split ─┬─ a: writes x ─┬─ meet        whichever of the two is first: the later one fails with `read-race`,
-           └─ b: reads x ──┘              and the outcome does not depend on which was faster
+    split ─┬─ a: writes x ─┬─ meet        whichever is first, the later one fails with `read-race`,
+           └─ b: reads x ──┘              so the outcome does not depend on timing
 
-The plan knows which nodes may: only they say what they read, and only while control is split around them. Branches of
-a parallel see the data as they were when it opened; nothing races there.
+The plan lists the nodes that may race: only those record their reads, and only while control is split around them.
+Branches of a parallel see the data as of its opening; they cannot race.
 """
 
 from __future__ import annotations

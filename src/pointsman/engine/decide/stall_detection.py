@@ -1,8 +1,8 @@
-"""The progress guard: agents that go in circles are stopped, whatever their prompts say.
+"""Stall detection: stop agents that repeat themselves without progress, whatever their prompts are.
 
-An agent that says the same to the same three times, while no agent of its scope says anything new and the data hold
-nothing new, makes no progress; nor do two or more that hand the same work round and round. In the body of a loop whose
-rounds are bounded repeating is no circle: the loop ends it, and what the author wanted after the last round happens.
+An agent stalls when it gives the same answer to the same input three times while no agent of its scope produces
+anything new and the data hold nothing new. Two or more agents that pass the same work around stall likewise. Inside a
+loop with bounded rounds repetition is not a stall: the loop ends it.
 """
 
 from __future__ import annotations

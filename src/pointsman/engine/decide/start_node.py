@@ -1,6 +1,6 @@
-"""Starting: what happens when control enters a node that may begin. One function per kind of node.
+"""Start a node: one function per kind of action.
 
-Nodes that take no time pass in the same decision; the others become open steps and ask something of the world.
+Nodes that take no time complete in the same decision; the others become open steps and issue commands.
 """
 
 from __future__ import annotations

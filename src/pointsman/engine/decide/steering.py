@@ -1,9 +1,9 @@
-"""Steering: a person takes a hand while an execution runs, where its workflow lets people (`humanInLoop: real_time`).
+"""Steering: a person intervenes in a running execution whose workflow allows it (`humanInLoop: real_time`).
 
-    ExecutionSteered ─▶ values are in the data, messages in the conversation: whatever starts from here on sees them
+    ExecutionSteered ─▶ values in the data, messages in the conversation: every later step sees them
        └─ goto ─▶ StepCancelled … ─▶ ControlRedirected ─▶ control enters the node, and is nowhere else
 
-Always between steps: what runs has its input, and goes on unless control is taken away from it. Who and why is kept.
+Interventions take effect between steps: running work keeps its input. The event records the person and the reason.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""Approving: work that may not begin, and tool calls that may not be made, before a person agreed.
+"""Approval: work that may not start, and tool calls that may not be made, before a person agrees.
 
-    step begins ─▶ GateOpened(start) ─▶ GateClosed ─▶ AttemptStarted(approved) ─▶ executed
-    attempt gets to calls ─▶ ToolCallsProposed ─▶ GateOpened(calls) ─▶ GateClosed, ToolCallsReviewed,
-                             AttemptStarted(approved) ─▶ executed again as the same attempt
+    step starts ─▶ GateOpened(start) ─▶ GateClosed ─▶ AttemptStarted(approved) ─▶ executed
+    attempt ─▶ ToolCallsProposed ─▶ GateOpened(calls) ─▶ GateClosed, ToolCallsReviewed,
+                             AttemptStarted(approved) ─▶ the same attempt is executed again
 
-Nobody works while a person thinks. The attempt that is performed again is answered from its record as far as it had
-come, and is handed what was decided about each call: made, made with other arguments, or not made, which whoever
-wanted it is told.
+No work runs while the gate is open. The repeated attempt is answered from its record up to the calls, and receives the
+verdict on each: made, made with other arguments, or rejected with the reason for the model.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Waiting: for a length of time, a point in time, or an event from outside. A wait costs nothing while it lasts.
+"""Waits for a duration, a point in time, or an event. A wait costs nothing while it lasts.
 
-event sent to this execution ─▶ steps wait for it: they take it │ nobody yet: kept, and taken by the first who does
-event for whoever waits      ─▶ steps wait for it: they take it │ nobody: it has passed, and leaves no row
+event sent to this execution ─▶ waiting steps take it │ none: buffered, and taken by the first step that waits
+event sent to all            ─▶ waiting steps take it │ none: it is dropped and leaves no row
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""Tool calls that sub-workflows carry out, one each, all at once.
+"""Workflow tools: child executions carry out the tool calls of an attempt, one each, all at once.
 
-    attempt gets to calls ─▶ ToolCallsProposed ─▶ ToolChildrenRequested ─▶ ToolCallEnded for each
-                          ─▶ AttemptStarted(approved) ─▶ executed again as the same attempt
+    attempt ─▶ ToolCallsProposed ─▶ ToolChildrenRequested ─▶ ToolCallEnded for each
+                          ─▶ AttemptStarted(approved) ─▶ the same attempt is executed again
 
-As with calls that the caller carries out nobody works meanwhile, however long it takes, and the attempt that is
-performed again finds in its command what came of them. A sub-workflow that fails is a failure of the call, which
-whoever wanted it is told; the step goes on.
+No work runs meanwhile. The repeated attempt receives the results in its command. A failed child execution is a failure
+of its call, reported to the model; the step continues.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What happens to an execution as a whole: it begins, stands still, goes on, ends, is taken up again."""
+"""Events about an execution as a whole: start, pause, resume, end, retry, fork, migration, compensation."""
 
 from __future__ import annotations
 

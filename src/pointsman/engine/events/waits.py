@@ -1,4 +1,4 @@
-"""What the world owes an execution, gave it, or was told by it."""
+"""Events about gates, timers, events, child executions, the outbox and warnings."""
 
 from __future__ import annotations
 

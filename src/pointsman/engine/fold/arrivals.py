@@ -1,6 +1,6 @@
-"""Arrivals: what reaches a step, what waits for others at a node, what is held while the execution stands still.
+"""Arrivals: the output that reaches a step, arrivals parked at a node, arrivals held while the execution is halted.
 
-Both halves of the rules use it: deciding to see what a step will get, folding to take it.
+`decide` uses it to see what a step will receive, `fold` to consume it.
 """
 
 from __future__ import annotations

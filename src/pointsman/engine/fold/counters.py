@@ -1,4 +1,4 @@
-"""Counting tokens: who is open, who works, in which scope. Shared by both halves of the fold."""
+"""Counters: open steps, running steps, tokens per scope. Both `decide` and `fold` rely on them being exact."""
 
 from __future__ import annotations
 

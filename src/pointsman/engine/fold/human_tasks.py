@@ -1,4 +1,4 @@
-"""Gates: folding what happens to the question that an open step puts to people."""
+"""Fold events of gates: opened, changed, voted, delegated, escalated, closed."""
 
 from __future__ import annotations
 

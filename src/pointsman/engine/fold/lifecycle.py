@@ -1,4 +1,4 @@
-"""Lifetime: folding what happens to the execution as a whole."""
+"""Fold events of the execution as a whole: status, limits, compensation, forks, migration."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Orders: folding what others are to be told (an emitted event, a child to cancel), and what was heard from others.
+"""Outbox: messages owed to other executions (an emitted event, a child to cancel), and keys of received events.
 
-    EventEmitted, ChildStopRequested ─▶ undelivered ─▶ sent, perhaps twice ─▶ DeliveryConfirmed ─▶ OutboxDelivered
+    EventEmitted, ChildStopRequested ─▶ outbox ─▶ sent, perhaps twice ─▶ DeliveryConfirmed ─▶ OutboxDelivered
 
-Telling is not part of the row that decides it, so a crash can come between. An order is owed until the journal says
-that it was delivered; whoever is told twice knows the order by its name. Both hold for an execution that has ended.
+A message is not sent by the row that decides it, so a crash can come between. It stays in the outbox until the journal
+holds its delivery; a receiver recognises a repeated message by its name. This also applies to ended executions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Settling: folding what happens to a step, from its start to its end."""
+"""Fold events of steps, from start to end: results, writes, usage, attempts, failures."""
 
 from __future__ import annotations
 
