@@ -38,7 +38,7 @@ from pointsman.ports import Clock, SecretRule
 from pointsman.runtime.clock import SystemClock
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.feed import Feed
-from pointsman.runtime.local import Hears, LocalRuntime, folded
+from pointsman.runtime.local import IsWaitingFor, LocalRuntime, folded
 from pointsman.settings import Settings, load_settings, make_data_directory
 from pointsman.store.api import Store, open_store
 from pointsman.store.records import ExecutionQuery, SavedWorkflow, Summary, WorkflowEntry
@@ -498,7 +498,7 @@ class Pointsman:
         """An execution emitted an event: it may start workflows."""
         await self.triggers.events.emitted(name, data, key, caller=await acting_for(self, by))
 
-    async def audience_of(self, emitter: ExecutionId) -> Hears:
+    async def audience_of(self, emitter: ExecutionId) -> IsWaitingFor:
         """Return whether other executions hear what this one emits: those that the people it acts for see."""
         caller = await acting_for(self, emitter)
 

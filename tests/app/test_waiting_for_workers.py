@@ -151,7 +151,7 @@ async def test_a_handle_shows_where_the_newest_driver_of_its_process_got(tmp_pat
         execution = await starter.start(ASKED_FIRST)
         await execution.settled()
         await answered(other, execution.id)
-        starter.runtime.drivers[execution.id].saw_row(await starter.store.journal.last(execution.id))
+        starter.runtime.drivers[execution.id].on_foreign_row(await starter.store.journal.last(execution.id))
         driver = await starter.runtime.open(execution.id)
         await driver.until(lambda: driver.state.ended)
         assert execution.id not in starter.runtime.drivers, "it ended before the handle was used again"

@@ -98,7 +98,7 @@ def test_an_execution_in_a_callers_hands_can_be_let_go_of_and_answered(tmp_path:
         async with Pointsman(store) as app, app.keeping() as keeper:
             held = await app.start(Workflow.of(flow(gate, SET, name="asks")), {})
             assert await held.settled() == "waiting"
-            await keeper.let_go()
+            await keeper.passivate_idle()
             assert app.runtime.drivers == {}
             await held.answer("ask", "approve")
             assert await held.settled() == "completed"

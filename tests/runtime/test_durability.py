@@ -243,7 +243,7 @@ async def test_a_row_that_is_seen_before_the_journal_says_so_is_nobody_elses() -
     runtime, _ = await make_runtime(shelf, store=store)
     driver = await runtime.start(FIRST, shelf.plans["chain"], Start(input={}, definition="chain"))
     await journal.has_it.wait()
-    driver.saw_row(await journal.last(FIRST))
+    driver.on_foreign_row(await journal.last(FIRST))
     journal.says_so.set()
     await driver.until(lambda: driver.state.ended)
     assert driver.state.status == "completed"
@@ -253,7 +253,7 @@ async def test_a_row_that_is_seen_before_the_journal_says_so_is_nobody_elses() -
 
 async def losing(driver: Driver) -> None:
     """Another process has written the row behind its last one."""
-    driver.saw_row(driver.state.seq + 1)
+    driver.on_foreign_row(driver.state.seq + 1)
     await driver.until(lambda: False)
 
 

@@ -238,7 +238,7 @@ async def test_a_gate_waits_without_holding_anything_and_goes_on_when_answered()
     runtime, doing = await make_runtime(shelf)
     driver = await runtime.start(FIRST, shelf.plans["gate"], Start(input={}, definition="gate"))
     await driver.until(lambda: status_of(driver.state) == "waiting")
-    runtime.let_go(runtime.drivers[FIRST])
+    runtime.passivate(runtime.drivers[FIRST])
     assert runtime.drivers == {}
     again = await runtime.open(FIRST)
     await again.deliver(GateAnswered(step=Step("ok"), action="approve"))

@@ -24,7 +24,7 @@ Test: TypeAlias = Callable[[Environment], bool]
 
 
 class ConstantValue(Struct, frozen=True, gc=False):
-    """A value that nothing in the data changes: whoever knows it need not build what formulas see."""
+    """A value that does not depend on data: no environment has to be built for it."""
 
     value: Json
 

@@ -27,7 +27,7 @@ class GateApprovers(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
 
     @property
     def named(self) -> bool:
-        """The right belongs to somebody."""
+        """Return whether the gate names its approvers."""
         return bool(self.groups or self.users)
 
 
@@ -41,7 +41,7 @@ class Vote(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class EscalationLevel(Struct, frozen=True, kw_only=True, gc=False):
-    """Whom a gate is put to next when nobody answered in time, and how long they have."""
+    """The next approvers after a timeout, and the time they have."""
 
     approvers: GateApprovers
     timeout_s: float

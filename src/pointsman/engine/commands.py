@@ -50,7 +50,7 @@ class SetTimer(Struct, frozen=True, kw_only=True):
 
 
 class DropTimer(Struct, frozen=True, kw_only=True):
-    """Nobody waits for this timer any more. Firing it all the same does no harm."""
+    """Drop a timer that is not needed any more. Firing it has no effect."""
 
     timer: str
 
@@ -69,7 +69,7 @@ class StartChild(Struct, frozen=True, kw_only=True):
     workflow: str
     input: JsonObject
     wait: bool = True
-    """False: the child goes on alone; nobody waits for its end."""
+    """False: the child continues independently; its end is not awaited."""
     call: int = 0
     """The tool call that it carries out; 0: it is the work of the node."""
 

@@ -57,7 +57,7 @@ def digest_of_call(name: str, arguments: Json) -> str:
 
 
 def names(given: str, digest: str) -> bool:
-    """Whether a digest as somebody gives it, maybe shortened, is this one."""
+    """Return whether a given digest, possibly shortened, names this one."""
     return len(given) >= SHORT_CHARS and digest.startswith(given)
 
 

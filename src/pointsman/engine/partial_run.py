@@ -52,7 +52,7 @@ class Breakpoints(Struct, eq=False):
     passed_steps: dict[Step, None] = {}
     """The steps it was paused before: it is not again."""
     at: Step | None = None
-    """The one it is, or was last, paused before; None: somebody paused it, before no step of all."""
+    """The step it is, or was last, paused before; None: a caller paused it, not a breakpoint."""
     stepping: bool = False
     """It goes on only until the next step would begin."""
 

@@ -122,7 +122,7 @@ class Plan(Struct, frozen=True, kw_only=True, gc=False):
     """The workflow has the `messages` field."""
     strict: bool = False
     durability: Durability = "step"
-    """When its rows must be on disk, unless whoever starts it says otherwise."""
+    """When its rows must be on disk, unless the start request overrides it."""
     config: Mapping[str, Json] = {}
     initial: JsonObject = {}
     """Defaults of declared state fields."""
@@ -147,4 +147,4 @@ class Plan(Struct, frozen=True, kw_only=True, gc=False):
     on_error: str | None = None
     """The node that a failure of the execution is routed to."""
     partial_run: PartialRun | None = None
-    """What is different where somebody tries it."""
+    """The partial run that this plan performs, if any."""

@@ -38,7 +38,7 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     cache_write_tokens: int = 0
     """Of the input tokens those that it keeps for later calls."""
     free_calls: int = 0
-    """Of the calls of models those that have no price because nobody is asked: of the scripted model."""
+    """Model calls without a price because the scripted model answers them."""
     scripted: bool = False
     """An answer of the scripted model or of a scripted tool is part of the work, also where the cache returned it."""
 
@@ -87,7 +87,7 @@ class WorkDone(Struct, frozen=True, kw_only=True, tag="work_done", omit_defaults
     printed: str = ""
     """The end of what its tools, or its code, printed and logged."""
     result_bytes: int | None = None
-    """How long the result is as JSON, where whoever brings it knows; else it is measured where that matters."""
+    """Size of the result as JSON, if the sender knows it; else it is measured where that matters."""
 
 
 class WorkFailed(Struct, frozen=True, kw_only=True, tag="work_failed", omit_defaults=True):
@@ -107,7 +107,7 @@ class GateAnswered(Struct, frozen=True, kw_only=True, tag="gate_answered", omit_
     data: Json = None
     comment: str = ""
     by: str = ""
-    """Who answers, as whoever let them in knows them; empty: nobody in particular."""
+    """The authenticated person who answers; empty: an unnamed person."""
     groups: tuple[str, ...] = ()
     """The groups they are in, likewise."""
     key: str = ""
@@ -159,7 +159,7 @@ class TimerFired(Struct, frozen=True, kw_only=True, tag="timer_fired"):
 
 
 class EventReceived(Struct, frozen=True, kw_only=True, tag="event_received", omit_defaults=True):
-    """An outside event (signal, webhook, `emit` of another execution) for whoever waits for its name."""
+    """An outside event (signal, webhook, `emit` of another execution) for steps that wait for its name."""
 
     name: str
     data: Json = None
@@ -167,7 +167,7 @@ class EventReceived(Struct, frozen=True, kw_only=True, tag="event_received", omi
     key: str = ""
     """Names this one delivery: what comes again under the same key changes nothing."""
     keeps: bool = False
-    """It was sent to this execution alone: it is kept for who waits for it later, where nobody waits for it now."""
+    """It was sent to this execution alone: it is buffered if no step waits for it yet."""
 
 
 class DeliveryConfirmed(Struct, frozen=True, kw_only=True, tag="delivered"):

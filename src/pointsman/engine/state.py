@@ -42,7 +42,7 @@ HALTED: frozenset[Status] = frozenset({"paused", "interrupted"})
 
 
 class StepOutput(Struct, frozen=True, gc=False):
-    """What a step leaves behind for where its control goes next."""
+    """The output of a step, for the steps that control reaches next."""
 
     value: Json
     lineage: Lineage = ()
@@ -70,7 +70,7 @@ class PendingArrival(Struct, frozen=True, gc=False):
 
 
 class GateState(Struct):
-    """An open gate: what a person is asked, and what was said so far."""
+    """An open gate: what it shows, and the votes so far."""
 
     id: str
     message: str
@@ -85,15 +85,15 @@ class GateState(Struct):
     round: int | None = None
     opened: float = 0.0
     deadline: float | None = None
-    """When the time of those who are asked is up. Both are unix seconds."""
+    """When the present approvers time out. Both are unix seconds."""
     level: int = 0
     """How often it was escalated."""
     votes: dict[str, Vote] = {}
-    """What each person wants, while one action has not got enough."""
+    """The vote of each person, while no action has enough votes."""
     delegations: dict[str, str] = {}
-    """Who passed their right on, and to whom."""
+    """Delegated rights: from person to delegate."""
     delegates: dict[str, str] = {}
-    """Who was given a right, and by whom."""
+    """Received rights: from delegate to person."""
     messages: dict[str, str] = {}
     display_name: Json = None
     values: tuple[Json, ...] = ()
@@ -120,7 +120,7 @@ class StepState(Struct, eq=False):
     step: Step
     scope: ScopeState
     incoming: StepOutput
-    """What reached it; what goes on if the node is transparent."""
+    """The output that reached it; a transparent node passes it on."""
     input: JsonObject | None = None
     messages: int = 0
     attempt: int = 1
@@ -139,9 +139,9 @@ class StepState(Struct, eq=False):
     child_usage: Usage | None = None
     """What its child has consumed so far; it is counted."""
     workflow_calls: dict[int, WorkflowCall] | None = None
-    """The tool calls of this attempt that sub-workflows carry out, by effect number; while there are, nobody works."""
+    """The tool calls of this attempt that child executions carry out, by effect number; no work runs meanwhile."""
     needs: str = ""
-    """What a worker must have to perform it, as in `Failure.needs`; nobody works on it until one takes it up."""
+    """What a worker must have to perform it, as in `Failure.needs`; no work runs until such a worker offers itself."""
     unapproved: bool = False
     """It waits, or waited in vain, for the approval that it needs to begin."""
     verdicts: dict[int, CallVerdict] | None = None
@@ -205,7 +205,7 @@ class ParallelFrame(Struct, eq=False):
     detached: bool = False
     """Its join has fired; what still runs inside reaches nothing outside."""
     progress: JoinProgress | None = None
-    """Kept by those who ask, so that asking again looks at the new ones alone; None: nobody did."""
+    """What the join's test has seen, so that the next test looks at new branches only; None: not tested yet."""
 
     def branch_scope(self, branch: int) -> Scope:
         return (*self.step.scope, Branch(self.step.node, self.step.visit, branch, self.step.lineage))
@@ -257,7 +257,7 @@ class Timer(Struct, eq=False):
 
 
 class UsageTotal(Struct, frozen=True, eq=False):
-    """Another one after each payment: whoever holds one sees by that whether anything was paid since."""
+    """Replaced at each change, so that identity shows whether usage has changed."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -265,7 +265,7 @@ class UsageTotal(Struct, frozen=True, eq=False):
     tool_calls: int = 0
     cost_usd: float | None = None
     unpriced_calls: int = 0
-    """Calls of models whose price nobody knows."""
+    """Calls of models whose price is unknown."""
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     free_calls: int = 0
@@ -331,17 +331,17 @@ class ExecutionState(Struct, eq=False):
     seen_event_keys: dict[str, None] = {}
     """The keys of the events taken lately."""
     buffered_events: dict[int, BufferedEvent] = {}
-    """Events that came before anybody waited for them, by their numbers: oldest first."""
+    """Events that came before a step waited for them, by number: oldest first."""
     buffered_count: int = 0
-    """The number of the last one that was kept."""
+    """The number of the last buffered event."""
     outbox: dict[str, OutboxMessage] = {}
-    """What others are to be told and were not yet, as far as we know; also of an execution that has ended."""
+    """Messages to other executions whose delivery is not confirmed; also of an execution that has ended."""
     step_outputs: dict[Step, StepOutput] = {}
-    """What the steps settled in this row left behind; emptied when the next row begins."""
+    """The outputs of the steps settled in this row; emptied when the next row begins."""
     changed_gates: dict[Step, None] = {}
     """The gates that opened, changed or closed in this row; emptied likewise."""
     row_failures: dict[Step, StepState | PendingArrival] = {}
-    """What failed in this row: the step, or where its control would have gone on; emptied likewise."""
+    """What failed in this row: the step, or the arrival it would have sent; emptied likewise."""
     step_count: int = 0
     """Steps taken so far."""
     visited_nodes: set[str] = set()
@@ -362,9 +362,9 @@ class ExecutionState(Struct, eq=False):
     interruption: str | None = None
     """The limit that stopped it."""
     paused_by: str = ""
-    """Who paused it last."""
+    """The caller who paused it last."""
     breakpoints: Breakpoints = field(default_factory=Breakpoints)
-    """Where it was paused short of a step."""
+    """The breakpoints at which it paused."""
     running_steps: int = 0
     """Steps an executor works on."""
     worked_s: float = 0.0
@@ -374,15 +374,15 @@ class ExecutionState(Struct, eq=False):
     escalation_gate: Step | None = None
     """The gate at which people are asked whether an interrupted execution may go on."""
     escalated_at_step: int | None = None
-    """How many steps were taken when the node of last resort took over; None: it has not."""
+    """The step count when the fallback node took over; None: it has not."""
     messages: int = 0
     stall_guards: dict[Scope, StallGuard] = {}
-    """What agents said lately, in each scope."""
+    """Recent answers of agents, per scope."""
     undo_log: list[UndoRecord] = []
     """What can be undone, in the order in which it was done."""
     compensation: Compensation | None = None
     warning_keys: set[str] = set()
-    """What was said once and is not said again."""
+    """Warnings that are issued once only."""
     budget_stopped: list[Step] = []
     """Attempts that a budget stopped half-way: they are performed again when the execution goes on."""
     size_bound: int | None = None

@@ -30,7 +30,7 @@ MERGED: Final = 1_000_000_000
 """The edge of a line whose ways have met: it comes after all of them."""
 
 Lineage: TypeAlias = tuple[LineageEntry, ...]
-"""The splits behind a token. Compared, it orders what runs at once inside one scope, whoever was faster."""
+"""The splits behind a token. Its order is the order of concurrent tokens of one scope, independent of time."""
 
 
 class Branch(Struct, frozen=True, array_like=True, order=True, gc=False, cache_hash=True):

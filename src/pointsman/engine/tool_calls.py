@@ -35,7 +35,7 @@ class CallVerdict(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     approved: bool
     arguments: JsonObject | None = None
     reason: str = ""
-    """What whoever wanted the call is told about a rejection."""
+    """The reason for a rejection, as reported to the model."""
     returned: bool = False
     """The caller or a sub-workflow carried it out: `result` is what came of it."""
     result: Json = None

@@ -85,7 +85,7 @@ def stray(source: str, position: int) -> ExpressionError:
 
 
 def unquote(quoted: str, source: str, at: int) -> str:
-    """The value of a quoted text. An escape nobody knows keeps its backslash, so `"\\d+"` is a pattern."""
+    """Return the value of a quoted text. An unknown escape keeps its backslash, so `"\\d+"` is a pattern."""
     body = quoted[1:-1]
     if "\\" not in body:
         return body

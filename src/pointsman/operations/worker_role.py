@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from pointsman.errors import PointsmanError
 from pointsman.executions.usage_rollup import Chronicler
 from pointsman.runtime.drain import drain
-from pointsman.runtime.leader import Leader, Tell, ignore
+from pointsman.runtime.leader import Leader, ReportFailure, ignore
 from pointsman.store.leader import Leadership, superseded
 from pointsman.triggers.notifications.notifier import Notifier
 from pointsman.values import ExecutionId
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def keeping(app: Pointsman, *, wait: bool = False, tell: Tell = ignore) -> AsyncGenerator[Leader, None]:
+async def keeping(app: Pointsman, *, wait: bool = False, tell: ReportFailure = ignore) -> AsyncGenerator[Leader, None]:
     """Keep the store until the block is left: take up what ran, wake what is due, let go of what only waits.
 
     Raises `StoreKept` where another process keeps it; with `wait` it stands by and takes over. `tell` hears of
@@ -76,4 +76,4 @@ async def _guard(keep: Leadership) -> None:
     raise superseded(keep.epoch)
 
 
-__all__ = ["Tell", "drain", "first_of", "keeping"]
+__all__ = ["ReportFailure", "drain", "first_of", "keeping"]

@@ -103,7 +103,7 @@ class LocalAttempt:
         return self._leaves(failure)
 
     def delta(self, command: Execute, delta: JsonObject) -> None:
-        """Show it to whoever watches."""
+        """Send it to watchers."""
         feed = self._world.feed
         if feed.watched:
             feed.show(Delta(self.execution, command.step, delta))

@@ -82,7 +82,7 @@ class ChildHost(Protocol):
     def clock(self) -> Clock: ...
     @property
     def alone(self) -> Callable[[ExecutionId], AbstractAsyncContextManager[None]]:
-        """Nobody else here makes a driver of this execution meanwhile."""
+        """Prevent other tasks from opening a driver of this execution."""
         ...
 
     async def start(self, execution: ExecutionId, plan: Plan, report: Start, *, begun_here: bool = True) -> Driver: ...
@@ -107,7 +107,7 @@ class ChildExecutions:
             async with self._runtime.alone(name):
                 child = await self._child(name, parent, command)
         except Outage:
-            raise  # Whoever takes the parent up asks for its child again.
+            raise  # The next driver of the parent requests its child again.
         except PointsmanError as why:
             failure = failure_by(why)
             ended = ChildEnded(step=command.step, attempt=command.attempt, failure=failure, call=command.call)
@@ -134,19 +134,19 @@ class ChildExecutions:
     def _count(self, parent: ExecutionId, command: StartChild, child: Driver) -> None:
         """Tell the parent what its child spends, where it or anyone above has a budget."""
         above = self._runtime.drivers.get(parent)
-        if above is None or not above.purse.matters:
+        if above is None or not above.usage_meter.matters:
             return
 
         def hears(usage: Usage) -> None:
             spent = ChildUsageReported(step=command.step, attempt=command.attempt, usage=usage, call=command.call)
             above.spawn(self._report(parent, spent))
 
-        child.purse.hears = hears
+        child.usage_meter.on_usage = hears
 
     def _stir(self, execution: ExecutionId | None) -> None:
-        """A sub-workflow is here, maybe without a word: whoever waits for those above to stand still looks again."""
+        """Notify the waiters of all parents: a child execution is driven here."""
         while execution is not None and (driver := self._runtime.drivers.get(execution)) is not None:
-            driver.stir()
+            driver.notify()
             execution = None if driver.state.parent is None else ExecutionId(driver.state.parent)
 
     async def _child(self, name: ExecutionId, parent: ExecutionId, command: StartChild) -> Driver | None:
@@ -265,7 +265,7 @@ class ChildExecutions:
             self._runtime.over(driver.state)
 
     def resting(self, horizon: float) -> list[Driver]:
-        """The drivers that only wait, and nobody waits for: with all sub-workflows of theirs, and all above them."""
+        """Return idle drivers without waiters, with all their child executions and parents."""
         below: dict[ExecutionId, list[Driver]] = {}
         for child, awaits in self._parents.items():
             if child in self._runtime.drivers:

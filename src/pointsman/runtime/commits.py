@@ -31,7 +31,7 @@ BEHIND_S_MAX: Final = Seconds(0.1)
 BEHIND_ROWS_MAX: Final = 64
 """What a crash may take under `async`."""
 GOES_ON: Final = frozenset({Execute, Stop, DropTimer})
-"""Commands that nobody outside hears of."""
+"""Commands without effects outside this process."""
 EXIT_ROWS_MAX: Final = 10_000
 """Rows held in memory under `exit`; then they are committed although nothing asks for it."""
 
@@ -43,7 +43,7 @@ class DriverLost(EngineBug):
 
 
 def behind_s(plan: Plan, state: ExecutionState) -> float | None:
-    """How long a row may stay behind what follows from it: not at all, so long, or (None) until somebody waits."""
+    """How long a row may stay behind its commands: not at all, so long, or (None) until a caller waits."""
     mode = state.options.get("durability") or plan.durability
     return BEHIND_S_MAX if mode == "async" else None if mode == "exit" else 0.0
 
@@ -63,11 +63,11 @@ class Commits:
         self._rows: list[Row] = []
         self._summary: Summary | None = None
         self._writing = asyncio.Lock()
-        """Held by whoever writes what gathered."""
+        """Held by the task that writes gathered rows."""
         self._alone = False
         """A row is being written that came when none was behind: that needs no lock."""
         self._alone_over: asyncio.Future[None] | None = None
-        """Set where somebody waits for the end of that."""
+        """Set when a task waits for the end of that write."""
         self._timer: asyncio.TimerHandle | None = None
         self._failure: BaseException | None = None
 
@@ -111,7 +111,7 @@ class Commits:
         within_s: float | None,
         spawn: Callable[[Coroutine[Any, Any, None]], None],
     ) -> None:
-        """Returns at once while few rows are behind. `within_s`: None leaves them until somebody must wait."""
+        """Return at once while few rows are behind. `within_s`: None leaves them until a caller must wait."""
         self.behind += 1
         self._add(row, summary)
         if self.behind >= (EXIT_ROWS_MAX if within_s is None else BEHIND_ROWS_MAX):
@@ -165,7 +165,7 @@ class Commits:
 
 
 def can_wait(state: ExecutionState, report: Report, asked: Sequence[Command]) -> bool:
-    """Nobody was promised the row, nobody else hears of it, and work goes on behind it."""
+    """Return whether a row may be written later: not promised, not visible to others, and followed by work."""
     return (
         (type(report) is WorkDone or type(report) is WorkFailed)
         and state.running_steps > 0

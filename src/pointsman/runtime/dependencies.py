@@ -20,7 +20,7 @@ class ExecutorsFor(Protocol):
     """Finds who performs a command."""
 
     def executor_for(self, command: Execute) -> Executor:
-        """Raises a `PointsmanError` where nobody does."""
+        """Raises a `PointsmanError` if there is none."""
         ...
 
     def basis(self, command: Execute, spec: WorkSpec) -> Json:
@@ -89,5 +89,5 @@ class RuntimeDeps(Protocol):
         ...
 
     def over(self, state: ExecutionState) -> None:
-        """It has ended, and owes nobody anything."""
+        """Handle an execution that has ended with an empty outbox."""
         ...

@@ -23,7 +23,7 @@ AttemptKey = tuple[ExecutionId, Step]
 
 
 class HoldingExecutor:
-    """Finds nobody for any command: each waits until its process ends."""
+    """Executor that performs nothing: each command waits until the process ends."""
 
     def __init__(self, runtime: LocalRuntime) -> None:
         self._runtime = runtime
@@ -70,6 +70,6 @@ def performed(runtime: LocalRuntime) -> set[AttemptKey]:
     return {
         (driver.execution, step)
         for driver in runtime.drivers.values()
-        for step, task in driver.lanes.items()
+        for step, task in driver.worker_tasks.items()
         if isinstance(task, asyncio.Task)
     }

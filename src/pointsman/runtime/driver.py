@@ -59,7 +59,7 @@ GOES_ON_IN_THE_MIDDLE: Final = frozenset({ResumeRequested, RetryRequested, GateA
 ABSENT: Final = "absent"
 """The option of an execution that names what the process that started it did not have, as `Failure.needs` does."""
 IN_A_ROW_MAX: Final = 64
-"""Attempts before the event loop gets its turn: work that answers at once would let nobody else in."""
+"""Attempts before the event loop gets its turn: work that answers at once would block other tasks."""
 
 
 class Driver:
@@ -81,23 +81,23 @@ class Driver:
         self.offering = 0
         """Steps that wait for a worker, and of which it is not known yet whether this process takes them up."""
         self.deadlines = world.deadlines
-        self.lanes: dict[Step, asyncio.Task[Any] | Execute] = {}
+        self.worker_tasks: dict[Step, asyncio.Task[Any] | Execute] = {}
         """Who performs a step; before that lane has its first turn, what it is to perform."""
         self.ready: deque[Execute] = deque()
         self.busy = 0
         self.in_a_row = 0
         self.stopped: set[asyncio.Task[Any]] = set()
-        """Lanes whose attempt nobody waits for any more. It may take its time to wind down."""
+        """Worker tasks of cancelled attempts, which may take time to wind down."""
         self.places: dict[Step, cache.CacheKey] = {}
         """Where the cache wants the results of steps that are being performed."""
         self.failure: BaseException | None = None
         self.successor: Driver | None = None
         """The next driver of the same execution in this process, made after this one was lost or let go."""
         self.commits = Commits(execution, committed=self._committed, lost=self._lost)
-        self.parking = Passivation(state, world.worker)
+        self.passivation = Passivation(state, world.worker)
         self.behind_s = behind_s(plan, state)
         self._asked_early = False
-        """Somebody asked about the state while a row was under way: to be told again once it is durable."""
+        """The state was read while a row was being written: notify again once it is durable."""
         self._changed: list[asyncio.Future[None]] = []
         self.tasks: set[asyncio.Task[None]] = set()
         self.told: list[str] = []
@@ -106,7 +106,7 @@ class Driver:
         """What had been asked before this driver was made was asked again by it."""
         self.again: set[Step] = set()
         """Steps whose attempt may have begun before: what it has paid for is asked of the store."""
-        self.purse = UsageMeter(plan, state)
+        self.usage_meter = UsageMeter(plan, state)
 
     # Reports -------------------------------------------------------------------------------------------------------
 
@@ -121,8 +121,8 @@ class Driver:
         return events
 
     async def leave(self, report: Report) -> None:
-        """Take a report, and leave what follows from it to whoever keeps the store."""
-        self.parking.urgent = True
+        """Take a report, and leave its commands to the leader of the store."""
+        self.passivation.urgent = True
         await self._settle(report)
 
     async def _settle(self, report: Report) -> tuple[tuple[Event, ...], tuple[Command, ...]]:
@@ -135,11 +135,11 @@ class Driver:
         if not events:
             return (), ()
         row = Row(state.seq, state.at, events)
-        summary = self.parking.changed(self.execution, state, events)
+        summary = self.passivation.changed(self.execution, state, events)
         if self.behind_s != 0.0 and can_wait(state, report, decision.commands):
             await self.commits.later(self.journal, row, summary, within_s=self.behind_s, spawn=self.spawn)
-            if self.purse.hears is not None:
-                self.purse.tell()
+            if self.usage_meter.on_usage is not None:
+                self.usage_meter.notify()
             return events, decision.commands
         await self.commits.now(self.journal, row, summary)
         if state.status in ENDED:
@@ -157,36 +157,36 @@ class Driver:
         return events, decision.commands
 
     def _after_commit(self, *, changed: bool) -> None:
-        if self.purse.hears is not None:
-            self.purse.tell()
+        if self.usage_meter.on_usage is not None:
+            self.usage_meter.notify()
         if changed or (self._asked_early and not self.committing):
-            self.stir()
+            self.notify()
 
     def _committed(self, row: Row) -> None:
         if self.world.feed.watched:
             self.world.feed.show(Committed(self.execution, row, self.state))
         if self._asked_early and not self.committing and not self.state.ended:
-            self.stir()
+            self.notify()
 
     def fail(self, why: BaseException) -> None:
         """It cannot be driven here any more: tell who waits."""
         self.failure = why
         self.world.failed(self.execution, why)
-        self.stir()
+        self.notify()
 
     def _lost(self, why: BaseException) -> None:
         """The journal does not take what is decided here: what runs for it is stopped, and who waits is told."""
         self.timers.stop()
         self.commits.drop()
         self.ready.clear()
-        for lane in self.lanes.values():
+        for lane in self.worker_tasks.values():
             if isinstance(lane, asyncio.Task):
                 lane.cancel()
         if self.failure is None:
             self.fail(why)
 
-    def saw_row(self, last: int) -> None:
-        """The journal ends with row `last`. If that is not ours, somebody else drives this execution now."""
+    def on_foreign_row(self, last: int) -> None:
+        """Handle a journal that ends with row `last`: if it is foreign, another process drives the execution."""
         durable = self.state.seq - self.commits.behind
         if self.failure is None and last > (self.state.seq if self.commits.writing else durable):
             self._lost(JournalMoved(f"execution {self.execution!r} is at row {last}, written by another process"))
@@ -210,7 +210,7 @@ class Driver:
         if self.recovered:
             return
         self.recovered = True
-        under_way = {*self.lanes, *(command.step for command in self.ready)}
+        under_way = {*self.worker_tasks, *(command.step for command in self.ready)}
         self.again = {*self.state.steps}
         asked = outstanding(self.plan, self.state)
         self._perform([one for one in asked if type(one) is not Execute or one.step not in under_way])
@@ -237,7 +237,7 @@ class Driver:
                 await self.deliver(report)
         finally:
             self.offering -= 1
-            self.stir()
+            self.notify()
 
     # Commands ------------------------------------------------------------------------------------------------------
 
@@ -252,12 +252,12 @@ class Driver:
             self._open_lane()
         if self.state.ended:
             self.timers.stop()
-            self.stir()
+            self.notify()
 
     def _open_lane(self) -> None:
         self.busy += 1
         command = self.ready.popleft()
-        self.lanes[command.step] = command
+        self.worker_tasks[command.step] = command
         self.spawn(self._lane(command))
 
     def _other(self, command: Command) -> None:
@@ -273,11 +273,11 @@ class Driver:
             case commands.HoldChild():
                 self.spawn(self.world.hold_child(self.execution, command))
             case commands.StopChild() | commands.Publish():
-                self.spawn(self._tell(command))
+                self.spawn(self._send_message(command))
             case _:
                 pass
 
-    async def _tell(self, order: OutboxMessage) -> None:
+    async def _send_message(self, order: OutboxMessage) -> None:
         """Tell others. The journal is told in one row once nothing works here; until then a crash tells them twice."""
         await self.world.tell(self.execution, order)
         self.told.append(order.order)
@@ -299,13 +299,15 @@ class Driver:
         if self.told and not self.busy and self.failure is None:
             self.spawn(self._confirm())
         if self.state.is_halted and not self.busy:
-            self.stir()  # Whoever waits for it to stand still was told of the status while this still ran.
+            self.notify()  # Waiters for a halt read the status while this still ran.
 
     async def _lane(self, command: Execute) -> None:
         """Perform a step, then whatever is ready, until nothing is."""
         task = asyncio.current_task()
         assert task is not None
-        stopped = self.failure is not None or self.lanes.get(command.step) is not command  # before its first turn
+        stopped = (
+            self.failure is not None or self.worker_tasks.get(command.step) is not command
+        )  # before its first turn
         try:
             while True:
                 report, stopped = None if stopped else await self._attempt(command, task), False
@@ -337,11 +339,13 @@ class Driver:
         step = command.step
         does = self.plan.nodes[step.node].action
         assert isinstance(does, WorkAction)
-        self.lanes[step] = task
+        self.worker_tasks[step] = task
         if command.timeout_s is not None:
             self.deadlines.set(task, command.timeout_s)
         revision = revision_of(self.state)
-        attempt = LocalAttempt(self.execution, command, self.world, self.purse, leaves=self.leaves, revision=revision)
+        attempt = LocalAttempt(
+            self.execution, command, self.world, self.usage_meter, leaves=self.leaves, revision=revision
+        )
         try:
             place = cache.place_of(self.state, command, does, self.world.executors)
             if place is not None:
@@ -367,8 +371,8 @@ class Driver:
             if task in self.stopped:
                 self.stopped.discard(task)
             else:
-                del self.lanes[step]
-                self.purse.over(step)
+                del self.worker_tasks[step]
+                self.usage_meter.over(step)
             if command.timeout_s is not None:
                 self.deadlines.drop(task)
 
@@ -394,26 +398,26 @@ class Driver:
         )
 
     def _stop(self, step: Step) -> None:
-        lane = self.lanes.pop(step, None)
+        lane = self.worker_tasks.pop(step, None)
         if lane is None:
             self.ready = deque(command for command in self.ready if command.step != step)
             return
         self.places.pop(step, None)
-        self.purse.over(step)
+        self.usage_meter.over(step)
         if isinstance(lane, asyncio.Task):
             self.stopped.add(lane)
             lane.cancel()
 
     def _ring(self, timer: str) -> None:
         self.ringing.add(timer)
-        self.spawn(self._rang(timer))
+        self.spawn(self._timer_fired(timer))
 
-    async def _rang(self, timer: str) -> None:
+    async def _timer_fired(self, timer: str) -> None:
         try:
             await self.deliver(TimerFired(timer=timer))
         finally:
             self.ringing.discard(timer)
-            self.stir()  # Whoever waits for it to stand still minds the timers, and the status may be what it was.
+            self.notify()  # Waiters for a halt depend on timers, and the status may not have changed.
 
     @property
     def is_due(self) -> bool:
@@ -422,8 +426,8 @@ class Driver:
 
     # Waiting for it ------------------------------------------------------------------------------------------------
 
-    def stir(self) -> None:
-        """Something changed, in its rows or beside them: whoever waits looks again."""
+    def notify(self) -> None:
+        """Wake waiters: its rows or something beside them changed."""
         changed, self._changed = self._changed, []
         self._asked_early = False
         for future in changed:
@@ -442,7 +446,7 @@ class Driver:
 
     @property
     def is_waited_for(self) -> bool:
-        """Somebody here wants to hear of it."""
+        """Return whether this process watches the execution."""
         return any(not future.done() for future in self._changed)
 
     async def drained(self) -> None:

@@ -32,7 +32,7 @@ Watcher: TypeAlias = Callable[[Committed | Delta], None]
 
 
 class Feed:
-    """Passes on what happens to whoever watches."""
+    """Passes rows and deltas to watchers."""
 
     def __init__(self) -> None:
         self._watchers: list[Watcher] = []

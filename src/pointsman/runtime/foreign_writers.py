@@ -77,7 +77,7 @@ class ForeignWriters:
         for name, last in (await self._store.ends(driven)).items():
             driver = self._drivers.get(name)
             if driver is not None:
-                driver.saw_row(last)
+                driver.on_foreign_row(last)
         lost = [name for name, driver in self._drivers.items() if isinstance(driver.failure, JournalMoved)]
         for name in lost:
             await self._take_work(name)

@@ -41,9 +41,9 @@ AT_ONCE: Final = 8
 PAGE: Final = 200
 RUNNING: Final = frozenset({"running", "pending"})
 
-TakeUp: TypeAlias = Callable[[ExecutionId], Awaitable[object]]
+Resume: TypeAlias = Callable[[ExecutionId], Awaitable[object]]
 """Opens an execution so that it goes on here."""
-Tell: TypeAlias = Callable[[ExecutionId | None, BaseException], None]
+ReportFailure: TypeAlias = Callable[[ExecutionId | None, BaseException], None]
 """Hears of executions that could not be taken up; None: of the store, which cannot be used for a while (an `Outage`),
 or of a chore that could not be done."""
 
@@ -61,14 +61,19 @@ class PeriodicJob(Protocol):
 
 
 def ignore(execution: ExecutionId | None, why: BaseException) -> None:
-    """Tell nobody."""
+    """Ignore a failure."""
 
 
 class Leader:
     """Run it in one process per store, as long as that process lives."""
 
     def __init__(
-        self, runtime: LocalRuntime, take_up: TakeUp, *, chores: Sequence[PeriodicJob] = (), tell: Tell = ignore
+        self,
+        runtime: LocalRuntime,
+        take_up: Resume,
+        *,
+        chores: Sequence[PeriodicJob] = (),
+        tell: ReportFailure = ignore,
     ) -> None:
         self._runtime = runtime
         self._take_up = take_up
@@ -108,11 +113,11 @@ class Leader:
         while page := await self._list(ExecutionQuery(statuses=RUNNING, before=before, limit=PAGE)):
             await self._open(summary.execution for summary in page)
             before = page[-1].started, page[-1].execution
-            await self.let_go()
+            await self.passivate_idle()
 
     async def look(self) -> float:
         """Do everything that is due; when to look again."""
-        await self.let_go()
+        await self.passivate_idle()
         now = self._runtime.clock.now()
         due = await self._list(ExecutionQuery(due=Instant(now), limit=PAGE))
         await self._open(summary.execution for summary in due)
@@ -143,7 +148,7 @@ class Leader:
             at = self._resting[chore] = now + AGAIN_S
         return at
 
-    async def let_go(self) -> None:
+    async def passivate_idle(self) -> None:
         """Forget the drivers of executions that only wait, families together."""
         runtime = self._runtime
         horizon = runtime.clock.now() + NEAR_S
@@ -151,22 +156,22 @@ class Leader:
             runtime.drivers.pop(driver.execution, None)
             if not isinstance(driver.failure, JournalMoved):
                 self._put_off[driver.execution] = runtime.clock.now() + AGAIN_S
-        for driver in runtime.families.resting(horizon):
+        for driver in runtime.children.resting(horizon):
             await self._park(driver)
 
     async def _park(self, driver: Driver) -> None:
-        """Its rows are enough. The list may still say that somebody must look at it at once: somebody did."""
+        """Drop an execution from memory and clear a due wake-up in its list entry."""
         said = await self._runtime.store.executions.find(driver.execution)
         if not rests(driver, self._runtime.clock.now()) or self._runtime.drivers.get(driver.execution) is not driver:
             return
-        self._runtime.let_go(driver)
+        self._runtime.passivate(driver)
         if (
             driver.state.steps_without_worker and driver.state.status == "running"
         ):  # Another worker may have what this one lacks.
             again = self._runtime.clock.now() + AGAIN_S
-            means = driver.parking.offered(again, driver.execution, driver.state)
+            means = driver.passivation.offered(again, driver.execution, driver.state)
         else:
-            means = driver.parking.summary(driver.execution, driver.state)
+            means = driver.passivation.summary(driver.execution, driver.state)
         if said is not None and (said.wakes, said.awaits) != (means.wakes, means.awaits):
             await self._runtime.store.executions.put(means, seq=driver.state.seq)
 
@@ -198,7 +203,7 @@ class Leader:
             raise outages[0]
 
     async def _sweep(self, now: float) -> None:
-        """Take up what nobody goes on with."""
+        """Resume executions that no process drives."""
         seen, self._seen = self._seen, {}
         abandoned: list[ExecutionId] = []
         before: tuple[float, ExecutionId] | None = None

@@ -59,12 +59,12 @@ def unknown_execution(execution: str) -> UnknownExecution:
     return UnknownExecution(f"there is no execution {execution!r} here", hint="`pointsman list` shows them.")
 
 
-Emitted: TypeAlias = Callable[[str, Json, str, ExecutionId], Awaitable[None]]
+EventSink: TypeAlias = Callable[[str, Json, str, ExecutionId], Awaitable[None]]
 """Receives every event that an execution emitted (name, data, key, execution), once those who wait for it know. Again
 after a crash, under the same key."""
-Hears: TypeAlias = Callable[[ExecutionId], Awaitable[bool]]
+IsWaitingFor: TypeAlias = Callable[[ExecutionId], Awaitable[bool]]
 """Returns whether an execution may receive an event."""
-Ended: TypeAlias = Callable[[ExecutionState], Awaitable[None]]
+OnEnded: TypeAlias = Callable[[ExecutionState], Awaitable[None]]
 """Hears of every execution that ends, once its last row is durable."""
 
 
@@ -99,8 +99,8 @@ class LocalRuntime:
         clock: Clock,
         feed: Feed,
         *,
-        ended: Ended | None = None,
-        emitted: Emitted | None = None,
+        ended: OnEnded | None = None,
+        emitted: EventSink | None = None,
     ) -> None:
         self.store = store
         self.journal: StoreJournal = store.journal
@@ -110,7 +110,7 @@ class LocalRuntime:
         self.feed = feed
         self._ended = ended
         self._emitted = emitted
-        self.audience_of: Callable[[ExecutionId], Awaitable[Hears]] | None = None
+        self.audience_of: Callable[[ExecutionId], Awaitable[IsWaitingFor]] | None = None
         """Finds the executions that may receive what one emits; absent: all."""
         self.can_go_on: Callable[[Plan, ExecutionState], Awaitable[None]] | None = None
         """Raises where an execution that is to go on needs a model that cannot be called; absent: never."""
@@ -118,7 +118,7 @@ class LocalRuntime:
         self._last_drivers: WeakValueDictionary[ExecutionId, Driver] = WeakValueDictionary()
         """The newest driver of each execution, as long as anything refers to it: callers may hold a former one."""
         self.deadlines = Deadlines()
-        self.families = ChildExecutions(self)
+        self.children = ChildExecutions(self)
         self._reached: set[ExecutionId] = set()
         """Those that have a driver here, but what was under way in them has not been asked for again: other processes
         may drive them."""
@@ -147,11 +147,11 @@ class LocalRuntime:
         return await self._begun(driver, report)
 
     async def adopt(self, execution: ExecutionId, plan: Plan, rows: Sequence[Row], report: ForkRequested) -> Driver:
-        """Begin with a copy of rows. Lists know of it once its own first row is durable; before that nobody does."""
+        """Start with a copy of rows. Lists show the execution once its own first row is durable."""
         for first in range(0, len(rows), COPIED_AT_ONCE):
             await asyncio.gather(*(self.journal.append(execution, row) for row in rows[first : first + COPIED_AT_ONCE]))
         driver = self._drive(Driver(execution, plan, folded(execution, rows), self))
-        driver.parking.unlisted()
+        driver.passivation.unlisted()
         begun = await self._begun(driver, report)
         begun.offer()
         return begun
@@ -189,7 +189,7 @@ class LocalRuntime:
             if (
                 found.state.running_steps and found.state.status == "running"
             ):  # it goes on here, before its next row says so
-                await self.store.executions.put(found.parking.summary(execution, found.state), seq=found.state.seq)
+                await self.store.executions.put(found.passivation.summary(execution, found.state), seq=found.state.seq)
             found.recover()
         return found
 
@@ -210,7 +210,7 @@ class LocalRuntime:
 
     @asynccontextmanager
     async def alone(self, execution: ExecutionId) -> AsyncGenerator[None, None]:
-        """Nobody else here makes a driver of this execution meanwhile."""
+        """Prevent other tasks from opening a driver of this execution."""
         lock = self._making.get(execution)
         if lock is None:
             lock = self._making[execution] = DriverOpening()
@@ -260,13 +260,13 @@ class LocalRuntime:
             return False
         return any([await self._has_work(child) for child in found])
 
-    def let_go(self, driver: Driver) -> None:
+    def passivate(self, driver: Driver) -> None:
         """Forget the driver of an execution that ended or only waits: its journal is enough."""
         if self.drivers.get(driver.execution) is driver:
             del self.drivers[driver.execution]
             self._reached.discard(driver.execution)
             driver.timers.stop()
-            self.families.forget(driver.execution)
+            self.children.forget(driver.execution)
 
     async def close(self) -> None:
         """Stop everything as if the process had ended: all of it can be taken up again."""
@@ -285,16 +285,16 @@ class LocalRuntime:
 
     async def start_child(self, parent: ExecutionId, command: StartChild) -> None:
         """Start or find the child of a step; the parent is told of its end, if it waits for it."""
-        await self.families.start(parent, command)
+        await self.children.start(parent, command)
 
     async def hold_child(self, parent: ExecutionId, command: HoldChild) -> None:
         """Pause the child of a step, and what is below it."""
-        await self.families.hold(child_id(parent, command.step, command.attempt, command.call))
+        await self.children.hold(child_id(parent, command.step, command.attempt, command.call))
 
     async def tell(self, source: ExecutionId, order: OutboxMessage) -> None:
         """Cancel a child, or deliver an event to all who wait for it."""
         if isinstance(order, StopChild):
-            await self.families.stop(source, child_id(source, order.step, order.attempt, order.call))
+            await self.children.stop(source, child_id(source, order.step, order.attempt, order.call))
         else:
             key = f"{source}|{order.order}"
             hears = None if self.audience_of is None else await self.audience_of(source)
@@ -310,7 +310,7 @@ class LocalRuntime:
         by: str = "",
         key: str = "",
         but: ExecutionId | None = None,
-        hears: Hears | None = None,
+        hears: IsWaitingFor | None = None,
     ) -> int:
         """Deliver an event to every execution that waits for it, parked ones too; to how many. `key` names the event:
         who has heard it is told in vain. `hears`: which may receive it; absent: all. Those that run nowhere are left to
@@ -331,7 +331,7 @@ class LocalRuntime:
         return told
 
     async def concerns(self, execution: ExecutionId, report: EventReceived) -> bool:
-        """Whether an event would change anything there. Nothing is written, and nobody is taken up."""
+        """Return whether an event would change the execution. Writes nothing and resumes nothing."""
         if self.drives(execution):
             return True  # it decides for itself
         state = await self.load(execution)
@@ -362,18 +362,18 @@ class LocalRuntime:
                     await driver.leave(report)
                     return driver.state.seq > before
             except (JournalMoved, DriverLost):
-                continue  # somebody else went on with it: look again
+                continue  # another writer was faster: read again
         raise DriverLost(f"{execution!r} is always moved on by others", hint="Deliver the event again.")
 
     async def turn_ended(self, state: ExecutionState) -> None:
-        """Tell whoever keeps conversations, and the parent."""
+        """Notify the conversation store and the parent."""
         if self._ended is not None:
             await self._ended(state)
-        await self.families.ended(state)
+        await self.children.ended(state)
 
     def failed(self, execution: ExecutionId, why: BaseException) -> None:
         """Who waits for it is told."""
-        self.families.failed(execution, why)
+        self.children.failed(execution, why)
 
     def over(self, state: ExecutionState) -> None:
         """Forget the driver; a failed execution may be taken up again."""

@@ -24,7 +24,7 @@ from pointsman.store.records import Summary
 from pointsman.values import ExecutionId, Instant
 
 TELLING_S: Final = 30.0
-"""Whoever has something to tell others does so at once; after this long it is taken to be gone."""
+"""An outbox is delivered at once; after this long its process is taken to be gone."""
 
 
 class Passivation:
@@ -52,7 +52,7 @@ class Passivation:
         self.offered_at: Instant | None = None
         """When workers are to look again whether they have what its steps wait for; None: at once."""
         self.urgent = False
-        """Somebody must go on with it at once: whoever writes its rows will not."""
+        """Return whether the leader must resume it at once, because the writer of its rows will not."""
         self._is_listed = True
         self._rings = [(timer.at, name) for name, timer in state.timers.items()]
         heapq.heapify(self._rings)

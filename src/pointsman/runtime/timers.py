@@ -12,14 +12,14 @@ from typing import TypeAlias
 
 from pointsman.ports import Clock
 
-Ring: TypeAlias = Callable[[str], None]
+OnTimer: TypeAlias = Callable[[str], None]
 """Hears the name of a timer whose time has come. Begins what follows, and waits for nothing."""
 
 
 class Timers:
     """Rings names at their times. A name that was dropped, or set again, rings at most at its last time."""
 
-    def __init__(self, clock: Clock, ring: Ring) -> None:
+    def __init__(self, clock: Clock, ring: OnTimer) -> None:
         self._clock = clock
         self._ring = ring
         self._at: dict[str, float] = {}
@@ -41,7 +41,7 @@ class Timers:
             self._sleep()
 
     def drop(self, name: str) -> None:
-        """Nobody waits for it any more."""
+        """Drop a timer."""
         self._at.pop(name, None)
         if not self._at:
             self.stop()

@@ -17,21 +17,21 @@ from pointsman.runtime.summary import usage_of
 class UsageMeter:
     """Asked before each call of a model or tool, by all attempts that run: together they keep to the budgets."""
 
-    __slots__ = ("_plan", "_state", "_told", "hears", "open")
+    __slots__ = ("_plan", "_state", "_told", "on_usage", "open")
 
     def __init__(self, plan: Plan, state: ExecutionState) -> None:
         self._plan = plan
         self._state = state
         self.open: dict[Step, Usage] = {}
         """What attempts that run have spent so far, as far as they asked."""
-        self.hears: Callable[[Usage], None] | None = None
+        self.on_usage: Callable[[Usage], None] | None = None
         """Told what it has consumed in all, after each row that says more."""
         self._told = Usage()
 
     @property
     def matters(self) -> bool:
         """It has a budget, or is part of one."""
-        return bool(self._plan.limits.budgets) or self.hears is not None
+        return bool(self._plan.limits.budgets) or self.on_usage is not None
 
     def refusal(self, step: Step, kind: Literal["model", "tool"], spent: Usage, *, calls: int) -> Failure | None:
         """Why an attempt that has spent so much may not go on; None: it may."""
@@ -45,8 +45,8 @@ class UsageMeter:
         """The attempt is over: the journal has what it spent, or it is spent again from its record."""
         self.open.pop(step, None)
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """A row was decided."""
-        if self.hears is not None and (spent := usage_of(self._state)) != self._told:
+        if self.on_usage is not None and (spent := usage_of(self._state)) != self._told:
             self._told = spent
-            self.hears(spent)
+            self.on_usage(spent)

@@ -27,7 +27,7 @@ from pointsman import Pointsman
 from pointsman.errors import OperatorError
 from pointsman.operations.logs import LogThrottle
 from pointsman.operations.readiness import Life
-from pointsman.operations.worker_role import Tell, drain, first_of, keeping
+from pointsman.operations.worker_role import ReportFailure, drain, first_of, keeping
 from pointsman.server.application import make_application, make_desk
 from pointsman.server.connections import IDLE_S, Connection, ConnectionTable, bound, connections_for
 from pointsman.server.middleware.requests import logged
@@ -113,7 +113,7 @@ class Said:
     """At which address."""
     keeping: Callable[[], None]
     """Who stood by keeps the store from now on."""
-    trouble: Tell
+    trouble: ReportFailure
     """An execution cannot be taken up; or (None) the store cannot be used for a while, or something due not be done."""
 
 

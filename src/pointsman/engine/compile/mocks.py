@@ -1,4 +1,4 @@
-"""Whether what is pinned is what the node could bring: whoever mistypes an answer is told so before anything starts."""
+"""Check that a mocked result could be a result of its node, before anything starts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pointsman.values import Json
 Unfit: TypeAlias = Literal[
     "no-such-node", "leads-nowhere", "schema-forbids", "only-leads", "not-alone", "never-reached", "never-over"
 ]
-"""In one word why a trial cannot be, for faces that say it in the language of whoever asked."""
+"""Error code of a mock that does not fit, for clients that translate it."""
 
 
 class TrialUnfit(CallerError):

@@ -373,7 +373,7 @@ def _alone(made: PlanNode) -> PlanNode:
 
 
 def _timeout_edge(node: Node, does: Action, out: tuple[PlanEdge, ...]) -> tuple[PlanEdge, ...]:
-    """The way of a gate nobody answered in time, where another edge leads to the same node already."""
+    """Return the timeout edge of a gate where another edge leads to the same node already."""
     if not isinstance(does, HumanTaskAction) or any(edge.label == does.terms.on_timeout for edge in out):
         return ()
     way = next((edge for edge in out if timeout_label(edge.target) == does.terms.on_timeout), None)

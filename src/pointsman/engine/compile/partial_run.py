@@ -124,7 +124,7 @@ def _leading(plan: Plan, node: str) -> set[str]:
     into: dict[str, set[str]] = {}
     for one in plan.nodes.values():
         ways = [*one.out, *one.catches]
-        if one.tool_executor is not None:  # it goes back to whoever called
+        if one.tool_executor is not None:  # it returns to its caller
             ways.append(one.tool_executor)
             into.setdefault(one.id, set()).add(one.tool_executor.target)
         if isinstance(one.action, ParallelAction):

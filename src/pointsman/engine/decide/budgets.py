@@ -98,7 +98,7 @@ def wait_for_more(ctx: DecisionContext, at: StepState, failure: Failure) -> None
 
 
 def note(ctx: DecisionContext) -> None:
-    """Warn, once each: a budget is nearly or wholly spent, or nobody knows what was spent."""
+    """Warn once per budget: it is nearly or wholly spent, or the price of a model is unknown."""
     state, plan = ctx.state, ctx.plan
     for name, most in _in_force(plan, state):
         amount = AMOUNT[name](state.usage)

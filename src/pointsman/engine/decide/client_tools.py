@@ -32,7 +32,7 @@ OPTIONS: Final[tuple[JsonObject, ...]] = (
 
 
 def is_open(at: StepState, call: ProposedCall) -> bool:
-    """Whether nobody has said yet what is asked about the call: may it be made, or what came of it."""
+    """Return whether a call still lacks its verdict: the approval, or the returned result."""
     verdict = None if at.verdicts is None else at.verdicts.get(call.number)
     if verdict is None or not is_about(verdict, call.name, call.arguments):
         return True
@@ -74,7 +74,7 @@ def check_results(gate: GateState, data: Json) -> None:
 
 
 def timed_out(at: StepState) -> GateAnswered:
-    """What the clock says where nobody returned anything."""
+    """Return the answer of the timeout: no results were returned."""
     return GateAnswered(step=at.step, action=FAIL, comment="nobody returned a result in time", by="timeout")
 
 

@@ -53,7 +53,7 @@ def fail(ctx: DecisionContext, failure: Failure, step: Step | None = None) -> No
 
 
 def conclude(ctx: DecisionContext) -> None:
-    """Control stands still after failures nobody caught: the execution has failed."""
+    """Fail the execution: nothing moves any more, and failures were not caught."""
     state = ctx.state
     first = ctx.uncaught[0]
     steps = tuple(one.step for one in ctx.uncaught if one.step in state.row_failures)

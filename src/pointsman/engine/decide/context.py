@@ -31,7 +31,7 @@ from pointsman.values import CONTAINERS, Json, JsonObject
 
 @final
 class EnterNode(Struct, frozen=True, gc=False):
-    """Control is on its way to a node."""
+    """Control moves to a node."""
 
     node: str
     scope: Scope
@@ -47,7 +47,7 @@ class EnterNode(Struct, frozen=True, gc=False):
 
 @final
 class ExitStep(Struct, frozen=True, gc=False):
-    """A step is over; its edges decide where control goes."""
+    """A step has ended; its edges decide where control continues."""
 
     step: Step
     labels: tuple[str, ...] = ()
@@ -106,16 +106,16 @@ class DecisionContext:
         self.commands: list[Command] = []
         self.queue: deque[Transition] = deque()
         self._counted: dict[Scope, int] | None = None
-        """Moves in the queue, per scope; from when first somebody asks."""
+        """Queued transitions per scope; computed on the first request."""
         self.uncaught: list[PropagateFailure] = []
-        """Failures that nobody caught: once control stands still, the execution fails."""
+        """Uncaught failures: once nothing moves any more, the execution fails."""
         self.produced_bytes = 0
         """Bytes of values that joins made and steps brought, in this decision."""
         self.dirty_scopes: dict[Scope, None] = {}
-        """Scopes in which a token came or went."""
+        """Scopes whose tokens changed."""
 
     def emit(self, event: Event) -> None:
-        """Decide: it is in the row and in the state from here on."""
+        """Add an event to the row and fold it into the state."""
         self.events.append(event)
         fold(self.state, event)
 
@@ -129,14 +129,14 @@ class DecisionContext:
         self.emit(WarningRaised(code=code, message=message, step=step))
 
     def enqueue(self, move: Transition) -> None:
-        """Let control go on."""
+        """Add a transition to the queue."""
         if self._counted is not None:
             key = scope_key(move)
             self._counted[key] = self._counted.get(key, 0) + 1
         self.queue.append(move)
 
     def dequeue(self) -> Transition:
-        """The move to make now; it is in the queue no more."""
+        """Remove and return the next transition."""
         move = self.queue.popleft()
         if self._counted is not None:
             self._counted[scope_key(move)] -= 1
@@ -151,13 +151,13 @@ class DecisionContext:
         return self._counted.get(scope, 0)
 
     def discard(self, scope: Scope, nodes: frozenset[str]) -> None:
-        """Control that was on its way from or to these nodes of a scope goes nowhere."""
+        """Discard queued transitions from or to these nodes of a scope."""
         kept = [move for move in self.queue if scope_key(move) != scope or node_of(move) not in nodes]
         self.discard_all()
         self.queue.extend(kept)
 
     def discard_all(self) -> None:
-        """Control that was on its way goes nowhere."""
+        """Discard all queued transitions."""
         self.queue.clear()
         self._counted = None
 
@@ -277,7 +277,7 @@ class DecisionContext:
         return undo.item_key
 
     def value(self, scope: ScopeState, compute: Value, env: Environment) -> Json:
-        """Evaluate. What leaves the state as a container is shared with whoever gets it."""
+        """Evaluate a value. A container that leaves the state is marked as shared."""
         found = compute(env)
         if isinstance(found, CONTAINERS):
             scope.data.shared()

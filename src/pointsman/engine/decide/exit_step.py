@@ -75,7 +75,7 @@ def _leave_failed(ctx: DecisionContext, node: PlanNode, step: Step, left: StepOu
 
 
 def leaving_failed(ctx: DecisionContext, node: PlanNode, step: Step, failure: Failure) -> None:
-    """The step is done but nobody knows where to go; error edges may catch that too."""
+    """Record that a completed step found no legal edge; error edges may catch that, too."""
     ctx.emit(ExitFailed(step=step, failure=failure))
     caught = catching(node, failure)
     if caught:

@@ -172,7 +172,7 @@ def reask(ctx: DecisionContext, at: StepState, failure: Failure, usage: Usage | 
 
 
 def propagate(ctx: DecisionContext, move: PropagateFailure) -> None:
-    """A failure nobody caught: the loops, branches and parallels around it decide, then the execution."""
+    """Propagate an uncaught failure to the enclosing loops, branches and parallels, then to the execution."""
     scope = ctx.state.scopes.get(move.step.scope)
     if scope is None:
         return
@@ -191,7 +191,7 @@ def propagate(ctx: DecisionContext, move: PropagateFailure) -> None:
 
 
 def _is_fatal(ctx: DecisionContext, step: Step) -> bool:
-    """Every parallel around fails with its branch, and nobody catches that: the execution will fail."""
+    """Return whether every enclosing parallel fails with its branch uncaught: the execution will fail."""
     scope = ctx.state.scopes[step.scope]
     while scope.opening is not None:
         fork = scope.opening.step

@@ -261,7 +261,7 @@ def _shut(
 
 
 def timed_out(ctx: DecisionContext, at: StepState) -> None:
-    """Nobody answered in time, or not enough: others are asked, or what was agreed for this case happens."""
+    """Escalate a gate without enough answers in time, or take the action of `onTimeout`."""
     gate, terms = gate_of(at), terms_of(ctx, at)
     if gate.about == "client":
         close(ctx, at, client_tools.timed_out(at), by_clock=True)

@@ -48,7 +48,7 @@ def gather(entry: Entry, does: JoinAction) -> None:
 
 
 def _of_path(entry: Entry, does: JoinAction, path: Path, brought: Json) -> Json:
-    """A join of what stands in the state; what the branches brought where nobody wrote there."""
+    """Join values of the state; the results of the branches where the path was not written."""
     scope = entry.scope
     held = scope.data.at(path.resolve(entry.environment()))
     if not isinstance(held, dict) or not held:

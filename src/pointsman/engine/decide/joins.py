@@ -226,7 +226,7 @@ def _clash(opening: ParallelFrame, branches: tuple[int, int], write: Write) -> F
 
 
 def _check_expected(ctx: DecisionContext, opening: ParallelFrame, does: JoinAction) -> None:
-    """Keys that the document expects at the join, and that nobody brought: said, not waited for."""
+    """Return the keys that the document expects at the join and no branch brought: reported, not awaited."""
     expected = does.expected_keys
     if does.expected is not None:
         found = does.expected(ctx.environment(opening.scope, ctx.node(opening.step), None))

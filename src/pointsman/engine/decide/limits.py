@@ -1,4 +1,4 @@
-"""Limits that no prompt can override. Checked before a step starts; a stopped arrival is held and may continue later."""
+"""Limits that no prompt can override. Checked before a step starts; a stopped arrival is held and can continue."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def allowed(ctx: DecisionContext, name: str, planned: float | None) -> float | N
 
 
 def allowed_in(plan: Plan, state: ExecutionState, name: str, planned: float | None) -> float | None:
-    """The same without a desk. An operator who allows less than before is heeded."""
+    """Return the limit in force without a context. A lowered bound of the operator applies at once."""
     raised = state.limits.get(name)
     if raised is None:
         return planned

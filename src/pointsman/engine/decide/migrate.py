@@ -70,7 +70,7 @@ class MigrationMismatch(Struct, frozen=True):
 
 
 def move(ctx: DecisionContext, report: MigrationRequested) -> None:
-    """Go on with the plan of the desk. Raises `MigrationRefused`, `WrongStatus`."""
+    """Continue with the plan of the context. Raises `MigrationRefused`, `WrongStatus`."""
     state = ctx.state
     if not may_move(state):
         raise WrongStatus(
@@ -85,7 +85,7 @@ def move(ctx: DecisionContext, report: MigrationRequested) -> None:
 
 
 def settle_in(ctx: DecisionContext, report: MigrationRequested) -> None:
-    """From here on the plan of the desk counts. Raises `MigrationRefused`."""
+    """Switch to the plan of the context. Raises `MigrationRefused`."""
     check_fits(ctx.plan, ctx.state)
     ctx.emit(
         ExecutionMigrated(

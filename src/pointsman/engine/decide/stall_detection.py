@@ -25,7 +25,7 @@ REPEATS_MAX: Final = 3
 
 
 NONE: Final = Repetition(0, 0)
-"""Of work that is no agent's: nobody compares."""
+"""For work of other kinds than agents, which is not compared."""
 
 
 def repeats(ctx: DecisionContext, at: StepState, report: WorkDone) -> Repetition:

@@ -28,7 +28,7 @@ KEPT_MAX: Final = 100
 
 
 class TooManyKept(CallerError):
-    """The execution keeps as many events as it may, and nobody waits for this one yet. Nothing was written."""
+    """The event buffer of the execution is full, and no step waits for this event. Nothing was written."""
 
     code = "too-many-kept"
 
@@ -97,7 +97,7 @@ class EventReceiver(NamedTuple):
 
 
 def _takers(ctx: DecisionContext, name: str, data: Json) -> list[EventReceiver]:
-    """Whom an event concerns, by what everybody knew when it came."""
+    """Return the steps that wait for an event and accept it, judged by the state before it."""
     if name not in ctx.state.event_waiters:
         return []
     waits = [at for at in ctx.state.steps.values() if at.event == name]

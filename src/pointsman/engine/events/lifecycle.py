@@ -78,7 +78,7 @@ class ExecutionFailed(EventBase, frozen=True, kw_only=True, tag="failed"):
     failure: Failure
     step: Step | None = None
     steps: tuple[Step, ...] = ()
-    """All steps whose failures nobody caught: what a retry takes up again."""
+    """All steps with uncaught failures: a retry resumes them."""
 
 
 class ExecutionCancelled(EventBase, frozen=True, kw_only=True, tag="cancelled"):

@@ -1,11 +1,11 @@
-"""What happened: the only truth. One decision is one row of events; `fold` rebuilds the state from them alone.
+"""Events: the only truth. One decision is one row of events; `fold` rebuilds the state from them alone.
 
-    events       steps: what most rows consist of, and what changes their course
-    wait_events  what the world owes, gave, or was told
-    life_events  what happens to the execution as a whole
+    steps      steps, tokens, parallels and loops: what most rows consist of
+    waits      gates, timers, outside events, child executions, the outbox, warnings
+    lifecycle  the execution as a whole
 
-An event holds what changed and nothing that can be read off the events before it: values travel by naming the step
-they come from (`after`), writes that are the result itself say `whole`. Stored as JSON objects tagged by `kind`.
+An event holds what changed and nothing that follows from earlier events: a value travels by the name of the step it
+comes from (`after`); a write of the whole result is marked `whole`. Stored as JSON objects tagged by `kind`.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ class InstantStepCompleted(EventBase, frozen=True, kw_only=True, tag="step_passe
     """The value that reached it is its result."""
     result: Json = None
     annotations: JsonObject | None = field(default=None, name="said")
-    """What `nodes.<id>` shows of it (`branch`, `round` …)."""
+    """Fields that `nodes.<id>` shows beside the result (`branch`, `round` …)."""
     writes: tuple[Write, ...] = ()
     pinned: bool = False
-    """It was not performed: whoever tries the workflow said what it brings."""
+    """It was not performed: a partial run gave its result."""
 
 
 @final
@@ -79,9 +79,9 @@ class StepSucceeded(EventBase, frozen=True, kw_only=True, tag="step_succeeded"):
     messages: tuple[Json, ...] = ()
     pending: tuple[ToolCall, ...] = ()
     mark: int = 0
-    """A hash of what an agent said to what."""
+    """A hash of an agent's input and answer."""
     repeats: int = 0
-    """How often it has said that now, while nobody said anything new and nothing new was in the data."""
+    """How often it gave this answer without a new answer or new data in its scope."""
     seen: int = 0
     """Where it repeats itself, a hash of what was in the data."""
     usage: Usage | None = None

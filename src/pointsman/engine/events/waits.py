@@ -86,7 +86,7 @@ class GateDelegated(EventBase, frozen=True, kw_only=True, tag="gate_delegated"):
 
 
 class GateEscalated(EventBase, frozen=True, kw_only=True, tag="gate_escalated"):
-    """Nobody answered in time: others are asked now, and what the first ones said or passed on counts no more."""
+    """The gate timed out: the next level is asked, and earlier votes and delegations are void."""
 
     step: Step
     level: int
@@ -158,7 +158,7 @@ class EventAwaited(EventBase, frozen=True, kw_only=True, tag="event_awaited"):
 class EventConsumed(EventBase, frozen=True, kw_only=True, tag="event_taken"):
     """An outside event came. Those who waited for it settle in the same row. Of one `key` only the first is taken.
 
-    Old journals have rows of events that nobody there took.
+    Old journals have rows of events that no step took.
     """
 
     name: str
@@ -166,7 +166,7 @@ class EventConsumed(EventBase, frozen=True, kw_only=True, tag="event_taken"):
     by: str = ""
     key: str = ""
     kept: bool = False
-    """Nobody waited for it yet: the first step that does takes it (`BufferedEventUsed`)."""
+    """No step waited for it yet: the first step that does takes it (`BufferedEventUsed`)."""
 
 
 class BufferedEventUsed(EventBase, frozen=True, kw_only=True, tag="kept_event_used"):
@@ -181,11 +181,11 @@ class EventEmitted(EventBase, frozen=True, kw_only=True, tag="emitted"):
     name: str
     data: Json = None
     told: bool = True
-    """False: other executions are to be told; `OutboxDelivered` says when they were."""
+    """False: it is sent to other executions; `OutboxDelivered` records the delivery."""
 
 
 class ChildStopRequested(EventBase, frozen=True, kw_only=True, tag="child_stop_asked"):
-    """The child of this attempt is to be cancelled; `OutboxDelivered` says when it was told."""
+    """The child of this attempt is to be cancelled; `OutboxDelivered` records the delivery."""
 
     step: Step
     attempt: int = 1
@@ -194,7 +194,7 @@ class ChildStopRequested(EventBase, frozen=True, kw_only=True, tag="child_stop_a
 
 
 class OutboxDelivered(EventBase, frozen=True, kw_only=True, tag="orders_delivered"):
-    """Others were told what they were to be told."""
+    """Messages of the outbox were delivered."""
 
     orders: tuple[str, ...]
 
@@ -220,7 +220,7 @@ class ToolCallEnded(EventBase, frozen=True, kw_only=True, tag="call_ended"):
 
 
 class WarningRaised(EventBase, frozen=True, kw_only=True, tag="warned"):
-    """Something a person should know; nothing stopped."""
+    """A warning for people; nothing stopped."""
 
     code: str
     message: str
@@ -230,7 +230,7 @@ class WarningRaised(EventBase, frozen=True, kw_only=True, tag="warned"):
 
 
 class ChildUsageCounted(EventBase, frozen=True, kw_only=True, tag="spent_below"):
-    """What a sub-workflow of a step has consumed so far, in all."""
+    """The total usage of a child execution so far."""
 
     step: Step
     usage: Usage

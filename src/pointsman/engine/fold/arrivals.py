@@ -15,11 +15,11 @@ from pointsman.engine.steps import Lineage, Scope, Step
 from pointsman.engine.writes import Arrival
 
 NOBODY = Step("", (), 0)
-"""The stand-in for who sends control to the node of last resort."""
+"""Pseudo-step used as the sender when the engine routes to the fallback node."""
 
 
 def held_step(number: int) -> Step:
-    """The stand-in for the step that sent a held arrival."""
+    """Return the pseudo-step that stands for the sender of a held arrival."""
     return Step("", (), number + 1)
 
 
@@ -31,7 +31,7 @@ def consume_arrivals(
     merged: tuple[Arrival, ...],
     thread: Lineage,
 ) -> StepOutput:
-    """What reaches a step, and take the parked arrivals it consumes."""
+    """Consume the parked arrivals of a step and return its input."""
     if not merged:
         return on_thread(StepOutput(None) if after is None else output_of(state, scope, after), thread)
     parked = scope.parked[node]

@@ -1,8 +1,8 @@
-"""Fold: the state that a list of events means. Needs no plan, no clock, no code of the day the events were decided.
+"""Fold: apply events to the state they describe. Needs no plan, no clock and no code of the day of the decision.
 
     fold(state, event)   changes the one state it owns, in O(1) whatever its size
 
-`begin_row` comes before the events of a row. Folding the rows of a journal one by one, or in any grouping, gives the
+`begin_decision` precedes the events of a row. Folding the rows of a journal one by one, or in any grouping, gives the
 state that deciding them gave.
 """
 

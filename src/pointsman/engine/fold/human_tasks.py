@@ -81,7 +81,7 @@ def _opened(state: ExecutionState, at: StepState, event: GateOpened) -> None:
     )
     state.gates.setdefault(at.step.scope, {})[at.step] = None
     at.unapproved = event.about == "start"
-    if at.is_running:  # nobody works on it until it is answered
+    if at.is_running:  # no work runs until it is answered
         counters.tick(state, -1)
         at.is_running = False
 

@@ -112,7 +112,7 @@ def _compensating(state: ExecutionState, event: Compensating) -> None:
 
 
 def _all_gates(state: ExecutionState) -> None:
-    """Nobody can answer any more, or again."""
+    """Mark all gates as changed: they take no answers any more, or take them again."""
     for at in state.steps.values():
         if at.gate is not None:
             state.changed_gates[at.step] = None

@@ -49,7 +49,7 @@ def await_event(state: ExecutionState, event: EventAwaited) -> None:
 
 
 def consume_event(state: ExecutionState, event: EventConsumed) -> None:
-    """Fold: remember the key of a delivery (the oldest makes room), and the event where nobody waited for it."""
+    """Fold: remember the key of a delivery (the oldest is dropped), and buffer the event if no step waited for it."""
     if event.key:
         state.seen_event_keys[event.key] = None
         if len(state.seen_event_keys) > HEARD_MAX:

@@ -1,4 +1,4 @@
-"""Scopes: what a branch of a parallel sees, keeps for itself, and gives back.
+"""Scopes: the data a branch of a parallel sees, the writes it keeps, and their merge into the scope around it.
 
     around   ─ data as it was at the opening ──┬──▶ branch 0: base + its own writes ──┐
                                                ├──▶ branch 1: base + its own writes ──┤ writes, in branch order
@@ -96,12 +96,12 @@ def _remember(scope: ScopeState, write: Write, value: Json, thread: Lineage) -> 
 
 
 def write_of(edit: DataEdit) -> Write:
-    """What an edit comes to: it conflicts with nobody."""
+    """Return an edit as a write that never conflicts."""
     return Write(edit.path, "last", edit.value)
 
 
 def edit(state: ExecutionState, one: DataEdit) -> None:
-    """Fold: a person replaces what is there, whoever wrote it. In a branch it counts after what it covers."""
+    """Fold: a person replaces a value, whatever wrote it. In a branch the edit counts after the writes it covers."""
     scope = state.scopes[one.scope]
     scope.write_log.forget(one.path)
     scope.data.write(write_of(one), one.value)

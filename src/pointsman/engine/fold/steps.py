@@ -54,7 +54,7 @@ def message_writes(messages: tuple[Json, ...]) -> tuple[Write, ...]:
 
 
 def public_view(result: Json, said: JsonObject | None) -> Json:
-    """What `nodes.<id>` is: the result, and beside it what the engine says (`text`, `branch`, `action`, `round`)."""
+    """Return what `nodes.<id>` shows: the result with annotations (`text`, `branch`, `action`, `round`)."""
     if not said:
         return result
     if isinstance(result, dict):
@@ -220,7 +220,7 @@ def attempt_started(state: ExecutionState, event: step_events.AttemptStarted) ->
 def child_asked(state: ExecutionState, event: wait_events.ChildRequested) -> None:
     at = state.steps[event.step]
     at.child = True
-    if at.is_running:  # nobody here works on it
+    if at.is_running:  # no work runs here
         counters.tick(state, -1)
         at.is_running = False
 
@@ -237,14 +237,14 @@ def worker_awaited(state: ExecutionState, event: wait_events.WorkerAwaited) -> N
     at = state.steps[event.step]
     at.needs = event.needs
     state.steps_without_worker[event.step] = None
-    counters.tick(state, -1)  # nobody works on it
+    counters.tick(state, -1)  # no work runs
     at.is_running = False
 
 
 def children_asked(state: ExecutionState, event: wait_events.ToolChildrenRequested) -> None:
     at = state.steps[event.step]
     at.workflow_calls = {call.number: WorkflowCall(call) for call in event.calls}
-    if at.is_running:  # nobody here works on it
+    if at.is_running:  # no work runs here
         counters.tick(state, -1)
         at.is_running = False
 
