@@ -16,7 +16,8 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final, TextIO, cast
+from io import TextIOBase
+from typing import BinaryIO, Final, Self, TextIO, cast
 
 from pointsman.redaction import hidden
 
@@ -136,6 +137,15 @@ class _Apart:
     def writelines(self, lines: list[str]) -> None:
         for line in lines:
             self.write(line)
+
+    def close(self) -> None:
+        """Close the stream of the process; without effect in a call of a tool."""
+        if _printed.get() is None:
+            self._output.close()
+
+    def detach(self) -> BinaryIO | Self:
+        """Detach the stream of the process; without effect in a call of a tool."""
+        return cast(TextIOBase, self._output).detach() if _printed.get() is None else self
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._output, name)

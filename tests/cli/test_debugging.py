@@ -37,6 +37,16 @@ async def book() -> str:
     """Fail in a helper."""
     print("booking")
     return parse({})
+
+@tool
+async def closing() -> str:
+    """Close standard output and standard error."""
+    print("before")
+    sys.stdout.close()
+    sys.stderr.close()
+    sys.stdout.detach()
+    print("after")
+    return "done"
 '''
 
 
@@ -48,7 +58,9 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     about.mkdir(parents=True)
     (site / "loud_tools.py").write_text(TOOLS)
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: loud-tools\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[pointsman.tools]\nnoisy = loud_tools:noisy\nbook = loud_tools:book\n")
+    (about / "entry_points.txt").write_text(
+        "[pointsman.tools]\nnoisy = loud_tools:noisy\nbook = loud_tools:book\nclosing = loud_tools:closing\n"
+    )
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), *sys.path]))
     return site
 
@@ -71,6 +83,12 @@ def test_what_a_tool_prints_never_mixes_with_the_output() -> None:
         assert word in ran.stderr
     plain = pointsman("run", "noisy.json", "--model", "scripted")
     assert (plain.returncode, plain.stdout) == (0, "done\n")
+
+
+def test_a_tool_cannot_close_the_streams_of_the_command() -> None:
+    ran = pointsman("run", document("closing"), "--model", "scripted", "--json")
+    assert (ran.returncode, json.loads(ran.stdout)["output"]) == (0, "done")
+    assert "before\nafter\n" in ran.stderr
 
 
 def test_what_a_successful_tool_printed_and_logged_is_kept_with_its_step() -> None:
