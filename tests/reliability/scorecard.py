@@ -50,7 +50,7 @@ ROWS: Final = (
         {"pr": 10, "long": 100},
         "kills",
         killing.on_sqlite,
-        test_size=2,
+        test_size=4,
     ),
     Row(
         "kill-postgres",
@@ -59,7 +59,7 @@ ROWS: Final = (
         {"pr": 10, "long": 100},
         "kills",
         killing.on_postgres,
-        test_size=2,
+        test_size=4,
     ),
     Row(
         "restart",
