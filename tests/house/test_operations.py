@@ -107,6 +107,25 @@ def test_what_is_shown_has_the_shape_that_is_described(name: str) -> None:
     assert wrong == []
 
 
+@each
+def test_json_body_is_not_described_as_a_string(name: str) -> None:
+    """A generated client would send JSON in a JSON string, which no operation reads."""
+    content = OPERATIONS[name].get("requestBody", {}).get("content", {}).get("application/json")
+    if content is None:
+        return
+    assert content["schema"].get("type") != "string"
+    assert not isinstance(content["example"], str)
+
+
+@pytest.mark.parametrize("path", ["/api/workflows", "/api/workflows/{id}"])
+def test_document_body_is_an_object_or_its_text(path: str) -> None:
+    method = OPERATIONS[f"{'PUT' if '{' in path else 'POST'} {path}"]
+    content = method["requestBody"]["content"]
+    assert list(faults({"id": "hello"}, content["application/json"]["schema"])) == []
+    assert list(faults({"id": "hello"}, content["application/yaml"]["schema"])) == []
+    assert list(faults("id: hello", content["application/yaml"]["schema"])) == []
+
+
 @pytest.mark.parametrize("name", DOCUMENT["components"]["schemas"])
 def test_what_a_shape_shows_is_one(name: str) -> None:
     shape = DOCUMENT["components"]["schemas"][name]

@@ -3777,7 +3777,7 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A JSON merge patch: what is not there stays, null takes out. `app.patching` says what may be patched. */
+        /** @description A JSON merge patch: what is not there stays, null takes out. `workflows.metadata` says what may be patched. */
         PatchBody: {
             description?: unknown;
             /** @description False: hidden, and not executed. */
@@ -6768,8 +6768,8 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": string;
-                "application/x-www-form-urlencoded": string;
+                "application/json": unknown;
+                "application/x-www-form-urlencoded": Record<string, never>;
             };
         };
         responses: {
@@ -6842,8 +6842,8 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": string;
-                "application/yaml": string;
+                "application/json": Record<string, never>;
+                "application/yaml": Record<string, never> | string;
             };
         };
         responses: {
@@ -6906,8 +6906,8 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": string;
-                "application/yaml": string;
+                "application/json": Record<string, never>;
+                "application/yaml": Record<string, never> | string;
             };
         };
         responses: {

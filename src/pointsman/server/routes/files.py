@@ -25,7 +25,7 @@ from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.executions import STARTED, started
 from pointsman.server.routes.parameters import Admin, Eid, Id, Key, Operator
-from pointsman.server.routes.response_docs import answers, bytes_answer, bytes_body, refusals, text_answer
+from pointsman.server.routes.response_docs import answers, bytes_answer, raw_body, refusals, text_answer
 from pointsman.server.schemas.requests import Answer, sample
 from pointsman.server.schemas.responses import Artifact, Started
 from pointsman.session import start_as
@@ -179,7 +179,7 @@ async def export(desk: AtDesk, caller: Operator, eid: Eid) -> Response:
     responses=answers(Started, "import-refused", "execution-exists", status=201, body=True),
     status_code=201,
     summary="Import an execution",
-    openapi_extra=bytes_body(EXPORT, NDJSON),
+    openapi_extra=raw_body({NDJSON: ({"type": "string"}, EXPORT)}),
 )
 async def bring_in(
     *,

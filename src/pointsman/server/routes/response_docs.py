@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final, TypeAlias
 
@@ -19,6 +20,7 @@ from pydantic import BaseModel
 from pointsman.server.problems import MEDIA_TYPE
 from pointsman.server.schemas.error_examples import SAMPLES, USUAL, sample_of
 from pointsman.server.schemas.requests import ProblemDocument
+from pointsman.values import Json, JsonObject
 
 Described: TypeAlias = dict[int | str, dict[str, Any]]
 
@@ -77,11 +79,10 @@ def bytes_answer(media_type: str = "application/octet-stream", *, status: int = 
     return {status: {"description": HTTPStatus(status).phrase, "content": content}}
 
 
-def bytes_body(example: str, *media_types: str, kind: str = "string", required: bool = True) -> dict[str, Any]:
-    """`openapi_extra` of an operation that reads its body as it comes."""
-    schema = {"type": kind} if kind != "binary" else {"type": "string", "format": "binary"}
-    content = {media: {"schema": schema, "example": example} for media in media_types}
-    return {"requestBody": {"required": required, "content": content}}
+def raw_body(content: Mapping[str, tuple[JsonObject, Json]]) -> dict[str, Any]:
+    """Return the `openapi_extra` of an operation that parses its body itself: by media type a schema and an example."""
+    described = {media: {"schema": schema, "example": example} for media, (schema, example) in content.items()}
+    return {"requestBody": {"required": True, "content": described}}
 
 
 def _refusal(status: int, codes: list[str]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from pointsman.server.context import AtDesk, address_of
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import After, Editor, Id, Key, Limit, Operator, Words
-from pointsman.server.routes.response_docs import answers, bytes_body
+from pointsman.server.routes.response_docs import answers, raw_body
 from pointsman.server.schemas.error_examples import EXECUTION_ID
 from pointsman.server.schemas.requests import Answer, Body, JsonValue, SignalBody, sample
 from pointsman.triggers.call_views import called, deliveries_for, published_for, webhooks_view
@@ -29,7 +29,12 @@ SEARCHED: Final = ("path", "workflowId", "trigger", "event")
 """Where words are looked for, beside the name of the workflow."""
 
 Trigger = Annotated[str, Path(min_length=1, max_length=200, description="The trigger's id in the document.")]
-CALL: Final[dict[str, Any]] = bytes_body('{"order": 12}', "application/json", "application/x-www-form-urlencoded")
+CALL: Final[dict[str, Any]] = raw_body(
+    {
+        "application/json": ({}, {"order": 12}),
+        "application/x-www-form-urlencoded": ({"type": "object"}, {"order": "12"}),
+    }
+)
 
 
 class PublishedAnswer(Answer):

@@ -19,7 +19,7 @@ from pointsman.server.if_match import etag_of, held
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import ETAG, After, Dialect, Draft, Editor, Id, IfMatch, IfNew, Limit, Order
-from pointsman.server.routes.response_docs import Described, answers, bytes_body, refusals, text_answer
+from pointsman.server.routes.response_docs import Described, answers, raw_body, refusals, text_answer
 from pointsman.server.schemas.requests import Answer, CheckBody, CloneBody, PatchBody, sample
 from pointsman.server.schemas.responses import (
     ENTRY,
@@ -64,8 +64,19 @@ Target = Literal["native", "rows", "graph", "steps", "mermaid", "bpmn"]
 
 IDS_MAX: Final = 200
 EXAMPLE: Final = "pointsman: 1\nid: hello\nnodes: [{id: say, type: agent, config: {prompt: Say hello}}]\n"
+EXAMPLE_OBJECT: Final[JsonObject] = {
+    "pointsman": 1,
+    "id": "hello",
+    "nodes": [{"id": "say", "type": "agent", "config": {"prompt": "Say hello"}}],
+}
 DIFFERENCE: Final = "--- letter@1\n+++ letter@2\n@@ -4 +4 @@\n-    prompt: one\n+    prompt: two\n"
-DOCUMENT: Final = bytes_body(EXAMPLE, "application/yaml", "application/json")
+DOCUMENT: Final = raw_body(
+    {
+        "application/yaml": ({"anyOf": [{"type": "object"}, {"type": "string"}]}, EXAMPLE),
+        "application/json": ({"type": "object"}, EXAMPLE_OBJECT),
+    }
+)
+"""A YAML body is an object for a client that writes YAML, and a string for a client that sends a file as it is."""
 MEDIA: Final = {"mermaid": "text/vnd.mermaid; charset=utf-8", "bpmn": "application/xml"}
 
 READ: Final[Described] = {
