@@ -48,7 +48,8 @@ class TooMuchJson(JsonUnreadable):
 class JsonMeter:
     """Measures a text. What is not JSON is left to the decoder."""
 
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body: bytes, values_max: int = VALUES_MAX) -> None:
+        self._values_max = values_max
         encoding = detect_encoding(body)
         self._body = body if encoding.startswith("utf-8") else body.decode(encoding, "replace").encode()
         self.depth = 0
@@ -60,8 +61,8 @@ class JsonMeter:
         """What is more than the limits allow, as in "the body {excess}"; empty: nothing is."""
         if self.depth > DEPTH_MAX:
             return f"is nested more than {DEPTH_MAX} levels deep"
-        if self.values > VALUES_MAX:
-            return f"has more than {VALUES_MAX} values"
+        if self.values > self._values_max:
+            return f"has more than {self._values_max} values"
         return f"has a number of more than {DIGITS_MAX} digits" if self.is_number_long else ""
 
     def slices(self) -> Iterator[None]:

@@ -6,8 +6,8 @@ Impatient: it gives up who never reads after a second, and buffers little for ea
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncGenerator
-from typing import Final
+from collections.abc import AsyncGenerator, Callable
+from typing import Final, TypeVar
 
 from pointsman import Pointsman
 from pointsman.auth import policy as seeing
@@ -18,9 +18,12 @@ from pointsman.cli import main
 from pointsman.executions import broker as channels
 from pointsman.executions.ring_buffer import START, Place
 from pointsman.server import connections
+from pointsman.workflows.document_work import DocumentWork
 
 STUCK_S: Final = 1.0
 SEND_BYTES: Final = 32_768
+
+T = TypeVar("T")
 
 
 async def never(self: Keys) -> bool:
@@ -29,6 +32,10 @@ async def never(self: Keys) -> bool:
 
 async def always(app: Pointsman, caller: Caller, reference: str) -> bool:
     return True
+
+
+async def on_the_loop(self: DocumentWork, job: Callable[..., T], *arguments: object, **_: object) -> T:
+    return job(*arguments)
 
 
 def plant(defect: str) -> None:
@@ -59,11 +66,13 @@ def plant(defect: str) -> None:
         case "indiscreet":
             seeing.visible = always
         case _:
-            plant_in_connections(defect)
+            plant_in_limits(defect)
 
 
-def plant_in_connections(defect: str) -> None:
+def plant_in_limits(defect: str) -> None:
     match defect:
+        case "workless":
+            DocumentWork.run = on_the_loop
         case "patient":
             connections.STUCK_S = 1000.0
         case "unlimited":

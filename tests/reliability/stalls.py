@@ -129,13 +129,21 @@ def said(text: str) -> JsonObject:
     return {"role": "user", "content": text}
 
 
+MCP: Final = "2026-07-28"
+
+
 def mcp(name: str, arguments: Callable[[], JsonObject]) -> Verb:
     def body() -> JsonObject:
-        meta: JsonObject = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+        meta: JsonObject = {
+            "io.modelcontextprotocol/protocolVersion": MCP,
+            "io.modelcontextprotocol/clientInfo": {"name": "stalls", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
         params: JsonObject = {"name": name, "arguments": arguments(), "_meta": meta}
         return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
 
-    return request("POST", "/mcp", body, accept="application/json, text/event-stream")
+    headers = {"mcp-protocol-version": MCP, "mcp-method": "tools/call", "mcp-name": name}
+    return request("POST", "/mcp", body, accept="application/json, text/event-stream", **headers)
 
 
 def on_execution(method: str, path: str, body: Callable[[], object] = lambda: None) -> Verb:
@@ -157,6 +165,11 @@ async def bring_in(watched: Watched) -> int:
     await watched.reading()
     sent = await watched.send("POST", f"{FAMILY}/import?renamed=true", exported.content, **{"content-type": "x/y"})
     return sent.status_code
+
+
+def fat() -> JsonObject:
+    """A workflow with a long text, and no webhook: its path belongs to `small`."""
+    return {**SMALL, "id": "fat", "description": text_of(15), "triggers": []}
 
 
 CHECK: Final = "/api/workflows/check"
@@ -192,6 +205,7 @@ VERBS: Final[dict[str, Verb]] = {
     "replay against": on_execution("POST", "/replay", lambda: {"against": "long"}),
     "move": on_execution("POST", "/move", lambda: {"to": "long", "checkOnly": True}),
     "fork": on_execution("POST", "/fork", lambda: {"at": 1}),
+    "pause": on_execution("POST", "/pause"),
     "steer": on_execution("POST", "/steer", lambda: {"set": {"a": 1}}),
     "export": on_execution("GET", "/export"),
     "import": bring_in,
@@ -227,7 +241,7 @@ VERBS: Final[dict[str, Verb]] = {
     "16 MB: no JSON numbers": request("POST", CHECK, lambda: b"[" + b"1" * (15 * MB)),
     "16 MB: webhook": request("POST", "/api/webhooks/orders", lambda: {"a": text_of(15)}),
     "16 MB: MCP": mcp("check_workflow", lambda: {"document": text_of(15)}),
-    "16 MB: save": request("POST", "/api/workflows", lambda: {**SMALL, "id": "fat", "description": text_of(15)}),
+    "16 MB: save": request("POST", "/api/workflows", fat),
     "16 MB: start saved": request("POST", "/api/workflows/fat/execute", dict),
     "60 MB: start": request("POST", "/api/workflows/small/execute", lambda: {"input": {"a": text_of(60)}}),
     "60 MB: chat": request(

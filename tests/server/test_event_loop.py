@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from itertools import pairwise
 from types import SimpleNamespace
@@ -13,6 +13,8 @@ from typing import TypeAlias
 import pytest
 
 from pointsman.definition.model.workflow import Workflow
+from pointsman.executions.dry_run import playing
+from pointsman.ports import Row
 from pointsman.server import bodies
 from pointsman.values import Json, JsonObject
 from tests.server.conftest import Served
@@ -95,6 +97,23 @@ async def test_verb_does_not_read_a_long_workflow_on_the_event_loop(
     started = await served.client.post("/api/workflows/long/execute", json={})
     assert await VERBS[name](served, started.json()["executionId"]) < 300
     assert not on_loop
+
+
+async def test_dry_run_of_a_long_workflow_is_summed_up_beside_the_event_loop(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads, summed_up = list[int](), playing.path_of
+
+    def noted(rows: Iterable[Row]) -> list[str]:
+        threads.append(threading.get_ident())
+        return summed_up(rows)
+
+    monkeypatch.setattr(playing, "path_of", noted)
+    assert (await served.client.post("/api/workflows", json=long_workflow())).status_code == 201
+    reply = await served.client.post("/api/workflows/long/dry-run", json={})
+    assert len(reply.json()["path"]) == NODES + 1
+    assert threads
+    assert threading.get_ident() not in threads
 
 
 async def test_large_body_is_decoded_beside_the_event_loop(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope
 
 from pointsman.auth.rate_limiter import TooManyRequests
-from pointsman.json_meter import LESS, JsonMeter
+from pointsman.json_meter import LESS, VALUES_MAX, JsonMeter
 from pointsman.server.middleware.security import READING, Refused
 from pointsman.server.problems import is_json
 from pointsman.values import Json, JsonObject
@@ -99,17 +99,22 @@ class RequestBody:
 
     async def check_json(self) -> None:
         """Read the body if it is JSON, and check what reading it as such would cost. Raises `Refused`."""
-        if self._is_read_only or not is_json(self._headers.get("content-type", "")):
+        if is_json(self._headers.get("content-type", "")):
+            await self.measure_json()
+
+    async def measure_json(self, values_max: int = VALUES_MAX, hint: str = LESS) -> None:
+        """Read the body, and check what reading it as JSON would cost. Raises `Refused`."""
+        if self._is_read_only:
             return
         chunks: list[bytes] = []
         while not self._is_complete:
             chunks.append((await self()).get("body", b""))
         body = b"".join(chunks)
-        meter = JsonMeter(body)
+        meter = JsonMeter(body, values_max)
         for _ in meter.slices():
             await asyncio.sleep(0)  # Others are served meanwhile.
         if meter.excess:
-            raise _not_json(f"the body {meter.excess}", LESS)
+            raise _not_json(f"the body {meter.excess}", hint)
         self._ready.append({"type": "http.request", "body": body, "more_body": False})
 
     async def __call__(self) -> Message:
