@@ -9,7 +9,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-__version__ = "0.1.0"
+from pointsman.version import VERSION
+
+__version__ = VERSION
 
 if TYPE_CHECKING:
     from pointsman.app import Execution, Pointsman, Workflow

@@ -1,17 +1,28 @@
-"""Wiring: models, tools and memory behind the executors of one installation."""
+"""Wiring: an application opened from its settings: the store, the runtime, and what performs work behind them."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pointsman.auth.secrets import SecretAccess
-from pointsman.auth.step_rights import GuardedTools
+from pointsman.auth.subjects import DEFINITIONS
 from pointsman.auth.tool_secrets import FreshTools
+from pointsman.auth.vault import VAULT, Vault
 from pointsman.call_observers import Calls, HeardModels, HeardTools
+from pointsman.context import AppContext, Part, Services
+from pointsman.engine.state import ExecutionState
+from pointsman.errors import PointsmanError
 from pointsman.executions.artifacts import artifact
+from pointsman.executions.authority import AppRights
+from pointsman.executions.dry_run import ASIDE
+from pointsman.executions.ephemeral import EPHEMERAL, Fleeting, acting_for, audience_of
 from pointsman.executions.isolation import Isolation
+from pointsman.executions.opening import SCRIPTS, must_reach_models, turn_ended
+from pointsman.executions.step_rights import GuardedExecutors, GuardedTools
 from pointsman.executors.attachments import Fetched
 from pointsman.executors.memory import MemoryExecutor
 from pointsman.executors.registry import Executors
@@ -20,63 +31,193 @@ from pointsman.models.transport import PydanticModels, is_scripted
 from pointsman.operations.key_leases import KeptTurns
 from pointsman.operations.spending import KeptSpending
 from pointsman.ports import Clock, Executor, Found, Secrets, Tools
+from pointsman.runtime.feed import Feed
+from pointsman.runtime.local import LocalRuntime
 from pointsman.settings import Settings
-from pointsman.store.api import Store, Workflows
+from pointsman.settings.egress import outgoing_of
+from pointsman.store.api import Store, Workflows, open_store
+from pointsman.store.memory.store import MemoryStore
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.sandbox.interpreter import CodeLimits, Interpreter
+from pointsman.tools.scripted import canned_tools
 from pointsman.tools.unscripted import UnscriptedTools
+from pointsman.values import ExecutionId, Json
 from pointsman.workflows.cache_basis import CacheBasis
+from pointsman.workflows.definitions import DECLARED_TRIGGERS
+from pointsman.workflows.library import LIBRARY, Library
 from pointsman.workflows.model_setup import models_for
+from pointsman.workflows.scripts import ScriptDiffers, script_of
 from pointsman.workflows.workflow_tools import WorkflowTools
 
 if TYPE_CHECKING:
     from pointsman.chat.semantic_search import KeptMeaning
-    from pointsman.tools.egress.http_calls import Outgoing
-    from pointsman.tools.egress.transport import Rules
+    from pointsman.triggers.triggers import Triggers
 
 
-@dataclass(frozen=True, slots=True)
-class Hands:
-    """What carries out work."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What an application is opened with."""
 
-    executors: Executors
-    models: PydanticModels
+    settings: Settings
+    clock: Clock
+    vault: Vault
     tools: ToolRegistry
-    interpreter: Interpreter
-    meaning: KeptMeaning | None
-    """Absent: memory is searched by words."""
-    lent: bool = False
-    """Its models are those of another, who closes them."""
+    feed: Feed
+    model: str | None = None
+    """The model that answers every agent."""
+    script: Script | None = None
+    isolation: Isolation | None = None
+    """What workflow tests may reach outside; None: everything that the settings allow."""
+    is_aside: bool = False
+    """Whether it is for a dry run: its tools belong to another application, and no model is called."""
 
-    async def close(self) -> None:
-        if self.meaning is not None:
-            await self.meaning.close()
-        if not self.lent:
-            await self.models.close()
-        await self.tools.close()
-        await self.interpreter.close()
+
+async def open_context(setup: Setup) -> AppContext:
+    """Open the store and the runtime. Close them by `close_context`."""
+    settings, clock, tools = setup.settings, setup.clock, setup.tools
+    store = await open_store(settings.store_url)
+    await setup.vault.open(store.entries)
+    library = Library(store, settings, absent=partial(_is_absent, tools))
+    if not setup.is_aside:
+        tools.add_source(WorkflowTools(store.workflows))
+    services = wire(setup, store, script=setup.script)
+
+    async def ended(state: ExecutionState) -> None:
+        await turn_ended(app, state)
+
+    async def emitted(name: str, data: Json, key: str, by: ExecutionId) -> None:
+        await _emitted(app, name, data, key, by)
+
+    runtime = LocalRuntime(store, library, services.executors, clock, setup.feed, ended=ended, emitted=emitted)
+    takes = ScriptTakeUp(setup, is_given=setup.script is not None)
+    makers: dict[Part[Any], Callable[[AppContext], object]] = {
+        LIBRARY: lambda _: library,
+        DEFINITIONS: lambda _: library,
+        VAULT: lambda _: setup.vault,
+        SCRIPTS: takes.of,
+        EPHEMERAL: partial(_ephemeral, setup),
+        DECLARED_TRIGGERS: _triggers,
+        ASIDE: lambda _: open_aside,
+    }
+    app = AppContext(
+        store=store,
+        runtime=runtime,
+        settings=settings,
+        clock=clock,
+        feed=setup.feed,
+        tools=tools,
+        services=services,
+        makers=makers,
+    )
+    library.rights = AppRights(app, library)
+    runtime.audience_of = partial(audience_of, app)
+    runtime.can_go_on = partial(must_reach_models, app)
+    runtime.executors = GuardedExecutors(app, runtime, library, services.executors)
+    return app
+
+
+async def close_context(app: AppContext, *, closes_tools: bool = True) -> None:
+    """Stop what runs and close everything; nothing is lost."""
+    await app.close_parts()
+    await app.runtime.close()
+    await app.services.close()
+    if closes_tools:
+        await app.tools.close()
+    await app.store.close()
+
+
+@asynccontextmanager
+async def open_aside(app: AppContext, clock: Clock) -> AsyncGenerator[AppContext]:
+    """Open an application in memory, with the settings and tools of another one, that checks no models."""
+    setup = Setup(
+        settings=app.settings.kept_at("memory:"),
+        clock=clock,
+        vault=Vault(app.settings.vault, clock),
+        tools=app.tools,
+        feed=Feed(),
+        model=app.services.model,
+        is_aside=True,
+    )
+    aside = await open_context(setup)
+    try:
+        yield aside
+    finally:
+        await close_context(aside, closes_tools=False)
+
+
+def add_scripted_tools(tools: ToolRegistry, script: Script) -> None:
+    """Let the tools of a script answer, in place of others of their names."""
+    for canned in canned_tools(script.tools):
+        tools.add_scripted(canned)
+
+
+class ScriptTakeUp:
+    """Replaces the services of an application when an execution that began with a script is taken up."""
+
+    def __init__(self, setup: Setup, *, is_given: bool) -> None:
+        self._setup = setup
+        self._is_given = is_given
+        self._app: AppContext | None = None
+
+    def of(self, app: AppContext) -> ScriptTakeUp:
+        """Return itself, for an application."""
+        self._app = app
+        return self
+
+    async def take_up(self, execution: ExecutionId) -> None:
+        """As `Scripts.take_up`. A script that was given at the start answers every execution."""
+        app = self._app
+        if self._is_given or app is None:
+            return
+        services = app.services
+        script = await script_of(app.store, execution)
+        if script is None or script == services.script:
+            return
+        if services.script is not None:
+            raise ScriptDiffers(
+                f"{execution!r} needs another script than the execution taken up before it",
+                hint="Take it up in a process of its own.",
+            )
+        await services.close()
+        add_scripted_tools(app.tools, script)
+        fresh = wire(self._setup, app.store, script=script, calls=services.calls)
+        services.models, services.executors, services.interpreter = fresh.models, fresh.executors, fresh.interpreter
+        services.meaning, services.script = fresh.meaning, script
+        app.runtime.executors = GuardedExecutors(app, app.runtime, app[LIBRARY], services.executors)
+
+
+def _is_absent(tools: ToolRegistry, name: str) -> bool:
+    with suppress(PointsmanError):  # A package's tool that cannot be loaded is not here.
+        tool = tools.find(name)
+        return tool is None or bool(tool.off)
+    return True
+
+
+async def _emitted(app: AppContext, name: str, data: Json, key: str, by: ExecutionId) -> None:
+    """Start the workflows that an event of an execution starts."""
+    await _triggers(app).events.emitted(name, data, key, caller=await acting_for(app, by))
+
+
+def _triggers(app: AppContext) -> Triggers:
+    from pointsman.triggers.triggers import TRIGGERS  # Calendars and time zones take long to load.
+
+    return app[TRIGGERS]
+
+
+def _ephemeral(setup: Setup, app: AppContext) -> Fleeting:
+    store = MemoryStore()
+    services = wire(setup, store, script=app.services.script, workflows=app.store.workflows, lent=app.services.models)
+
+    async def emitted(name: str, data: Json, key: str, by: ExecutionId) -> None:
+        await _emitted(app, name, data, key, by)
+
+    return Fleeting(app, store, services, emitted)
 
 
 def http_executor(settings: Settings, secrets: Secrets) -> Executor:
     from pointsman.executors.http import HttpExecutor  # It loads an HTTP client.
 
     return HttpExecutor(outgoing_of(settings), secrets)
-
-
-def outgoing_of(settings: Settings) -> Outgoing:
-    """The way out for calls whose address is data, as the operator allows."""
-    from pointsman.tools.egress.http_calls import Outgoing  # As above.
-
-    http = settings.http
-    return Outgoing(rules_of(settings), timeout_s=http.timeout.seconds, body_bytes_max=http.body_bytes_max)
-
-
-def rules_of(settings: Settings) -> Rules:
-    """Where calls may go whose address is data."""
-    from pointsman.tools.egress.transport import WEB_PORTS, Rules  # As above.
-
-    http = settings.http
-    return Rules(networks=http.networks, ports=WEB_PORTS | {*http.ports}, plain=http.plain)
 
 
 def interpreter_of(settings: Settings) -> Interpreter:
@@ -106,37 +247,35 @@ async def _fetched(settings: Settings, url: str, isolation: Isolation | None) ->
 
 
 def wire(
-    settings: Settings,
-    tools: ToolRegistry,
+    setup: Setup,
     store: Store,
-    clock: Clock,
     *,
-    model: str | None,
     script: Script | None,
     workflows: Workflows | None = None,
     calls: Calls | None = None,
     lent: PydanticModels | None = None,
-    isolation: Isolation | None = None,
-) -> Hands:
-    """Connect nothing yet. `workflows`: the saved ones of another store, instead of this one's; `calls` hears of calls
-    of models and tools; `lent`: models of another, whose keys are paced and paid for together;
-    `isolation`: what may be reached outside, in workflow tests."""
-    heard = calls or Calls()
-    tools.add_source(WorkflowTools(workflows or store.workflows))
+) -> Services:
+    """Make what performs work. Nothing is connected yet.
+
+    `workflows`: the saved ones of another store, instead of this one's. `calls` observes the calls of models and tools.
+    `lent`: the models of another application, so that their keys are paced and paid for together.
+    """
+    settings, tools, clock, isolation = setup.settings, setup.tools, setup.clock, setup.isolation
+    observed = calls or Calls()
     models = lent or models_for(
-        settings, model=model, script=script, spending=KeptSpending(store), turns=KeptTurns(store, clock)
+        settings, model=setup.model, script=script, spending=KeptSpending(store), turns=KeptTurns(store, clock)
     )
-    played = is_scripted(model or "")
+    is_played = is_scripted(setup.model or "")
     secrets = SecretAccess(settings, workflows or store.workflows)
     called: Tools = GuardedTools(FreshTools(tools, secrets))
     if isolation is not None:
         called = isolation.tools(called, tools)
     interpreter = interpreter_of(settings)
-    meaning = None if played else meaning_of(settings, store, clock, models)
-    finds = WordsOnly(store) if played and settings.memory.embeddings is not None else meaning
-    hands = Executors(
-        models=HeardModels(models, heard, clock),
-        tools=HeardTools(UnscriptedTools(called) if played else called, heard, clock),
+    meaning = None if is_played else meaning_of(settings, store, clock, models)
+    finds = WordsOnly(store) if is_played and settings.memory.embeddings is not None else meaning
+    executors = Executors(
+        models=HeardModels(models, observed, clock),
+        tools=HeardTools(UnscriptedTools(called) if is_played else called, observed, clock),
         memory=MemoryExecutor(store.memory, clock, settings.memory.quota, meaning=finds),
         http=lambda: _http(settings, secrets, isolation),
         fetch=lambda url: _fetched(settings, url, isolation),
@@ -147,7 +286,17 @@ def wire(
         basis=CacheBasis(models, tools),
         plugins=isolation is None,
     )
-    return Hands(hands, models, tools, interpreter, meaning, lent=lent is not None)
+    return Services(
+        models=models,
+        executors=executors,
+        interpreter=interpreter,
+        meaning=meaning,
+        calls=observed,
+        model=setup.model,
+        script=script,
+        checks_models=not setup.is_aside,
+        lends_models=lent is not None,
+    )
 
 
 class WordsOnly:

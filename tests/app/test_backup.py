@@ -12,9 +12,9 @@ import pytest
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.auth.keys import Keys
+from pointsman.executions.deletion import summaries
 from pointsman.operations import backup
 from pointsman.operations.backup_file import BackupExists, BackupFailed, BackupRefused
-from pointsman.operations.deletion import summaries
 from pointsman.settings import Settings
 from pointsman.store.errors import StoreDamaged, StoreNewer
 from pointsman.store.records import ExecutionQuery, InboxQuery
@@ -195,7 +195,7 @@ async def test_a_restore_that_fails_in_the_middle_leaves_the_store_empty(
         await app.storage.restore(file)
         with pytest.raises(StoreNotEmpty):
             await app.storage.restore(file)
-        assert len([one async for one in summaries(app, ExecutionQuery())]) == 3
+        assert len([one async for one in summaries(app.context, ExecutionQuery())]) == 3
 
 
 @pytest.mark.integration

@@ -70,7 +70,7 @@ async def fork_that_dies(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> Exe
 
 
 async def told(app: Pointsman) -> list[str]:
-    return [one.message for one in await findings(app) if one.code == "interrupted-copies"]
+    return [one.message for one in await findings(app.context) if one.code == "interrupted-copies"]
 
 
 async def test_a_fork_that_a_crash_interrupted_is_told_of_and_deleted(
@@ -98,7 +98,7 @@ async def test_the_doctor_mends_it(opened: Opened, clock: HandClock, monkeypatch
     await fork_that_dies(opened, monkeypatch)
     clock.move(HOUR + 1)
     async with opened() as app:
-        await mend(app, await findings(app))
+        await mend(app.context, await findings(app.context))
         assert (await told(app), await app.store.journal.last(COPY)) == ([], 0)
 
 

@@ -192,7 +192,7 @@ async def test_a_tool_that_is_tried_returns_no_secret(tmp_path: Path) -> None:
         return SECRET
 
     async with Pointsman("memory:", tools=[repeat], settings=settings(), model="scripted") as app:
-        seen = [await try_tool(app, "repeat", {"fail": fail}) for fail in (True, False)]
+        seen = [await try_tool(app.context, "repeat", {"fail": fail}) for fail in (True, False)]
         with pytest.raises(Exception, match="failed"):
             await app.tools.call(ToolCall(id="1", name="repeat", arguments={"fail": True}), key="k")
     assert seen[1]["result"] == MASK

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Pointsman, Workflow
+from pointsman.auth.subjects import UnknownSession
 from pointsman.chat.memories import UnknownMemory
 from pointsman.errors import CallerError
-from pointsman.operations.deletion import ExecutionUnfinished, UnknownSession
+from pointsman.executions.deletion import ExecutionUnfinished
 from pointsman.runtime.cache import SCOPE
 from pointsman.runtime.local import LocalRuntime, UnknownExecution
 from pointsman.settings import Settings

@@ -33,7 +33,7 @@ def installed(tmp_path: Path, clock: HandClock, **settings: Any) -> Pointsman:
 
 
 async def found(app: Pointsman) -> dict[str, Finding]:
-    return {one.code: one async for one in deployment(app) if one.code != "open-file"}
+    return {one.code: one async for one in deployment(app.context) if one.code != "open-file"}
 
 
 async def test_keys_that_never_expire_and_those_that_have_are_told_of(tmp_path: Path) -> None:
@@ -96,12 +96,12 @@ async def test_files_that_everybody_can_read_are_told_of(tmp_path: Path) -> None
         (tmp_path / "pointsman.toml").write_text('[secrets]\nX = "hush"\n')
         (tmp_path / "pointsman.toml").chmod(0o644)
         path.chmod(0o646)
-        told = {one.hint: one async for one in deployment(app) if one.code == "open-file"}
+        told = {one.hint: one async for one in deployment(app.context) if one.code == "open-file"}
         assert {one.severity for one in told.values()} == {"warning"}
         assert len(told) == 2
         path.chmod(0o640)
         (tmp_path / "pointsman.toml").chmod(0o600)
-        assert [one async for one in deployment(app)] == []
+        assert [one async for one in deployment(app.context)] == []
 
 
 @pytest.mark.requirement("S1-112")

@@ -43,8 +43,8 @@ async def test_an_answer_has_nothing_of_what_was_said_before_it_was_asked_for() 
 
     async with Pointsman("memory:", tools=[hold], script=parse_script(SCRIPT), settings=Settings()) as app:
         await app.save(Workflow.parse(TALK))
-        turn = await begin(app, LOCAL, said("hello"))
-        answering = asyncio.create_task(begin(app, LOCAL, said("approve")))
+        turn = await begin(app.context, LOCAL, said("hello"))
+        answering = asyncio.create_task(begin(app.context, LOCAL, said("approve")))
         await asyncio.sleep(0)
         go_on.set()
         dialogue = await answering
@@ -62,7 +62,7 @@ async def test_who_goes_before_the_answer_begins_is_not_listened_for() -> None:
 
     async with Pointsman("memory:", tools=[hold], script=parse_script(SCRIPT), settings=Settings()) as app:
         await app.save(Workflow.parse(TALK))
-        dialogue = await begin(app, LOCAL, said("hello"))
+        dialogue = await begin(app.context, LOCAL, said("hello"))
         assert app.feed.watched
         await dialogue.execution.settled()
         del dialogue

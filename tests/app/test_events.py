@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Workflow
+from pointsman.auth.subjects import DefinitionGone, InputInvalid
 from pointsman.engine.decide.lifecycle import WrongStatus
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import EventReceived
-from pointsman.executions.inputs import EventTooLarge, InputInvalid
+from pointsman.executions.inputs import EventTooLarge
 from pointsman.values import Json, JsonObject
-from pointsman.workflows.library import DefinitionGone
 from tests.app.stand import HandClock, listening, noting, opened
 
 pytestmark = pytest.mark.integration

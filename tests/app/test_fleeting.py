@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pointsman import Pointsman, Workflow
+from pointsman.executions.ephemeral import EPHEMERAL
 from pointsman.runtime.local import UnknownExecution
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
@@ -97,7 +98,7 @@ async def test_what_ended_an_hour_ago_and_is_held_by_nobody_is_forgotten(tmp_pat
     """A server lives longer than it has memory for."""
     clock = HandClock()
     async with opened(tmp_path, clock) as app:
-        store = app.fleeting.store
+        store = app.context[EPHEMERAL].store
         await app.save(noting("fleeting", config=NONE))
         held = await app.start("fleeting", {"n": 0})
         others = [(await app.start("fleeting", {"n": n}, session="s")).id for n in range(1, 4)]

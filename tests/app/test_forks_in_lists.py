@@ -46,4 +46,4 @@ async def test_a_fork_of_what_asks_a_person_is_in_the_inbox(tmp_path: Path) -> N
         execution = await app.start(Workflow.parse(GATE), {})
         await execution.settled()
         copy = await app.fork(execution.id)
-        assert {str(gate["executionId"]) for gate in await inbox(app)} == {execution.id, copy.id}
+        assert {str(gate["executionId"]) for gate in await inbox(app.context)} == {execution.id, copy.id}

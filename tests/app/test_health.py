@@ -23,7 +23,9 @@ HOUR = 3600.0
 
 
 async def codes(app: Pointsman) -> list[str]:
-    return [one.code for one in await findings(app) if one.code not in ("store", "no-provider", "sandbox-missing")]
+    return [
+        one.code for one in await findings(app.context) if one.code not in ("store", "no-provider", "sandbox-missing")
+    ]
 
 
 def sleeping() -> JsonObject:
@@ -41,9 +43,9 @@ async def test_the_lists_say_what_the_journals_say_whatever_executions_wait_for(
         paused = await app.start(asking("other"))
         await paused.settled()
         await paused.pause()
-        assert await damage(app) == []
+        assert await damage(app.context) == []
     async with opened(tmp_path, clock) as app:
-        assert await damage(app) == []
+        assert await damage(app.context) == []
         assert await codes(app) == []
 
 
@@ -55,7 +57,7 @@ async def test_a_list_that_contradicts_a_journal_is_found(tmp_path: Path) -> Non
     connection.execute("UPDATE summaries SET status = 'completed'")
     connection.close()
     async with opened(tmp_path, HandClock()) as app:
-        (line,) = await damage(app)
+        (line,) = await damage(app.context)
         assert str(execution.id) in line
 
 
@@ -74,7 +76,7 @@ async def test_executions_that_should_go_on_and_do_not_are_found(tmp_path: Path)
         )
     clock.move(3 * HOUR)
     async with opened(tmp_path, clock) as app:
-        found = {one.code: one for one in await findings(app)}
+        found = {one.code: one for one in await findings(app.context)}
         assert {"overdue", "stuck", "orphans"} <= set(found)
         assert str(sleeper.id) in found["overdue"].message
         assert "exec-running" in found["stuck"].message
@@ -83,7 +85,7 @@ async def test_executions_that_should_go_on_and_do_not_are_found(tmp_path: Path)
         assert all(found[code].hint for code in ("overdue", "stuck", "orphans", "nobody-keeps"))
         async with opened(tmp_path, clock) as other:
             keep = await other.store.keep("another process")
-            codes_now = {one.code: one for one in await findings(app)}
+            codes_now = {one.code: one for one in await findings(app.context)}
             assert "another process" in codes_now["kept"].message
             assert "nobody-keeps" not in codes_now
             await keep.release()
@@ -93,9 +95,9 @@ async def test_unused_contents_are_found_and_mended(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(blobs, "HOLD_S", -1.0)
     async with opened(tmp_path, HandClock()) as app:
         digest = await app.store.blobs.put(b"nobody")
-        found = await findings(app)
+        found = await findings(app.context)
         assert [one.code for one in found if one.mendable] == ["unused-contents"]
-        assert [one.code for one in await mend(app, found)] == ["unused-contents"]
+        assert [one.code for one in await mend(app.context, found)] == ["unused-contents"]
         assert await app.store.blobs.get(digest) is None
         assert "unused-contents" not in await codes(app)
 
@@ -103,7 +105,7 @@ async def test_unused_contents_are_found_and_mended(tmp_path: Path, monkeypatch:
 async def test_a_disk_that_is_nearly_full_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "ROOM_BYTES_MIN", 1 << 60)
     async with opened(tmp_path, HandClock()) as app:
-        first = (await findings(app))[0]
+        first = (await findings(app.context))[0]
         assert (first.severity, first.code) == ("error", "little-room")
 
 
@@ -116,7 +118,7 @@ async def test_an_event_that_nobody_tells_of_is_noted_after_a_day(tmp_path: Path
         assert "unheard" not in await codes(app)
     clock.move(2 * HOUR)
     async with opened(tmp_path, clock) as app:
-        (noted,) = [one for one in await findings(app) if one.code == "unheard"]
+        (noted,) = [one for one in await findings(app.context) if one.code == "unheard"]
         assert (noted.severity, str(hears.id) in noted.message, "'paid'" in noted.message) == ("note", True, True)
         assert "pointsman publish paid" in noted.hint
 
@@ -129,9 +131,9 @@ async def test_the_doctor_says_which_sandbox_is_in_use(tmp_path: Path, monkeypat
         if why := why_no_box():
             pytest.skip(why)
         assert await box_in_use(settings) in ("bubblewrap", "landlock")
-        assert ("command-missing", "error") in [(one.code, one.severity) for one in await findings(app)]
+        assert ("command-missing", "error") in [(one.code, one.severity) for one in await findings(app.context)]
         take_boxes_away(monkeypatch)
         assert await box_in_use(settings) == ""
-        (found,) = [one for one in await findings(app) if one.code == "sandbox-missing"]
+        (found,) = [one for one in await findings(app.context) if one.code == "sandbox-missing"]
         assert found.severity == "error"
         assert "it was taken away" in found.message

@@ -193,14 +193,14 @@ async def test_who_plays_from_a_script_asks_nobody_what_anything_means(places: P
 @pytest.mark.integration
 async def test_the_model_of_embeddings_is_listed_and_pinged_as_what_it_is(places: Places) -> None:
     async with Pointsman("memory:", settings=settings(places)) as app:
-        listed = list_models(app)["models"]
+        listed = list_models(app.context)["models"]
         assert [(one["name"], one["uses"]) for one in cast("list[JsonObject]", listed)] == [
             ("own:small", ["embeddings of memory"])
         ]
-        [answered] = await ping_models(app)
+        [answered] = await ping_models(app.context)
         assert (answered["name"], answered["ok"]) == ("own:small", True)
         places.status = 401
-        [refused] = await ping_models(app)
+        [refused] = await ping_models(app.context)
         assert cast("JsonObject", refused["failure"])["code"] == "model-unauthorized"
         assert KEY not in json.dumps(refused)
 

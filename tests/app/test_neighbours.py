@@ -83,7 +83,7 @@ async def test_a_cancel_from_elsewhere_stops_the_tool_and_tells_who_waits(url: s
     async with here.opened(url) as app, there.opened(url) as other:
         execution = await app.start(SLOW)
         waiting = asyncio.ensure_future(execution.settled())
-        watching = asyncio.ensure_future(Workbench(app, LOCAL).watched(execution, lambda _: None))
+        watching = asyncio.ensure_future(Workbench(app.context, LOCAL).watched(execution, lambda _: None))
         await soon(here.begun)
         await (await other.reach(execution.id)).cancel(reason="enough")
         await soon(here.cancelled)
@@ -131,7 +131,7 @@ async def test_a_stream_goes_on_although_the_store_was_away_when_a_row_came(
     async with Pointsman(url, settings=Settings()) as app, Pointsman(url, settings=Settings()) as other:
         execution = await other.start(WAITS)
         await execution.settled()
-        channels = Channels(app, WIRE, heartbeat_s=0.05)
+        channels = Channels(app.context, WIRE, heartbeat_s=0.05)
         frames = channels.frames(execution.id)
         assert b"workflow.start" in await anext(frames)
         last, refused = app.store.journal.last, list[ExecutionId]()

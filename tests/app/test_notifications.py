@@ -87,7 +87,7 @@ async def test_a_gate_is_told_in_the_language_of_the_address_and_in_all(
 ) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock, settings=told(address, "gate", language=language)) as app:
-        notifier = Notifier(app)
+        notifier = Notifier(app.context)
         await notifier.round(clock.now())
         await (await app.start(Workflow.parse(BILINGUAL))).settled()
         await notifier.round(clock.now())
@@ -98,7 +98,7 @@ async def test_a_gate_is_told_in_the_language_of_the_address_and_in_all(
 async def test_an_open_gate_is_told_once_and_signed(tmp_path: Path, address: Address) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock, settings=told(address, "gate")) as app:
-        notifier = Notifier(app)
+        notifier = Notifier(app.context)
         await notifier.round(clock.now())
         execution = await app.start(asking())
         await execution.settled()
@@ -119,7 +119,7 @@ async def test_any_recipient_name_gives_an_id_that_can_be_signed(tmp_path: Path,
     settings = told(address, "gate", "completed")
     named = settings.model_copy(update={"notifications": {name: settings.notifications["desk"]}})
     async with opened(tmp_path, clock, settings=named) as app:
-        notifier = Notifier(app)
+        notifier = Notifier(app.context)
         await notifier.round(clock.now())
         await (await app.start(asking())).settled()
         await (await app.start(noting())).settled()
@@ -133,14 +133,14 @@ async def test_what_happened_while_nobody_kept_the_store_is_told_later(tmp_path:
     clock = HandClock()
     settings = told(address, "gate", "failed", "completed")
     async with opened(tmp_path, clock, settings=settings) as app:
-        await Notifier(app).round(clock.now())
+        await Notifier(app.context).round(clock.now())
     async with opened(tmp_path, clock) as app:
         clock.move(3600)
         for source in (asking(), noting(), Workflow.of({"id": "fails", "nodes": [FAILS], "edges": []})):
             await (await app.start(source)).settled()
     clock.move(3600)
     async with opened(tmp_path, clock, settings=settings) as app:
-        await Notifier(app).round(clock.now())
+        await Notifier(app.context).round(clock.now())
     events = sorted(str(said["event"]) for said in address.bodies)
     assert events == ["workflow.complete", "workflow.failed", "workflow.human.required"]
     failed = next(said for said in address.bodies if said["event"] == "workflow.failed")
@@ -153,7 +153,7 @@ async def test_what_was_before_the_first_round_is_not_told(tmp_path: Path, addre
     async with opened(tmp_path, clock, settings=told(address, "completed")) as app:
         await (await app.start(noting())).settled()
         clock.move(3600)
-        await Notifier(app).round(clock.now())
+        await Notifier(app.context).round(clock.now())
         assert address.calls == []
 
 
@@ -163,7 +163,7 @@ async def test_a_crash_between_sending_and_noting_sends_again_under_the_same_id(
     clock = HandClock()
     settings = told(address, "completed")
     async with opened(tmp_path, clock, settings=settings) as app:
-        notifier = Notifier(app)
+        notifier = Notifier(app.context)
         await notifier.round(clock.now())
         await (await app.start(noting())).settled()
         clock.move(2)
@@ -178,9 +178,9 @@ async def test_a_crash_between_sending_and_noting_sends_again_under_the_same_id(
         with pytest.raises(OSError, match="power"):
             await notifier.round(clock.now())
     async with opened(tmp_path, clock, settings=settings) as app:
-        await Notifier(app).round(clock.now())
+        await Notifier(app.context).round(clock.now())
         clock.move(100)
-        await Notifier(app).round(clock.now())
+        await Notifier(app.context).round(clock.now())
     assert len(address.calls) == 2
     assert len({str(said["id"]) for said in address.bodies}) == 1
 
@@ -190,7 +190,7 @@ async def test_what_is_not_taken_is_tried_later_and_later_and_then_given_up(tmp_
     address.status = 500
     settings = told(address, "completed")
     async with opened(tmp_path, clock, settings=settings) as app:
-        notifier = Notifier(app)
+        notifier = Notifier(app.context)
         await notifier.round(clock.now())
         await (await app.start(noting())).settled()
         clock.move(2)
@@ -200,7 +200,7 @@ async def test_what_is_not_taken_is_tried_later_and_later_and_then_given_up(tmp_
         await notifier.round(clock.now())
         assert len(address.calls) == 1, "not before its time"
     async with opened(tmp_path, clock, settings=settings) as app:
-        notifier = Notifier(app)
+        notifier = Notifier(app.context)
         for _ in range(ATTEMPTS_MAX + 3):
             clock.move(3601)
             await notifier.round(clock.now())
@@ -229,7 +229,7 @@ async def test_only_who_takes_it_has_it_and_nobody_is_sent_elsewhere(
     clock = HandClock()
     address.status = status
     async with opened(tmp_path, clock, settings=told(address, "completed")) as app:
-        notifier = Notifier(app)
+        notifier = Notifier(app.context)
         await notifier.round(clock.now())
         await (await app.start(noting())).settled()
         await notifier.round(clock.now())
@@ -241,7 +241,7 @@ async def test_only_who_takes_it_has_it_and_nobody_is_sent_elsewhere(
 async def test_each_address_hears_what_it_wants_to(tmp_path: Path, address: Address) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock, settings=told(address, "completed", workflows=["news-*"])) as app:
-        notifier = Notifier(app)
+        notifier = Notifier(app.context)
         await notifier.round(clock.now())
         for id in ("news-desk", "sports-desk"):
             await (await app.start(noting(id))).settled()
@@ -254,7 +254,7 @@ async def test_what_cannot_be_signed_waits_for_its_secret(
 ) -> None:
     clock, settings = HandClock(), told(address, "completed", secret="secret.DESK")
     async with opened(tmp_path, clock, settings=settings) as app:
-        notifier = Notifier(app)
+        notifier = Notifier(app.context)
         await notifier.round(clock.now())
         await (await app.start(noting())).settled()
         await notifier.round(clock.now())
@@ -264,7 +264,7 @@ async def test_what_cannot_be_signed_waits_for_its_secret(
     monkeypatch.setenv("POINTSMAN_SECRET_DESK", SECRET)
     async with opened(tmp_path, clock, settings=settings) as app:
         clock.move(3600)
-        notifier = Notifier(app)
+        notifier = Notifier(app.context)
         await notifier.round(clock.now())
         (kept,) = await notifier.outbox.list()
         assert (kept.letter.state, len(address.calls)) == ("sent", 1)
@@ -275,13 +275,13 @@ async def test_notices_that_were_given_up_are_told_by_the_log_and_the_doctor(
 ) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock, settings=told(address, "completed", secret="secret.DESK")) as app:
-        notifier = Notifier(app)
+        notifier = Notifier(app.context)
         await notifier.round(clock.now())
         await (await app.start(noting())).settled()
         for _ in range(ATTEMPTS_MAX + 1):
             await notifier.round(clock.now())
             clock.move(3600)
-        (found,) = [one for one in await findings(app) if one.code == "notices-given-up"]
+        (found,) = [one for one in await findings(app.context) if one.code == "notices-given-up"]
         assert "1 notices to 'desk'" in found.message
         assert "secret.DESK" in found.message
         assert [record.levelname for record in caplog.records if "given-up" in record.getMessage()] == ["WARNING"]
@@ -340,7 +340,7 @@ async def test_a_gate_whose_data_changed_is_announced_again_with_its_new_digest(
 ) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock, settings=told(address, "gate")) as app:
-        notifier = Notifier(app)
+        notifier = Notifier(app.context)
         await notifier.round(clock.now())
         execution = await app.start(Workflow.parse(SHOWS), {"text": "the old one"})
         await execution.settled()

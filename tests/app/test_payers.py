@@ -111,9 +111,9 @@ async def test_keys_are_told_by_name_with_what_they_paid_for_also_after_a_restar
         async with Pointsman(settings=settings) as app:
             execution = await app.start(Workflow.of(SAYS), {})
             await execution.settled()
-            first = await payers(app)
+            first = await payers(app.context)
         async with Pointsman(settings=settings) as app:
-            again = await payers(app)
+            again = await payers(app.context)
     for told in (first, again):
         spent, free = keys_of(told)
         assert (spent["id"], spent["name"], spent["condition"], spent["why"]) == (
@@ -145,7 +145,7 @@ async def test_executions_that_leave_nothing_pay_from_the_same_keys(tmp_path: Pa
                 execution = await app.start(document, {})
                 await execution.settled()
                 statuses.append(execution.status)
-            (key,) = keys_of(await payers(app))
+            (key,) = keys_of(await payers(app.context))
     assert statuses == ["completed", "completed", "failed"]
     assert (key["condition"], cast("JsonObject", key["today"])["calls"]) == ("spent", 2)
     assert len(own.asked) == 2
@@ -157,7 +157,7 @@ async def test_a_rest_that_another_process_told_of_is_told_here_and_a_missing_ke
     settings = Settings.model_validate({"store": "memory:", "providers": {"own": described, "lost": lost}})
     async with Pointsman(settings=settings) as app:
         await KeptTurns(app.store, app.clock).rest("own", 1, 300.0)
-        told = await payers(app)
+        told = await payers(app.context)
         free, cooling = keys_of(told)
         now = app.clock.now()
     assert (free["condition"], cooling["condition"], cooling["why"]) == ("free", "cooling", "model-rate-limited")
@@ -174,12 +174,12 @@ async def test_a_provider_that_only_its_own_client_knows_is_told_once_it_was_ask
     monkeypatch.setattr("pointsman.models.clients.infer", refusing)
     document = json.loads(json.dumps(SAYS).replace("own:m", "cohere:m"))
     async with Pointsman("memory:", settings=Settings(model="cohere:m", delays=False)) as app:
-        assert (await payers(app))["providers"] == list_models(app)["providers"] == []
+        assert (await payers(app.context))["providers"] == list_models(app.context)["providers"] == []
         execution = await app.start(Workflow.of(document))
         assert await execution.settled() == "failed"
-        (told,) = cast("list[JsonObject]", (await payers(app))["providers"])
+        (told,) = cast("list[JsonObject]", (await payers(app.context))["providers"])
         assert (told["name"], told["missing"], told["waiting"]) == ("cohere", None, 0)
-        (listed,) = cast("list[JsonObject]", list_models(app)["providers"])
+        (listed,) = cast("list[JsonObject]", list_models(app.context)["providers"])
         assert (listed["name"], listed["keys"], listed["masked"], listed["source"]) == ("cohere", 1, [], "client")
         (key,) = cast("list[JsonObject]", told["keys"])
         assert (key["id"], key["name"], key["calls"], key["failed"]) == ("cohere/0", None, 1, "model-failed")

@@ -76,7 +76,7 @@ async def nothing_is_written(app: Pointsman, execution: str) -> None:
             await verb()
         assert caught.value.code == "store-read-only", caught.value
         assert caught.value.hint
-    found = await readiness(app, Life())
+    found = await readiness(app.context, Life())
     assert (found.ready, found.writable, found.store) == (False, False, True)
 
 
@@ -103,7 +103,7 @@ async def test_a_file_that_cannot_be_written_is_read(
         assert app.store.read_only
         await everything_is_read(app, execution.id)
         await nothing_is_written(app, execution.id)
-        await back_up(app, tmp_path / "backup")
+        await back_up(app.context, tmp_path / "backup")
     assert contents(here) == before, "nothing was made or changed beside it"
 
 
@@ -139,25 +139,25 @@ async def test_a_store_that_becomes_read_only_under_a_process_is_not_ready(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Pointsman(f"sqlite:///{tmp_path}/s.db", settings=QUIET, model="scripted") as app:
-        assert (await readiness(app, Life())).ready
+        assert (await readiness(app.context, Life())).ready
         frozen(tmp_path, monkeypatch)
-        found = await readiness(app, Life())
+        found = await readiness(app.context, Life())
     assert (found.ready, found.writable, found.store) == (False, False, True)
 
 
 async def test_a_database_that_becomes_read_only_under_a_process_is_not_ready(cluster: postgres.Cluster) -> None:
     async with Pointsman(cluster.url(schema="fails_over"), settings=QUIET, model="scripted") as app:
-        assert (await readiness(app, Life())).ready
+        assert (await readiness(app.context, Life())).ready
         cluster.sql("ALTER SYSTEM SET default_transaction_read_only = on", "SELECT pg_reload_conf()")
         try:
             async with asyncio.timeout(PATIENCE_S):
-                while (found := await readiness(app, Life())).writable:  # noqa: ASYNC110 - the server tells nobody
+                while (found := await readiness(app.context, Life())).writable:  # noqa: ASYNC110 - the server tells nobody
                     await asyncio.sleep(0.02)
         finally:
             cluster.sql("ALTER SYSTEM RESET default_transaction_read_only", "SELECT pg_reload_conf()")
         assert (found.ready, found.store) == (False, True)
         async with asyncio.timeout(PATIENCE_S):
-            while not (await readiness(app, Life())).ready:  # noqa: ASYNC110 - as above
+            while not (await readiness(app.context, Life())).ready:  # noqa: ASYNC110 - as above
                 await asyncio.sleep(0.02)
 
 
@@ -174,7 +174,7 @@ async def test_a_standby_server_is_read_and_follows_what_the_primary_writes(prim
             await until_there(at_standby, execution.id, rows)
             async with Pointsman(at_standby, settings=QUIET, model="scripted") as reads:
                 assert reads.store.read_only
-                assert not (await readiness(reads, Life())).writable
+                assert not (await readiness(reads.context, Life())).writable
                 told = asyncio.Event()
                 leave = reads.store.follow(execution.id, told.set)
                 await asyncio.wait_for(told.wait(), PATIENCE_S)

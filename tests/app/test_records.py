@@ -11,10 +11,9 @@ from typing import cast
 import pytest
 
 from pointsman.app import Pointsman, Workflow
+from pointsman.auth.subjects import InputInvalid, UnknownSession
 from pointsman.chat.commands import parse_command
 from pointsman.chat.records import free_session, records_of
-from pointsman.executions.inputs import InputInvalid
-from pointsman.operations.deletion import UnknownSession
 from pointsman.settings import Settings
 from pointsman.store.records import Summary
 from pointsman.values import Json, JsonObject
@@ -43,7 +42,7 @@ def pipeline(store: str, server: MailServer | None = None, **more: object) -> Po
 
 async def ran(app: Pointsman, command: str = COMMAND) -> tuple[str, JsonObject]:
     """The session of a command that was carried out, and the view of its execution."""
-    session = await free_session(app)
+    session = await free_session(app.context)
     asked = parse_command(command)
     execution = await app.start(Workflow.load(EXAMPLE / "agentforge.yaml"), asked.input, session=session)
     assert await execution.settled() == "completed"
@@ -58,7 +57,7 @@ def listed(found: JsonObject, name: str) -> list[JsonObject]:
 async def test_a_session_has_a_name_that_the_store_did_not_have(monkeypatch: pytest.MonkeyPatch) -> None:
     names = iter(["ses_00000001", "ses_00000001", "ses_00000002"])
     async with pipeline("memory:") as app:
-        assert re.fullmatch(r"ses_[0-9a-f]{8}", await free_session(app))
+        assert re.fullmatch(r"ses_[0-9a-f]{8}", await free_session(app.context))
         monkeypatch.setattr("pointsman.chat.records.new_session", lambda: next(names))
         first, _ = await ran(app)
         second, _ = await ran(app)
@@ -73,7 +72,7 @@ async def test_records_are_found_by_their_session_after_a_restart(tmp_path: Path
         session, view = await ran(app)
         await ran(app, "Write a memo")
     async with Pointsman(settings=Settings(store=store)) as later:
-        found = await records_of(later, session)
+        found = await records_of(later.context, session)
     assert list(found) == ["session_id", "sessions", "plans", "research", "documents", "actions"]
     (began,) = listed(found, "sessions")
     assert (began["session_id"], began["goal"], began["email"], began["status"]) == (
@@ -111,13 +110,13 @@ async def test_a_field_is_a_collection_of_its_own_where_the_workflow_names_none(
     async with pipeline("memory:") as app:
         execution = await app.start(Workflow.of(document), {}, session="ann")
         await execution.settled()
-        found = await records_of(app, "ann")
+        found = await records_of(app.context, "ann")
         assert [(one["node"], one["value"]) for one in listed(found, "draft")] == [("a", 2), ("b", 3)]
         with pytest.raises(UnknownSession):
-            await records_of(app, "bob")
+            await records_of(app.context, "bob")
         for name in ("", "a\x00b", "x" * 1000):
             with pytest.raises(InputInvalid):
-                await records_of(app, name)
+                await records_of(app.context, name)
 
 
 async def test_who_does_not_see_a_workflow_sees_no_records_of_it() -> None:
@@ -127,7 +126,7 @@ async def test_who_does_not_see_a_workflow_sees_no_records_of_it() -> None:
     async with pipeline("memory:") as app:
         session, _ = await ran(app)
         with pytest.raises(UnknownSession):
-            await records_of(app, session, sees=nobody)
+            await records_of(app.context, session, sees=nobody)
 
 
 @pytest.mark.integration
@@ -162,7 +161,7 @@ async def test_nothing_is_sent_without_an_address_or_without_permission(
             app = pipeline("memory:", server)
         async with app:
             session, view = await ran(app, command)
-            actions = listed(await records_of(app, session), "actions")
+            actions = listed(await records_of(app.context, session), "actions")
         assert server.taken == []
     assert cast(JsonObject, view["output"])["email_sent"] is False
     assert [one["type"] for one in actions] == ["confidence_report"]
@@ -175,7 +174,7 @@ async def test_a_mail_that_is_refused_is_reported_and_the_document_is_there(tmp_
     async with mail_server(tmp_path) as server, pipeline("memory:", server) as app:
         server.refuses = {"data": "550 no"}
         session, view = await ran(app)
-        actions = listed(await records_of(app, session), "actions")
+        actions = listed(await records_of(app.context, session), "actions")
     output = cast(JsonObject, view["output"])
     assert (output["email_sent"], str(output["final"])[:11]) == (False, "# Warehouse")
     assert [one["type"] for one in actions] == ["confidence_report"]

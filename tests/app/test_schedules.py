@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Pointsman
-from pointsman.triggers.calendar import CronInvalid, TimingInvalid, ZoneUnknown, due_after, timing_of
+from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.triggers.schedules import Fired, NoSuchSchedule, ScheduleExists, ScheduleInvalid
 from pointsman.values import JsonObject
-from pointsman.workflows.library import UnknownWorkflow
+from pointsman.workflows.calendar import CronInvalid, TimingInvalid, ZoneUnknown, due_after, timing_of
 from pointsman.workflows.revisions import delete_workflow
 from tests.app.stand import HandClock, asking, noting, opened, seconds
 
@@ -287,7 +287,7 @@ async def test_the_schedules_of_a_document_are_in_effect_once_it_is_saved(tmp_pa
         assert await app.triggers.scheduler.next_due() is None
         await app.save(noting(triggers=[TRIGGER]))
         assert await app.triggers.scheduler.next_due() == seconds("2026-01-02T07:00:00+00:00")
-        await delete_workflow(app, "report")
+        await delete_workflow(app.context, "report")
         assert await app.triggers.schedules.list() == []
 
 

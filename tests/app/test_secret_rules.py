@@ -11,11 +11,11 @@ from pointsman import Pointsman, Workflow, tool
 from pointsman.auth.callers import Caller, NotAllowed
 from pointsman.auth.vault import SecretInvalid
 from pointsman.ports import SecretRule
-from pointsman.session import save_as
 from pointsman.settings import Settings, SettingsInvalid, load_settings
 from pointsman.settings.sections import HttpSettings
 from pointsman.tools.egress.secret_hosts import host_allowed, read_host
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.saving import save_as
 from tests.tools.outgoing.peer import Peer, answer, peering
 
 CANARY = "canary-of-the-rules-7a/2+b"
@@ -295,7 +295,7 @@ async def test_nobody_saves_a_workflow_for_groups_that_are_not_theirs() -> None:
     async with Pointsman("memory:", settings=settings(), model="scripted") as app:
         document: JsonObject = {"id": "hers", "nodes": [], "edges": [], "allowedGroups": ["finance"]}
         with pytest.raises(NotAllowed, match="finance"):
-            await save_as(app, eve, Workflow.of(document), draft=True)
+            await save_as(app.context, eve, Workflow.of(document), draft=True)
 
 
 @pytest.mark.parametrize(

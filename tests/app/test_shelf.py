@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pointsman import Pointsman, Workflow, tool
+from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.models.schema_samples import sample
 from pointsman.models.script import Script
 from pointsman.settings import Settings
@@ -15,7 +16,6 @@ from pointsman.workflows.builtin.cloning import WorkflowExists, clone_workflow
 from pointsman.workflows.builtin.documents import IDS, PREFIX, TOOLS, shipped
 from pointsman.workflows.builtin.library import BuiltIn
 from pointsman.workflows.builtin.renaming import with_id
-from pointsman.workflows.library import UnknownWorkflow
 from pointsman.workflows.revisions import list_workflows
 from pointsman.workflows.scripts import load_script, parse_script
 from pointsman.workflows.sources import WorkflowInvalid
@@ -64,11 +64,11 @@ def parsed(text: str, name: str = "flow") -> Workflow:
 async def test_built_in_workflows_are_listed_behind_the_saved_ones_and_told_apart(tmp_path: Path) -> None:
     async with installation(tmp_path) as app:
         await app.save(parsed("id: zebra\nnodes: [{id: a, type: transform}]\nedges: []"))
-        listed = await list_workflows(app)
+        listed = await list_workflows(app.context)
         assert [(one["id"], one["builtIn"]) for one in listed] == [("zebra", False), *((one, True) for one in IDS)]
-        assert [one["id"] for one in await list_workflows(app, built_in=False)] == ["zebra"]
-        assert [one["id"] for one in await list_workflows(app, built_in=True)] == [*IDS]
-        assert [one["revision"] for one in await list_workflows(app, ITERATE)] == [1]
+        assert [one["id"] for one in await list_workflows(app.context, built_in=False)] == ["zebra"]
+        assert [one["id"] for one in await list_workflows(app.context, built_in=True)] == [*IDS]
+        assert [one["revision"] for one in await list_workflows(app.context, ITERATE)] == [1]
 
 
 @pytest.mark.parametrize("workflow", IDS)
@@ -115,21 +115,21 @@ async def test_nobody_saves_over_deletes_or_imitates_what_is_on_the_shelf(tmp_pa
 @pytest.mark.requirement("S4-56")
 async def test_a_clone_is_the_same_document_under_its_own_id_and_outlives_the_process(tmp_path: Path) -> None:
     async with installation(tmp_path) as app:
-        saved = await clone_workflow(app, ITERATE, "mine", author="ada")
+        saved = await clone_workflow(app.context, ITERATE, "mine", author="ada")
         assert (saved.draft.id, saved.revision, saved.draft.author) == ("mine", 1, "ada")
         original = (await app.source(ITERATE)).document.text
         assert saved.draft.text == original.replace("id: builtin:iterate", "id: mine")
         assert saved.draft.text.startswith("# One item after the other"), "comments stay"
         with pytest.raises(WorkflowExists):
-            await clone_workflow(app, ITERATE, "mine")
+            await clone_workflow(app.context, ITERATE, "mine")
         with pytest.raises(BuiltIn):
-            await clone_workflow(app, "mine", "builtin:theirs")
+            await clone_workflow(app.context, "mine", "builtin:theirs")
         with pytest.raises(WorkflowInvalid):
-            await clone_workflow(app, ITERATE, "../etc")
+            await clone_workflow(app.context, ITERATE, "../etc")
     async with installation(tmp_path) as app:
         changed = (await app.source("mine")).document.text.replace("name: {en: Iterate,", "name: {en: Mine,")
         assert (await app.save(parsed(changed))).revision == 2
-        assert (await clone_workflow(app, "mine@1", "older")).draft.name == "Iterate"
+        assert (await clone_workflow(app.context, "mine@1", "older")).draft.name == "Iterate"
         output = await (await app.start("mine", {"items": ["x"], "instruction": "Say"})).output()
         assert isinstance(output, dict)
         assert output["results"] == ["Scripted answer of step to: Say x"]

@@ -6,8 +6,9 @@ import asyncio
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.engine.steps import Step
-from pointsman.executions.broker import Channels, Wire
+from pointsman.executions.broker import Channels
 from pointsman.executions.partial_output import CHARS_MAX, Spoken
+from pointsman.executions.ring_buffer import Wire
 from pointsman.runtime.feed import Delta
 from pointsman.settings import Settings
 from pointsman.values import ExecutionId, JsonObject, NodeId
@@ -40,7 +41,7 @@ async def test_who_joins_late_is_told_once_what_was_said_and_nothing_of_what_is_
         return f"{event} {told.get('delta')}\n".encode()
 
     async with Pointsman("memory:", settings=Settings(delays=False), model="scripted") as app:
-        channels = Channels(app, Wire(encode, b"", lambda: b""))
+        channels = Channels(app.context, Wire(encode, b"", lambda: b""))
         execution = await app.start(Workflow.parse(CHAIN))
         await execution.settled()
         app.feed.show(delta("text", "Dear ", execution=execution.id))

@@ -57,7 +57,7 @@ async def test_a_webhook_that_may_start_nothing_says_why(tmp_path: Path) -> None
         with pytest.raises(Exception, match=REAL) as refused:
             await app.webhook("issues", BODY, standard(clock.now()))
         assert getattr(refused.value, "code", "") == "model-unusable"
-        (call,) = await deliveries_for(app, LOCAL, "says", "hook")
+        (call,) = await deliveries_for(app.context, LOCAL, "says", "hook")
         assert (call["outcome"], REAL in str(call["why"])) == ("failed", True)
         assert "ANTHROPIC_API_KEY" in str(call["hint"])
         assert await app.executions() == []
@@ -84,5 +84,5 @@ async def test_memory_that_cannot_be_searched_by_meaning_says_so() -> None:
 
 async def test_a_ping_of_the_scripted_model_says_that_it_is_scripted() -> None:
     async with Pointsman("memory:", settings=Settings(), model="scripted") as app:
-        [told] = await ping_models(app)
+        [told] = await ping_models(app.context)
     assert (told["name"], told["scripted"]) == ("scripted", True)

@@ -191,7 +191,7 @@ async def test_a_secret_is_not_handed_to_what_keeps_it(tmp_path: Path, name: str
     everywhere: JsonObject = {"DOOR": {"value": CANARY, "tools": ["*"]}}
     files: JsonObject = {"directory": str(tmp_path / "files")}
     async with installation(Door(), secrets=everywhere, files=files, authoring="editor") as app:
-        offer_verbs(app, "editor")
+        offer_verbs(app.tools, lambda: app.context, "editor")
         execution = await app.start(flow, {})
         assert await execution.settled() == "failed"
         assert execution.state.failure is not None

@@ -112,7 +112,7 @@ async def test_nothing_that_is_kept_told_logged_exported_or_backed_up_has_the_se
         await execution.output()
         exported = b"".join([line async for line in app.storage.export(execution.id)])
         told = [await app.view(execution.id), await app.look(execution.id), await app.bulletins(execution.id)]
-        await back_up(app, tmp_path / "backup")
+        await back_up(app.context, tmp_path / "backup")
         kept = b"".join(file.read_bytes() for file in (tmp_path / "store").iterdir())
         assert CANARY not in str(told) + str(seen) + caplog.text + str(shown(Loaded(app.settings)))
         assert OLD not in str(shown(Loaded(app.settings))) + repr(app.settings)
@@ -126,10 +126,10 @@ async def test_nothing_that_is_kept_told_logged_exported_or_backed_up_has_the_se
 async def test_a_backup_carries_secrets_that_open_with_their_key_elsewhere(url: str, tmp_path: Path) -> None:
     async with installation(url, OLD) as app:
         await app.vault.set("DOOR", CANARY, rule=RULE)
-        await back_up(app, tmp_path / "backup")
+        await back_up(app.context, tmp_path / "backup")
     elsewhere = f"sqlite:///{tmp_path}/elsewhere.db"
     async with installation(elsewhere, OLD) as app:
-        await restore(app, tmp_path / "backup")
+        await restore(app.context, tmp_path / "backup")
     async with installation(elsewhere, OLD) as app:
         assert app.settings.secret("DOOR") == CANARY
 
@@ -334,8 +334,8 @@ async def test_the_doctor_names_the_secrets_that_cannot_be_opened(url: str) -> N
     async with installation(url, OLD) as app:
         await app.vault.set("DOOR", CANARY, rule=RULE)
         await app.vault.set("BACK", CANARY)
-        assert [one.code for one in await findings(app) if one.code == "secret-closed"] == []
+        assert [one.code for one in await findings(app.context) if one.code == "secret-closed"] == []
     async with installation(url, NEW) as app:
-        (found,) = [one for one in await findings(app) if one.code == "secret-closed"]
+        (found,) = [one for one in await findings(app.context) if one.code == "secret-closed"]
         assert (found.severity, "secret.BACK, secret.DOOR" in found.message, bool(found.hint)) == ("error", True, True)
         assert CANARY not in found.message

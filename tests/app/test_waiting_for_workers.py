@@ -107,7 +107,7 @@ async def test_an_answer_in_a_process_without_the_tool_is_recorded_and_the_step_
         view = await execution.view()
         assert (view["status"], view["errors"], view["waitingFor"]) == ("waiting", [], WAITS_FOR_POLISH)
         assert [one["action"] for one in objects(view["answers"])] == ["approve"]
-        (listed,) = await list_executions(other)
+        (listed,) = await list_executions(other.context)
         assert (listed["status"], listed["waitingFor"]) == ("waiting", ["a worker with the tool 'polish'"])
         assert await other.store.verify() == []
 
@@ -293,7 +293,7 @@ async def test_an_execution_that_waits_for_a_worker_can_be_cancelled(url: str) -
         execution = await answered(other, name)
         await execution.cancel()
         assert execution.status == "cancelled"
-        assert (await list_executions(other))[0]["waitingFor"] == []
+        assert (await list_executions(other.context))[0]["waitingFor"] == []
         assert await other.store.verify() == []
 
 
@@ -386,7 +386,7 @@ async def left_and_taken_up(url: str, workflow: Workflow, having: Settings, need
         view = await execution.view()
         assert (view["status"], view["errors"]) == ("waiting", [])
         assert [one["needs"] for one in objects(view["waitingFor"])] == [needs]
-        (listed,) = await list_executions(other)
+        (listed,) = await list_executions(other.context)
         (reason,) = cast("list[str]", listed["waitingFor"])
         assert needs.partition(":")[2] in reason
     async with process(url, having) as worker:

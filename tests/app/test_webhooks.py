@@ -151,7 +151,7 @@ async def test_document_with_an_empty_secret_does_not_open_its_webhook(tmp_path:
         workflow, _ = await app.library.saved("report")
         assert workflow.triggers is not None
         emptied = workflow.model_copy(update={"triggers": [workflow.triggers[0].model_copy(update={"secret": ""})]})
-        await put_declared(app, emptied)
+        await put_declared(app.context, emptied, app.triggers.webhooks.deliveries)
         with pytest.raises(SecretMissing):
             await app.webhook("issues", BODY, {})
         assert await app.executions() == []

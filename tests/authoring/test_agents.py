@@ -46,7 +46,7 @@ async def test_an_agent_in_a_chat_designs_saves_and_runs_a_workflow_that_stays(t
         says="It doubles numbers: 42.",
     )
     async with Pointsman(store, settings=Settings(delays=False), model="scripted", script=script) as app:
-        offer_verbs(app, "editor")
+        offer_verbs(app.tools, lambda: app.context, "editor")
         turn = await app.start(Workflow.parse(ASSISTANT), "Double numbers for me.", session="s1", by="ada")
         assert await turn.output() == "It doubles numbers: 42."
         told = json.dumps((await turn.view()), default=str) + json.dumps([one async for one in turn.events()])
@@ -61,7 +61,7 @@ async def test_an_agent_in_a_chat_designs_saves_and_runs_a_workflow_that_stays(t
 async def test_an_agent_may_do_what_the_operator_lets_agents_do_and_no_more() -> None:
     script = calling(("save_workflow", {"document": CALC}), says="Done.")
     async with Pointsman("memory:", settings=Settings(delays=False), model="scripted", script=script) as app:
-        offer_verbs(app, "operator")
+        offer_verbs(app.tools, lambda: app.context, "operator")
         assert app.tools.find("run_workflow") is not None
         assert app.tools.find("save_workflow") is None
         turn = await app.start(Workflow.parse(ASSISTANT), "Save it.", session="s1", by="ada")
@@ -72,7 +72,7 @@ async def test_an_agent_may_do_what_the_operator_lets_agents_do_and_no_more() ->
 async def test_what_destroys_asks_a_person_first() -> None:
     script = calling(("delete_workflow", {"workflow": "calc"}), says="It is gone.")
     async with Pointsman("memory:", settings=Settings(delays=False), model="scripted", script=script) as app:
-        offer_verbs(app, "editor")
+        offer_verbs(app.tools, lambda: app.context, "editor")
         await app.save(Workflow.of(CALC))
         turn = await app.start(Workflow.parse(ASSISTANT), "Delete it.", session="s1", by="ada")
         assert await turn.settled() == "waiting"
@@ -89,7 +89,7 @@ async def test_agents_that_run_agents_come_to_an_end() -> None:
     script = parse_script(json.dumps({"rules": rules}))
     plain = ASSISTANT.replace("config: {conversational: true}\n", "")
     async with Pointsman("memory:", settings=Settings(delays=False), model="scripted", script=script) as app:
-        offer_verbs(app, "operator")
+        offer_verbs(app.tools, lambda: app.context, "operator")
         await app.save(Workflow.parse(plain))
         first = await app.start("assistant", {}, by="ada")
         assert await first.output() == "Enough."

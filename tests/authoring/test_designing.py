@@ -16,10 +16,10 @@ from pointsman.authoring.guide import GUIDE
 from pointsman.authoring.workbench import DesignFailed, Workbench
 from pointsman.models.failures import ModelFailed
 from pointsman.models.script import Script
-from pointsman.session import save_as
 from pointsman.settings import Settings
 from pointsman.settings.access import AccessSettings
 from pointsman.values import JsonObject
+from pointsman.workflows.saving import save_as
 from pointsman.workflows.scripts import parse_script
 from tests.server.flows import LETTER
 
@@ -51,7 +51,7 @@ def app_with(script: Script | None, store: str = "memory:") -> Pointsman:
 async def test_a_model_mends_what_the_check_says_until_nothing_is_wrong() -> None:
     heard: list[Round] = []
     async with app_with(saying("I would love to!", DANGLING, GOOD)) as app:
-        made = await design(app, "A note about a topic.", hear=heard.append)
+        made = await design(app.context, "A note about a topic.", hear=heard.append)
     assert made.ok
     assert made.made is not None
     assert made.made.definition.id == "note"
@@ -63,7 +63,7 @@ async def test_a_model_mends_what_the_check_says_until_nothing_is_wrong() -> Non
 
 async def test_it_stops_where_the_same_errors_come_again() -> None:
     async with app_with(saying(DANGLING)) as app:
-        made = await design(app, "A note.")
+        made = await design(app.context, "A note.")
     assert not made.ok
     assert len(made.rounds) == 2
     assert made.made is not None, "what could be read is shown all the same"
@@ -74,7 +74,7 @@ async def test_it_stops_after_some_rounds_in_which_other_things_are_wrong() -> N
         {**GOOD, "edges": [{"source": "draft", "target": f"nowhere{n}"}]} for n in range(ROUNDS_MAX + 3)
     ]
     async with app_with(saying(*wrong)) as app:
-        made = await design(app, "A note.")
+        made = await design(app.context, "A note.")
     assert not made.ok
     assert len(made.rounds) == ROUNDS_MAX
 
@@ -102,8 +102,8 @@ async def test_it_stops_after_some_rounds_in_which_other_things_are_wrong() -> N
 @pytest.mark.requirement("T4-14")
 async def test_whatever_a_model_answers_is_told_as_problems(answer: Any) -> None:
     async with app_with(saying(answer)) as app:
-        made = await design(app, "A note.")
-        said = await Workbench(app, LOCAL).design("A note.", save=True)
+        made = await design(app.context, "A note.")
+        said = await Workbench(app.context, LOCAL).design("A note.", save=True)
         assert await app.workflows() == [], "nothing with errors is saved"
     assert not made.ok
     assert 1 <= len(made.rounds) <= ROUNDS_MAX
@@ -115,21 +115,21 @@ async def test_whatever_a_model_answers_is_told_as_problems(answer: Any) -> None
 async def test_large_designs_are_refused_by_their_size() -> None:
     many: JsonObject = {"id": "x", "nodes": [{"id": f"n{n}", "type": "end"} for n in range(NODES_MAX + 1)], "edges": []}
     async with app_with(saying(many)) as app:
-        made = await design(app, "Everything.")
+        made = await design(app.context, "Everything.")
     assert [problem.code for problem in made.rounds[0].problems] == ["too-many-nodes"]
 
 
 async def test_the_scripted_model_does_not_pretend_to_design() -> None:
     async with app_with(None) as app:
         with pytest.raises(NoDesigner, match="designs nothing by itself"):
-            await design(app, "A note.")
+            await design(app.context, "A note.")
 
 
 async def test_a_model_that_fails_is_told_as_such() -> None:
     script = parse_script("rules: [{purpose: design, fail: 401}]")
     async with app_with(script) as app:
         with pytest.raises(ModelFailed):
-            await design(app, "A note.")
+            await design(app.context, "A note.")
 
 
 @pytest.mark.integration
@@ -144,7 +144,7 @@ async def test_a_change_by_words_is_shown_as_operations_and_saved_when_it_is_acc
     store = f"sqlite:///{tmp_path / 'store.db'}"
     async with app_with(saying("Sure.", wrong, right), store) as app:
         await app.save(Workflow.parse(LETTER))
-        bench = Workbench(app, LOCAL)
+        bench = Workbench(app.context, LOCAL)
         shown = await bench.edit_by_words("letter", "In verse, please.")
         assert (shown["applied"], shown["changes"]) == (False, right["operations"])
         rounds: Any = shown["rounds"]
@@ -161,7 +161,7 @@ async def test_a_change_that_breaks_the_workflow_is_shown_and_not_saved() -> Non
     breaks: JsonObject = {"operations": [{"op": "remove_node", "node": "write"}]}
     async with app_with(saying(breaks)) as app:
         await app.save(Workflow.parse(LETTER))
-        shown = await Workbench(app, LOCAL).edit_by_words("letter", "Away with it.", apply=True)
+        shown = await Workbench(app.context, LOCAL).edit_by_words("letter", "Away with it.", apply=True)
         assert (shown["ok"], shown["applied"]) == (False, False)
         assert len(await app.workflows("letter")) == 1
 
@@ -172,17 +172,17 @@ async def test_a_change_that_breaks_the_workflow_is_shown_and_not_saved() -> Non
 async def test_answers_that_are_no_operations_are_no_change(answer: str) -> None:
     async with app_with(saying(answer)) as app:
         await app.save(Workflow.parse(LETTER))
-        made = await edit_by_words(app, await app.source("letter"), "Better.")
+        made = await edit_by_words(app.context, await app.source("letter"), "Better.")
         assert made.made is None
         with pytest.raises(DesignFailed, match="no change of 'letter' came of it"):
-            await Workbench(app, LOCAL).edit_by_words("letter", "Better.", apply=True)
+            await Workbench(app.context, LOCAL).edit_by_words("letter", "Better.", apply=True)
         assert len(await app.workflows("letter")) == 1
 
 
 async def test_only_editors_have_workflows_designed() -> None:
     async with app_with(saying(GOOD)) as app:
         await app.save(Workflow.parse(LETTER))
-        bench = Workbench(app, Caller(name="op", role="operator"))
+        bench = Workbench(app.context, Caller(name="op", role="operator"))
         with pytest.raises(NotAllowed):
             await bench.design("A note.")
         with pytest.raises(NotAllowed):
@@ -191,12 +191,12 @@ async def test_only_editors_have_workflows_designed() -> None:
 
 async def test_a_model_is_told_how_workflows_are_written_and_what_is_here() -> None:
     async with app_with(saying(GOOD)) as app:
-        told = await design_briefing(app, LOCAL)
+        told = await design_briefing(app.context, LOCAL)
         assert GUIDE in told
         assert "- calculator(" in told
         assert "- agent: " in told
         assert "prompt" in told
-        changing = await edit_briefing(app, LOCAL, GOOD)
+        changing = await edit_briefing(app.context, LOCAL, GOOD)
         assert '"op": "rename_node", node!, to!' in changing
         assert '"id":"note"' in changing
 
@@ -211,9 +211,12 @@ async def test_the_example_of_the_guide_has_no_problems() -> None:
 async def test_a_model_is_told_of_no_workflow_that_the_caller_may_not_see() -> None:
     settings = Settings(access=AccessSettings(new_workflows="private"))
     async with Pointsman("memory:", settings=settings) as app:
-        await save_as(app, Caller(name="ann", role="editor"), Workflow.parse(LETTER))
+        await save_as(app.context, Caller(name="ann", role="editor"), Workflow.parse(LETTER))
         await app.tools.prepare_all()
         for name, told in (("ann", True), ("ben", False)):
             caller = Caller(name=name, role="editor")
-            for briefing in (await design_briefing(app, caller), await edit_briefing(app, caller, GOOD)):
+            for briefing in (
+                await design_briefing(app.context, caller),
+                await edit_briefing(app.context, caller, GOOD),
+            ):
                 assert ("workflow__letter" in briefing) is told

@@ -60,7 +60,7 @@ async def test_a_provider_that_drafts_badly_and_refuses_in_between_is_told_what_
     fenced = f"Here you are:\n```json\n{json.dumps(GOOD)}\n```\nEnjoy!"
     designer = Designer(httpserver, "<html>busy</html>", 429, json.dumps(DANGLING), fenced)
     async with Pointsman("memory:", settings=designer.settings) as app:
-        made = await design(app, "A note about a topic.")
+        made = await design(app.context, "A note about a topic.")
         assert made.ok
         assert made.made is not None
         assert (await app.save(made.made)).draft.id == "note"
@@ -78,7 +78,7 @@ async def test_a_provider_that_only_refuses_ends_the_design_and_its_key_is_told_
     designer = Designer(httpserver, json.dumps(DANGLING), 401)
     async with Pointsman("memory:", settings=designer.settings) as app:
         with pytest.raises(ModelFailed) as failed:
-            await design(app, "A note.")
+            await design(app.context, "A note.")
         assert {one.id for one in await app.workflows()} <= {*IDS}
     assert failed.value.failure.code == "model-unauthorized"
     assert KEY not in f"{failed.value} {failed.value.hint}"

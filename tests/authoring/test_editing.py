@@ -11,12 +11,12 @@ import pytest
 from pointsman.app import Pointsman, Workflow
 from pointsman.auth.callers import LOCAL, Caller, NotAllowed
 from pointsman.auth.policy import IdTaken
+from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.authoring.edits import Edited, edit
 from pointsman.authoring.operations import OperationRefused, read_operations
 from pointsman.authoring.workbench import Workbench
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
-from pointsman.workflows.library import UnknownWorkflow
 from pointsman.workflows.revisions import NoSuchRevision, RevisionMoved
 from pointsman.workflows.sources import WorkflowInvalid
 from tests.dialects.corpus_files import CORPUS
@@ -53,7 +53,7 @@ async def app() -> AsyncGenerator[Pointsman, None]:
 
 async def edited(app: Pointsman, text: str | JsonObject, *operations: JsonObject, name: str = "") -> Edited:
     given = text if isinstance(text, str) else json.dumps(text)
-    return await edit(app, Workflow.parse(given, name=name), read_operations([*operations]))
+    return await edit(app.context, Workflow.parse(given, name=name), read_operations([*operations]))
 
 
 async def test_yaml_keeps_its_comments_quotes_and_layout_around_what_changed(app: Pointsman) -> None:
@@ -130,7 +130,7 @@ async def test_a_document_of_another_dialect_stays_in_it_where_that_has_words_fo
     source = Workflow.parse(path.read_bytes(), name=path.stem)
     node = next(one for one in source.definition.nodes if one.type == "agent")
     made = await edit(
-        app, source, read_operations([{"op": "change_node", "node": node.id, "set": {"/name": "Another name"}}])
+        app.context, source, read_operations([{"op": "change_node", "node": node.id, "set": {"/name": "Another name"}}])
     )
     assert made.source.read.dialect == dialect
     assert made.losses == ()
@@ -151,7 +151,7 @@ async def test_a_dialect_without_words_for_the_change_is_left_and_that_is_told(a
     source = Workflow.parse(path.read_bytes(), name="plan")
     first = source.definition.nodes[0].id
     wait: JsonObject = {"id": "rest", "type": "wait", "config": {"duration": "1h"}}
-    made = await edit(app, source, read_operations([{"op": "add_node", "node": wait, "after": first}]))
+    made = await edit(app.context, source, read_operations([{"op": "add_node", "node": wait, "after": first}]))
     assert made.source.read.dialect == "native"
     assert "dialect-left" in {loss.code for loss in made.losses}
     assert made.source.definition.nodes_by_id.keys() >= {"rest", first}
@@ -189,7 +189,7 @@ async def test_what_cannot_be_read_at_all_is_not_edited(app: Pointsman) -> None:
 
 
 def bench(app: Pointsman, caller: Caller = LOCAL) -> Workbench:
-    return Workbench(app, caller)
+    return Workbench(app.context, caller)
 
 
 @pytest.mark.integration

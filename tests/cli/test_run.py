@@ -224,7 +224,7 @@ def not_twice(tools: Mapping[str, JsonObject]) -> list[CannedTool]:
 def test_a_durability_given_at_the_start_is_warned_of_where_a_tool_may_act_twice(
     prompt: Prompt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pointsman.app.canned_tools", not_twice)
+    monkeypatch.setattr("pointsman.wiring.canned_tools", not_twice)
     send = "id: mail\nnodes: [{id: a, type: tool, config: {tool: send}}]\nedges: []\n"
     given = ["run", written("mail.yaml", send), "--script", written("s.yaml", "tools: {send: {result: sent}}\n")]
     assert "may be called again" not in prompt(*given).err

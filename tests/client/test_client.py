@@ -11,6 +11,7 @@ import httpx2
 import pytest
 
 from pointsman import Client, PointsmanError
+from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.client.calls import AddressInvalid, Calls
 from pointsman.client.errors import ServerUnreachable
 from pointsman.client.executions import Begin, RemoteExecution
@@ -22,7 +23,6 @@ from pointsman.runtime.local import UnknownExecution
 from pointsman.store.errors import RevisionMoved
 from pointsman.testing.clock import run_virtually
 from pointsman.values import JsonObject
-from pointsman.workflows.library import UnknownWorkflow
 from pointsman.workflows.sources import WorkflowInvalid
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN, LETTER, TALK, WAITS

@@ -108,7 +108,7 @@ async def ran(server: ModelServer, folder: Path) -> tuple[JsonObject, JsonObject
         begun = time.time()
         execution = await app.start(Workflow.load(EXAMPLES / "agentforge/agentforge.yaml"), {"goal": "Write a memo"})
         await execution.settled()
-        return await execution.view(), await timeline(app, execution.id), begun
+        return await execution.view(), await timeline(app.context, execution.id), begun
 
 
 def kept(folder: Path) -> bytes:

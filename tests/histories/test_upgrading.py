@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from pointsman.app import Pointsman, Workflow
+from pointsman.executions.deletion import summaries
 from pointsman.operations.backup_file import ABOUT, KEPT_FILES, hash_of
-from pointsman.operations.deletion import summaries
 from pointsman.operations.health import damage
 from pointsman.settings import Settings
 from pointsman.store.api import open_store
@@ -47,14 +47,14 @@ def opened(url: str) -> Pointsman:
 
 async def by_workflow(app: Pointsman) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    async for one in summaries(app, ExecutionQuery()):
+    async for one in summaries(app.context, ExecutionQuery()):
         found.setdefault(one.workflow, []).append(one.execution)
     return found
 
 
 async def test_an_old_store_is_brought_up_to_date_and_everything_in_it_goes_on(old: str) -> None:
     async with opened(old) as app:
-        assert await damage(app) == []
+        assert await damage(app.context) == []
         found = await by_workflow(app)
         assert {name: len(some) for name, some in found.items()} == {
             "letter": 2,
@@ -83,7 +83,7 @@ async def test_an_old_store_is_brought_up_to_date_and_everything_in_it_goes_on(o
         assert (await app.store.sessions.load("closed")).closed
         fresh = await app.start(Workflow.parse(flows.CHAIN), {})
         assert await fresh.settled() == "completed"
-        assert await damage(app) == []
+        assert await damage(app.context) == []
 
 
 async def test_several_may_open_an_old_store_at_once(old: str) -> None:
@@ -135,4 +135,4 @@ async def test_a_backup_of_an_old_store_is_restored_into_todays(release: str, ki
     async with opened(f"sqlite:///{tmp_path / 'new.db'}") as app:
         restored = await app.storage.restore(path)
         assert (restored.about.executions, restored.about.workflows) == (7, 1)
-        assert await damage(app) == []
+        assert await damage(app.context) == []

@@ -6,16 +6,14 @@ from typing import Final
 
 import pytest
 
+from pointsman.app import Pointsman
 from pointsman.definition.model.nodes import CONFIG_OF
 from pointsman.definition.model.workflow import Workflow
 from pointsman.engine.actions import WorkAction
 from pointsman.engine.compile import compile_workflow
 from pointsman.settings import Settings
-from pointsman.store.api import open_store
 from pointsman.testing.clock import VirtualClock
-from pointsman.tools.registry import ToolRegistry
 from pointsman.values import Json, JsonObject
-from pointsman.wiring import wire
 
 CONFIGS: Final[dict[str, JsonObject]] = {
     "agent": {"prompt": "x"},
@@ -55,9 +53,8 @@ OF_THE_CORE: Final = {
 
 async def kinds_of_work() -> tuple[str, ...]:
     """What an installation that nobody configured can do."""
-    store = await open_store("memory:")
-    hands = wire(Settings(), ToolRegistry(), store, VirtualClock(), model=None, script=None)
-    return hands.executors.kinds()
+    async with Pointsman("memory:", settings=Settings(), clock=VirtualClock()) as app:
+        return app.context.services.executors.kinds()
 
 
 @pytest.mark.requirement("T1-8")

@@ -112,7 +112,7 @@ print(json.dumps([state.status, state.output, sorted(loaded)]))
     )
     status, output, loaded = json.loads(done.stdout)
     assert (status, output) == ("completed", "done")
-    assert set(loaded) <= {"definition", "engine", "errors", "expressions", "values"}
+    assert set(loaded) <= {"definition", "engine", "errors", "expressions", "values", "version"}
 
 
 TYPES = (
@@ -143,8 +143,7 @@ async def test_every_type_of_node_has_its_rule_or_its_executor(kind: str) -> Non
     plan = compile_workflow(written({"id": "w", "nodes": [{"id": "a", "type": kind, "config": config}]}).definition)
     does = plan.nodes["a"].action
     async with installation() as app:
-        assert app.hands is not None
-        known = app.hands.executors.kinds()
+        known = app.context.services.executors.kinds()
     assert isinstance(
         does,
         StartAction

@@ -8,11 +8,12 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
-from pointsman.app import Disabled, Pointsman, Workflow
+from pointsman.app import Pointsman, Workflow
 from pointsman.definition.model.schema import native_schema
 from pointsman.executions.driving import Answer, drive
 from pointsman.testing.clock import run_virtually
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.definitions import Disabled
 from pointsman.workflows.revisions import list_workflows
 from tests.promises.staged import installation, written
 
@@ -40,7 +41,8 @@ async def test_what_is_switched_off_is_listed_only_when_asked_for_and_never_run(
 
         async def listed(*, include_disabled: bool) -> list[Json]:
             return [
-                entry["id"] for entry in await list_workflows(app, include_disabled=include_disabled, built_in=False)
+                entry["id"]
+                for entry in await list_workflows(app.context, include_disabled=include_disabled, built_in=False)
             ]
 
         assert await listed(include_disabled=False) == ["on", "silent"]

@@ -40,13 +40,13 @@ async def test_one_workflow_lets_people_take_no_part_answer_gates_or_steer(tmp_p
         assert "`humanInLoop` is none" in str(refused.value)
         alone = await app.start(written(GATELESS % "none"), {})
         await alone.settled()
-        assert ((await alone.view())["status"], await inbox(app)) == ("completed", [])
+        assert ((await alone.view())["status"], await inbox(app.context)) == ("completed", [])
         gated = await app.start(written(LETTER % "approval_gates"), {})
         steered = await app.start(written(LETTER % "real_time"), {})
         for execution in (gated, steered):
             await execution.settled()
     async with Pointsman(store, settings=Settings(delays=False)) as app:
-        assert {str(one["executionId"]) for one in await inbox(app)} == {gated.id, steered.id}
+        assert {str(one["executionId"]) for one in await inbox(app.context)} == {gated.id, steered.id}
         await _take_a_hand(app, steered.id)
         with pytest.raises(NotSteerable):
             await _take_a_hand(app, gated.id)

@@ -139,7 +139,7 @@ def test_each_node_has_its_duration_retries_cache_hits_and_status() -> None:
             execution = await app.start(written(document), {"q": "cranes"})
             await execution.output()
             leave()
-            return await timeline(app, execution.id), seen
+            return await timeline(app.context, execution.id), seen
 
     measured, seen = run_virtually(run())
     (look,) = [row for row in cast("list[JsonObject]", measured["nodes"]) if row["node"] == "look"]

@@ -137,7 +137,7 @@ async def test_each_save_is_a_revision_that_stays_can_be_compared_and_brought_ba
         await app.save(written(json.loads(json.dumps(steps(read=step(READ))))))
         await app.save(written(steps(read=step(READ, goal="Read it twice"))))
         assert (await app.source("notes@1")).original == steps(read=step(READ))
-        difference = await diff_revisions(app, "notes", 1, 2)
+        difference = await diff_revisions(app.context, "notes", 1, 2)
         assert "Read the note" in difference
         assert "Read it twice" in difference
         back = await app.save(await app.source("notes@1"))

@@ -111,7 +111,7 @@ async def doors(address: str, folder: Path) -> dict[str, str]:
         behind["the view"] = str(await execution.view())
         behind["the events"] = str((await pointsman.look(execution.id))[1])
         behind["the feed"] = str(await pointsman.bulletins(execution.id))
-        behind["the export"] = plain(b"".join([line async for line in export(pointsman, execution.id)]))
+        behind["the export"] = plain(b"".join([line async for line in export(pointsman.context, execution.id)]))
         if execution.status != "failed":
             behind["the provider was not asked"] = KEY
     return behind

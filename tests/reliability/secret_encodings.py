@@ -190,7 +190,7 @@ async def places(folder: Path) -> dict[str, str]:
                 b"".join([line async for line in app.storage.export(found["execution"]) if SCRIPT not in line])
             )
             found["the state"] = str((await app.look(found["execution"]))[0])
-            await back_up(app, folder / "backup")
+            await back_up(app.context, folder / "backup")
         found["mails"] = "".join(one.as_string() for one in mail.taken)
     for name, must in {"standard error": "***", "mails": "***", "spans": "repeats", "the log": "repeats"}.items():
         if must not in found[name]:
@@ -232,13 +232,13 @@ async def sinks(
     exporter, printed, log, telemetry = InMemorySpanExporter(), StringIO(), StringIO(), TelemetrySettings(endpoint=HERE)
     async with (
         serving_app(app) as served,
-        telling(app, telemetry, SimpleSpanProcessor(exporter), InMemoryMetricReader()),
+        telling(app.context, telemetry, SimpleSpanProcessor(exporter), InMemoryMetricReader()),
     ):
-        notifier = Notifier(app)
+        notifier = Notifier(app.context)
         await notifier.round(app.clock.now())
         await app.vault.refresh()
         await app.save(flow)
-        with redirect_stderr(printed), apart_from_tools(), logging_to(app, LogSettings(level="debug"), log):
+        with redirect_stderr(printed), apart_from_tools(), logging_to(app.context, LogSettings(level="debug"), log):
             execution = await app.start(flow.head.id, given)
             streamed = asyncio.create_task(raw_stream(served, execution.id))
             if await execution.settled() == "waiting":

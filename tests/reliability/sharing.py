@@ -523,7 +523,7 @@ async def world(seed: int) -> AsyncGenerator[World]:
         delays=False, authoring="editor", pipeline="inner", access=AccessSettings(starts_per_minute=1_000_000)
     )
     async with serving(is_local=False, settings=settings, script=parse_script(SCRIPT)) as served:
-        offer_verbs(served.app, "editor")
+        offer_verbs(served.app.tools, lambda: served.app.context, "editor")
         keys = {
             name: await served.key(name, role, *([GROUP] if name == "cleo" else []))  # pyright: ignore[reportArgumentType] - roles
             for name, role in PEOPLE.items()

@@ -146,17 +146,17 @@ async def test_what_the_executions_below_consume_counts_above(world: World) -> N
 async def test_models_are_shown_what_the_workflow_says_of_itself(world: World) -> None:
     await world.save(GREET)
     async with world.open() as app:
-        (shown,) = [one for one in await list_tools(app) if one["origin"] == "workflow"]
+        (shown,) = [one for one in await list_tools(app.context) if one["origin"] == "workflow"]
         assert (shown["name"], shown["description"]) == ("workflow__greet", "Greets somebody.")
         assert cast("JsonObject", shown["parameters"])["required"] == ["name"]
 
 
 async def test_a_workflow_that_is_saved_later_is_a_tool_in_the_same_process(world: World) -> None:
     async with world.open() as app:
-        assert not any(one["origin"] == "workflow" for one in await list_tools(app))
+        assert not any(one["origin"] == "workflow" for one in await list_tools(app.context))
         await app.save(parsed(GREET))
         await app.save(parsed(GREET.replace("Greets somebody.", "Welcomes somebody.")))
-        (shown,) = [one for one in await list_tools(app) if one["origin"] == "workflow"]
+        (shown,) = [one for one in await list_tools(app.context) if one["origin"] == "workflow"]
         assert shown["description"] == "Welcomes somebody."
 
 

@@ -49,7 +49,7 @@ async def test_every_change_is_told_with_who_asked_and_whether_it_was_refused(fi
         assert [one["who"] for one in await told(served, root, "?who=bob")] == ["bob"]
         assert len(await told(served, root, "?what=execute")) == 2
         assert (await served.client.get("/api/audit", headers=ada)).status_code == 403
-        assert await damage(served.app) == []
+        assert await damage(served.app.context) == []
 
 
 async def test_a_row_that_was_changed_or_taken_out_is_found(served: Served) -> None:
@@ -64,7 +64,9 @@ async def test_a_row_that_was_changed_or_taken_out_is_found(served: Served) -> N
     row = msgspec.convert(second.value, Row, strict=False)
     forged = msgspec.structs.replace(row, deeds=(msgspec.structs.replace(row.deeds[0], who="eve"),))
     await entries.put(kind, second.key, msgspec.to_builtins(forged))
-    assert await damage(served.app) == ["row 2 of the audit log is not what was written, or the row before it is not"]
+    assert await damage(served.app.context) == [
+        "row 2 of the audit log is not what was written, or the row before it is not"
+    ]
     await entries.put(kind, second.key, second.value)
     assert await audit.damage() == []
     await entries.delete(kind, second.key)
@@ -158,7 +160,7 @@ async def test_what_came_of_a_deed_is_told_beside_it_and_found_by_its_id(file_st
         deeds = await told(served, root)
         assert [one["target"].partition(", rev")[0] for one in deeds[:2]] == ["id=chain, id=chain-2", "name=root"]
         assert made.json()["key"] not in str(deeds)
-        assert await damage(served.app) == []
+        assert await damage(served.app.context) == []
 
 
 async def test_a_time_is_looked_at_and_the_whole_chain_goes_into_a_file(served: Served) -> None:

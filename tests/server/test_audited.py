@@ -93,7 +93,9 @@ async def test_every_verb_of_agents_is_in_the_log_with_whom_it_acts_for() -> Non
         started = await served.client.post("/api/workflows/chain/execute", json=body, headers=ada)
         execution = str(started.json()["executionId"])
         for verb in CHANGES:
-            await VerbTool(served.app, verb, "editor").run({}, ToolContext(key="k", execution=execution))
+            await VerbTool(lambda: served.app.context, verb, "editor").run(
+                {}, ToolContext(key="k", execution=execution)
+            )
         entries, _ = await served.desk.audit.page(limit=1000)
         told = {(one["what"], one["who"], one["origin"]) for one in entries}
         assert told >= {(f"agent {verb.name}", "ada", execution) for verb in CHANGES}
@@ -102,6 +104,8 @@ async def test_every_verb_of_agents_is_in_the_log_with_whom_it_acts_for() -> Non
 async def test_what_a_program_at_the_machine_starts_acts_as_the_machine() -> None:
     async with serving(is_local=False) as served:
         started = await served.app.start(Workflow.parse(CHAIN), by="grace")
-        await VerbTool(served.app, CHANGES[0], "editor").run({}, ToolContext(key="k", execution=started.id))
+        await VerbTool(lambda: served.app.context, CHANGES[0], "editor").run(
+            {}, ToolContext(key="k", execution=started.id)
+        )
         ((entry,), _) = await served.desk.audit.page(limit=1)
         assert (entry["who"], entry["entrance"]) == ("grace", "shell")

@@ -160,7 +160,7 @@ async def test_an_id_that_is_none_is_refused(served: Served, place: str) -> None
 
 async def test_a_silent_board_says_that_it_lives(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(board, "HEARTBEAT_S", 0.001)
-    silent = Board(served.app, WIRE)
+    silent = Board(served.app.context, WIRE)
 
     async def sees(_: object) -> bool:
         return True

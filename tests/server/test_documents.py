@@ -149,7 +149,7 @@ async def test_a_model_is_chosen_for_one_execution_where_none_is_fixed(served: S
     await served.save(CHAIN)
     refused = await served.client.post("/api/workflows/chain/execute", json={"input": {}, "model": "openai:gpt-5"})
     assert (refused.status_code, refused.json()["code"]) == (409, "model-fixed")
-    served.app.model = None
+    served.app.context.services.model = None
     chosen = await served.client.post(
         "/api/workflows/chain/execute", json={"input": {}, "wait": True, "model": "scripted:quick"}
     )

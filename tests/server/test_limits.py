@@ -12,8 +12,8 @@ from pointsman.auth.callers import Caller, NotAllowed
 from pointsman.auth.login_throttle import Strangers
 from pointsman.auth.rate_limiter import Seats, TooManyRequests
 from pointsman.executions import start_quota as beginning
+from pointsman.executions.start import start_as
 from pointsman.json_meter import DEPTH_MAX, DIGITS_MAX, VALUES_MAX, excess_of
-from pointsman.session import start_as
 from pointsman.settings import Settings
 from pointsman.settings.access import AccessSettings
 from pointsman.store.records import ExecutionQuery
@@ -210,8 +210,8 @@ async def test_of_two_who_begin_a_session_at_once_one_gets_in(file_store: str) -
         for number in range(8):
             session = f"talk-{number}"
             both = await asyncio.gather(
-                start_as(here, ADA, "chain", {}, session=session),
-                start_as(there, BOB, "chain", {}, session=session),
+                start_as(here.context, ADA, "chain", {}, session=session),
+                start_as(there.context, BOB, "chain", {}, session=session),
                 return_exceptions=True,
             )
             assert sum(isinstance(one, NotAllowed) for one in both) == 1, both
@@ -226,9 +226,9 @@ async def test_a_claim_that_a_crash_left_holds_for_a_minute() -> None:
         await app.save(Workflow.parse(CHAIN))
         await app.store.entries.put(beginning.KIND, "talk", {"by": "bob", "until": clock.now() + 60})
         with pytest.raises(NotAllowed, match="being begun"):
-            await start_as(app, ADA, "chain", {}, session="talk")
+            await start_as(app.context, ADA, "chain", {}, session="talk")
         clock.at += 61
-        await start_as(app, ADA, "chain", {}, session="talk")
+        await start_as(app.context, ADA, "chain", {}, session="talk")
         with pytest.raises(NotAllowed):
-            await start_as(app, BOB, "chain", {}, session="talk")
-        await start_as(app, ADA, "chain", {}, session="talk")
+            await start_as(app.context, BOB, "chain", {}, session="talk")
+        await start_as(app.context, ADA, "chain", {}, session="talk")

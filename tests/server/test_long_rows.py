@@ -56,7 +56,7 @@ async def test_paging_through_a_long_row_reads_it_once_and_tells_all_of_it(
 
         monkeypatch.setattr(journal, "read", counted)
         await page(served, execution, 1)  # its level is known from now on
-        begun_in(served.app).leave(ExecutionId(execution), rows[0], told=len(rows[0].events))
+        begun_in(served.app.context).leave(ExecutionId(execution), rows[0], told=len(rows[0].events))
         seen.clear()
         told: list[Any] = []
         last = None
@@ -66,10 +66,10 @@ async def test_paging_through_a_long_row_reads_it_once_and_tells_all_of_it(
             last = answer["last"]
             if len(answer["events"]) < 300:
                 break
-            assert [len(row.events) for row in begun_in(served.app).rows] == [len(rows[0].events)]
+            assert [len(row.events) for row in begun_in(served.app.context).rows] == [len(rows[0].events)]
         assert [(one["seq"], one["n"]) for one in told] == [(r.seq, n) for r in rows for n in range(len(r.events))]
         assert seen.count(1) == 1, "one row, one reading"
-        assert begun_in(served.app).rows == [], "read to its end"
+        assert begun_in(served.app.context).rows == [], "read to its end"
 
 
 async def test_what_is_kept_of_rows_is_bounded_and_let_go_of(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,8 +85,8 @@ async def test_what_is_kept_of_rows_is_bounded_and_let_go_of(served: Served, mon
 
     for execution in executions:
         await page(served, execution, 10)
-    assert len(begun_in(served.app).rows) == KEPT_MAX
-    begun = begun_in(served.app)
+    assert len(begun_in(served.app.context).rows) == KEPT_MAX
+    begun = begun_in(served.app.context)
     with monkeypatch.context() as patched:
         patched.setattr(asyncio.get_running_loop(), "call_later", later)
         begun.leave(ExecutionId(executions[-1]), begun.rows[-1], told=1)

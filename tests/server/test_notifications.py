@@ -18,7 +18,7 @@ TOLD = Settings(
 
 
 async def given_up(served: Served, id: str) -> None:
-    outbox = Outbox(served.app)
+    outbox = Outbox(served.app.context)
     body: JsonObject = {"event": "workflow.failed", "executionId": "exec-1"}
     kept = await outbox.put(Notice(id, "failed", "letter", body), "desk", 1_000.0)
     assert kept is not None

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from pointsman.app import Pointsman
-from pointsman.auth.authority import acting_for
 from pointsman.auth.callers import NOBODY, Caller, together
 from pointsman.authoring.agents import offer_verbs
+from pointsman.executions.ephemeral import acting_for
 from pointsman.models.script import Script
 from pointsman.settings import ProviderSettings, Settings
 from pointsman.workflows.scripts import parse_script
@@ -99,7 +99,7 @@ async def test_an_agent_saves_workflows_only_while_its_starter_may(
     does_save: bool,
 ) -> None:
     async with serving(is_local=False, script=saving(), settings=Settings(delays=False)) as served:
-        offer_verbs(served.app, "editor")
+        offer_verbs(served.app.tools, lambda: served.app.context, "editor")
         root, ada = await served.key("root", "admin"), await served.key("ada", starter)
         await ask(served, "POST", "/api/workflows", root, expect=201, content=ASSISTANT)
         execution = await begun(served, ada)
@@ -115,13 +115,13 @@ async def test_an_agent_saves_workflows_only_while_its_starter_may(
 async def test_an_execution_keeps_the_role_of_its_starter_in_another_process(file_store: str) -> None:
     settings = Settings(delays=False)
     async with serving(file_store, is_local=False, script=saving(), settings=settings) as served:
-        offer_verbs(served.app, "editor")
+        offer_verbs(served.app.tools, lambda: served.app.context, "editor")
         root, ada = await served.key("root", "admin"), await served.key("ada", "operator")
         await ask(served, "POST", "/api/workflows", root, expect=201, content=ASSISTANT)
         execution = await begun(served, ada)
         await lowered(served, "ada", "admin")  # More rights than the starter had are not lent to what was started.
     async with serving(file_store, is_local=False, script=saving(), settings=settings) as served:
-        offer_verbs(served.app, "editor")
+        offer_verbs(served.app.tools, lambda: served.app.context, "editor")
         await go_on(served, execution, root)
         assert not await saved(served)
 
@@ -130,7 +130,7 @@ async def test_an_agent_acts_with_no_more_than_the_rights_of_who_wrote_the_agent
     call: Any = {"name": "run_workflow", "arguments": {"workflow": "chain", "input": {}}}
     script = parse_script(json.dumps({"rules": [{"node": "write", "call": 1, "toolCalls": [call]}, {"text": "Done."}]}))
     async with serving(is_local=False, script=script, settings=Settings(delays=False)) as served:
-        offer_verbs(served.app, "editor")
+        offer_verbs(served.app.tools, lambda: served.app.context, "editor")
         ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
         await ask(served, "POST", "/api/workflows", ada, expect=201, content=CHAIN)
         await ask(served, "PUT", "/api/workflows/chain/sharing", ada, expect=200, json={"audience": "private"})
@@ -144,7 +144,7 @@ async def test_an_agent_acts_with_no_more_than_the_rights_of_who_wrote_the_agent
 
 async def test_a_verb_of_agents_is_not_lent_to_who_tries_it_as_a_tool() -> None:
     async with serving(is_local=False, settings=Settings(delays=False)) as served:
-        offer_verbs(served.app, "editor")
+        offer_verbs(served.app.tools, lambda: served.app.context, "editor")
         bob = await served.key("bob", "editor")
         body = {"arguments": {"document": SAVED}}
         reply = await ask(served, "POST", "/api/tools/save_workflow/try", bob, expect=200, json=body)
@@ -331,7 +331,7 @@ async def test_an_imported_execution_acts_for_who_imported_it() -> None:
         headers = {**root, "content-type": "application/x-ndjson"}
         made = await served.client.post(path, content=exported.content, headers=headers)
         assert made.status_code == 201, made.text
-        acting = await acting_for(served.app, made.json()["executionId"])
+        acting = await acting_for(served.app.context, made.json()["executionId"])
         assert {one.name for one in acting.people} == {"root", "ada"}, "the importer, and the author of the revision"
         assert acting.name == "root"
 

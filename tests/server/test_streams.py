@@ -167,7 +167,7 @@ async def test_a_server_that_stops_lets_its_streams_go_and_the_next_one_goes_on(
 async def test_a_silent_stream_says_that_it_lives(served: Served) -> None:
     await served.save(WAITS)
     execution = await served.execute("waits")
-    channels = Channels(served.app, WIRE, heartbeat_s=0.001)
+    channels = Channels(served.app.context, WIRE, heartbeat_s=0.001)
     heard = channels.frames(execution)
     assert ids_in(await anext(heard))[0] == "1.0"
     assert [await anext(heard) for _ in range(2)] == [BEAT, BEAT]

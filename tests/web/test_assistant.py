@@ -183,7 +183,7 @@ async def test_work_is_stopped_by_a_button(opens: Opens, served: Served, monkeyp
 
 
 async def test_where_no_model_is_the_page_says_how_to_have_one(opens: Opens, served: Served) -> None:
-    served.app.script = None
+    served.app.context.services.script = None
     await served.save(flows.CHAIN)
     async with opens("/workflows/chain", lenient=True) as page:
         await assistant(page)

@@ -80,7 +80,7 @@ async def test_an_estimate_heeds_pins_fits_beside_a_long_name_and_says_when_it_i
     opens: Opens, served: Served
 ) -> None:
     await served.save(flows.CHAIN)
-    served.app.model = LONG_MODEL
+    served.app.context.services.model = LONG_MODEL
     async with opens("/workflows/chain") as page:
         await page.get_by_role("tab", name="Try it").click()
         await node(page, "first").click()

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from pointsman.auth.callers import Caller
+from pointsman.context import Part
 from pointsman.errors import OperatorError
 from pointsman.ports import Clock
 from pointsman.store.api import ConfigStore
@@ -278,6 +279,10 @@ class Audit:
     async def _rows(self, kind: int) -> list[tuple[int, Row]]:
         listed = await self._entries.list(f"{KIND}-{kind:06d}")
         return [(int(entry.key), msgspec.convert(entry.value, Row, strict=False)) for entry in listed]
+
+
+AUDIT: Final = Part[Audit]("audit log", lambda app: Audit(app.store.entries, app.clock), close=Audit.close)
+"""The audit log of the store."""
 
 
 def _kind(seq: int) -> str:

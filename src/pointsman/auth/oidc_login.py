@@ -202,7 +202,7 @@ def provider_of(settings: Settings, tokens: Tokens | None) -> Provider | None:
     oidc = settings.access.oidc
     if oidc is None or tokens is None or not oidc.client_id:
         return None
-    from pointsman.wiring import outgoing_of
+    from pointsman.settings.egress import outgoing_of
 
     return Provider(settings, oidc, tokens, outgoing_of(settings))
 

@@ -189,7 +189,7 @@ def tokens_of(settings: Settings, clock: Clock) -> Tokens | None:
     """None: the settings name no identity provider."""
     if settings.access.oidc is None:
         return None
-    from pointsman.wiring import outgoing_of
+    from pointsman.settings.egress import outgoing_of
 
     return Tokens(settings.access.oidc, clock, outgoing_of(settings))
 

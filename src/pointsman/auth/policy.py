@@ -16,25 +16,26 @@ not exist. An execution that acts for several people sees what each of them sees
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import ClassVar, Final, NamedTuple
 
 from msgspec import structs
 
 from pointsman.auth.callers import Caller, NotAllowed
 from pointsman.auth.sharing import sharing_of
+from pointsman.auth.subjects import (
+    DEFINITIONS,
+    DefinitionGone,
+    UnknownWorkflow,
+    check_session,
+    is_conversational,
+    unknown_session,
+)
+from pointsman.context import AppContext, Part
 from pointsman.definition.model.workflow import Workflow
 from pointsman.errors import AuthorError, CallerError
-from pointsman.executions.inbox import InboxQuery, outermost
-from pointsman.executions.inputs import check_session, is_conversational
-from pointsman.operations.deletion import unknown_session
 from pointsman.runtime.local import unknown_execution
-from pointsman.store.records import ExecutionQuery, GateEntry, Summary
+from pointsman.store.records import ExecutionQuery, GateEntry, InboxQuery, Summary
 from pointsman.values import ExecutionId, JsonObject
-from pointsman.workflows.library import DefinitionGone, Library, UnknownWorkflow, unknown_workflow
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 
 class Nature(NamedTuple):
@@ -55,11 +56,11 @@ UNKNOWN: Final = Nature(("\0",), conversational=True)
 NATURES_MAX: Final = 10_000
 ASKED_PAGE: Final = 200
 
-_natures: WeakKeyDictionary[Library, dict[str, Nature]] = WeakKeyDictionary()
+NATURES: Final = Part[dict[str, Nature]]("natures", lambda _: {})
 """By `id@revision` or the digest of a definition, which never change."""
 
 
-async def visible(app: Pointsman, caller: Caller, reference: str) -> bool:
+async def visible(app: AppContext, caller: Caller, reference: str) -> bool:
     """Return whether the caller may see and use a saved workflow. Raises `UnknownWorkflow`."""
     if caller.role == "admin":
         return True
@@ -67,26 +68,29 @@ async def visible(app: Pointsman, caller: Caller, reference: str) -> bool:
     return shared and caller.is_among((await _nature_of(app, reference)).groups)
 
 
-async def sees_entry(app: Pointsman, caller: Caller, entry: JsonObject) -> bool:
+async def sees_entry(app: AppContext, caller: Caller, entry: JsonObject) -> bool:
     """Whether a workflow is listed: by the revision that the list tells of, which never changes and is read once."""
     return await visible(app, caller, f"{entry['id']}@{entry['revision']}")
 
 
-async def sees_workflow(app: Pointsman, caller: Caller, reference: str) -> bool:
+async def sees_workflow(app: AppContext, caller: Caller, reference: str) -> bool:
     """Return whether there is such a workflow for the caller: False for a missing one and for a hidden one."""
     try:
-        return await visible(app, caller, reference) and await app.library.workflows.find(reference) is not None
+        if not await visible(app, caller, reference):
+            return False
+        await app[DEFINITIONS].found(reference)
     except UnknownWorkflow:
         return False
+    return True
 
 
-async def must_see_workflow(app: Pointsman, caller: Caller, reference: str) -> None:
+async def must_see_workflow(app: AppContext, caller: Caller, reference: str) -> None:
     """Raise `UnknownWorkflow` for a workflow that does not exist and for one that the caller may not see."""
     if not await sees_workflow(app, caller, reference):
-        raise unknown_workflow(reference)
+        raise app[DEFINITIONS].unknown(reference)
 
 
-async def id_must_be_free(app: Pointsman, caller: Caller, workflow: str) -> None:
+async def id_must_be_free(app: AppContext, caller: Caller, workflow: str) -> None:
     """Raise `IdTaken` where a workflow of this id exists, now or before it was deleted, that the caller may not see."""
     if caller.role == "admin":
         return
@@ -100,12 +104,12 @@ async def id_must_be_free(app: Pointsman, caller: Caller, workflow: str) -> None
     raise IdTaken(f"the id {workflow!r} is taken", hint="Choose another id.")
 
 
-async def sees_agent(app: Pointsman, caller: Caller, name: str) -> bool:
+async def sees_agent(app: AppContext, caller: Caller, name: str) -> bool:
     """Return whether the caller may see and use a saved agent, where there is one of this name."""
     return caller.role == "admin" or (await sharing_of(app, name, "agent")).lets_in(caller)
 
 
-async def sees_tool(app: Pointsman, caller: Caller, name: str) -> bool:
+async def sees_tool(app: AppContext, caller: Caller, name: str) -> bool:
     """Return whether there is such a tool for the caller. Tools other than workflows are there for everybody."""
     if app.tools.origin(name) == "function":
         return True  # Its schema is computed on access, and lists ask about every tool.
@@ -113,7 +117,7 @@ async def sees_tool(app: Pointsman, caller: Caller, name: str) -> bool:
     return spec is None or not spec.workflow or await sees_workflow(app, caller, spec.workflow)
 
 
-async def must_see(app: Pointsman, caller: Caller, execution: str) -> None:
+async def must_see(app: AppContext, caller: Caller, execution: str) -> None:
     """Raise `UnknownExecution` for an execution that does not exist and for one that the caller may not see.
 
     A person whom one of its open gates asks by name, or by a group, sees it too.
@@ -135,7 +139,7 @@ async def must_see(app: Pointsman, caller: Caller, execution: str) -> None:
         raise unknown_execution(execution)
 
 
-async def must_control(app: Pointsman, caller: Caller, execution: str) -> None:
+async def must_control(app: AppContext, caller: Caller, execution: str) -> None:
     """Raise where the caller may not steer, fork, stop or export an execution: as `must_see`; and `NotAllowed` where
     the caller sees it only because one of its gates asks them."""
     await must_see(app, caller, execution)
@@ -146,7 +150,7 @@ async def must_control(app: Pointsman, caller: Caller, execution: str) -> None:
         )
 
 
-async def must_run(app: Pointsman, caller: Caller, execution: str) -> None:
+async def must_run(app: AppContext, caller: Caller, execution: str) -> None:
     """As `must_control`, and raise `NotAllowed` where the workflow of the execution is not shared with the caller any
     more: whoever began an execution sees it ever after, and runs no step of it again."""
     await must_control(app, caller, execution)
@@ -161,7 +165,7 @@ async def must_run(app: Pointsman, caller: Caller, execution: str) -> None:
         )
 
 
-async def must_see_family(app: Pointsman, caller: Caller, execution: str) -> None:
+async def must_see_family(app: AppContext, caller: Caller, execution: str) -> None:
     """As `must_control`, and raise `NotAllowed` where a sub-workflow of the execution is hidden from the caller."""
     await must_control(app, caller, execution)
     if not all([await sees_execution(app, caller, one) for one in await with_children(app, execution)]):
@@ -171,18 +175,18 @@ async def must_see_family(app: Pointsman, caller: Caller, execution: str) -> Non
         )
 
 
-async def with_children(app: Pointsman, execution: str) -> list[str]:
+async def with_children(app: AppContext, execution: str) -> list[str]:
     """Return the id of an execution, and of every execution that it called, directly or not."""
     found = [execution]
     for one in found:  # It grows meanwhile.
         query = ExecutionQuery(parent=ExecutionId(one), limit=ASKED_PAGE)
-        while page := await app.executions(query):
+        while page := await app.store.executions.list(query):
             found += [child.execution for child in page]
             query = structs.replace(query, before=(page[-1].started, page[-1].execution))
     return found
 
 
-async def sees(app: Pointsman, caller: Caller, summary: Summary) -> bool:
+async def sees(app: AppContext, caller: Caller, summary: Summary) -> bool:
     """Whether an execution is listed: by the definition it runs on, as it was when it began; so also after its workflow
     was changed or deleted. One that another one called is seen by whoever sees both."""
     if caller.role == "admin":
@@ -200,14 +204,14 @@ async def sees(app: Pointsman, caller: Caller, summary: Summary) -> bool:
         summary = above
 
 
-async def sees_gate(app: Pointsman, caller: Caller, summary: Summary, gate: GateEntry) -> bool:
+async def sees_gate(app: AppContext, caller: Caller, summary: Summary, gate: GateEntry) -> bool:
     """Whether an open gate is listed; `summary` is of the execution that people started."""
     if await sees(app, caller, summary):
         return True
     return _names(gate, caller) and caller.is_among((await _nature_of_execution(app, summary)).groups)
 
 
-async def sees_session(app: Pointsman, caller: Caller, session: str) -> bool:
+async def sees_session(app: AppContext, caller: Caller, session: str) -> bool:
     """Whether it is the caller's, or nobody's yet. One of which no execution is left is nobody's any more.
 
     Raises `InputInvalid` for what cannot be the name of one.
@@ -217,26 +221,26 @@ async def sees_session(app: Pointsman, caller: Caller, session: str) -> bool:
         return True
     if caller.parties:
         return all([await sees_session(app, one, session) for one in caller.parties])
-    if await app.executions(ExecutionQuery(session=session, owner=caller.name, limit=1)):
+    if await app.store.executions.list(ExecutionQuery(session=session, owner=caller.name, limit=1)):
         return True
-    if await app.executions(ExecutionQuery(session=session, limit=1)):
+    if await app.store.executions.list(ExecutionQuery(session=session, limit=1)):
         return False
     return not (await app.store.sessions.load(session)).messages
 
 
-async def must_own_session(app: Pointsman, caller: Caller, session: str) -> None:
+async def must_own_session(app: AppContext, caller: Caller, session: str) -> None:
     """Raise `NotAllowed` for a conversation that somebody else began, and `InputInvalid`."""
     if not await sees_session(app, caller, session):
         raise NotAllowed(f"the session id {session!r} is taken", hint="Begin a session under another id.")
 
 
-async def must_see_session(app: Pointsman, caller: Caller, session: str) -> None:
+async def must_see_session(app: AppContext, caller: Caller, session: str) -> None:
     """Raise `UnknownSession` for a conversation that somebody else began, and `InputInvalid`."""
     if not await sees_session(app, caller, session):
         raise unknown_session(session)
 
 
-async def must_see_memory(app: Pointsman, caller: Caller, scope: str, owner: str) -> None:
+async def must_see_memory(app: AppContext, caller: Caller, scope: str, owner: str) -> None:
     """Raises `NotAllowed`, and what says that there is no such owner."""
     match scope:
         case "execution":
@@ -253,7 +257,7 @@ async def must_see_memory(app: Pointsman, caller: Caller, scope: str, owner: str
             pass
 
 
-async def sees_memory(app: Pointsman, caller: Caller, scope: str, owner: str) -> bool:
+async def sees_memory(app: AppContext, caller: Caller, scope: str, owner: str) -> bool:
     """Whether it is listed for the caller. The memory of what is gone is for admins."""
     if caller.role == "admin":
         return True
@@ -264,7 +268,7 @@ async def sees_memory(app: Pointsman, caller: Caller, scope: str, owner: str) ->
     return True
 
 
-async def sees_execution(app: Pointsman, caller: Caller, execution: str) -> bool:
+async def sees_execution(app: AppContext, caller: Caller, execution: str) -> bool:
     """Whether the caller may be told that it did something. What is gone is for admins."""
     if caller.role == "admin":
         return True
@@ -272,7 +276,7 @@ async def sees_execution(app: Pointsman, caller: Caller, execution: str) -> bool
     return summary is not None and await sees(app, caller, summary)
 
 
-async def _sees_one(app: Pointsman, caller: Caller, summary: Summary) -> bool:
+async def _sees_one(app: AppContext, caller: Caller, summary: Summary) -> bool:
     nature = await _nature_of_execution(app, summary)
     if not caller.is_among(nature.groups):
         return False
@@ -283,7 +287,15 @@ async def _sees_one(app: Pointsman, caller: Caller, summary: Summary) -> bool:
     return (await sharing_of(app, summary.workflow)).lets_in(caller)
 
 
-async def _is_asked(app: Pointsman, caller: Caller, execution: ExecutionId) -> bool:
+async def outermost(app: AppContext, entry: GateEntry) -> tuple[ExecutionId, Summary | None]:
+    """Return the execution that people started: gates of its sub-workflows are its gates. None: it is not listed."""
+    name = entry.execution
+    while (summary := await app.store.executions.find(name)) is not None and summary.parent is not None:
+        name = summary.parent
+    return name, summary
+
+
+async def _is_asked(app: AppContext, caller: Caller, execution: ExecutionId) -> bool:
     """Whether an open gate of it, or of what it called, names the caller or a group of the caller's."""
     query = InboxQuery(user=caller.name, groups=caller.groups, limit=ASKED_PAGE)
     while page := await app.store.executions.inbox(query):
@@ -306,13 +318,13 @@ def _names(gate: GateEntry, caller: Caller) -> bool:
     return caller.name in gate.users or not set(gate.groups).isdisjoint(caller.groups)
 
 
-async def _nature_of(app: Pointsman, reference: str) -> Nature:
+async def _nature_of(app: AppContext, reference: str) -> Nature:
     """Of a saved workflow. Raises `UnknownWorkflow`."""
-    known = _natures.setdefault(app.library, {})
+    known = app[NATURES]
     if reference in known:
         return known[reference]
     try:
-        workflow, _ = await app.library.saved(reference)
+        workflow, _ = await app[DEFINITIONS].saved(reference)
     except AuthorError:
         return UNKNOWN
     nature = _nature(workflow)
@@ -321,17 +333,17 @@ async def _nature_of(app: Pointsman, reference: str) -> Nature:
     return nature
 
 
-async def _nature_of_execution(app: Pointsman, summary: Summary) -> Nature:
+async def _nature_of_execution(app: AppContext, summary: Summary) -> Nature:
     if summary.revision:
         return await _nature_of(app, f"{summary.workflow}@{summary.revision}")
     return await _kept(app, (await app.runtime.load(summary.execution)).definition)
 
 
-async def _kept(app: Pointsman, definition: str) -> Nature:
-    known = _natures.setdefault(app.library, {})
+async def _kept(app: AppContext, definition: str) -> Nature:
+    known = app[NATURES]
     if definition not in known:
         try:
-            _remember(known, definition, _nature(await app.library.kept(definition)))
+            _remember(known, definition, _nature(await app[DEFINITIONS].kept(definition)))
         except DefinitionGone:
             return UNKNOWN
     return known[definition]

@@ -16,18 +16,16 @@ An agent is text that runs inside the workflows of others, with their data: only
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, get_args
+from typing import ClassVar, Final, Literal, TypeAlias, get_args
 
 import msgspec
 
 from pointsman.auth.callers import Caller, NotAllowed
+from pointsman.context import AppContext
 from pointsman.errors import CallerError
 from pointsman.etags import mark_at, mark_of, moved, put_after
 from pointsman.store.errors import EntryMoved
 from pointsman.values import JsonObject
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 Audience: TypeAlias = Literal["private", "groups", "everyone"]
 AUDIENCES: Final[tuple[Audience, ...]] = get_args(Audience)
@@ -74,7 +72,7 @@ class Sharing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 EVERYONES: Final = Sharing()
 
 
-async def sharing_of(app: Pointsman, name: str, kind: Shared = "workflow") -> Sharing:
+async def sharing_of(app: AppContext, name: str, kind: Shared = "workflow") -> Sharing:
     """Of a workflow or an agent, with or without a revision; also of a deleted one: what ran of it stays."""
     entry = await app.store.entries.find(KINDS[kind], name.partition("@")[0])
     return EVERYONES if entry is None else msgspec.convert(entry.value, Sharing, strict=False)
@@ -85,7 +83,7 @@ def sharing_mark(sharing: Sharing) -> str:
     return mark_of(msgspec.to_builtins(sharing))
 
 
-async def claim(app: Pointsman, caller: Caller, name: str, kind: Shared = "workflow") -> bool:
+async def claim(app: AppContext, caller: Caller, name: str, kind: Shared = "workflow") -> bool:
     """Make the caller the owner of a new workflow or agent. Return whether it had no owner before."""
     sharing = Sharing(owner=caller.name, audience=app.settings.access.new_workflows)
     try:
@@ -95,13 +93,13 @@ async def claim(app: Pointsman, caller: Caller, name: str, kind: Shared = "workf
     return True
 
 
-async def disclaim(app: Pointsman, name: str, kind: Shared = "workflow") -> None:
+async def disclaim(app: AppContext, name: str, kind: Shared = "workflow") -> None:
     """Take back the claim of a workflow or agent that was not saved after all."""
     await app.store.entries.delete(KINDS[kind], name)
 
 
 async def share(
-    app: Pointsman,
+    app: AppContext,
     caller: Caller,
     name: str,
     audience: Audience,
@@ -132,7 +130,7 @@ async def share(
     return changed
 
 
-async def must_own(app: Pointsman, caller: Caller, name: str, what: str, kind: Shared = "workflow") -> Sharing:
+async def must_own(app: AppContext, caller: Caller, name: str, what: str, kind: Shared = "workflow") -> Sharing:
     """Raises `NotAllowed`; `what` as in "share it"."""
     sharing = await sharing_of(app, name, kind)
     must_be_of(sharing, caller, f"the {kind} {name!r}", what)

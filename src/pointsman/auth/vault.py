@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import msgspec
 
 from pointsman.auth.keys import NameInvalid
+from pointsman.context import Part
 from pointsman.errors import CallerError, OperatorError
 from pointsman.etags import NOTHING, delete_after, mark_at, mark_of, moved, put_after
 from pointsman.ports import Clock, SecretRule
@@ -300,3 +301,7 @@ def _check_rule(name: str, rule: SecretRule) -> None:
     for one in (*rule.tools, *rule.workflows, *rule.groups):
         if not one.strip():
             raise SecretInvalid(f"the rule of {name!r} names an empty text", hint="Leave it out.")
+
+
+VAULT: Final = Part[Vault]("vault")
+"""Bound by wiring: the settings ask it for secrets before the store is open."""

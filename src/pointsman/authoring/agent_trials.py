@@ -11,17 +11,20 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from pointsman.app import Execution, Pointsman, Workflow
-from pointsman.auth.authority import Party
 from pointsman.auth.callers import Caller
+from pointsman.auth.subjects import InputInvalid
+from pointsman.context import AppContext
+from pointsman.executions.execution import Execution
 from pointsman.executions.ids import new_trial_session
-from pointsman.executions.inputs import InputInvalid
 from pointsman.executions.partial_runs import KIND
+from pointsman.executions.start import start
 from pointsman.executions.start_quota import own_session, take_start
-from pointsman.session import agent_for
 from pointsman.store.records import TRIAL
+from pointsman.workflows.agent_library import Agents
 from pointsman.workflows.agents import NAME, AgentInvalid
-from pointsman.workflows.sources import invalid
+from pointsman.workflows.authors import Party
+from pointsman.workflows.saving import agent_for
+from pointsman.workflows.sources import Workflow, invalid
 
 if TYPE_CHECKING:
     from pointsman.values import JsonObject
@@ -39,7 +42,7 @@ class Said(NamedTuple):
 
 
 async def try_agent(
-    app: Pointsman,
+    app: AppContext,
     caller: Caller,
     name: str,
     message: str,
@@ -64,7 +67,8 @@ async def try_agent(
     take_start(app, caller)
     within = new_trial_session() if session is None else session
     async with own_session(app, caller, within):
-        execution = await app.start(
+        execution = await start(
+            app,
             source,
             {"message": message},
             session=within,
@@ -78,7 +82,7 @@ async def try_agent(
     return Said(within, execution)
 
 
-async def _around(app: Pointsman, caller: Caller, name: str, agent: JsonObject | None) -> tuple[Workflow, list[Party]]:
+async def _around(app: AppContext, caller: Caller, name: str, agent: JsonObject | None) -> tuple[Workflow, list[Party]]:
     """The workflow that is the agent alone, and the author of a saved one.
 
     Raises `AgentInvalid`, `NoSuchAgent`, `WorkflowInvalid`.
@@ -90,7 +94,7 @@ async def _around(app: Pointsman, caller: Caller, name: str, agent: JsonObject |
         written_by = [msgspec.convert(saved.by, Party)] if saved.by is not None else []
     elif not NAME.fullmatch(name):
         raise AgentInvalid(f"{name[:60]!r} is no name of an agent", hint="At most 100 letters, digits, `. _ -`.")
-    problems = await app.agents.check(name, agent, reader=caller)
+    problems = await Agents(app).check(name, agent, reader=caller)
     if any(problem.severity == "error" for problem in problems):
         raise invalid(problems)
     document: JsonObject = {

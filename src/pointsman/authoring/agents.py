@@ -8,16 +8,19 @@ in the audit log. It asks a person before it destroys anything.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final, get_args
 
-from pointsman.app import Pointsman
-from pointsman.auth.authority import acting_for, state_of
+from pointsman.auth.audit import AUDIT
 from pointsman.auth.callers import NotAllowed, Role
-from pointsman.auth.step_rights import attempt_at_work
 from pointsman.auth.tool_audit import audited
 from pointsman.authoring.tools import VERBS, Call, Verb
 from pointsman.authoring.workbench import KEY, Workbench
+from pointsman.context import AppContext
+from pointsman.executions.ephemeral import acting_for, state_of
+from pointsman.executions.step_rights import attempt_at_work
 from pointsman.ports import ToolSpec
+from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.tool import Limits, ToolContext
 from pointsman.values import Json, JsonObject
 
@@ -27,8 +30,8 @@ ROLES: Final[tuple[Role, ...]] = get_args(Role)
 class VerbTool:
     """One verb, as models see it."""
 
-    def __init__(self, app: Pointsman, verb: Verb[Any], role: Role) -> None:
-        self._app = app
+    def __init__(self, context: Callable[[], AppContext], verb: Verb[Any], role: Role) -> None:
+        self._context = context
         self._verb = verb
         self._role: Role = role
         self.name = verb.name
@@ -54,7 +57,7 @@ class VerbTool:
         if self._verb.effect == "reads":
             return await self._verb.call(call, arguments)
         what, origin = f"agent {self.name}", context.execution
-        async with audited(self._app.audit, bench.caller, what, arguments, origin=origin) as entry:
+        async with audited(self._context()[AUDIT], bench.caller, what, arguments, origin=origin) as entry:
             entry.answer = await self._verb.call(call, arguments)
         return entry.answer
 
@@ -64,17 +67,18 @@ class VerbTool:
         if not execution:
             message = f"{self.name!r} acts for the person who started an execution, and there is none"
             raise NotAllowed(message, hint="Call it in a workflow.")
-        state = await state_of(self._app, execution)
+        app = self._context()
+        state = await state_of(app, execution)
         attempt = attempt_at_work()
         node = attempt.node if attempt is not None and attempt.execution == execution else ""
-        caller = await acting_for(self._app, execution, node=node, cap=self._role)
+        caller = await acting_for(app, execution, node=node, cap=self._role)
         trigger = state.options.get("trigger")
         depth = trigger.get("depth") if isinstance(trigger, dict) and trigger.get("kind") == KEY else None
-        return Workbench(self._app, caller, depth=(depth if isinstance(depth, int) else 0) + 1)
+        return Workbench(app, caller, depth=(depth if isinstance(depth, int) else 0) + 1)
 
 
-def offer_verbs(app: Pointsman, role: Role) -> None:
-    """Let agents of this installation use the verbs that `role` allows."""
+def offer_verbs(tools: ToolRegistry, context: Callable[[], AppContext], role: Role) -> None:
+    """Let agents use the verbs that `role` allows, once the application is open. `context` returns it."""
     for verb in VERBS:
         if ROLES.index(role) >= ROLES.index(verb.role):
-            app.tools.add_builtin(VerbTool(app, verb, role))
+            tools.add_builtin(VerbTool(context, verb, role))

@@ -7,11 +7,11 @@ from typing import Final, cast
 
 import msgspec
 
-from pointsman.app import Pointsman
 from pointsman.auth.callers import Caller
 from pointsman.auth.policy import sees_tool
 from pointsman.authoring.guide import GUIDE
 from pointsman.authoring.operations import AnyOperation
+from pointsman.context import AppContext
 from pointsman.definition.model.nodes import CONFIG_OF
 from pointsman.definition.model.schema import native_schema
 from pointsman.values import Json, JsonObject
@@ -24,7 +24,7 @@ CHANGES: Final = (
 )
 
 
-async def design_briefing(app: Pointsman, caller: Caller) -> str:
+async def design_briefing(app: AppContext, caller: Caller) -> str:
     """For a whole workflow."""
     return "\n\n".join(
         (
@@ -36,7 +36,7 @@ async def design_briefing(app: Pointsman, caller: Caller) -> str:
     )
 
 
-async def edit_briefing(app: Pointsman, caller: Caller, document: JsonObject) -> str:
+async def edit_briefing(app: AppContext, caller: Caller, document: JsonObject) -> str:
     """For a change of one."""
     return "\n\n".join(
         (
@@ -78,7 +78,7 @@ def _operations() -> str:
     )
 
 
-async def _catalogue(app: Pointsman, caller: Caller) -> str:
+async def _catalogue(app: AppContext, caller: Caller) -> str:
     """The tools that may be named. A model repeats what it hears: it hears of nothing that the caller may not see."""
     lines: list[str] = []
     for name in app.tools.names():

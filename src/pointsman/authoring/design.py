@@ -14,13 +14,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, Generic, TypeVar
 
-from pointsman.app import Pointsman, Workflow
 from pointsman.auth.callers import LOCAL, Caller
 from pointsman.authoring.briefing import design_briefing, edit_briefing
 from pointsman.authoring.conversation_history import Earlier, told
 from pointsman.authoring.edits import Edited, edit, native_of
 from pointsman.authoring.operations import OperationRefused, read_operations
 from pointsman.authoring.texts import document_of
+from pointsman.context import AppContext
 from pointsman.definition.problems import Problem, error
 from pointsman.engine.reports import Usage
 from pointsman.errors import OperatorError
@@ -30,7 +30,10 @@ from pointsman.models.transcript import assistant_message, user_message
 from pointsman.models.transport import is_scripted
 from pointsman.ports import ModelRequest
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.definitions import check
+from pointsman.workflows.document_work import DOCUMENTS
 from pointsman.workflows.model_setup import models_for
+from pointsman.workflows.sources import Workflow
 
 T = TypeVar("T")
 
@@ -104,7 +107,7 @@ Read = Callable[[str], Awaitable[Attempt[T]]]
 
 
 async def design(
-    app: Pointsman,
+    app: AppContext,
     words: str,
     *,
     caller: Caller = LOCAL,
@@ -124,7 +127,7 @@ async def design(
             source = document_of({**found.value, "id": name} if name else found.value)
         else:
             source = Workflow(answer, name=name)
-        checked = await app.check(source, reader=caller)
+        checked = await check(app, source, reader=caller)
         many = source.outline.node_count
         if many > NODES_MAX:
             far = error("too-many-nodes", "/nodes", f"it has {many} nodes", hint=f"Design at most {NODES_MAX} at once.")
@@ -136,7 +139,7 @@ async def design(
 
 
 async def edit_by_words(
-    app: Pointsman,
+    app: AppContext,
     source: Workflow,
     words: str,
     *,
@@ -146,7 +149,7 @@ async def edit_by_words(
 ) -> Designed[Edited]:
     """A change of a workflow that does what the words say, as operations. Raises as `design`, and `WorkflowInvalid`."""
     await app.tools.prepare_all()
-    document = await app.documents.run(native_of, source, by=caller.name, chars=source.chars)
+    document = await app[DOCUMENTS].run(native_of, source, by=caller.name, chars=source.chars)
 
     async def read(answer: str) -> Attempt[Edited]:
         found = read_json(answer)
@@ -162,8 +165,8 @@ async def edit_by_words(
     return await _converse(app, briefing, told(earlier, words, name=PURPOSE), read, hear)
 
 
-async def _converse(app: Pointsman, briefing: str, said: list[Json], read: Read[T], hear: Hear) -> Designed[T]:
-    models = models_for(app.settings, model=app.model, script=app.script)
+async def _converse(app: AppContext, briefing: str, said: list[Json], read: Read[T], hear: Hear) -> Designed[T]:
+    models = models_for(app.settings, model=app.services.model, script=app.services.script)
     rounds: list[Round] = []
     made: T | None = None
     met: set[frozenset[str]] = set()
@@ -200,8 +203,8 @@ async def _read(read: Read[T], answer: str) -> Attempt[T]:
     return await read(answer)
 
 
-def _must_be_able(app: Pointsman, names: tuple[str, ...]) -> None:
-    if is_scripted(names[0]) and (app.script is None or not app.script.rules):
+def _must_be_able(app: AppContext, names: tuple[str, ...]) -> None:
+    if is_scripted(names[0]) and (app.services.script is None or not app.services.script.rules):
         raise NoDesigner(
             "only the scripted model is here, and it designs nothing by itself",
             hint="Name a model (--model, or `model` in pointsman.toml), or give a script with rules for "

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pointsman.app import Execution, Pointsman, Workflow
-from pointsman.auth.authority import Party, authors_of
 from pointsman.auth.callers import Caller
 from pointsman.auth.policy import must_see_workflow
 from pointsman.authoring.edits import edit
 from pointsman.authoring.operations import AnyOperation
 from pointsman.authoring.texts import document_of
+from pointsman.context import AppContext
 from pointsman.errors import AuthorError
-from pointsman.executions.dry_run import DryRun
+from pointsman.executions.dry_run import DryRun, dry_run
+from pointsman.executions.execution import Execution
 from pointsman.executions.partial_runs import try_out
 from pointsman.executions.start_quota import take_start
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.authors import Party, authors_of
+from pointsman.workflows.definitions import outlined, source_of_saved
+from pointsman.workflows.document_work import DOCUMENTS
+from pointsman.workflows.library import LIBRARY
+from pointsman.workflows.sources import Workflow
 
 
 class Draft(NamedTuple):
@@ -28,7 +33,7 @@ class Draft(NamedTuple):
 
 
 async def drafted(
-    app: Pointsman, caller: Caller, workflow: str, *, operations: Sequence[AnyOperation] = (), document: Json = None
+    app: AppContext, caller: Caller, workflow: str, *, operations: Sequence[AnyOperation] = (), document: Json = None
 ) -> Draft:
     """A saved workflow as it is, or a document of its own id, changed by operations. Nothing is saved.
 
@@ -38,19 +43,22 @@ async def drafted(
     written_by: tuple[Party, ...] = ()
     if document is not None:
         source = document_of(document, name=workflow)
-        await app.outline(source, by=caller.name)
+        await outlined(app[DOCUMENTS], source, by=caller.name)
         name = workflow.partition("@")[0]
         if source.head.id != name:
             raise AuthorError(f"the document is of {source.head.id!r}, not of {name!r}", hint="Correct its `id`.")
     else:
-        source, written_by = await app.source(workflow), await authors_of(app, await app.library.found(workflow))
+        source, written_by = (
+            await source_of_saved(app, workflow),
+            await authors_of(app, await app[LIBRARY].found(workflow)),
+        )
     if operations:
         source = (await edit(app, source, operations, reader=caller)).source
     return Draft(source, written_by)
 
 
 async def try_draft(
-    app: Pointsman, caller: Caller, draft: Draft, input: Json, trial: JsonObject, *, model: str | None = None
+    app: AppContext, caller: Caller, draft: Draft, input: Json, trial: JsonObject, *, model: str | None = None
 ) -> Execution:
     """Begin a trial of what `drafted` gave. Raises `TrialUnfit`, `WorkflowInvalid`, `TooManyRequests`."""
     caller.must_have("editor", "try workflows")
@@ -58,8 +66,8 @@ async def try_draft(
     return await try_out(app, draft.source, input, trial, caller=caller, written_by=draft.written_by, model=model)
 
 
-async def play_draft(app: Pointsman, caller: Caller, draft: Draft, input: Json, trial: JsonObject) -> DryRun:
+async def play_draft(app: AppContext, caller: Caller, draft: Draft, input: Json, trial: JsonObject) -> DryRun:
     """The way the trial would go, past its breakpoints, and what it would cost; nothing is called or kept."""
     caller.must_have("editor", "try workflows")
     shown: JsonObject = {**trial, "breakpoints": []}
-    return await app.dry_run(draft.source, input, trial=shown, caller=caller, written_by=draft.written_by)
+    return await dry_run(app, draft.source, input, trial=shown, caller=caller, written_by=draft.written_by)

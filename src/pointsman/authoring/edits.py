@@ -14,19 +14,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pointsman.app import Pointsman, Workflow
 from pointsman.auth.callers import Caller
 from pointsman.authoring.apply import apply_operations
 from pointsman.authoring.comparison import operations_between, same
 from pointsman.authoring.operations import AnyOperation, written_operations
 from pointsman.authoring.texts import INDENT, plain_yaml, rewritten
+from pointsman.context import AppContext
 from pointsman.definition.model.workflow import FORMAT
 from pointsman.definition.model.workflow import Workflow as Definition
 from pointsman.definition.problems import Problem, warning
 from pointsman.definition.reading.documents import Document
 from pointsman.dialects.detect import write_workflow
 from pointsman.values import Json, JsonObject
-from pointsman.workflows.sources import invalid
+from pointsman.workflows.definitions import check
+from pointsman.workflows.document_work import DOCUMENTS
+from pointsman.workflows.sources import Workflow, invalid
 from pointsman.workflows.suggestions import ANYBODY
 
 NATIVE: Final = "native"
@@ -78,11 +80,11 @@ def _listed(problems: Iterable[Problem]) -> list[Json]:
 
 
 async def edit(
-    app: Pointsman, source: Workflow, operations: Sequence[AnyOperation], *, reader: Caller = ANYBODY
+    app: AppContext, source: Workflow, operations: Sequence[AnyOperation], *, reader: Caller = ANYBODY
 ) -> Edited:
     """Nothing is saved. Raises `OperationRefused`; `WorkflowInvalid` where the source cannot be read at all."""
-    made = await app.documents.run(changed, source, operations, by=reader.name, chars=source.chars)
-    was, now = await app.check(source, reader=reader), await app.check(made.source, reader=reader)
+    made = await app[DOCUMENTS].run(changed, source, operations, by=reader.name, chars=source.chars)
+    was, now = await check(app, source, reader=reader), await check(app, made.source, reader=reader)
     return Edited(
         source=made.source,
         document=made.document,

@@ -13,10 +13,10 @@ from typing import Final, cast
 
 import msgspec
 
-from pointsman.app import Workflow
 from pointsman.authoring.comparison import same
 from pointsman.definition.reading.documents import Document, read_document
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.sources import Workflow
 
 INDENT: Final = 2
 WIDTH: Final = 100_000

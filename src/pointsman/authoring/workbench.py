@@ -10,22 +10,28 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
-from pointsman.app import Execution, Pointsman, Workflow
 from pointsman.auth.callers import Caller, Role
 from pointsman.auth.policy import must_see, must_see_workflow, visible
 from pointsman.auth.redaction import redactor_for
 from pointsman.authoring.comparison import operations_between
 from pointsman.authoring.edits import Edited, edit, native_of
 from pointsman.authoring.operations import AnyOperation, written_operations
+from pointsman.context import AppContext
 from pointsman.definition.problems import problems_to_json
 from pointsman.errors import AuthorError, CallerError
-from pointsman.executions.execution import TakenOver
+from pointsman.executions.execution import Execution, TakenOver
+from pointsman.executions.family_view import seen
+from pointsman.executions.opening import open_execution, reach_execution
 from pointsman.executions.redaction_levels import view_told
-from pointsman.session import delete_as, save_as, start_as
-from pointsman.values import Json, JsonObject
+from pointsman.executions.start import start_as
+from pointsman.values import Json, JsonObject, WorkflowId
 from pointsman.workflows.conversion import converted
+from pointsman.workflows.definitions import check, outlined, source_of_saved
+from pointsman.workflows.document_work import DOCUMENTS
+from pointsman.workflows.library import LIBRARY
 from pointsman.workflows.revisions import RevisionMoved, diff_revisions, list_workflows, old_revision
-from pointsman.workflows.sources import invalid
+from pointsman.workflows.saving import delete_as, save_as
+from pointsman.workflows.sources import Workflow, invalid
 
 if TYPE_CHECKING:
     from pointsman.authoring.conversation_history import Earlier
@@ -57,7 +63,7 @@ class DesignFailed(CallerError):
 class Workbench:
     """One caller at the library of one installation."""
 
-    def __init__(self, app: Pointsman, caller: Caller, *, depth: int = 0) -> None:
+    def __init__(self, app: AppContext, caller: Caller, *, depth: int = 0) -> None:
         """`depth`: how many executions, each begun by an agent of the one before, led here."""
         self.app = app
         self.caller = caller
@@ -79,14 +85,14 @@ class Workbench:
     async def get(self, workflow: str) -> JsonObject:
         """A saved workflow as its author wrote it, how it looks, and its problems."""
         await self.see(workflow)
-        source = await self.app.source(workflow)
-        revision = (await self.app.library.found(workflow)).revision
+        source = await source_of_saved(self.app, workflow)
+        revision = (await self.app[LIBRARY].found(workflow)).revision
         described = await self._described(source)
         return {"id": source.head.id, "revision": revision, **described}
 
     async def check(self, source: Workflow) -> JsonObject:
         """All problems of a document. Nothing is saved."""
-        checked = await self.app.check(source, reader=self.caller)
+        checked = await check(self.app, source, reader=self.caller)
         return problems_to_json(checked.problems, dialect=checked.dialect)
 
     async def save(self, source: Workflow, *, draft: bool = False) -> JsonObject:
@@ -132,10 +138,10 @@ class Workbench:
     async def _at(self, workflow: str, revision: int | None, text: str | None = None) -> tuple[Workflow, int]:
         """The saved one, or `text` instead of it. Raises `RevisionMoved` where the latest revision is another one."""
         name = workflow.partition("@")[0]
-        latest = (await self.app.library.found(name)).revision
+        latest = (await self.app[LIBRARY].found(name)).revision
         if revision is not None and revision != latest:
             raise RevisionMoved(f"{name!r} is at revision {latest} now", hint="Read it again, and change that.")
-        source = await self.app.source(workflow)
+        source = await source_of_saved(self.app, workflow)
         return (source if text is None else await self._instead_of(source, text)), latest
 
     async def source(self, workflow: str) -> tuple[Workflow, int]:
@@ -223,13 +229,13 @@ class Workbench:
         lines = await diff_revisions(self.app, workflow, old, new, by=self.caller.name)
         to = new if new is not None else (await self._at(workflow, None))[1]
         since = old if old is not None else await self._before(workflow, to)
-        before, after = [await self.app.source(f"{workflow}@{one}") for one in (since, to)]
+        before, after = [await source_of_saved(self.app, f"{workflow}@{one}") for one in (since, to)]
         by, chars = self.caller.name, before.chars + after.chars
-        changes = await self.app.documents.run(changes_between, before, after, by=by, chars=chars)
+        changes = await self.app[DOCUMENTS].run(changes_between, before, after, by=by, chars=chars)
         return {"from": since, "to": to, "changes": changes, "lines": lines}
 
     async def _before(self, workflow: str, revision: int) -> int:
-        known = [entry.revision for entry in await self.app.workflows(workflow)]
+        known = [entry.revision for entry in await self.app.store.workflows.list(WorkflowId(workflow))]
         return max((one for one in known if one < revision), default=revision)
 
     async def rollback(self, workflow: str, revision: int) -> JsonObject:
@@ -266,7 +272,7 @@ class Workbench:
     async def execution(self, execution: str) -> JsonObject:
         """How it stands."""
         await must_see(self.app, self.caller, execution)
-        return self._outcome(await self.app.view(execution))
+        return self._outcome((await seen(self.app.runtime, self.app.settings, execution))[1])
 
     async def answer(
         self, execution: str, gate: str, action: str, data: Json = None, comment: str = "", *, digest: str = ""
@@ -274,7 +280,7 @@ class Workbench:
         """Answer an open gate as the caller."""
         self.must("operator", "answer gates")
         await must_see(self.app, self.caller, execution)
-        found = await self.app.open(execution)
+        found = await open_execution(self.app, execution)
         by, groups = self.caller.name, self.caller.groups
         await found.answer(gate, action, data, comment=comment, by=by, groups=groups, digest=digest)
         return found
@@ -283,7 +289,7 @@ class Workbench:
         """Let an execution go on that is paused, stopped or interrupted."""
         self.must("operator", "resume executions")
         await must_see(self.app, self.caller, execution)
-        found = await self.app.open(execution)
+        found = await open_execution(self.app, execution)
         await found.resume(by=self.caller.name)
         return found
 
@@ -291,7 +297,7 @@ class Workbench:
         """Stop it for good."""
         self.must("operator", "cancel executions")
         await must_see(self.app, self.caller, execution)
-        found = await self.app.reach(execution)
+        found = await reach_execution(self.app, execution)
         await found.cancel(reason=reason, by=self.caller.name)
         return self._outcome(await found.view())
 
@@ -300,16 +306,16 @@ class Workbench:
         return _outcome_of(view_told(view, redactor_for(self.app.settings), keeps=("output", "waiting")))
 
     async def _described(self, source: Workflow) -> JsonObject:
-        checked = await self.app.check(source, reader=self.caller)
-        shown = await self.app.documents.run(shown_of, source, by=self.caller.name, chars=source.chars)
+        checked = await check(self.app, source, reader=self.caller)
+        shown = await self.app[DOCUMENTS].run(shown_of, source, by=self.caller.name, chars=source.chars)
         problems: list[Json] = [problem.to_json() for problem in checked.problems]
         return {**shown, "ok": checked.ok, "problems": problems}
 
     async def _instead_of(self, source: Workflow, text: str) -> Workflow:
         """Another text of the same workflow. Raises `WorkflowInvalid` where it cannot be read, else `AuthorError`."""
-        name = (await self.app.outline(source, by=self.caller.name)).given_id
+        name = (await outlined(self.app[DOCUMENTS], source, by=self.caller.name)).given_id
         found = Workflow(text, name=str(name))
-        outline = await self.app.outline(found, by=self.caller.name)
+        outline = await outlined(self.app[DOCUMENTS], found, by=self.caller.name)
         if not outline.is_workflow:
             raise invalid(outline.problems)
         if outline.given_id != name:

@@ -22,6 +22,7 @@ from weakref import finalize, ref
 
 from pointsman.auth.callers import Caller
 from pointsman.auth.policy import must_own_session, must_see, must_see_workflow
+from pointsman.auth.subjects import InputInvalid, is_conversational
 from pointsman.chat.formatting import (
     Calls,
     MessagesInvalid,
@@ -40,6 +41,7 @@ from pointsman.chat.formatting import (
     spoken_in,
     text_of,
 )
+from pointsman.context import AppContext
 from pointsman.definition.model.workflow import Workflow
 from pointsman.engine.decide.client_tools import RETURN
 from pointsman.engine.decide.human_tasks import GateChangedMeanwhile
@@ -50,15 +52,17 @@ from pointsman.engine.steps import Step
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.executions.broker import HEARTBEAT_S
 from pointsman.executions.families import OpenGate
-from pointsman.executions.inputs import InputInvalid, is_conversational, text_field
+from pointsman.executions.inputs import text_field
+from pointsman.executions.opening import open_execution
 from pointsman.executions.session_turns import open_turn
+from pointsman.executions.start import start_as
 from pointsman.ports import Row
 from pointsman.runtime.feed import Committed, Delta
-from pointsman.session import start_as
 from pointsman.values import ExecutionId, Json, JsonObject
+from pointsman.workflows.definitions import source_of_saved
+from pointsman.workflows.document_work import DOCUMENTS
 
 if TYPE_CHECKING:
-    from pointsman.app import Pointsman
     from pointsman.executions.execution import Execution
 
 
@@ -105,7 +109,7 @@ class Ear:
     """Hears what happens from now on; of one execution, as soon as it is known which. Until it leaves, or nobody holds
     it any more: clients go before their answer begins."""
 
-    def __init__(self, app: Pointsman, only: ExecutionId | None = None) -> None:
+    def __init__(self, app: AppContext, only: ExecutionId | None = None) -> None:
         self.only = only
         self.heard: asyncio.Queue[tuple[ExecutionId, Row | Delta] | None] = asyncio.Queue()
         held = ref(self)
@@ -216,7 +220,7 @@ class Dialogue:
         return [referring(self.execution.id, f"It waits for {awaited}." if awaited else f"It is {status}.")]
 
 
-async def begin(app: Pointsman, caller: Caller, asked: Asked) -> Dialogue:
+async def begin(app: AppContext, caller: Caller, asked: Asked) -> Dialogue:
     """Take what was said in: when this returns it is durable, and an answer may be heard.
 
     Raises `UnknownWorkflow`, `NotAllowed`, `NotText`, `MessagesInvalid`, and what answers of gates are refused with.
@@ -224,8 +228,8 @@ async def begin(app: Pointsman, caller: Caller, asked: Asked) -> Dialogue:
     await must_see_workflow(app, caller, asked.workflow)
     if asked.session is not None:
         await must_own_session(app, caller, asked.session)
-    source = await app.source(asked.workflow)
-    definition = await app.documents.here(lambda: source.definition, chars=source.chars, of=source.digest)
+    source = await source_of_saved(app, asked.workflow)
+    definition = await app[DOCUMENTS].here(lambda: source.definition, chars=source.chars, of=source.digest)
     if asked.previous is not None:
         await _must_know(app, caller, asked)
     if not asked.messages:
@@ -234,7 +238,7 @@ async def begin(app: Pointsman, caller: Caller, asked: Asked) -> Dialogue:
 
 
 @contextmanager
-def _listening(app: Pointsman, only: ExecutionId | None = None) -> Generator[Ear]:
+def _listening(app: AppContext, only: ExecutionId | None = None) -> Generator[Ear]:
     """From here on. Where what is said inside is not taken, nobody goes on listening."""
     ear = Ear(app, only)
     try:
@@ -244,7 +248,7 @@ def _listening(app: Pointsman, only: ExecutionId | None = None) -> Generator[Ear
         raise
 
 
-async def _must_know(app: Pointsman, caller: Caller, asked: Asked) -> None:
+async def _must_know(app: AppContext, caller: Caller, asked: Asked) -> None:
     if asked.session is not None:
         raise MessagesInvalid(
             f"{asked.previous!r} and the conversation {asked.session!r} are two histories", hint="Name one of them."
@@ -252,7 +256,7 @@ async def _must_know(app: Pointsman, caller: Caller, asked: Asked) -> None:
     await must_see(app, caller, str(asked.previous))
 
 
-async def _begun(app: Pointsman, caller: Caller, asked: Asked, definition: Workflow) -> Dialogue:
+async def _begun(app: AppContext, caller: Caller, asked: Asked, definition: Workflow) -> Dialogue:
     last = asked.messages[-1]
     if last.get("role") == "tool":
         return await _returned(app, caller, asked, definition)
@@ -269,7 +273,7 @@ async def _begun(app: Pointsman, caller: Caller, asked: Asked, definition: Workf
     return await _started(app, caller, asked, definition)
 
 
-async def _under_way(app: Pointsman, caller: Caller, asked: Asked) -> tuple[Execution, OpenGate] | None:
+async def _under_way(app: AppContext, caller: Caller, asked: Asked) -> tuple[Execution, OpenGate] | None:
     """The turn that asked something, and what."""
     said = [one for one in asked.messages if one.get("role") == "assistant"][-1:]
     name = reference_in(said[0]) if said else asked.previous
@@ -278,13 +282,13 @@ async def _under_way(app: Pointsman, caller: Caller, asked: Asked) -> tuple[Exec
     if name is None:
         return None
     await must_see(app, caller, name)
-    execution = await app.open(name)
+    execution = await open_execution(app, name)
     await execution.settled()
     gate = next(iter(execution.gates), None)
     return None if gate is None else (execution, gate)
 
 
-async def _started(app: Pointsman, caller: Caller, asked: Asked, definition: Workflow) -> Dialogue:
+async def _started(app: AppContext, caller: Caller, asked: Asked, definition: Workflow) -> Dialogue:
     try:
         field = text_field(definition, definition.input_schema)
     except InputInvalid as why:
@@ -302,9 +306,9 @@ async def _started(app: Pointsman, caller: Caller, asked: Asked, definition: Wor
     return dialogue
 
 
-async def _said_in(app: Pointsman, turn: ExecutionId) -> list[Json]:
+async def _said_in(app: AppContext, turn: ExecutionId) -> list[Json]:
     """All that was said until the end of a turn: of several that are said behind it each goes its own way."""
-    state = (await app.open(turn)).state
+    state = (await open_execution(app, turn)).state
     if state.status != "completed":
         raise MessagesInvalid(f"{turn!r} is {state.status}", hint="Go on from one that completed.")
     return spoken_in(state.root.data.root.get("messages"))
@@ -340,7 +344,7 @@ async def _answer(caller: Caller, dialogue: Dialogue, gate: OpenGate, text: str,
         dialogue.note = " ".join(part for part in (f"{why}.", why.hint) if part)
 
 
-async def _returned(app: Pointsman, caller: Caller, asked: Asked, definition: Workflow) -> Dialogue:
+async def _returned(app: AppContext, caller: Caller, asked: Asked, definition: Workflow) -> Dialogue:
     """Take the results at the end of the messages. Those that were taken before change nothing."""
     results: dict[Reference, Json] = {}
     for message in reversed(asked.messages):
@@ -354,7 +358,7 @@ async def _returned(app: Pointsman, caller: Caller, asked: Asked, definition: Wo
         )
     ((name, mark),) = gates
     await must_see(app, caller, name)
-    execution = await app.open(name)
+    execution = await open_execution(app, name)
     await execution.settled()
     with _listening(app, name) as ear:
         dialogue = _dialogue(execution, definition, ear)

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from pointsman.executions.inputs import check_session
+from pointsman.auth.subjects import check_session, unknown_session
+from pointsman.context import AppContext
 from pointsman.executions.lists import summary_view
-from pointsman.operations.deletion import unknown_session
+from pointsman.executions.session_turns import finish_last_turn, open_turn
 from pointsman.store.records import ExecutionQuery
 from pointsman.values import JsonObject
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 TURNS_MAX: Final = 200
 
 
-async def conversation_view(app: Pointsman, session: str) -> JsonObject:
+async def conversation_view(app: AppContext, session: str) -> JsonObject:
     """Its messages and its turns. Raises `UnknownSession`, and `InputInvalid` for what cannot be the name of one."""
     check_session(session)
-    turns = await app.executions(ExecutionQuery(session=session, limit=TURNS_MAX))
+    turns = await app.store.executions.list(ExecutionQuery(session=session, limit=TURNS_MAX))
     if not turns:
         raise unknown_session(session)
-    said = await app.storage.conversation(session)
+    await finish_last_turn(app.runtime, session)
+    said = await app.store.sessions.load(session)
     return {
         "sessionId": session,
         "closed": said.closed,
         "messages": [*said.messages],
         "executions": [summary_view(one) for one in turns],
-        "openTurn": await app.storage.open_turn(session),
+        "openTurn": await open_turn(app.runtime, session),
     }

@@ -12,18 +12,18 @@ from msgspec.structs import replace
 
 from pointsman.auth.policy import must_see_session, sees
 from pointsman.auth.redaction import redactor_for
+from pointsman.auth.subjects import InputInvalid, check_session, unknown_session
+from pointsman.context import AppContext
 from pointsman.engine.events.lifecycle import ExecutionStarted
 from pointsman.etags import NOTHING, delete_after, mark_at, mark_of, put_after
-from pointsman.executions.inputs import InputInvalid, check_session
+from pointsman.executions.deletion import TITLE
 from pointsman.executions.pages import place_in, place_of_list
 from pointsman.executions.public_events import observability_of
 from pointsman.executions.usage_rollup import History
-from pointsman.operations.deletion import TITLE, unknown_session
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import Json, JsonObject, WorkflowId
 
 if TYPE_CHECKING:
-    from pointsman.app import Pointsman
     from pointsman.auth.callers import Caller
 
 TITLE_CHARS_MAX: Final = 200
@@ -40,7 +40,7 @@ class ConversationPage(NamedTuple):
 
 
 async def conversations_page(
-    app: Pointsman,
+    app: AppContext,
     caller: Caller,
     *,
     everyone: bool = False,
@@ -59,7 +59,7 @@ async def conversations_page(
     )
     found: list[JsonObject] = []
     while True:
-        page = await app.executions(query)
+        page = await app.store.executions.list(query)
         for one in page:
             if await sees(app, caller, one):
                 found.append(await _view(app, one))
@@ -71,7 +71,7 @@ async def conversations_page(
 
 
 async def found_conversations(
-    app: Pointsman, caller: Caller, words: str, *, everyone: bool = False, limit: int = 50
+    app: AppContext, caller: Caller, words: str, *, everyone: bool = False, limit: int = 50
 ) -> list[JsonObject]:
     """Those in whose turns, or whose title, all these words are. A turn is found once it has ended."""
 
@@ -84,19 +84,19 @@ async def found_conversations(
     last: list[Summary] = []
     for session in dict.fromkeys([*titled, *(str(one.session) for one in turns)]):
         query = ExecutionQuery(session=session, last_of_session=True, trials=False, limit=1)
-        last += [one for one in await app.executions(query) if await fits(one)]
+        last += [one for one in await app.store.executions.list(query) if await fits(one)]
     last.sort(key=lambda one: (one.started, one.execution), reverse=True)
     return [await _view(app, one) for one in last[:limit]]
 
 
-async def entitle(app: Pointsman, caller: Caller, session: str, title: str, *, after: str | None = None) -> JsonObject:
+async def entitle(app: AppContext, caller: Caller, session: str, title: str, *, after: str | None = None) -> JsonObject:
     """Give it a title; an empty one takes it away. `after`: the mark that the title must have.
 
     Raises `NotAllowed`, `UnknownSession`, `InputInvalid`, `RevisionMoved`.
     """
     await must_see_session(app, caller, session)
     check_session(session)
-    turns = await app.executions(ExecutionQuery(session=session, last_of_session=True, limit=1))
+    turns = await app.store.executions.list(ExecutionQuery(session=session, last_of_session=True, limit=1))
     if not turns:
         raise unknown_session(session)
     said = " ".join(title.split())
@@ -110,7 +110,7 @@ async def entitle(app: Pointsman, caller: Caller, session: str, title: str, *, a
     return await _view(app, turns[0])
 
 
-async def title_mark(app: Pointsman, session: str) -> str:
+async def title_mark(app: AppContext, session: str) -> str:
     """Of its title, as `entitle` wants it."""
     return await mark_at(app.store.entries, TITLE, session)
 
@@ -120,11 +120,13 @@ def _holds(value: Json, wanted: list[str]) -> bool:
     return bool(wanted) and all(word in title for word in wanted)
 
 
-async def _view(app: Pointsman, last: Summary) -> JsonObject:
+async def _view(app: AppContext, last: Summary) -> JsonObject:
     session = str(last.session)
     entry = await app.store.entries.find(TITLE, session)
     title = str(entry.value["title"]) if entry is not None and isinstance(entry.value, dict) else ""
-    first = next(iter(await app.executions(ExecutionQuery(session=session, oldest_first=True, limit=1))), last)
+    first = next(
+        iter(await app.store.executions.list(ExecutionQuery(session=session, oldest_first=True, limit=1))), last
+    )
     return {
         "sessionId": session,
         "workflowId": first.workflow,
@@ -139,7 +141,7 @@ async def _view(app: Pointsman, last: Summary) -> JsonObject:
     }
 
 
-async def _begins(app: Pointsman, first: Summary) -> str:
+async def _begins(app: AppContext, first: Summary) -> str:
     """What was said first. Empty where that is not to be shown, or is no text."""
     async for row in app.store.journal.read(first.execution):
         began = next((event for event in row.events if isinstance(event, ExecutionStarted)), None)

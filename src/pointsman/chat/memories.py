@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from pointsman import ports
+from pointsman.context import AppContext, MeaningIndex
 from pointsman.errors import CallerError, OperatorError
 from pointsman.executions.pages import PlaceInvalid
 from pointsman.executors.failures import WorkRefused
@@ -24,8 +25,7 @@ from pointsman.store.records import Holding, PastValue, RememberedValue
 from pointsman.values import Json, JsonObject
 
 if TYPE_CHECKING:
-    from pointsman.app import Pointsman
-    from pointsman.chat.semantic_search import KeptMeaning
+    pass
 
 PAGE: Final = 100
 NOBODY: Final = Writer()
@@ -94,9 +94,9 @@ class Searched(TypedDict):
 class Memories:
     """The memories of one installation."""
 
-    def __init__(self, app: Pointsman, meaning: KeptMeaning | None = None) -> None:
+    def __init__(self, app: AppContext) -> None:
         self._app = app
-        self._meaning = meaning
+        self._meaning = app.services.meaning
 
     async def owners(self) -> list[Holding]:
         """Who remembers how much. What steps were cached is none of it."""
@@ -129,7 +129,7 @@ class OneMemory:
     """What one owner remembers; with a namespace, only what is under it."""
 
     def __init__(
-        self, app: Pointsman, scope: str, owner: str, namespace: str, meaning: KeptMeaning | None = None
+        self, app: AppContext, scope: str, owner: str, namespace: str, meaning: MeaningIndex | None = None
     ) -> None:
         self._app = app
         self._meaning = meaning

@@ -14,18 +14,17 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from pointsman.auth.subjects import DefinitionGone, check_session, unknown_session
+from pointsman.context import AppContext
 from pointsman.engine.events.lifecycle import ExecutionStarted
 from pointsman.engine.events.steps import InstantStepCompleted, StepSucceeded
 from pointsman.engine.instants import instant_text
 from pointsman.executions.ids import new_session
-from pointsman.executions.inputs import check_session
-from pointsman.operations.deletion import unknown_session
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, Json, JsonObject
-from pointsman.workflows.library import DefinitionGone
+from pointsman.workflows.library import LIBRARY
 
 if TYPE_CHECKING:
-    from pointsman.app import Pointsman
     from pointsman.ports import Row
 
 SETTING: Final = "records"
@@ -34,7 +33,7 @@ PAGE: Final = 200
 
 
 async def records_of(
-    app: Pointsman, session: str, *, sees: Callable[[Summary], Awaitable[bool]] | None = None
+    app: AppContext, session: str, *, sees: Callable[[Summary], Awaitable[bool]] | None = None
 ) -> JsonObject:
     """Everything that was made under a session, oldest first. `sees`: whether somebody sees what a workflow makes.
 
@@ -53,20 +52,20 @@ async def records_of(
     return {"session_id": session, **kept}
 
 
-async def free_session(app: Pointsman) -> str:
+async def free_session(app: AppContext) -> str:
     """The name of a session that this store does not have yet."""
     while True:
         name = new_session()
-        if not await app.executions(ExecutionQuery(session=name, limit=1)):
+        if not await app.store.executions.list(ExecutionQuery(session=name, limit=1)):
             return name
 
 
-async def _executions(app: Pointsman, session: str) -> AsyncIterator[Summary]:
+async def _executions(app: AppContext, session: str) -> AsyncIterator[Summary]:
     """Oldest first."""
     found: list[Summary] = []
     before: tuple[float, ExecutionId] | None = None
     while True:
-        page = await app.executions(ExecutionQuery(session=session, before=before, limit=PAGE))
+        page = await app.store.executions.list(ExecutionQuery(session=session, before=before, limit=PAGE))
         found.extend(page)
         if len(page) < PAGE:
             break
@@ -91,7 +90,7 @@ def _session_record(one: Summary, rows: list[Row]) -> JsonObject:
     }
 
 
-async def _made(app: Pointsman, one: Summary, rows: list[Row]) -> list[tuple[str, JsonObject]]:
+async def _made(app: AppContext, one: Summary, rows: list[Row]) -> list[tuple[str, JsonObject]]:
     """Its records with their collections, in the order of the journal."""
     names = await _collections(app, rows)
     found: list[tuple[str, JsonObject]] = []
@@ -123,11 +122,11 @@ def _body(value: Json) -> JsonObject:
     return {"value": value}
 
 
-async def _collections(app: Pointsman, rows: list[Row]) -> Mapping[str, str] | None:
+async def _collections(app: AppContext, rows: list[Row]) -> Mapping[str, str] | None:
     """Field -> collection, as the definition says that it began with; None: each field is its own."""
     began = _beginning(rows)
     try:
-        workflow = await app.library.kept(began.definition if began is not None else "")
+        workflow = await app[LIBRARY].kept(began.definition if began is not None else "")
     except DefinitionGone:
         return None
     said = ((workflow.config.settings if workflow.config is not None else None) or {}).get(SETTING)

@@ -5,38 +5,38 @@ from __future__ import annotations
 from collections.abc import Collection
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
-from weakref import WeakKeyDictionary
 
 from pointsman.auth.policy import sees_entry
+from pointsman.auth.subjects import InputInvalid, is_conversational
+from pointsman.context import AppContext, Part
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.text import write_text
 from pointsman.errors import AuthorError
-from pointsman.executions.inputs import InputInvalid, is_conversational, text_field
+from pointsman.executions.inputs import text_field
 from pointsman.paging import Page, page_by
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.catalogue import PLACES, fitting
-from pointsman.workflows.library import Library
+from pointsman.workflows.library import LIBRARY
 from pointsman.workflows.revisions import list_workflows
 
 if TYPE_CHECKING:
-    from pointsman.app import Pointsman
     from pointsman.auth.callers import Caller
     from pointsman.definition.model.workflow import Workflow
 
 
 KNOWN_MAX: Final = 10_000
 
-_spoken: WeakKeyDictionary[Library, dict[str, JsonObject | None]] = WeakKeyDictionary()
+SPOKEN: Final = Part[dict[str, JsonObject | None]]("spoken workflows", lambda _: {})
 """How to talk to what a definition describes, by `id@revision`, which never changes; None: one cannot."""
 
 
-async def speakers(app: Pointsman, caller: Caller) -> list[JsonObject]:
+async def speakers(app: AppContext, caller: Caller) -> list[JsonObject]:
     """The saved workflows that the caller can talk to, as lists show them, and how to talk to them."""
     return (await speakers_page(app, caller, limit=None)).entries
 
 
 async def speakers_page(
-    app: Pointsman,
+    app: AppContext,
     caller: Caller,
     *,
     words: str = "",
@@ -56,13 +56,13 @@ async def speakers_page(
     return Page([entry | (await _how(app, entry) or {}) for entry in page.entries], page.next)
 
 
-async def _how(app: Pointsman, entry: JsonObject) -> JsonObject | None:
-    known = _spoken.setdefault(app.library, {})
+async def _how(app: AppContext, entry: JsonObject) -> JsonObject | None:
+    known = app[SPOKEN]
     revision = f"{entry['id']}@{entry['revision']}"
     if revision not in known:
         how: JsonObject | None = None
         with suppress(AuthorError, InputInvalid):
-            how = _spoken_to((await app.library.saved(revision))[0])
+            how = _spoken_to((await app[LIBRARY].saved(revision))[0])
         if len(known) >= KNOWN_MAX:
             known.clear()
         known[revision] = how

@@ -23,7 +23,7 @@ def announce(logs: LogSettings, what: str, about: str = "") -> None:
 
 def warn_of_scripted(app: Pointsman) -> None:
     """Print and log that the scripted model answers every agent of this process, where it does."""
-    if model_state(app) != "scripted":
+    if model_state(app.context) != "scripted":
         return
     if app.settings.logs.format == "text":
         say_scripted()

@@ -45,7 +45,7 @@ def installation(
     if settings.authoring != "off":
         from pointsman.authoring.agents import offer_verbs  # Most installations offer agents nothing of the kind.
 
-        offer_verbs(app, settings.authoring)
+        offer_verbs(app.tools, lambda: app.context, settings.authoring)
     return app
 
 
@@ -89,7 +89,7 @@ async def known(app: Pointsman, found: Workflow | str | None) -> Workflow | str:
     if found is None:
         from pointsman.workflows.builtin.pipeline import pipeline_of  # Most runs name a workflow.
 
-        found = await pipeline_of(app)
+        found = await pipeline_of(app.context)
     if isinstance(found, str):
         ids = await app.library.ids()
         if found.partition("@")[0] not in ids:

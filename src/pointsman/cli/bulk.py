@@ -71,10 +71,10 @@ def bulk(
 
 async def _bulk(store: str | None, verb: Verb, which: Which, by: str, *, yes: bool) -> list[Told]:
     async with stoppable(), installation(store) as app:
-        found = await fitting(app, verb, which)
+        found = await fitting(app.context, verb, which)
         if not yes:
             return [Told(ExecutionId(one.execution), one.status) for one in found]
-        return await each(app, verb, found, by=by)
+        return await each(app.context, verb, found, by=by)
 
 
 def lines_of(found: list[Told], verb: Verb, *, yes: bool) -> list[str]:

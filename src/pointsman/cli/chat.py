@@ -19,6 +19,7 @@ from typing import ClassVar, Final, Literal, TypeAlias, cast
 import click
 
 from pointsman.app import Execution, Pointsman, Workflow
+from pointsman.auth.subjects import check_session, is_conversational
 from pointsman.cli.app_opening import installation, known, named
 from pointsman.cli.completion import complete_file_or_workflow
 from pointsman.cli.error_boundary import face, tell
@@ -39,7 +40,6 @@ from pointsman.definition.model.workflow import Workflow as Definition
 from pointsman.errors import CallerError, EngineBug, PointsmanError
 from pointsman.executions.driving import drive
 from pointsman.executions.families import OpenGate
-from pointsman.executions.inputs import check_session, is_conversational
 from pointsman.executions.views import gate_view
 from pointsman.values import Json, JsonObject
 

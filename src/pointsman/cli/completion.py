@@ -81,7 +81,7 @@ async def _executions(store: str | None, ctx: click.Context) -> list[tuple[str, 
     from pointsman.executions.lists import list_executions
 
     async with installation(store) as app:
-        found = await list_executions(app)
+        found = await list_executions(app.context)
     return [(str(one["executionId"]), f"{one['workflowId']}, {one['status']}") for one in found]
 
 

@@ -128,7 +128,7 @@ async def _play(scene: Scene, folder: Path, settings: Settings) -> tuple[str, in
             board.names.update(execution.names)
             await drive(execution)
         view = await execution.view()
-        lanes = await timeline(app, execution.id)
+        lanes = await timeline(app.context, execution.id)
     _print_document(view["output"], scene.document)
     click.echo()
     for line in (

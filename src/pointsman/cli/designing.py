@@ -26,7 +26,7 @@ def _bench(app: object) -> Workbench:
     from pointsman.app import Pointsman  # Help needs no installation.
 
     assert isinstance(app, Pointsman)
-    return Workbench(app, Caller(name=os_user() or LOCAL.name, role=LOCAL.role))
+    return Workbench(app.context, Caller(name=os_user() or LOCAL.name, role=LOCAL.role))
 
 
 def _tell(one: Round) -> None:

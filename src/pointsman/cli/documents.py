@@ -11,6 +11,7 @@ import click
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.auth.callers import LOCAL
+from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.cli.app_opening import NothingNamed, go, installation, known, named, speak_of
 from pointsman.cli.completion import complete_file_or_workflow
 from pointsman.cli.options import (
@@ -27,7 +28,7 @@ from pointsman.definition.problems import Problem, error
 from pointsman.values import JsonObject
 from pointsman.workflows.checking import Checked
 from pointsman.workflows.conversion import TARGETS, converted
-from pointsman.workflows.library import UnknownWorkflow, tools_in
+from pointsman.workflows.library import tools_in
 from pointsman.workflows.sources import FileUnreadable
 
 CLEAN: Final = 0

@@ -86,8 +86,8 @@ def list_(
 async def _list(store: str | None, search: str | None, limit: int, **narrowed: Unpack[Narrowed]) -> list[JsonObject]:
     async with installation(store) as app:
         if search is not None:
-            return await found_executions(app, search, limit=limit, **narrowed)
-        return await list_executions(app, limit=limit, **narrowed)
+            return await found_executions(app.context, search, limit=limit, **narrowed)
+        return await list_executions(app.context, limit=limit, **narrowed)
 
 
 def when(at: Json) -> str:
@@ -191,14 +191,14 @@ async def _gathered(
     store: str | None, execution: str, *, after: int, follow: bool, words: Dialect | None
 ) -> list[JsonObject]:
     async with installation(store) as app:
-        return [event async for event in follow_events(app, execution, after=after, follow=follow, words=words)]
+        return [event async for event in follow_events(app.context, execution, after=after, follow=follow, words=words)]
 
 
 async def _events(
     store: str | None, execution: str, *, after: int, follow: bool, jsonl: bool, words: Dialect | None
 ) -> None:
     async with installation(store) as app:
-        async for event in follow_events(app, execution, after=after, follow=follow, words=words):
+        async for event in follow_events(app.context, execution, after=after, follow=follow, words=words):
             if jsonl or words is not None:
                 print_line(event)
                 continue
@@ -228,4 +228,4 @@ def timeline(execution: str, *, as_json: bool, store: str | None) -> None:
 
 async def _timeline(store: str | None, execution: str) -> JsonObject:
     async with installation(store) as app:
-        return await timeline_of(app, execution)
+        return await timeline_of(app.context, execution)

@@ -30,8 +30,8 @@ def tools(context: click.Context, *, as_json: bool, script: Path | None) -> None
     if context.invoked_subcommand is not None:
         return
     app = installation(script=script)
-    found = go(list_tools(app))
-    servers = server_views(app, with_stderr=True)
+    found = go(list_tools(app.context))
+    servers = server_views(app.context, with_stderr=True)
     if as_json:
         print_json({"tools": cast("list[Json]", found), "servers": cast("list[Json]", servers)})
         return
@@ -84,8 +84,8 @@ def models(*, ping: bool, keys: bool, as_json: bool, model: str | None, script: 
     Exit code 1 if a pinged model did not answer.
     """
     app = installation(store, model=model, script=script)
-    found = list_models(app)
-    pings = go(ping_models(app)) if ping else []
+    found = list_models(app.context)
+    pings = go(ping_models(app.context)) if ping else []
     paying = go(_payers(app)) if keys else None
     if as_json:
         told: JsonObject = {"pings": cast("list[Json]", pings)} if ping else {}
@@ -99,7 +99,7 @@ def models(*, ping: bool, keys: bool, as_json: bool, model: str | None, script: 
 
 async def _payers(app: Pointsman) -> JsonObject:
     async with app:
-        return await payers(app)
+        return await payers(app.context)
 
 
 def _show_models(found: JsonObject, pings: list[JsonObject]) -> None:
@@ -177,7 +177,7 @@ def verify(*, as_json: bool, store: str | None) -> int:
 
 async def _damage(store: str | None) -> list[str]:
     async with installation(store) as app:
-        return await damage(app)
+        return await damage(app.context)
 
 
 @click.command()
@@ -208,6 +208,6 @@ def doctor(*, fix: bool, as_json: bool, store: str | None) -> int:
 
 async def _findings(store: str | None, *, fix: bool) -> tuple[str, str, list[Finding], list[Finding]]:
     async with installation(store) as app:
-        found = await findings(app)
+        found = await findings(app.context)
         box = await box_in_use(app.settings)
-        return store_shown(app.settings.store_url), box, found, await mend(app, found) if fix else []
+        return store_shown(app.settings.store_url), box, found, await mend(app.context, found) if fix else []

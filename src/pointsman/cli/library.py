@@ -16,9 +16,9 @@ from pointsman.cli.designing import design, edit, rollback
 from pointsman.cli.inspection import when
 from pointsman.cli.options import dialect_option, json_option, not_empty, script_option, store_option, var_option
 from pointsman.cli.printing import print_deleted, print_json, shown
-from pointsman.session import clone_as, save_as
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.revisions import delete_workflow, diff_revisions, list_workflows, saved_view
+from pointsman.workflows.saving import clone_as, save_as
 
 
 @click.command("share")
@@ -52,10 +52,10 @@ async def _share(
     async with installation(store) as app:
         await app.library.found(workflow)
         if audience is None and owner is None:
-            return await sharing_of(app, workflow)
-        known = await sharing_of(app, workflow)
+            return await sharing_of(app.context, workflow)
+        known = await sharing_of(app.context, workflow)
         kept = known.groups if audience is None else groups
-        return await share(app, at_the_prompt(), workflow, audience or known.audience, groups=kept, owner=owner)
+        return await share(app.context, at_the_prompt(), workflow, audience or known.audience, groups=kept, owner=owner)
 
 
 @click.group()
@@ -90,7 +90,7 @@ async def _entries(
     store: str | None, workflow: str | None, *, include_disabled: bool = False, built_in: bool | None = None
 ) -> list[JsonObject]:
     async with installation(store) as app:
-        return await list_workflows(app, workflow, include_disabled=include_disabled, built_in=built_in)
+        return await list_workflows(app.context, workflow, include_disabled=include_disabled, built_in=built_in)
 
 
 def _print_entries(entries: list[JsonObject], *, as_json: bool) -> None:
@@ -141,7 +141,7 @@ def save(
 
 async def _save(app: Pointsman, source: Workflow, *, draft: bool, author: str) -> JsonObject:
     async with app:
-        return saved_view(await save_as(app, at_the_prompt(), source, author=author, draft=draft))
+        return saved_view(await save_as(app.context, at_the_prompt(), source, author=author, draft=draft))
 
 
 @workflows.command()
@@ -174,7 +174,7 @@ def clone(workflow: str, new: str, *, author: str, as_json: bool, store: str | N
 
 async def _clone(store: str | None, workflow: str, new: str, author: str) -> JsonObject:
     async with installation(store) as app:
-        return saved_view(await clone_as(app, at_the_prompt(), workflow, new, author=author))
+        return saved_view(await clone_as(app.context, at_the_prompt(), workflow, new, author=author))
 
 
 @workflows.command()
@@ -189,7 +189,7 @@ def delete(workflow: str, *, as_json: bool, store: str | None) -> None:
 
 async def _delete(store: str | None, workflow: str) -> None:
     async with installation(store) as app:
-        await delete_workflow(app, workflow)
+        await delete_workflow(app.context, workflow)
 
 
 @workflows.command()
@@ -204,7 +204,7 @@ def diff(workflow: str, *, old: int | None, new: int | None, store: str | None) 
 
 async def _diff(store: str | None, workflow: str, old: int | None, new: int | None) -> str:
     async with installation(store) as app:
-        return await diff_revisions(app, workflow, old, new)
+        return await diff_revisions(app.context, workflow, old, new)
 
 
 for command in (design, edit, rollback):

@@ -38,7 +38,7 @@ async def _letters(store: str | None) -> list[JsonObject]:
     from pointsman.triggers.notifications.views import letter_view
 
     async with installation(store) as app:
-        return [letter_view(kept) for kept in await Outbox(app).list()]
+        return [letter_view(kept) for kept in await Outbox(app.context).list()]
 
 
 @notifications.command()
@@ -59,7 +59,7 @@ async def _retry(store: str | None, notice: str) -> JsonObject:
     from pointsman.triggers.notifications.views import letter_view
 
     async with installation(store) as app:
-        return letter_view(await Outbox(app).try_again(notice))
+        return letter_view(await Outbox(app.context).try_again(notice))
 
 
 def _print(one: JsonObject) -> None:

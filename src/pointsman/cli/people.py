@@ -71,7 +71,7 @@ def inbox(
 
     async def look() -> list[JsonObject]:
         async with installation(store) as app:
-            return await inbox_of(app, user, groups, workflow=workflow, after=after, limit=limit)
+            return await inbox_of(app.context, user, groups, workflow=workflow, after=after, limit=limit)
 
     found = go(look())
     if as_json:

@@ -213,7 +213,7 @@ def watched(app: Pointsman, *, quiet: bool) -> Generator[Board, None, None]:
         yield board
         return
     if not sys.stderr.isatty() or not board.console.is_terminal or board.console.is_dumb_terminal:
-        leave = watch_progress(app, _say)
+        leave = watch_progress(app.context, _say)
         try:
             yield board
         finally:

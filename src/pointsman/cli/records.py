@@ -42,4 +42,4 @@ def _told(record: JsonObject) -> str:
 
 async def _records(store: str | None, session: str) -> JsonObject:
     async with installation(store) as app:
-        return await records_of(app, session)
+        return await records_of(app.context, session)

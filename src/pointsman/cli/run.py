@@ -300,7 +300,7 @@ def _worded(command: str, given: str | None) -> str:
 async def _session(app: Pointsman) -> str:
     from pointsman.chat.records import free_session  # As above.
 
-    return await free_session(app)
+    return await free_session(app.context)
 
 
 async def _warn(app: Pointsman, workflow: Workflow | str, durability: str | None) -> None:
@@ -325,7 +325,7 @@ async def follow(
     seen = face()
     async with stoppable(), app:
         with watched(app, quiet=quiet) as board:
-            execution = await outermost(app, await begin(app))
+            execution = await outermost(app.context, await begin(app))
             board.names.update(execution.names)
             if execution.is_scripted and not quiet:  # The last line says it in any case.
                 say_scripted()

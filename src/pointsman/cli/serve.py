@@ -66,11 +66,11 @@ async def _keep(store: str | None, model: str | None, script: Path | None, *, wa
 async def _keeps(app: Pointsman, *, wait: bool) -> None:
     """Until cancelled. Raises what broke it: the first of several, since one is enough to tell what to do."""
     try:
-        async with keeping(app, wait=wait, tell=tried_again):
-            with logging_to(app, app.settings.logs):
+        async with keeping(app.context, wait=wait, tell=tried_again):
+            with logging_to(app.context, app.settings.logs):
                 announce(app.settings.logs, "keeping", store_shown(app.settings.store_url))
                 warn_of_scripted(app)
-                async with telemetry_of(app):
+                async with telemetry_of(app.context):
                     await asyncio.Event().wait()
     except BaseExceptionGroup as several:
         raise first_of(several) from None
@@ -120,7 +120,9 @@ async def _serve(
     from pointsman.server.serving import Said  # Loads a web framework.
     from pointsman.server.serving import serve as serve_until_stopped
 
-    async with installation(store, model=model, script=script) as app:
+    app = installation(store, model=model, script=script)
+    app.settings = app.settings.served_at(host, port)
+    async with app:
         shown_store, tell = store_shown(app.settings.store_url), partial(announce, app.settings.logs)
 
         def serving(at: str) -> None:
@@ -132,9 +134,8 @@ async def _serve(
             keeping=lambda: tell("keeping", shown_store),
             trouble=tried_again,
         )
-        app.settings = app.settings.served_at(host, port)
-        with logging_to(app, app.settings.logs):
-            async with telemetry_of(app):
+        with logging_to(app.context, app.settings.logs):
+            async with telemetry_of(app.context):
                 await serve_until_stopped(app, settings=app.settings.server, standby=standby, said=said)
             tell("stopped")
 

@@ -90,9 +90,9 @@ def add(
     given = input_of(input_, fields)
 
     async def work(app: Pointsman) -> JsonObject:
-        from pointsman.triggers.calendar import timing_in_words
         from pointsman.triggers.schedules import usual_id
         from pointsman.triggers.views import schedule_view
+        from pointsman.workflows.calendar import timing_in_words
 
         timing = timing_in_words(cron=cron, every=every, at=at, timezone=timezone)
         kept = await app.triggers.schedules.add(

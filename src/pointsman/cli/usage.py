@@ -69,7 +69,7 @@ async def _usage(
     store: str | None, by: tuple[Dimension, ...], of: dict[Dimension, str], since: str, until: str, *, rebuild: bool
 ) -> list[JsonObject]:
     async with installation(store) as app:
-        history = History(app)
+        history = History(app.context)
         if rebuild:
             await history.rebuild()
         return await history.usage(by, since=since, until=until, of=of)
@@ -77,7 +77,7 @@ async def _usage(
 
 async def _budgets(store: str | None, since: str, until: str) -> tuple[list[JsonObject], JsonObject]:
     async with installation(store) as app:
-        return await budgets(app, since=since, until=until), await payers(app)
+        return await budgets(app.context, since=since, until=until), await payers(app.context)
 
 
 def _show_budgets(found: list[JsonObject], paying: JsonObject, *, as_json: bool, as_csv: bool) -> None:

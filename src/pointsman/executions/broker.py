@@ -13,23 +13,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import Final
 
 from pointsman.auth.redaction import redactor_for
 from pointsman.background import retried
+from pointsman.context import AppContext
 from pointsman.engine.events.lifecycle import ExecutionCancelled, ExecutionCompleted, ExecutionFailed, ExecutionRetried
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.executions.live_feed import Board
 from pointsman.executions.partial_output import Spoken
 from pointsman.executions.public_events import Observability, bulletins, live_told, observability_of
-from pointsman.executions.ring_buffer import CHUNK_BYTES, ROW_END, START, Frame, Place, Ring
+from pointsman.executions.ring_buffer import CHUNK_BYTES, ROW_END, START, Frame, Place, Ring, Wire
 from pointsman.ports import Row
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.values import ExecutionId, JsonObject
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 ROWS_AT_HAND: Final = 64
 """So many of the latest rows are in the ring for the first subscriber."""
@@ -40,26 +38,10 @@ SO_FAR: Final = "so_far"
 """A delta with what a step has said since it began: it stands instead of what was heard of it."""
 
 
-class Encode(Protocol):
-    """Writes what a subscriber is sent."""
-
-    def __call__(self, event: str, told: JsonObject, place: str, /) -> bytes: ...
-
-
-class Wire(NamedTuple):
-    """How a channel is heard."""
-
-    encode: Encode
-    sign: bytes
-    """That a silent stream lives."""
-    farewell: Callable[[], bytes]
-    """What is said last to those who are let go although there may be more to tell."""
-
-
 class Channel:
     """One execution that somebody listens to."""
 
-    def __init__(self, app: Pointsman, wire: Wire, execution: ExecutionId, level: Observability, *, seq: int) -> None:
+    def __init__(self, app: AppContext, wire: Wire, execution: ExecutionId, level: Observability, *, seq: int) -> None:
         """`seq`: its last row. The ring begins some rows before it."""
         self.execution = execution
         self.listeners = 0
@@ -162,7 +144,7 @@ class Channel:
 class Channels:
     """The channels of one server."""
 
-    def __init__(self, app: Pointsman, wire: Wire, *, heartbeat_s: float = HEARTBEAT_S) -> None:
+    def __init__(self, app: AppContext, wire: Wire, *, heartbeat_s: float = HEARTBEAT_S) -> None:
         self._app = app
         self._wire = wire
         self._heartbeat_s = heartbeat_s

@@ -6,15 +6,16 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias
 
-from pointsman.app import Pointsman
-from pointsman.auth.authority import join
 from pointsman.auth.callers import Caller
 from pointsman.auth.policy import must_run
+from pointsman.context import AppContext
 from pointsman.errors import CallerError, PointsmanError
+from pointsman.executions.authority import join
+from pointsman.executions.deletion import delete, summaries
 from pointsman.executions.driving import drive
 from pointsman.executions.lists import is_shown_as, stored_statuses
+from pointsman.executions.opening import open_execution, reach_execution
 from pointsman.executions.views import status_shown
-from pointsman.operations.deletion import summaries
 from pointsman.runtime.local import UnknownExecution
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, JsonObject, WorkflowId
@@ -61,7 +62,7 @@ class Which(NamedTuple):
     """Started before."""
 
 
-async def fitting(app: Pointsman, verb: Verb, which: Which) -> list[Summary]:
+async def fitting(app: AppContext, verb: Verb, which: Which) -> list[Summary]:
     """Those that are meant and for which the verb means something, newest first."""
     statuses = which.statuses & FITTING[verb] if which.statuses else FITTING[verb]
     if not statuses:
@@ -84,7 +85,7 @@ async def fitting(app: Pointsman, verb: Verb, which: Which) -> list[Summary]:
 
 
 async def named(
-    app: Pointsman, verb: Verb, executions: Iterable[str], sees: Callable[[Summary], Awaitable[bool]]
+    app: AppContext, verb: Verb, executions: Iterable[str], sees: Callable[[Summary], Awaitable[bool]]
 ) -> tuple[list[Summary], list[Told]]:
     """Those of the named ones for which the verb means something; and what is told of the others."""
     found: list[Summary] = []
@@ -101,7 +102,7 @@ async def named(
     return found, others
 
 
-async def each(app: Pointsman, verb: Verb, found: list[Summary], *, by: str = "") -> list[Told]:
+async def each(app: AppContext, verb: Verb, found: list[Summary], *, by: str = "") -> list[Told]:
     """Do it to all of them, some at a time. One that refuses does not stop the others."""
     turns = asyncio.Semaphore(AT_ONCE)
 
@@ -115,7 +116,7 @@ async def each(app: Pointsman, verb: Verb, found: list[Summary], *, by: str = ""
     return [*await asyncio.gather(*(one(summary) for summary in found))]
 
 
-async def runnable(app: Pointsman, caller: Caller, found: list[Summary]) -> tuple[list[Summary], list[Told]]:
+async def runnable(app: AppContext, caller: Caller, found: list[Summary]) -> tuple[list[Summary], list[Told]]:
     """Those that the caller may run again, which act for the caller too from now on; and what is told of the others."""
     may: list[Summary] = []
     refused: list[Told] = []
@@ -134,39 +135,39 @@ def _refused(execution: ExecutionId, why: PointsmanError) -> Told:
     return Told(execution, "refused", f"[{why.code}] {why}")
 
 
-async def _cancel(app: Pointsman, execution: str, by: str) -> str:
-    reached = await app.reach(execution)
+async def _cancel(app: AppContext, execution: str, by: str) -> str:
+    reached = await reach_execution(app, execution)
     await reached.cancel(by=by)
     await reached.drained()
     return reached.status
 
 
-async def _pause(app: Pointsman, execution: str, by: str) -> str:
-    reached = await app.reach(execution)
+async def _pause(app: AppContext, execution: str, by: str) -> str:
+    reached = await reach_execution(app, execution)
     await reached.pause(by=by)
     return reached.status
 
 
-async def _resume(app: Pointsman, execution: str, by: str) -> str:
-    taken = await app.open(execution)
+async def _resume(app: AppContext, execution: str, by: str) -> str:
+    taken = await open_execution(app, execution)
     await taken.resume(by=by)
     await drive(taken)
     return taken.status
 
 
-async def _retry(app: Pointsman, execution: str, by: str) -> str:
-    taken = await app.open(execution)
+async def _retry(app: AppContext, execution: str, by: str) -> str:
+    taken = await open_execution(app, execution)
     await taken.retry(by=by)
     await drive(taken)
     return taken.status
 
 
-async def _delete(app: Pointsman, execution: str, by: str) -> str:
-    await app.storage.delete(execution)
+async def _delete(app: AppContext, execution: str, by: str) -> str:
+    await delete(app, [execution])
     return "deleted"
 
 
-VERBS: Final[dict[Verb, Callable[[Pointsman, str, str], Awaitable[str]]]] = {
+VERBS: Final[dict[Verb, Callable[[AppContext, str, str], Awaitable[str]]]] = {
     "cancel": _cancel,
     "pause": _pause,
     "resume": _resume,

@@ -5,11 +5,12 @@ An attempt records each answer once it has it, so this is there while the step s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
 from pointsman.auth.redaction import Redactor, redactor_for
+from pointsman.context import AppContext
 from pointsman.engine.reports import ToolCall
 from pointsman.executions.public_events import observability_of
 from pointsman.executions.views import usage_view
@@ -17,14 +18,11 @@ from pointsman.executors.effect_ledger import Outcome, fingerprint
 from pointsman.ports import ModelReply
 from pointsman.values import ExecutionId, Json, JsonObject
 
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
-
 FIELDS: Final = 3
 """Kind, fingerprint of what was asked, answer."""
 
 
-async def calls_of(app: Pointsman, execution: str, step: str) -> list[JsonObject]:
+async def calls_of(app: AppContext, execution: str, step: str) -> list[JsonObject]:
     """In the order they were made, without what is never told; none where the workflow's level is `minimal`.
 
     Of a model: `model`, `text`, `usage` and `calls`, each with `tool`, `arguments`, `result` or `error`, and whether it

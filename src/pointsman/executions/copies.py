@@ -10,19 +10,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
+from pointsman.context import AppContext
 from pointsman.executions.artifacts import delete_artifacts
-from pointsman.operations.deletion import erase
+from pointsman.executions.deletion import erase
 from pointsman.ports import Clock
 from pointsman.store.api import Store
 from pointsman.store.errors import JournalMoved
 from pointsman.values import ExecutionId
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 KIND: Final = "copies"
 UNDER_WAY_S: Final = 3600.0
@@ -45,26 +43,26 @@ async def announced(store: Store, clock: Clock, executions: Sequence[ExecutionId
     await store.entries.delete(KIND, copy.executions[0])
 
 
-async def interrupted(app: Pointsman) -> list[Copy]:
+async def interrupted(app: AppContext) -> list[Copy]:
     """Announced long ago, and not finished."""
     begun = [msgspec.convert(entry.value, Copy) for entry in await app.store.entries.list(KIND)]
     return [copy for copy in begun if copy.since < app.clock.now() - UNDER_WAY_S]
 
 
-async def undo_interrupted(app: Pointsman) -> int:
+async def undo_interrupted(app: AppContext) -> int:
     """Delete what interrupted copies left; of how many."""
     undone = [await undo(app, copy) for copy in await interrupted(app)]
     return sum(undone)
 
 
-async def make_room(app: Pointsman, execution: ExecutionId) -> None:
+async def make_room(app: AppContext, execution: ExecutionId) -> None:
     """Delete what an interrupted copy of that name left, however long ago: it begins anew."""
     entry = await app.store.entries.find(KIND, execution)
     if entry is not None:
         await undo(app, msgspec.convert(entry.value, Copy))
 
 
-async def undo(app: Pointsman, copy: Copy) -> bool:
+async def undo(app: AppContext, copy: Copy) -> bool:
     """Delete all of it, unless it is finished, or goes on this very moment. Again after a crash."""
     store, first = app.store, copy.executions[0]
     last = {one: await store.journal.last(one) for one in copy.executions}

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from pointsman.context import AppContext
 from pointsman.executions.execution import Execution
+from pointsman.executions.opening import open_execution
 from pointsman.runtime.children import children_of
 from pointsman.values import ExecutionId, Json
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +26,14 @@ class Answer:
     """Of what the person saw; empty: not known."""
 
 
-async def outermost(app: Pointsman, execution: Execution) -> Execution:
+async def outermost(app: AppContext, execution: Execution) -> Execution:
     """The execution that waits for this sub-workflow, and the one that waits for that; itself where none does."""
     while (parent := execution.state.parent) is not None:
         above = await app.runtime.load(ExecutionId(parent))
         waits = (name for at in above.steps.values() for name in children_of(ExecutionId(parent), at))
         if above.ended or execution.id not in waits:
             break
-        execution = await app.open(parent)
+        execution = await open_execution(app, parent)
     return execution
 
 

@@ -14,27 +14,26 @@ With the last one of a conversation goes what was said in it.
 from __future__ import annotations
 
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 from weakref import WeakValueDictionary
 
-from pointsman.auth.authority import AppRights, acting_for
-from pointsman.auth.step_rights import GuardedExecutors
+from pointsman.auth.callers import Caller, Role
+from pointsman.auth.policy import sees_execution
+from pointsman.context import AppContext, Part, Services
 from pointsman.definition.model.workflow import Workflow
 from pointsman.engine.state import ENDED, ExecutionState
+from pointsman.executions.authority import AppRights
 from pointsman.executions.concurrency_limits import Places
+from pointsman.executions.deletion import erase
 from pointsman.executions.execution import Execution
 from pointsman.executions.session_turns import save_turn
 from pointsman.executions.starting import Starts, Wish
-from pointsman.operations.deletion import erase
+from pointsman.executions.step_rights import GuardedExecutors
 from pointsman.runtime.cache import SCOPE as CACHE
-from pointsman.runtime.local import LocalRuntime
+from pointsman.runtime.local import EventSink, IsWaitingFor, LocalRuntime
 from pointsman.store.memory.store import MemoryStore
 from pointsman.values import ExecutionId, Json
-from pointsman.workflows.library import Library
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
-
+from pointsman.workflows.library import LIBRARY, Library
 
 Name = TypeVar("Name", bound=str)
 
@@ -49,34 +48,25 @@ def is_fleeting(definition: Workflow) -> bool:
 class Fleeting:
     """The fleeting executions of one installation."""
 
-    def __init__(self, app: Pointsman) -> None:
-        from pointsman.wiring import wire  # As the installation does.
-
+    def __init__(self, app: AppContext, store: MemoryStore, services: Services, emitted: EventSink) -> None:
+        """`services` perform the work of the executions in `store`. `emitted` receives their events, once the other
+        executions of this process have them."""
         self._app = app
-        self.store = MemoryStore()
+        self.store = store
+        self._services = services
+        self._told = emitted
         self.library = Library(self.store, app.settings, app.store.workflows, agents=app.store.entries)
         self.library.rights = AppRights(app, self.library)
-        self._hands = wire(
-            app.settings,
-            app.tools,
-            self.store,
-            app.clock,
-            model=app.model,
-            script=app.script,
-            workflows=app.store.workflows,
-            isolation=app.isolation,
-            lent=None if app.hands is None else app.hands.models,
-        )
         self.runtime = LocalRuntime(
             self.store,
             self.library,
-            self._hands.executors,
+            self._services.executors,
             app.clock,
             app.feed,
             ended=self._turn_ended,
             emitted=self._emitted,
         )
-        self.runtime.executors = GuardedExecutors(app, self.runtime, self.library, self._hands.executors)
+        self.runtime.executors = GuardedExecutors(app, self.runtime, self.library, self._services.executors)
         self._places = Places(self.store, app.clock, self.runtime.open)
         self._held: WeakValueDictionary[ExecutionId, Execution] = WeakValueDictionary()
         self._ended: dict[ExecutionId, float] = {}
@@ -86,7 +76,7 @@ class Fleeting:
 
     async def start(self, definition: Workflow, input: Json, wish: Wish) -> Execution:
         """Begin. Raises what starting others does."""
-        models = self._app.models_to_check
+        models = self._app.services.models_to_check
         starts = Starts(self.runtime, self.library, self._places, self.runtime.open, models)
         started = await starts.start(definition, input, wish)
         self._held[started.id] = started
@@ -96,7 +86,7 @@ class Fleeting:
         """They end here, wherever they are."""
         await self._places.close()
         await self.runtime.close()
-        await self._hands.close()
+        await self._services.close()
 
     async def _turn_ended(self, state: ExecutionState) -> None:
         await save_turn(self.store, state)
@@ -127,8 +117,36 @@ class Fleeting:
                 await self.store.memory.forget(CACHE, f"session/{session}")
 
     async def _emitted(self, name: str, data: Json, key: str, by: ExecutionId) -> None:
-        await self._app.runtime.broadcast(name, data, key=key, hears=await self._app.audience_of(by))
-        await self._app.triggers.events.emitted(name, data, key, caller=await acting_for(self._app, by))
+        await self._app.runtime.broadcast(name, data, key=key, hears=await audience_of(self._app, by))
+        await self._told(name, data, key, by)
+
+
+EPHEMERAL: Final = Part[Fleeting]("ephemeral executions", close=Fleeting.close)
+"""Bound by wiring, which makes its services."""
+
+
+async def state_of(app: AppContext, execution: str) -> ExecutionState:
+    """Return the state of an execution, also of one of which nothing is kept. Raises `UnknownExecution`."""
+    name = ExecutionId(execution)
+    driver = app.runtime.drivers.get(name) or app[EPHEMERAL].runtime.drivers.get(name)
+    return driver.state if driver is not None else await app.runtime.load(name)
+
+
+async def acting_for(app: AppContext, execution: str, *, node: str = "", cap: Role = "admin") -> Caller:
+    """As `AppRights.acting_for`, by the id of an execution. Raises `UnknownExecution`."""
+    ephemeral = app[EPHEMERAL]
+    library = ephemeral.library if execution in ephemeral.runtime.drivers else app[LIBRARY]
+    return await AppRights(app, library).acting_for(await state_of(app, execution), node=node, cap=cap)
+
+
+async def audience_of(app: AppContext, emitter: ExecutionId) -> IsWaitingFor:
+    """Return a check whether other executions hear what this one emits: those that the people it acts for see."""
+    caller = await acting_for(app, emitter)
+
+    async def hears(execution: ExecutionId) -> bool:
+        return await sees_execution(app, caller, execution)
+
+    return hears
 
 
 def _until(times: dict[Name, float], before: float) -> list[Name]:

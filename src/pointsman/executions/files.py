@@ -6,16 +6,14 @@ import asyncio
 import base64
 import mimetypes
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
+from pointsman.auth.subjects import InputInvalid
+from pointsman.context import AppContext
 from pointsman.errors import CallerError
-from pointsman.executions.inputs import InputInvalid
 from pointsman.settings import Settings
 from pointsman.tools.failures import ToolFailed
 from pointsman.values import Json, JsonObject
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 FILE_BYTES_MAX: Final = 20_000_000
 """Of all files of one input together: models take no more."""
@@ -42,7 +40,7 @@ class Given(NamedTuple):
     name: str
 
 
-async def artifact(app: Pointsman, execution: str, path: str) -> bytes:
+async def artifact(app: AppContext, execution: str, path: str) -> bytes:
     """A file that an execution keeps. Raises `NoSuchArtifact`."""
     return await asyncio.to_thread(_read, app.settings, execution, path)
 

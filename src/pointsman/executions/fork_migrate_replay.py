@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
-from pointsman.auth.authority import own_fork
 from pointsman.auth.callers import LOCAL, Caller
+from pointsman.context import AppContext
 from pointsman.engine.decide.migrate import MigrationMismatch
 from pointsman.engine.replay import Replay
 from pointsman.engine.reports import MigrationRequested
 from pointsman.engine.state import ExecutionState
+from pointsman.executions.authority import own_fork
 from pointsman.executions.execution import Execution
 from pointsman.executions.forking import Changes, at_row, before_step, fork, rows_of
 from pointsman.executions.migrating import move, onto_definition
+from pointsman.executions.opening import SCRIPTS
 from pointsman.executions.replays import replay_rows
+from pointsman.executions.start import prepared_for
 from pointsman.runtime.local import folded
 from pointsman.values import ExecutionId, Json, JsonObject
-from pointsman.workflows.library import Prepared
+from pointsman.workflows.library import LIBRARY
 from pointsman.workflows.sources import Workflow
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
-
-
-class Define(Protocol):
-    """Gets what runs of a document or a saved workflow, for a caller."""
-
-    async def __call__(self, workflow: Workflow | str, *, caller: Caller) -> Prepared: ...
-
-
-TakeUp: TypeAlias = Callable[[ExecutionId], Awaitable[None]]
-"""Gets what an execution was started with (its script) at hand."""
 
 
 class ForkOptions(TypedDict, total=False):
@@ -60,13 +50,11 @@ class ForkOptions(TypedDict, total=False):
 class Lives:
     """The verbs over executions that have a past."""
 
-    def __init__(self, app: Pointsman, define: Define, take_up: TakeUp) -> None:
+    def __init__(self, app: AppContext) -> None:
         self._app = app
         self.runtime = app.runtime
-        self.library = app.library
+        self.library = app[LIBRARY]
         self._settings = app.settings
-        self._define = define
-        self._take_up = take_up
 
     async def fork(self, execution: str, **how: Unpack[ForkOptions]) -> Execution:
         """A new execution that begins as a copy of another one and goes on by itself: what was open runs again.
@@ -81,7 +69,7 @@ class Lives:
             origin = await before_step(self.library, name, rows, before)
         else:
             origin = at_row(name, rows, len(rows) if at is None else at)
-        await self._take_up(name)
+        await self._app[SCRIPTS].take_up(name)
         caller = how.get("caller", LOCAL)
         onto = None if to is None else await self._onto(to, folded(name, origin.rows), by, caller)
         changes = Changes(how.get("set", {}), how.get("input"), how.get("session"), how.get("limits", {}), by)
@@ -116,5 +104,5 @@ class Lives:
         return await replay_rows(self.library, name, rows, plan)
 
     async def _onto(self, to: Workflow | str, state: ExecutionState, by: str, caller: Caller) -> MigrationRequested:
-        prepared = await self._define(to, caller=caller)
+        prepared = await prepared_for(self._app, to, caller=caller)
         return await onto_definition(self.library, prepared, state, by)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import msgspec
 from msgspec.structs import replace
 
+from pointsman.auth.policy import outermost
+from pointsman.context import AppContext
 from pointsman.errors import CallerError
 from pointsman.store.records import GateEntry, InboxQuery, Summary
 from pointsman.values import ExecutionId, JsonObject, WorkflowId
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 
 class CursorInvalid(CallerError):
@@ -23,7 +22,7 @@ class CursorInvalid(CallerError):
 
 
 async def inbox(
-    app: Pointsman,
+    app: AppContext,
     user: str | None = None,
     groups: Sequence[str] = (),
     *,
@@ -54,14 +53,6 @@ async def inbox(
             break
         query = replace(query, after=(page[-1].opened, page[-1].execution, page[-1].gate))
     return found[:limit]
-
-
-async def outermost(app: Pointsman, entry: GateEntry) -> tuple[ExecutionId, Summary | None]:
-    """The execution that people started: gates of its sub-workflows are its gates. None: it is not listed."""
-    name = entry.execution
-    while (summary := await app.store.executions.find(name)) is not None and summary.parent is not None:
-        name = summary.parent
-    return name, summary
 
 
 def entry_view(entry: GateEntry, outermost: ExecutionId) -> JsonObject:

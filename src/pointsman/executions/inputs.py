@@ -6,6 +6,7 @@ from typing import ClassVar, Final
 
 import msgspec
 
+from pointsman.auth.subjects import InputInvalid, is_conversational
 from pointsman.definition.json_schema import JsonSchema, SchemaWrong
 from pointsman.definition.model.control import StartConfig
 from pointsman.definition.model.workflow import Workflow
@@ -17,23 +18,12 @@ ERRORS_SHOWN: Final = 5
 EVENT_BYTES_MAX: Final = 1_000_000
 """Whoever takes an event journals it: what is larger belongs into a store, and its address into the event."""
 EVENT_NAME_MAX: Final = 200
-SESSION_NAME_MAX: Final = 500
-
-
-class InputInvalid(CallerError):
-    """The input does not fit the workflow's schema."""
-
-    code: ClassVar[str] = "input-invalid"
 
 
 class EventTooLarge(CallerError):
     """The data of an event are larger than everyone who takes it should have to keep."""
 
     code: ClassVar[str] = "event-too-large"
-
-
-def is_conversational(workflow: Workflow) -> bool:
-    return workflow.config is not None and bool(workflow.config.conversational)
 
 
 def input_for(workflow: Workflow, given: Json) -> JsonObject:
@@ -122,15 +112,6 @@ def conversation_for(workflow: Workflow, given: JsonObject, history: tuple[Json,
     if isinstance(text, str) and text:
         return [*history, {"role": "user", "content": text}]
     return [*history]
-
-
-def check_session(name: str) -> None:
-    """Raises `InputInvalid` for what cannot be the name of a conversation."""
-    if not 0 < len(name) <= SESSION_NAME_MAX or not name.isprintable():
-        raise InputInvalid(
-            f"{name[:60]!r} cannot be the name of a conversation",
-            hint=f"It has 1 to {SESSION_NAME_MAX} printable characters.",
-        )
 
 
 def event_key(source: str, *parts: str) -> str:

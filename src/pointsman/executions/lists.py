@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from pointsman.app import Pointsman
+from pointsman.context import AppContext
 from pointsman.executions.usage_rollup import History
 from pointsman.executions.views import need_text, status_shown
 from pointsman.searching import says
@@ -20,7 +20,7 @@ ORIGINS: Final = ("function", "workflow", "http", "mcp", "command", "plugin", "c
 
 
 async def list_executions(
-    app: Pointsman,
+    app: AppContext,
     *,
     statuses: Collection[str] = (),
     workflow: str | None = None,
@@ -38,7 +38,7 @@ async def list_executions(
     )
     fitting: list[Summary] = []
     while len(fitting) < limit:
-        found = await app.executions(query)
+        found = await app.store.executions.list(query)
         fitting += [one for one in found if is_shown_as(one, statuses)]
         if len(found) < query.limit:
             break
@@ -57,7 +57,7 @@ def is_shown_as(one: Summary, statuses: Collection[str]) -> bool:
 
 
 async def found_executions(
-    app: Pointsman,
+    app: AppContext,
     words: str,
     *,
     sees: Callable[[Summary], Awaitable[bool]] | None = None,
@@ -98,7 +98,7 @@ def summary_view(summary: Summary) -> JsonObject:
     }
 
 
-async def list_tools(app: Pointsman, *, let_go: bool = True) -> list[JsonObject]:
+async def list_tools(app: AppContext, *, let_go: bool = True) -> list[JsonObject]:
     """Every tool that workflows can use here, with what models are shown of it. Asks the MCP servers, and lets go of
     them afterwards, unless executions may be using them."""
     try:
@@ -109,7 +109,7 @@ async def list_tools(app: Pointsman, *, let_go: bool = True) -> list[JsonObject]
     return _tool_views(app, app.tools.names())
 
 
-async def found_tools(app: Pointsman, *, words: str = "", names: Collection[str] | None = None) -> list[JsonObject]:
+async def found_tools(app: AppContext, *, words: str = "", names: Collection[str] | None = None) -> list[JsonObject]:
     """Name and origin of those with all these words in name or description; `names`: only these, and only their servers
     are asked. What else there is to a tool is worked out for who looks at it: `tool_view`."""
     if names is None:
@@ -125,12 +125,12 @@ async def found_tools(app: Pointsman, *, words: str = "", names: Collection[str]
     ]
 
 
-def _says(app: Pointsman, words: str, name: str) -> bool:
+def _says(app: AppContext, words: str, name: str) -> bool:
     spec = app.tools.find(name) if words.strip() else None
     return spec is None or says(words, name, spec.description)
 
 
-async def names_of_workflows(app: Pointsman, words: str) -> Callable[[str], Json]:
+async def names_of_workflows(app: AppContext, words: str) -> Callable[[str], Json]:
     """What each saved workflow is called, in all languages, for who looks for words; read only where there are some."""
     found: dict[str, Json] = {}
     if words.strip():
@@ -144,12 +144,12 @@ def place_by_origin(tool: JsonObject) -> str:
     return f"{ORIGINS.index(origin) if origin in ORIGINS else len(ORIGINS):02} {tool['name']}"
 
 
-def _tool_views(app: Pointsman, names: Iterable[str]) -> list[JsonObject]:
+def _tool_views(app: AppContext, names: Iterable[str]) -> list[JsonObject]:
     views = (tool_view(app, name) for name in names)
     return [view for view in views if view is not None]
 
 
-def tool_view(app: Pointsman, name: str) -> JsonObject | None:
+def tool_view(app: AppContext, name: str) -> JsonObject | None:
     """What models are shown of a tool, and what people should know of it; None: there is none."""
     spec = app.tools.find(name)
     if spec is None:
@@ -167,7 +167,7 @@ def tool_view(app: Pointsman, name: str) -> JsonObject | None:
     }
 
 
-def server_views(app: Pointsman, *, with_stderr: bool = False) -> list[JsonObject]:
+def server_views(app: AppContext, *, with_stderr: bool = False) -> list[JsonObject]:
     """The MCP servers: how many tools each has, or why it told none when it was last asked. `with_stderr`: and the end
     of what its command printed, which is for the operator."""
     names = app.tools.names()

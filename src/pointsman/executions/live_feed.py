@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from pointsman.auth.callers import Caller
 from pointsman.auth.policy import sees
 from pointsman.background import retried
+from pointsman.context import AppContext
 from pointsman.executions.lists import summary_view
 from pointsman.executions.pages import DIGITS_MAX, PlaceInvalid
 from pointsman.runtime.feed import Committed, Delta
@@ -23,8 +24,7 @@ from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, Instant
 
 if TYPE_CHECKING:
-    from pointsman.app import Pointsman
-    from pointsman.executions.broker import Wire
+    from pointsman.executions.ring_buffer import Wire
 
 CHANGED: Final = "workflow.execution.changed"
 RESET: Final = "workflow.executions.reset"
@@ -42,7 +42,7 @@ HEARTBEAT_S: Final = 15.0
 Sees: TypeAlias = Callable[[Summary], Awaitable[bool]]
 
 
-def wanted(app: Pointsman, caller: Caller, *, workflow: str | None, session: str | None) -> Sees:
+def wanted(app: AppContext, caller: Caller, *, workflow: str | None, session: str | None) -> Sees:
     """What the caller may see, and asked for."""
 
     async def fits(one: Summary) -> bool:
@@ -62,7 +62,7 @@ class Change(NamedTuple):
 class Board:
     """All executions of one installation, for the subscribers of one server."""
 
-    def __init__(self, app: Pointsman, wire: Wire) -> None:
+    def __init__(self, app: AppContext, wire: Wire) -> None:
         self._app = app
         self._wire = wire
         self._changes: list[Change] = []

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from typing import ClassVar, Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
+from pointsman.auth.callers import Caller
+from pointsman.auth.policy import sees
+from pointsman.context import AppContext
 from pointsman.dialects.detect import write_workflow
 from pointsman.errors import CallerError
 from pointsman.executions.lists import is_shown_as, stored_statuses, summary_view
@@ -20,10 +23,7 @@ from pointsman.runtime.local import folded
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
 from pointsman.workflows.document_work import beside
-from pointsman.workflows.library import size_of
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
+from pointsman.workflows.library import LIBRARY, size_of
 
 PLACE_CHARS_MAX = 40
 PAGE: Final = 200
@@ -47,7 +47,7 @@ class ExecutionPage(NamedTuple):
 
 
 async def executions_page(
-    app: Pointsman,
+    app: AppContext,
     *,
     sees: Callable[[Summary], Awaitable[bool]],
     statuses: Collection[str] = (),
@@ -81,7 +81,7 @@ async def executions_page(
     seen: list[Summary] = []
     looked_at = 0
     while True:
-        found = await app.executions(query)
+        found = await app.store.executions.list(query)
         for one in found:
             if _is_beyond(one, since=since, until=until, oldest_first=oldest_first):
                 return ExecutionPage([summary_view(each) for each in seen], None)
@@ -110,7 +110,7 @@ def place_in(one: Summary) -> str:
 
 
 async def events_page(
-    app: Pointsman, execution: str, *, redact: Redact, after: str | None = None, limit: int = 200
+    app: AppContext, execution: str, *, redact: Redact, after: str | None = None, limit: int = 200
 ) -> JsonObject:
     """Events behind a place, oldest first: `events`, `last` (the place to go on from), `status`; as much of them as the
     execution's level allows.
@@ -135,7 +135,7 @@ async def events_page(
     return {"events": found, "last": last, "status": "pending" if known is None else known.status}
 
 
-async def state_at(app: Pointsman, execution: str, at: int | None) -> JsonObject:
+async def state_at(app: AppContext, execution: str, at: int | None) -> JsonObject:
     """An execution as it was after a row of its journal; None: as it is. Its level of observability is that of now."""
     now = await app.runtime.load(ExecutionId(execution))
     rows: list[Row] = []
@@ -146,14 +146,14 @@ async def state_at(app: Pointsman, execution: str, at: int | None) -> JsonObject
     return {**execution_view(folded(execution, rows), rows), "observability": observability_of(now.options)}
 
 
-async def definition_of(app: Pointsman, execution: str) -> JsonObject:
+async def definition_of(app: AppContext, execution: str) -> JsonObject:
     """The definition that an execution runs on, in the native dialect. Raises `UnknownExecution`, `DefinitionGone`."""
     state = await app.runtime.load(ExecutionId(execution))
-    workflow = await app.library.kept(state.definition)
+    workflow = await app[LIBRARY].kept(state.definition)
     return await beside(size_of(workflow), lambda: write_workflow(workflow, dialect="native").document)
 
 
-async def conversation_of(app: Pointsman, execution: str) -> tuple[str, str | None]:
+async def conversation_of(app: AppContext, execution: str) -> tuple[str, str | None]:
     """The workflow of an execution, and the session it is a turn of. Raises `UnknownExecution`."""
     state = await app.runtime.load(ExecutionId(execution))
     return state.workflow, state.session
@@ -182,3 +182,12 @@ def place_of_list(before: str) -> tuple[float, ExecutionId]:
             f"{before[:PLACE_CHARS_MAX]!r} is no place in a list", hint="Use `next` of a page."
         ) from None
     return Instant(started), ExecutionId(execution)
+
+
+async def with_last(app: AppContext, caller: Caller, entries: Iterable[JsonObject]) -> list[JsonObject]:
+    """Each with the execution that began last, of those that the caller sees; None: there is none."""
+    told: list[JsonObject] = []
+    for entry in entries:
+        page = await executions_page(app, sees=lambda one: sees(app, caller, one), workflow=str(entry["id"]), limit=1)
+        told.append({**entry, "lastExecution": page.executions[0] if page.executions else None})
+    return told

@@ -10,15 +10,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from pointsman.auth.callers import Caller
+from pointsman.context import AppContext
 from pointsman.engine.compile.mocks import TrialUnfit
 from pointsman.executions.ids import new_id
+from pointsman.executions.start import start
 from pointsman.store.records import TRIAL
 from pointsman.values import ExecutionId, Json, JsonObject
 
 if TYPE_CHECKING:
-    from pointsman.app import Pointsman
-    from pointsman.auth.authority import Party
     from pointsman.executions.execution import Execution
+    from pointsman.workflows.authors import Party
     from pointsman.workflows.sources import Workflow
 
 __all__ = ["KIND", "TrialUnfit", "trial_id", "trial_of", "try_out"]
@@ -50,7 +51,7 @@ def trial_of(
 
 
 async def try_out(
-    app: Pointsman,
+    app: AppContext,
     workflow: Workflow | str,
     input: Json,
     trial: JsonObject,
@@ -64,7 +65,8 @@ async def try_out(
     Raises `TrialUnfit` before anything is written.
     """
     trigger: JsonObject = {"kind": KIND, "by": caller.name}
-    return await app.start(
+    return await start(
+        app,
         workflow,
         input,
         execution=trial_id(),

@@ -12,15 +12,12 @@ What is told at `minimal` is listed, what is not listed is content: an event tha
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Final, cast
-from weakref import WeakKeyDictionary
+from typing import Final, cast
 
+from pointsman.context import AppContext, Part
 from pointsman.errors import CallerError
 from pointsman.executions.public_events import Observability, Redact, observability_of
 from pointsman.values import ExecutionId, Instant, Json, JsonObject
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 LEVELS_MAX: Final = 10_000
 
@@ -81,14 +78,14 @@ def view_told(view: JsonObject, redact: Redact, *, keeps: Collection[str] = ()) 
     return {**redact(view), **kept}
 
 
-async def level_of(app: Pointsman, execution: str) -> Observability:
+async def level_of(app: AppContext, execution: str) -> Observability:
     """The level of an execution. Raises `UnknownExecution`."""
     name = ExecutionId(execution)
     driver = app.runtime.drivers.get(name)
     if driver is not None:
         return observability_of(driver.state.options)
     summary = await app.store.executions.find(name)
-    known = _levels.setdefault(app, {})
+    known = app[LEVELS]
     found = known.get(name)
     # Its journal may be long, and whoever reads it page by page asks again and again.
     if found is not None and summary is not None and found[0] == summary.updated:
@@ -101,7 +98,7 @@ async def level_of(app: Pointsman, execution: str) -> Observability:
     return level
 
 
-async def must_be_told(app: Pointsman, execution: str, what: str) -> None:
+async def must_be_told(app: AppContext, execution: str, what: str) -> None:
     """Raises `NotTold`, `UnknownExecution`."""
     if await level_of(app, execution) == "minimal":
         raise NotTold(
@@ -110,7 +107,7 @@ async def must_be_told(app: Pointsman, execution: str, what: str) -> None:
         )
 
 
-_levels: WeakKeyDictionary[Pointsman, dict[ExecutionId, tuple[Instant, Observability]]] = WeakKeyDictionary()
+LEVELS: Final = Part[dict[ExecutionId, tuple[Instant, Observability]]]("levels", lambda _: {})
 """As of when its summary was written."""
 
 

@@ -11,18 +11,16 @@ that finds them without an index of their own. Of each the last `forked` says wh
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
+from pointsman.context import AppContext
 from pointsman.engine.events.lifecycle import ExecutionForked
 from pointsman.engine.events.steps import Event
+from pointsman.executions.deletion import known
 from pointsman.executions.lists import summary_view
-from pointsman.operations.deletion import known
 from pointsman.ports import Row
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, Instant, Json, JsonObject
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 LOOKED_AT_MAX: Final = 1000
 """Executions whose beginning is compared: the latest ones of the workflow."""
@@ -46,7 +44,7 @@ class Kin(NamedTuple):
     """False: there may be more forks, or more sub-workflows."""
 
 
-async def kin_of(app: Pointsman, execution: str, *, sees: Sees) -> Kin:
+async def kin_of(app: AppContext, execution: str, *, sees: Sees) -> Kin:
     """Of the executions that somebody sees. Raises `UnknownExecution`."""
     summary = await known(app, ExecutionId(execution))
     forks, all_forks = await _forks(app, summary, sees)
@@ -56,7 +54,7 @@ async def kin_of(app: Pointsman, execution: str, *, sees: Sees) -> Kin:
     return Kin(await _parents(app, summary, sees), shown, forks, origin, all_forks and len(children) <= CHILDREN_MAX)
 
 
-async def _parents(app: Pointsman, summary: Summary, sees: Sees) -> list[JsonObject]:
+async def _parents(app: AppContext, summary: Summary, sees: Sees) -> list[JsonObject]:
     found: list[JsonObject] = []
     while summary.parent is not None and len(found) < ANCESTORS_MAX:
         above = await app.store.executions.find(summary.parent)
@@ -67,7 +65,7 @@ async def _parents(app: Pointsman, summary: Summary, sees: Sees) -> list[JsonObj
     return found[::-1]
 
 
-async def _forks(app: Pointsman, summary: Summary, sees: Sees) -> tuple[list[JsonObject], bool]:
+async def _forks(app: AppContext, summary: Summary, sees: Sees) -> tuple[list[JsonObject], bool]:
     """The other copies that began as it did, and whether they are all."""
     began = await _began(app, summary.execution)
     if began is None or summary.parent is not None:
@@ -83,14 +81,14 @@ async def _forks(app: Pointsman, summary: Summary, sees: Sees) -> tuple[list[Jso
     return found, len(looked_at) < LOOKED_AT_MAX
 
 
-async def _began(app: Pointsman, execution: ExecutionId) -> tuple[Instant, Event] | None:
+async def _began(app: AppContext, execution: ExecutionId) -> tuple[Instant, Event] | None:
     """When, and by which event (it has a seed). The rest of its first row a fork may leave out."""
     async for row in app.store.journal.read(execution):
         return Instant(row.at), row.events[0]
     return None
 
 
-async def _rows(app: Pointsman, execution: ExecutionId) -> list[Row]:
+async def _rows(app: AppContext, execution: ExecutionId) -> list[Row]:
     return [row async for row in app.store.journal.read(execution)]
 
 

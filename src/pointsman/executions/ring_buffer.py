@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Callable
+from typing import Final, NamedTuple, Protocol, TypeAlias
+
+from pointsman.values import JsonObject
 
 Place: TypeAlias = tuple[int, int]
 """`(seq, n)`: event `n` of what row `seq` is told as."""
@@ -55,3 +58,19 @@ class Ring:
             if size > CHUNK_BYTES:
                 break
         return found
+
+
+class Encode(Protocol):
+    """Writes what a subscriber is sent."""
+
+    def __call__(self, event: str, told: JsonObject, place: str, /) -> bytes: ...
+
+
+class Wire(NamedTuple):
+    """How a channel is heard."""
+
+    encode: Encode
+    sign: bytes
+    """That a silent stream lives."""
+    farewell: Callable[[], bytes]
+    """What is said last to those who are let go although there may be more to tell."""

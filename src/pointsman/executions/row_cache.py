@@ -11,14 +11,11 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Final
-from weakref import WeakKeyDictionary
+from typing import Final
 
+from pointsman.context import AppContext, Part
 from pointsman.ports import Row
 from pointsman.values import ExecutionId
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 LONG: Final = 1000
 """Rows of fewer events are decoded again as quickly as they are found."""
@@ -58,7 +55,7 @@ class Begun:
             kept[1].cancel()
 
 
-async def rows_on(app: Pointsman, execution: ExecutionId, seq: int) -> AsyncIterator[Row]:
+async def rows_on(app: AppContext, execution: ExecutionId, seq: int) -> AsyncIterator[Row]:
     """The rows of a journal from row `seq` on."""
     found = begun_in(app).find(execution, seq)
     if found is not None:
@@ -67,8 +64,8 @@ async def rows_on(app: Pointsman, execution: ExecutionId, seq: int) -> AsyncIter
         yield row
 
 
-def begun_in(app: Pointsman) -> Begun:
-    return _begun.setdefault(app, Begun())
+def begun_in(app: AppContext) -> Begun:
+    return app[BEGUN]
 
 
-_begun: WeakKeyDictionary[Pointsman, Begun] = WeakKeyDictionary()
+BEGUN: Final = Part[Begun]("long rows", lambda _: Begun())

@@ -11,42 +11,41 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final, cast
-from weakref import WeakKeyDictionary
+from typing import Final, cast
 
 from pointsman.auth.callers import Caller, NotAllowed
 from pointsman.auth.policy import must_own_session
 from pointsman.auth.rate_limiter import Pace
+from pointsman.context import AppContext, Part
 from pointsman.store.errors import EntryMoved
 from pointsman.store.records import ExecutionQuery
 from pointsman.values import JsonObject
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 KIND: Final = "session-claim"
 CLAIM_S: Final = 60.0
 """A start takes much less."""
 
-_paces: WeakKeyDictionary[Pointsman, Pace] = WeakKeyDictionary()
+
+def _pace(app: AppContext) -> Pace:
+    each = app.settings.access.starts_per_minute
+    return Pace(app.clock, per_s=each / 60, burst=each, says=f"begins more than {each} executions per minute")
 
 
-def take_start(app: Pointsman, caller: Caller) -> None:
+PACE: Final = Part[Pace]("start quota", _pace)
+
+
+def take_start(app: AppContext, caller: Caller) -> None:
     """One more execution of a caller who came from outside. Raises `TooManyRequests`."""
     if caller.entrance in ("local", "shell"):
         return
-    if app not in _paces:
-        each = app.settings.access.starts_per_minute
-        says = f"begins more than {each} executions per minute"
-        _paces[app] = Pace(app.clock, per_s=each / 60, burst=each, says=says)
-    _paces[app].take(caller.name)
+    app[PACE].take(caller.name)
 
 
 @asynccontextmanager
-async def own_session(app: Pointsman, caller: Caller, session: str) -> AsyncGenerator[None, None]:
+async def own_session(app: AppContext, caller: Caller, session: str) -> AsyncGenerator[None, None]:
     """While it is open nobody else begins a session of this name. Raises `NotAllowed`, `InputInvalid`."""
     await must_own_session(app, caller, session)
-    if await app.executions(ExecutionQuery(session=session, owner=caller.name, limit=1)):
+    if await app.store.executions.list(ExecutionQuery(session=session, owner=caller.name, limit=1)):
         yield  # It is theirs already, and stays so.
         return
     claimed = await _claim(app, caller, session)
@@ -58,7 +57,7 @@ async def own_session(app: Pointsman, caller: Caller, session: str) -> AsyncGene
             await app.store.entries.delete(KIND, session, after=claimed)
 
 
-async def _claim(app: Pointsman, caller: Caller, session: str) -> int:
+async def _claim(app: AppContext, caller: Caller, session: str) -> int:
     """The version of the claim; 0: it is the same caller's, who began it a moment ago. Raises `NotAllowed`."""
     value: JsonObject = {"by": caller.name, "until": app.clock.now() + CLAIM_S}
     entries = app.store.entries

@@ -9,6 +9,7 @@ from typing import ClassVar, TypeAlias
 
 from msgspec.structs import replace
 
+from pointsman.auth.subjects import check_session, is_conversational
 from pointsman.definition.model.workflow import Workflow
 from pointsman.engine.partial_run import OPTION
 from pointsman.engine.plan import Plan
@@ -20,7 +21,7 @@ from pointsman.executions.concurrency_limits import OPTION as PLACE_OPTION
 from pointsman.executions.concurrency_limits import Places
 from pointsman.executions.execution import Execution
 from pointsman.executions.ids import id_for_key, new_id
-from pointsman.executions.inputs import check_session, conversation_for, input_for, is_conversational
+from pointsman.executions.inputs import conversation_for, input_for
 from pointsman.executions.session_turns import Turn, busy, finish_last_turn, next_turn
 from pointsman.models.transport import PydanticModels
 from pointsman.runtime.children import children_of

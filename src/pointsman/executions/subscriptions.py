@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+from pointsman.context import AppContext
 from pointsman.engine.state import ENDED
 from pointsman.executions.family_view import seen
 from pointsman.executions.pages import PlaceInvalid, place_of
@@ -19,7 +20,6 @@ from pointsman.ports import Row
 from pointsman.values import ExecutionId, JsonObject
 
 if TYPE_CHECKING:
-    from pointsman.app import Pointsman
     from pointsman.executions.broker import Channels
 
 Beginning: TypeAlias = Literal["start", "now", "snapshot"]
@@ -38,7 +38,7 @@ class Joined(NamedTuple):
 
 
 async def join(
-    app: Pointsman, channels: Channels, execution: str, *, begin: Beginning, last: str | None
+    app: AppContext, channels: Channels, execution: str, *, begin: Beginning, last: str | None
 ) -> Joined | None:
     """`last`: the id of the last event that was heard. None: it has ended, and nothing is left to tell.
 
@@ -61,7 +61,7 @@ async def join(
     return Joined(START if row is None else _end_of(name, row))
 
 
-async def _must_be_told(app: Pointsman, execution: ExecutionId, place: Place) -> None:
+async def _must_be_told(app: AppContext, execution: ExecutionId, place: Place) -> None:
     row = await _row(app, execution, place[0])
     if place[0] and (row is None or place > _end_of(execution, row)):
         raise PlaceInvalid(
@@ -70,7 +70,7 @@ async def _must_be_told(app: Pointsman, execution: ExecutionId, place: Place) ->
         )
 
 
-async def _row(app: Pointsman, execution: ExecutionId, seq: int) -> Row | None:
+async def _row(app: AppContext, execution: ExecutionId, seq: int) -> Row | None:
     async for row in app.store.journal.read(execution, after=max(seq - 1, 0)):
         return row if row.seq == seq else None
     return None

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from pointsman.app import Pointsman
+from pointsman.context import AppContext
 from pointsman.definition.model.text import read_text
 from pointsman.engine.events import lifecycle as life_events
 from pointsman.engine.events import steps as events
@@ -18,6 +18,7 @@ from pointsman.engine.status import status_of
 from pointsman.engine.steps import Step
 from pointsman.executions.views import scope_view
 from pointsman.ports import Row
+from pointsman.store.api import EffectStore
 from pointsman.values import ExecutionId, Json, JsonObject
 
 Kind: TypeAlias = Literal["work", "gate", "wait", "child", "parallel"]
@@ -184,7 +185,7 @@ def timeline_view(
     timeline: Timeline, document: JsonObject | None, *, language: str, answerers: Mapping[str, JsonObject]
 ) -> JsonObject:
     """As JSON: spans in milliseconds from the start; usage per node with the model and key that its agent names, and
-    those that really answered (`answerers`, see `executions.answerers`)."""
+    those that really answered (`answerers`: see `answerers_of`)."""
     agents = _agents(document or {})
     names = _names(document or {}, language)
     usage: list[Json] = [
@@ -240,9 +241,8 @@ def _agents(document: JsonObject) -> dict[str, JsonObject]:
     return found
 
 
-async def timeline(app: Pointsman, execution: str) -> JsonObject:
+async def timeline(app: AppContext, execution: str) -> JsonObject:
     """The timeline of an execution, without taking it up."""
-    from pointsman.executions.answerers import answerers_of  # It reads timelines.
 
     state = await app.runtime.load(ExecutionId(execution))
     rows = [row async for row in app.store.journal.read(ExecutionId(execution))]
@@ -258,3 +258,33 @@ async def timeline(app: Pointsman, execution: str) -> JsonObject:
         "startedAt": state.started_at,
         **timeline_view(told, document, language=app.settings.language, answerers=answerers),
     }
+
+
+Answerers: TypeAlias = Mapping[str, JsonObject]
+"""Node -> `{modelsUsed, keysUsed}`, each sorted, each once."""
+
+
+async def answerers_of(effects: EffectStore, execution: ExecutionId, spans: Iterable[Span]) -> Answerers:
+    """One read for each attempt that paid for something."""
+    nodes = {f"{span.step}:{span.attempt}": span.step.node for span in spans if span.kind == "work"}
+    models: dict[str, set[str]] = {}
+    keys: dict[str, set[int]] = {}
+    for attempt in await effects.attempts(execution):
+        node = nodes.get(attempt)
+        if node is None:
+            continue
+        for value in (await effects.recorded(execution, attempt)).values():
+            reply = value[2] if isinstance(value, list) and len(value) == 3 and value[0] == "model" else None
+            if not isinstance(reply, dict):
+                continue
+            if isinstance(model := reply.get("model"), str) and model:
+                models.setdefault(node, set()).add(model)
+            if isinstance(key := reply.get("key"), int):
+                keys.setdefault(node, set()).add(key)
+    return {node: _used(models.get(node, set()), keys.get(node, set())) for node in models.keys() | keys.keys()}
+
+
+def _used(models: set[str], keys: set[int]) -> JsonObject:
+    named: list[Json] = [*sorted(models)]
+    numbered: list[Json] = [*sorted(keys)]
+    return {"modelsUsed": named, "keysUsed": numbered}

@@ -15,17 +15,18 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from msgspec import structs
 
 from pointsman.auth.redaction import Redactor, redactor_for
+from pointsman.context import AppContext
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.errors import CallerError
+from pointsman.executions.deletion import summaries
 from pointsman.executions.public_events import observability_of
 from pointsman.executions.usage_accounts import ALL, FOUND, Account, account_of
 from pointsman.executions.views import status_shown
-from pointsman.operations.deletion import summaries
 from pointsman.runtime.local import UnknownExecution
 from pointsman.store.memory_words import texts, words_of
 from pointsman.store.records import ExecutionQuery, Summary
@@ -40,9 +41,6 @@ from pointsman.store.usage import (
     UsageRecord,
 )
 from pointsman.values import ExecutionId, Instant, Json, JsonObject
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 CURSOR: Final = ("history", "cursor")
 LATE_S: Final = 60.0
@@ -87,7 +85,7 @@ class Told(NamedTuple):
 class History:
     """The history of one installation."""
 
-    def __init__(self, app: Pointsman) -> None:
+    def __init__(self, app: AppContext) -> None:
         self._app = app
         self._redact: Redactor = redactor_for(app.settings)
 
@@ -264,7 +262,7 @@ def check_day(day: str) -> None:
 class Chronicler:
     """A chore of the keeper: takes in what ended, beside what it does."""
 
-    def __init__(self, app: Pointsman) -> None:
+    def __init__(self, app: AppContext) -> None:
         self._app = app
         self._looked = 0.0
         self._round: asyncio.Task[int] | None = None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from pointsman.auth.redaction import redactor_for
+from pointsman.context import AppContext
 from pointsman.engine.status import status_of
 from pointsman.executions.dialect_words import Dialect, events_in
 from pointsman.executions.public_events import observability_of
@@ -14,9 +15,6 @@ from pointsman.executions.views import event_view, told_progress
 from pointsman.ports import Row
 from pointsman.runtime.feed import Committed, Delta, Watcher
 from pointsman.values import ExecutionId, JsonObject
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 See: TypeAlias = Callable[[JsonObject], None]
 
@@ -47,7 +45,7 @@ def watcher_for(see: See) -> Watcher:
     return watch
 
 
-def watch_progress(app: Pointsman, see: Callable[[str], None]) -> Callable[[], None]:
+def watch_progress(app: AppContext, see: Callable[[str], None]) -> Callable[[], None]:
     """Show what progress nodes say, and nothing else, once it is durable. The returned function ends it."""
 
     def watch(seen: Committed | Delta) -> None:
@@ -60,7 +58,7 @@ def watch_progress(app: Pointsman, see: Callable[[str], None]) -> Callable[[], N
 
 
 async def follow_events(
-    app: Pointsman, execution: str, *, after: int = 0, follow: bool, words: Dialect | None = None
+    app: AppContext, execution: str, *, after: int = 0, follow: bool, words: Dialect | None = None
 ) -> AsyncIterator[JsonObject]:
     """The events of an execution; with `follow` also those that other processes add, until nothing more happens.
     `words`: as the feed of that dialect tells them.
@@ -76,7 +74,7 @@ async def follow_events(
             yield event_view(row, number, event)
 
 
-async def follow_rows(app: Pointsman, execution: str, *, after: int, follow: bool) -> AsyncIterator[Row]:
+async def follow_rows(app: AppContext, execution: str, *, after: int, follow: bool) -> AsyncIterator[Row]:
     """The rows of its journal."""
     name = ExecutionId(execution)
     woken = asyncio.Event()

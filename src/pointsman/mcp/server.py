@@ -53,6 +53,7 @@ from pointsman.mcp.calls import Calls
 from pointsman.mcp.tools import VerbTool, WorkflowTool, tool_named, verbs_of, workflows_of
 from pointsman.store.records import WorkflowEntry
 from pointsman.values import JsonObject
+from pointsman.workflows.document_work import DOCUMENTS
 from pointsman.workflows.workflow_tools import WorkflowTools
 
 SCHEME: Final = "pointsman://"
@@ -91,7 +92,7 @@ async def read_resource(bench: Workbench, uri: str) -> ReadResourceResult:
         source, _ = await bench.source(uri.removeprefix(WORKFLOWS))
     except PointsmanError as why:
         raise MCPError(INVALID_PARAMS, f"{why}. {why.hint}".strip()) from None
-    document = await bench.app.documents.here(lambda: source.document, chars=source.chars, of=source.digest)
+    document = await bench.app[DOCUMENTS].here(lambda: source.document, chars=source.chars, of=source.digest)
     return _resource_text(uri, document.text, TEXT[document.format])
 
 
@@ -140,7 +141,7 @@ async def fill_prompt(bench: Workbench, name: str, arguments: Mapping[str, str])
     else:
         try:
             source, _ = await bench.source(arguments["workflow"])
-            document = await bench.app.documents.here(lambda: source.document, chars=source.chars, of=source.digest)
+            document = await bench.app[DOCUMENTS].here(lambda: source.document, chars=source.chars, of=source.digest)
         except PointsmanError as why:
             raise MCPError(INVALID_PARAMS, f"{why}. {why.hint}".strip()) from None
         text = (
@@ -263,7 +264,7 @@ class Face:
         self._listens.close()
 
     def bench(self, context: Context) -> Workbench:
-        return Workbench(self.app, self.asks(context))
+        return Workbench(self.app.context, self.asks(context))
 
     async def _observed(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         self.changes.note(ctx)

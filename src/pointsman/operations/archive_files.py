@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from pointsman.context import AppContext
 from pointsman.operations.archive import DAMAGED, FileLine, ImportRefused, file_content, file_line
 from pointsman.settings import Settings
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.files.directory import Jail, names_in
 from pointsman.values import ExecutionId
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 FILE_BYTES_MAX: Final = 10_000_000
 """Of one file that goes along."""
@@ -32,7 +30,7 @@ class Kept(NamedTuple):
     """Along with it; what does not is only named."""
 
 
-async def kept_by(app: Pointsman, members: Iterable[ExecutionId]) -> list[Kept]:
+async def kept_by(app: AppContext, members: Iterable[ExecutionId]) -> list[Kept]:
     """The files of an execution and its sub-workflows, each where the limits leave room for it."""
     if app.settings.files is None:
         return []
@@ -46,7 +44,7 @@ async def kept_by(app: Pointsman, members: Iterable[ExecutionId]) -> list[Kept]:
     return found
 
 
-async def file_lines(app: Pointsman, kept: Iterable[Kept]) -> AsyncIterator[FileLine]:
+async def file_lines(app: AppContext, kept: Iterable[Kept]) -> AsyncIterator[FileLine]:
     """A line for each, unless it was deleted meanwhile."""
     assert app.settings.files is not None, "somebody keeps files"
     for one in kept:

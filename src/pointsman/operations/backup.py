@@ -10,9 +10,10 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from pointsman.auth.audit import KIND as AUDIT
+from pointsman.context import AppContext
 from pointsman.operations.backup_file import (
     About,
     BackupFailed,
@@ -31,9 +32,7 @@ from pointsman.store.transfer import COPIED, TransferPart, transfer_of
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.files.directory import Jail
 from pointsman.values import ExecutionId, JsonObject
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
+from pointsman.version import VERSION
 
 T = TypeVar("T")
 
@@ -61,26 +60,25 @@ class Stopped(Exception):
     """Whoever waited for it was cancelled."""
 
 
-async def back_up(app: Pointsman, path: Path) -> Backup:
+async def back_up(app: AppContext, path: Path) -> Backup:
     """Everything in the store as it is now, and the files that executions keep, as one file. Safe beside whoever uses
     the store. Raises `BackupExists`, `BackupFailed`, `StoreUncopyable`; then there is no such file.
 
     Settings are not in it, so neither are their secrets and the keys of what is encrypted.
     """
-    from pointsman import __version__  # The front door imports this package.
 
     copying = transfer_of(app.store, store_shown(app.settings.store_url))
     settings, made = app.settings, app.clock.now()
 
     def work(stop: threading.Event) -> Backup:
         parts = anything(until(stop, copying.read()))
-        said = write_backup(path, parts, lambda some: kept_files(settings, some), made=made, product=__version__)
+        said = write_backup(path, parts, lambda some: kept_files(settings, some), made=made, product=VERSION)
         return Backup(said, path.stat().st_size)
 
     return await stoppable(work)
 
 
-async def restore(app: Pointsman, path: Path) -> Backup:
+async def restore(app: AppContext, path: Path) -> Backup:
     """Bring a backup into the store of this installation, which must be empty: all of it, or nothing of it.
 
     Raises `BackupRefused`, `StoreNotEmpty`, `StoreUncopyable`. The whole is verified before and afterwards.

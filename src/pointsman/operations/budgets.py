@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from pointsman.context import AppContext
 from pointsman.engine.compile.limits import capped, limits_of
 from pointsman.engine.plan_limits import PlanLimits
 from pointsman.errors import AuthorError
@@ -21,10 +22,8 @@ from pointsman.executions.usage_rollup import Told, check_day
 from pointsman.store.budget_usage import Measure, Spenders, SpendingQuery
 from pointsman.store.records import Summary
 from pointsman.values import Instant, Json, JsonObject, WorkflowId
+from pointsman.workflows.library import LIBRARY
 from pointsman.workflows.revisions import list_workflows
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 DAY_S: Final = 86_400.0
 MEASURES: Final[tuple[Measure, ...]] = ("tokens", "modelCalls", "toolCalls", "costUsd")
@@ -33,7 +32,7 @@ MEASURES: Final[tuple[Measure, ...]] = ("tokens", "modelCalls", "toolCalls", "co
 class Budgets:
     """Of one period, for one who asks."""
 
-    def __init__(self, app: Pointsman, *, since: str = "", until: str = "", sees: Told | None = None) -> None:
+    def __init__(self, app: AppContext, *, since: str = "", until: str = "", sees: Told | None = None) -> None:
         """`since` and `until` are days (of UTC), both included: they bound what has ended. Raises `PeriodInvalid`."""
         for day in (since, until):
             check_day(day)
@@ -104,7 +103,7 @@ class Budgets:
         return self._seen[kin]
 
 
-async def budgets(app: Pointsman, *, since: str = "", until: str = "", sees: Told | None = None) -> list[JsonObject]:
+async def budgets(app: AppContext, *, since: str = "", until: str = "", sees: Told | None = None) -> list[JsonObject]:
     """See `Budgets`."""
     return await Budgets(app, since=since, until=until, sees=sees).rows()
 
@@ -113,10 +112,10 @@ def _begin_of(day: str) -> Instant:
     return Instant(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp())
 
 
-async def _limits(app: Pointsman, name: str) -> PlanLimits | None:
+async def _limits(app: AppContext, name: str) -> PlanLimits | None:
     """None: what is saved cannot be read, so it cannot be run either."""
     with suppress(AuthorError):
-        workflow, _ = await app.library.saved(name)
+        workflow, _ = await app[LIBRARY].saved(name)
         operator = app.settings.limits
         return limits_of(capped(workflow, operator), workflow, operator)
     return None

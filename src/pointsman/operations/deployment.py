@@ -7,17 +7,15 @@ import os
 import stat
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pointsman.auth.keys import Keys
+from pointsman.context import AppContext
 from pointsman.operations.findings import Finding
 from pointsman.settings import FILE, Settings, config_directory
 from pointsman.store.sqlite.connection import path_of
 from pointsman.tools.files.directory import UNFINISHED
 from pointsman.values import ExecutionId
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 OTHERS: Final = stat.S_IROTH | stat.S_IWOTH
 LISTED_MAX: Final = 5
@@ -25,7 +23,7 @@ LEFT_S: Final = 3600.0
 """Files of an execution that nobody knows are left over once they are this old: one may be beginning."""
 
 
-async def deployment(app: Pointsman) -> AsyncIterator[Finding]:
+async def deployment(app: AppContext) -> AsyncIterator[Finding]:
     """Nothing of this matters while only its owner uses an installation: it is looked at once keys are made."""
     for one in _readable_by_others(app.settings):
         yield one
@@ -94,7 +92,7 @@ def _reached(settings: Settings) -> Iterator[Finding]:
         yield Finding("warning", "no-tls", message, hint)
 
 
-async def _left_over(app: Pointsman) -> list[str]:
+async def _left_over(app: AppContext) -> list[str]:
     """Directories of executions that the store does not know. Another store may: they are told of, never deleted."""
     if app.settings.files is None:
         return []

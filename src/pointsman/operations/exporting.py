@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 from msgspec import Raw
 
+from pointsman.auth.subjects import DefinitionGone
+from pointsman.context import AppContext
 from pointsman.engine.events.steps import Event
+from pointsman.executions.deletion import family, known
 from pointsman.operations.archive import (
     FORMAT,
     WITH_FILES,
@@ -23,21 +26,16 @@ from pointsman.operations.archive import (
     line_of,
 )
 from pointsman.operations.archive_files import file_lines, kept_by
-from pointsman.operations.deletion import family, known
 from pointsman.store.blob_references import blobs_named
 from pointsman.store.codec import Codec
 from pointsman.store.upcasters import UPCASTERS
 from pointsman.values import ExecutionId
-from pointsman.workflows.library import DefinitionGone
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 SCOPES: Final = ("execution", "session")
 """Memory whose namespace is an execution's id belongs to it alone."""
 
 
-async def export(app: Pointsman, execution: str) -> AsyncIterator[bytes]:
+async def export(app: AppContext, execution: str) -> AsyncIterator[bytes]:
     """The lines of the file, each with its end. Raises `UnknownExecution` before the first one.
 
     An execution that runs is exported as it is at this moment; its memory of long-term and of its session stay here.
@@ -50,7 +48,7 @@ async def export(app: Pointsman, execution: str) -> AsyncIterator[bytes]:
     yield line_of(tally.end)
 
 
-async def _lines(app: Pointsman, members: list[ExecutionId]) -> AsyncIterator[Line]:
+async def _lines(app: AppContext, members: list[ExecutionId]) -> AsyncIterator[Line]:
     kept = await kept_by(app, members)
     yield HeaderLine("export", WITH_FILES if kept else FORMAT, tuple(members))
     codec, chains = Codec[Event](Event, UPCASTERS), Chains()
@@ -75,7 +73,7 @@ async def _lines(app: Pointsman, members: list[ExecutionId]) -> AsyncIterator[Li
             yield line
 
 
-async def _blob(app: Pointsman, digest: bytes) -> Line:
+async def _blob(app: AppContext, digest: bytes) -> Line:
     content = await app.store.blobs.get(digest.hex())
     if content is None:
         raise DefinitionGone(f"the store has no content {digest.hex()[:12]}", hint="Restore a backup.")

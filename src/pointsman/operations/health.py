@@ -12,12 +12,12 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from pointsman.app import Pointsman
 from pointsman.auth.audit import Audit
+from pointsman.context import AppContext
 from pointsman.errors import PointsmanError
 from pointsman.executions.copies import interrupted, undo_interrupted
+from pointsman.executions.deletion import PAGE, summaries
 from pointsman.models.transport import is_scripted
-from pointsman.operations.deletion import PAGE, summaries
 from pointsman.operations.deployment import deployment
 from pointsman.operations.findings import Finding
 from pointsman.operations.lost_secrets import unheard
@@ -40,7 +40,7 @@ WAITED_S: Final = 86_400.0
 LISTED_MAX: Final = 5
 
 
-async def findings(app: Pointsman) -> list[Finding]:
+async def findings(app: AppContext) -> list[Finding]:
     """Everything, the worst first. Reads lists, not journals: `damage` reads everything."""
     found = [Finding("warning", "store", text) for text in app.store.warnings()]
     found += _room(app)
@@ -62,7 +62,7 @@ async def findings(app: Pointsman) -> list[Finding]:
     return sorted(found, key=lambda one: order.index(one.severity))
 
 
-async def mend(app: Pointsman, found: list[Finding]) -> list[Finding]:
+async def mend(app: AppContext, found: list[Finding]) -> list[Finding]:
     """Do what can be done without any risk; what was done."""
     mended = [one for one in found if one.mendable]
     if mended:
@@ -71,7 +71,7 @@ async def mend(app: Pointsman, found: list[Finding]) -> list[Finding]:
     return mended
 
 
-def _room(app: Pointsman) -> Iterator[Finding]:
+def _room(app: AppContext) -> Iterator[Finding]:
     if not app.settings.store_url.startswith("sqlite:"):
         return
     directory = path_of(app.settings.store_url).parent
@@ -81,8 +81,8 @@ def _room(app: Pointsman) -> Iterator[Finding]:
         yield Finding("error", "little-room", message, "Make room: a full disk stops every execution.")
 
 
-def _model_and_tools(app: Pointsman) -> Iterator[Finding]:
-    if app.model is not None and is_scripted(app.model):
+def _model_and_tools(app: AppContext) -> Iterator[Finding]:
+    if app.services.model is not None and is_scripted(app.services.model):
         message = "the scripted model answers every agent: its answers are made up"
         yield Finding("warning", "scripted-model", message, "Leave out `scripted`, and name a model of a provider.")
     elif not app.settings.has_provider():
@@ -99,7 +99,7 @@ def _model_and_tools(app: Pointsman) -> Iterator[Finding]:
             yield Finding("error", "tool", f"tool {name!r}: {why}", why.hint)
 
 
-async def _servers(app: Pointsman) -> AsyncIterator[Finding]:
+async def _servers(app: AppContext) -> AsyncIterator[Finding]:
     """MCP servers that do not answer. Each is asked."""
     await app.tools.prepare_all()
     for failure in app.tools.servers().values():
@@ -121,7 +121,7 @@ def _box(settings: Settings) -> Box:
     return find_box(settings.sandbox.box)
 
 
-async def _sandbox(app: Pointsman) -> AsyncIterator[Finding]:
+async def _sandbox(app: AppContext) -> AsyncIterator[Finding]:
     try:
         await asyncio.to_thread(_box, app.settings)
         interpreter()
@@ -132,14 +132,14 @@ async def _sandbox(app: Pointsman) -> AsyncIterator[Finding]:
         yield one
 
 
-def _commands(app: Pointsman) -> Iterator[Finding]:
+def _commands(app: AppContext) -> Iterator[Finding]:
     for name, command in app.settings.commands.items():
         if not os.access(command.program, os.X_OK):
             hint = f"Install it, or correct `commands.{name}.argv` in the settings."
             yield Finding("error", "command-missing", f"the command {name!r}: there is no {command.program!r}", hint)
 
 
-async def _executions(app: Pointsman) -> AsyncIterator[Finding]:
+async def _executions(app: AppContext) -> AsyncIterator[Finding]:
     """Executions that should go on and do not."""
     now = app.clock.now()
     stuck, overdue, orphans = list[Summary](), list[Summary](), list[Summary]()
@@ -170,7 +170,7 @@ async def _executions(app: Pointsman) -> AsyncIterator[Finding]:
         yield Finding("warning", "orphans", f"{_named(orphans)}: the execution that started it is gone", hint)
 
 
-async def _keeper(app: Pointsman) -> Finding:
+async def _keeper(app: AppContext) -> Finding:
     """Whether anybody goes on with them: asked by becoming the keeper for a moment, which is as good as asking."""
     try:
         keep = await app.store.keep("doctor")
@@ -190,7 +190,7 @@ def _names(some: list[ExecutionId]) -> str:
     return shown if len(some) <= LISTED_MAX else f"{shown} and {len(some) - LISTED_MAX} more"
 
 
-async def damage(app: Pointsman) -> list[str]:
+async def damage(app: AppContext) -> list[str]:
     """Every contradiction in the store, one sentence each. Reads everything."""
     found: list[str] = []
     found += await app.store.verify()
@@ -201,7 +201,7 @@ async def damage(app: Pointsman) -> list[str]:
     return found
 
 
-async def _contradiction(app: Pointsman, listed: Summary) -> str | None:
+async def _contradiction(app: AppContext, listed: Summary) -> str | None:
     """Whether the list says of an execution what its journal says."""
     try:
         state = await app.runtime.load(listed.execution)
@@ -223,10 +223,10 @@ def _as_listed(summary: Summary) -> Summary:
     return replace(summary, updated=summary.started, owner="", worker="", gates=None)
 
 
-async def store_answers(app: Pointsman) -> bool:
+async def store_answers(app: AppContext) -> bool:
     """Whether the store can be read now."""
     try:
-        await app.executions(ExecutionQuery(limit=1))
+        await app.store.executions.list(ExecutionQuery(limit=1))
     except PointsmanError:
         return False
     return True

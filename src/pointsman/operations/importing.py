@@ -10,10 +10,11 @@ import asyncio
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from msgspec.structs import replace
 
+from pointsman.context import AppContext
 from pointsman.engine.events.lifecycle import ExecutionStarted
 from pointsman.engine.events.steps import Event
 from pointsman.engine.events.waits import ChildRequested, ToolChildrenRequested
@@ -44,9 +45,7 @@ from pointsman.store.codec import Codec
 from pointsman.store.memory_changes import UNBOUNDED
 from pointsman.store.upcasters import UPCASTERS
 from pointsman.values import ExecutionId, Json
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
+from pointsman.workflows.library import LIBRARY
 
 AT_ONCE: Final = 500
 """Rows on their way to the store."""
@@ -77,7 +76,7 @@ class Family:
     """What each is called here."""
 
 
-async def import_file(app: Pointsman, path: Path, *, name: ExecutionId | None) -> ExecutionId:
+async def import_file(app: AppContext, path: Path, *, name: ExecutionId | None) -> ExecutionId:
     """Bring in an execution with its sub-workflows, under its own id or as `name`; the id it has here.
 
     Raises `ImportRefused`, `ExecutionExists`, `FileUnreadable`, `SessionMoved`; then nothing was brought in.
@@ -161,14 +160,14 @@ def _caller(found: Family, parent: ExecutionId, child: ExecutionId) -> tuple[Ste
     raise ImportRefused(f"no step of {parent!r} called {child!r}", hint=DAMAGED)
 
 
-async def _make_room(app: Pointsman, found: Family) -> None:
+async def _make_room(app: AppContext, found: Family) -> None:
     await make_room(app, found.new[found.names[0]])
     for name in found.new.values():
         if await app.store.executions.find(name) is not None:
             raise ExecutionExists(f"{name!r} is here already", hint="Give the copy a name of its own: --new-id.")
 
 
-async def _bring_contents(app: Pointsman, found: Family) -> None:
+async def _bring_contents(app: AppContext, found: Family) -> None:
     """Blobs first, and whether the definitions can be used. Those of a refused import are swept in a while."""
     for content in found.contents.values():
         await app.store.blobs.put(content)
@@ -176,10 +175,10 @@ async def _bring_contents(app: Pointsman, found: Family) -> None:
         if await app.store.blobs.get(digest.hex()) is None:
             raise ImportRefused(f"the content {digest.hex()[:12]} is not in the export", hint=DAMAGED)
     for state in found.states.values():
-        await app.library.pinned(state.definition, state.options)
+        await app[LIBRARY].pinned(state.definition, state.options)
 
 
-async def _bring_conversation(app: Pointsman, found: Family) -> None:
+async def _bring_conversation(app: AppContext, found: Family) -> None:
     """What was said before this turn, where this store has not heard it."""
     started = found.started[found.names[0]]
     known = started.options.get("history")
@@ -187,7 +186,7 @@ async def _bring_conversation(app: Pointsman, found: Family) -> None:
         await app.store.sessions.append(started.session, tuple(started.messages[:known]), after=0)
 
 
-async def _bring_rows(app: Pointsman, path: Path, found: Family) -> None:
+async def _bring_rows(app: AppContext, path: Path, found: Family) -> None:
     """The second reading. The lists learn of each execution with its last row, of the first one last of all."""
     codec, pending = Codec[Event](Event, UPCASTERS), list[asyncio.Future[None]]()
     last: dict[str, Row] = {}
@@ -220,11 +219,11 @@ async def _bring_rows(app: Pointsman, path: Path, found: Family) -> None:
         await app.store.journal.append(name, last[old], summary=replace(summary, parent=parent))
 
 
-def _effect(app: Pointsman, name: ExecutionId, attempt: str, number: int, value: Json) -> asyncio.Future[None]:
+def _effect(app: AppContext, name: ExecutionId, attempt: str, number: int, value: Json) -> asyncio.Future[None]:
     return asyncio.ensure_future(app.store.effects.record(name, attempt, number, value))
 
 
-async def _remember(app: Pointsman, name: ExecutionId, line: MemoryLine) -> None:
+async def _remember(app: AppContext, name: ExecutionId, line: MemoryLine) -> None:
     change = Change(
         scope=line.scope,
         namespace=name,
@@ -238,7 +237,7 @@ async def _remember(app: Pointsman, name: ExecutionId, line: MemoryLine) -> None
     await app.store.memory.change(change)
 
 
-def _memory(app: Pointsman, name: ExecutionId, line: MemoryLine) -> asyncio.Future[None]:
+def _memory(app: AppContext, name: ExecutionId, line: MemoryLine) -> asyncio.Future[None]:
     return asyncio.ensure_future(_remember(app, name, line))
 
 

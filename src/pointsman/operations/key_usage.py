@@ -6,29 +6,26 @@ the store                ─▶ what keys with a limit of the day paid for, and 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from pointsman.context import AppContext
 from pointsman.models.failures import ModelUnusable
 from pointsman.models.key_budgets import DayLimit, Days, Spent
 from pointsman.models.key_pool import KeyPool, KeyState
 from pointsman.models.provider import FROM_ENVIRONMENT, HANDLE, Provider, ProviderSettings
 from pointsman.models.provider_kinds import KINDS
 from pointsman.operations.key_leases import KeptTurns
-from pointsman.operations.spending import KeptSpending
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.model_setup import provider_for
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 LIMITED: Final = "model-rate-limited"
 BUDGET: Final = "model-key-budget-spent"
 
 
-async def payers(app: Pointsman) -> JsonObject:
+async def payers(app: AppContext) -> JsonObject:
     """Every provider that could be asked, with its keys. Values of keys are not in it, nor any part of them."""
-    days = Days(KeptSpending(app.store)) if app.hands is None else app.hands.models.days
-    pools = {} if app.hands is None else app.hands.models.pools()
+    days = app.services.models.days
+    pools = app.services.models.pools()
     settings = app.settings
     named = {name: ProviderSettings(kind=name) for name in settings.providers_by_key()} | settings.providers
     asked = {name: ProviderSettings(kind=name) for name in pools.keys() & KINDS.keys()}
@@ -37,7 +34,7 @@ async def payers(app: Pointsman) -> JsonObject:
     return {"providers": told, "at": app.clock.now(), "beginsAnew": days.anew_at(), "shared": app.store.shared}
 
 
-async def _provider(app: Pointsman, name: str, one: ProviderSettings, pool: KeyPool | None, days: Days) -> JsonObject:
+async def _provider(app: AppContext, name: str, one: ProviderSettings, pool: KeyPool | None, days: Days) -> JsonObject:
     provider, missing = provider_for(app.settings, name, one), None
     try:
         provider = provider.resolved(name)
@@ -54,7 +51,7 @@ async def _provider(app: Pointsman, name: str, one: ProviderSettings, pool: KeyP
     return _told(name, one, pool, keys, missing)
 
 
-async def _unknown(app: Pointsman, name: str, pool: KeyPool, days: Days) -> JsonObject:
+async def _unknown(app: AppContext, name: str, pool: KeyPool, days: Days) -> JsonObject:
     """One that was asked and of which nothing is known here: what it is asked with, its own client reads."""
     keys: list[Json] = []
     for state in pool.look():
@@ -87,7 +84,7 @@ def _names(one: ProviderSettings, provider: Provider) -> list[str | None]:
 
 
 def _standing(
-    app: Pointsman, state: KeyState, paid: Spent, limit: DayLimit | None, anew_at: float, rests_until: float | None
+    app: AppContext, state: KeyState, paid: Spent, limit: DayLimit | None, anew_at: float, rests_until: float | None
 ) -> JsonObject:
     now = app.clock.now()
     condition, why = state.condition, state.why

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 import msgspec
 
 from pointsman.auth.redaction import Redactor, redactor_for
+from pointsman.context import AppContext
 from pointsman.engine.events import lifecycle as life_events
 from pointsman.engine.events import steps as events
 from pointsman.engine.events import waits as wait_events
@@ -31,7 +32,6 @@ from pointsman.runtime.feed import Committed, Delta
 from pointsman.values import ExecutionId, Json, JsonObject
 
 if TYPE_CHECKING:
-    from pointsman.app import Pointsman
     from pointsman.engine.state import ExecutionState
     from pointsman.settings.observability import LogSettings
 
@@ -138,7 +138,7 @@ class LogThrottle:
 
 
 @contextmanager
-def logging_to(app: Pointsman, settings: LogSettings, stream: TextIO | None = None) -> Generator[None, None, None]:
+def logging_to(app: AppContext, settings: LogSettings, stream: TextIO | None = None) -> Generator[None, None, None]:
     """Log what this installation does, and what libraries warn of, until the block is left."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(Line(redactor_for(app.settings), as_json=settings.format == "json"))

@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from pointsman.auth.vault import VAULT
+from pointsman.context import AppContext
 from pointsman.errors import OperatorError
 from pointsman.operations.findings import Finding
 from pointsman.triggers.notifications.outbox import Outbox
 
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
-
 LISTED_MAX: Final = 5
 
 
-async def unheard(app: Pointsman) -> AsyncIterator[Finding]:
+async def unheard(app: AppContext) -> AsyncIterator[Finding]:
     """Calls that need such a secret fail, and people wait for such a notice: both are quiet until then."""
     with suppress(OperatorError):  # What it read before counts.
-        await app.vault.refresh()
+        await app[VAULT].refresh()
     closed: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-    for name, why in sorted(app.vault.closed.items()):
+    for name, why in sorted(app[VAULT].closed.items()):
         closed[why.code, why.hint].append(name)
     for (code, hint), names in closed.items():
         message = f"{_named(names)}: kept in the store, and cannot be opened here ({code})"

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from pointsman.call_observers import ModelCalled, ToolCalled
+from pointsman.context import AppContext
 from pointsman.engine.events import lifecycle as life_events
 from pointsman.engine.events import steps as events
 from pointsman.engine.events import waits as wait_events
@@ -33,7 +34,6 @@ from pointsman.values import ExecutionId, Instant
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from pointsman.app import Pointsman
 
 MODELS_MAX: Final = 100
 TOOLS_MAX: Final = 200
@@ -72,7 +72,7 @@ class TimedLedger:
 class Measuring:
     """Measures one installation until it is closed."""
 
-    def __init__(self, app: Pointsman) -> None:
+    def __init__(self, app: AppContext) -> None:
         self._app = app
         self.measures = Measures()
         self._workflow = Bounded(app.settings.metrics.workflows_max)
@@ -86,7 +86,7 @@ class Measuring:
         self._of_process()
         self._ledger = app.runtime.journal
         app.runtime.journal = TimedLedger(self._ledger, self._writes.observe)
-        self._leave = app.feed.watch(self._see), app.calls.listen(self._hear)
+        self._leave = app.feed.watch(self._see), app.services.calls.listen(self._hear)
 
     def close(self) -> None:
         """Count nothing more."""
@@ -97,7 +97,7 @@ class Measuring:
     async def text(self, *, openly: bool = False) -> str:
         """Everything, as Prometheus reads it. Raises what is wrong with the store."""
         now = self._app.clock.now()
-        due = await self._app.executions(ExecutionQuery(due=Instant(now), limit=1))
+        due = await self._app.store.executions.list(ExecutionQuery(due=Instant(now), limit=1))
         self._lag_s = max(0.0, now - due[0].wakes) if due and due[0].wakes is not None else 0.0
         return self.measures.text(openly=openly)
 

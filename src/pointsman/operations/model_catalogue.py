@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from typing import Final
 
-from pointsman.app import Pointsman
+from pointsman.context import AppContext
 from pointsman.models.failures import ModelFailed, ModelUnusable
 from pointsman.models.key_pool import KeyPool
 from pointsman.models.prices import LIST, PER, cost_usd, list_day, list_version
@@ -28,28 +28,28 @@ _PING: Final = "Answer with OK."
 EMBEDDINGS: Final = "embeddings of memory"
 
 
-def list_models(app: Pointsman) -> JsonObject:
+def list_models(app: AppContext) -> JsonObject:
     """Which models are named, with their prices, and which providers are configured. Of keys only the last letters."""
     settings = app.settings
-    answers = app.model or settings.model or None
+    answers = app.services.model or settings.model or None
     providers: list[Json] = [_provider(app, name, one) for name, one in settings.providers.items()]
     for name, variable in settings.providers_by_key().items():
         if name not in settings.providers:
             providers.append(_provider(app, name, ProviderSettings(kind=name), source=variable))
     known = settings.providers.keys() | settings.providers_by_key().keys()
-    pools = {} if app.hands is None else app.hands.models.pools()
+    pools = app.services.models.pools()
     providers += [_asked(app, name, pool) for name, pool in sorted(pools.items()) if name not in known]
     models: list[Json] = [_model(app, name, uses) for name, uses in named_models(app).items()]
     return {
         "default": answers,
-        "forEveryAgent": app.model is not None,
+        "forEveryAgent": app.services.model is not None,
         "models": models,
         "providers": providers,
         "prices": _price_list(),
     }
 
 
-def named_models(app: Pointsman) -> dict[str, list[str]]:
+def named_models(app: AppContext) -> dict[str, list[str]]:
     """Every model that the settings name -> what for."""
     found: dict[str, list[str]] = {}
     for name, use in _uses(app):
@@ -58,11 +58,11 @@ def named_models(app: Pointsman) -> dict[str, list[str]]:
     return found
 
 
-def _uses(app: Pointsman) -> Iterator[tuple[str, str]]:
+def _uses(app: AppContext) -> Iterator[tuple[str, str]]:
     settings = app.settings
-    if app.model is not None:
-        yield app.model, "every agent"
-        if not is_scripted(app.model):
+    if app.services.model is not None:
+        yield app.services.model, "every agent"
+        if not is_scripted(app.services.model):
             yield embeddings_of(app), EMBEDDINGS
         return
     yield settings.model, "default"
@@ -77,13 +77,13 @@ def _uses(app: Pointsman) -> Iterator[tuple[str, str]]:
     yield embeddings_of(app), EMBEDDINGS
 
 
-def embeddings_of(app: Pointsman) -> str:
+def embeddings_of(app: AppContext) -> str:
     """The model that says what is remembered; empty: none does."""
     embeddings = app.settings.memory.embeddings
     return "" if embeddings is None else embeddings.model
 
 
-def _model(app: Pointsman, name: str, uses: list[str]) -> JsonObject:
+def _model(app: AppContext, name: str, uses: list[str]) -> JsonObject:
     provider, _, model = name.partition(":")
     configured = app.settings.providers.get(provider)
     kind = provider if configured is None or not configured.kind else configured.kind
@@ -117,7 +117,7 @@ def _price_list() -> JsonObject:
     return {"name": LIST, "version": list_version(), "installed": None if day is None else day.isoformat()}
 
 
-def _provider(app: Pointsman, name: str, one: ProviderSettings, *, source: str = "settings") -> JsonObject:
+def _provider(app: AppContext, name: str, one: ProviderSettings, *, source: str = "settings") -> JsonObject:
     provider = provider_for(app.settings, name, one)
     missing = None
     try:
@@ -138,7 +138,7 @@ def _provider(app: Pointsman, name: str, one: ProviderSettings, *, source: str =
     }
 
 
-def _asked(app: Pointsman, name: str, pool: KeyPool) -> JsonObject:
+def _asked(app: AppContext, name: str, pool: KeyPool) -> JsonObject:
     """One that was asked, though nothing here names it: its own client finds what it is asked with."""
     if name in KINDS:
         return _provider(app, name, ProviderSettings(kind=name), source=ITS_CLIENT)
@@ -163,9 +163,9 @@ def masked(key: str) -> str:
     return f"…{key[-SHOWN:]}" if len(key) >= SHOWN_OF_MIN else "…"
 
 
-async def ping_models(app: Pointsman) -> list[JsonObject]:
+async def ping_models(app: AppContext) -> list[JsonObject]:
     """Ask every named model for one word, all at once; keys in turn. What each answered, or why it did not."""
-    models = models_for(app.settings, model=None, script=app.script)
+    models = models_for(app.settings, model=None, script=app.services.script)
     try:
         named = named_models(app).items()
         return [*await asyncio.gather(*(_ping(models, name, embeds=uses == [EMBEDDINGS]) for name, uses in named))]

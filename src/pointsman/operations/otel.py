@@ -6,22 +6,21 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from pointsman import __version__
 from pointsman.auth.redaction import Redactor, redactor_for
 from pointsman.call_observers import ModelCalled, ToolCalled
+from pointsman.context import AppContext
 from pointsman.errors import OperatorError
 from pointsman.operations.spans import Span, Value
 from pointsman.operations.tracing import Export, TracedExecutors, Tracing
 from pointsman.settings.observability import TelemetrySettings
 from pointsman.values import JsonObject
+from pointsman.version import VERSION
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.metrics.export import MetricReader
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import SpanProcessor
-
-    from pointsman.app import Pointsman
 
 
 class TelemetryMissing(OperatorError):
@@ -31,7 +30,7 @@ class TelemetryMissing(OperatorError):
 
 
 @asynccontextmanager
-async def telemetry_of(app: Pointsman) -> AsyncGenerator[None, None]:
+async def telemetry_of(app: AppContext) -> AsyncGenerator[None, None]:
     """Send traces and measures as the settings say, until the block is left. Raises `TelemetryMissing`."""
     settings = app.settings.telemetry
     if settings is None:
@@ -57,13 +56,13 @@ async def telemetry_of(app: Pointsman) -> AsyncGenerator[None, None]:
 
 @asynccontextmanager
 async def telling(
-    app: Pointsman, settings: TelemetrySettings, spans: SpanProcessor | None, reader: MetricReader | None
+    app: AppContext, settings: TelemetrySettings, spans: SpanProcessor | None, reader: MetricReader | None
 ) -> AsyncGenerator[None, None]:
     """Hand spans to a processor and measures to a reader."""
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.resources import Resource
 
-    resource = Resource.create({"service.name": settings.service, "service.version": __version__})
+    resource = Resource.create({"service.name": settings.service, "service.version": VERSION})
     redact = redactor_for(app.settings)
     tracing = None if spans is None else Tracing(app, exporter_of(spans, resource, redact), sample=settings.sample)
     meters = None if reader is None else MeterProvider([reader], resource=resource, shutdown_on_exit=False)
@@ -89,7 +88,7 @@ def exporter_of(processor: SpanProcessor, resource: Resource, redact: Redactor) 
     from opentelemetry.sdk.util.instrumentation import InstrumentationScope
     from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-    scope, sampled = InstrumentationScope("pointsman", __version__), TraceFlags(TraceFlags.SAMPLED)
+    scope, sampled = InstrumentationScope("pointsman", VERSION), TraceFlags(TraceFlags.SAMPLED)
 
     def context(trace: int, span: int) -> SpanContext:
         return SpanContext(trace, span, is_remote=False, trace_flags=sampled)
@@ -117,9 +116,9 @@ def exporter_of(processor: SpanProcessor, resource: Resource, redact: Redactor) 
     return export
 
 
-def _measured(app: Pointsman, meters: MeterProvider) -> Callable[[], None]:
+def _measured(app: AppContext, meters: MeterProvider) -> Callable[[], None]:
     """The measures that the conventions know: how long calls of models took, and their tokens."""
-    meter = meters.get_meter("pointsman", __version__)
+    meter = meters.get_meter("pointsman", VERSION)
     seconds = meter.create_histogram("gen_ai.client.operation.duration", "s", "Calls of models and tools.")
     tokens = meter.create_histogram("gen_ai.client.token.usage", "{token}", "Tokens that calls of models used.")
 
@@ -137,4 +136,4 @@ def _measured(app: Pointsman, meters: MeterProvider) -> Callable[[], None]:
             tokens.record(reply.usage.input_tokens, told | {"gen_ai.token.type": "input"})
             tokens.record(reply.usage.output_tokens, told | {"gen_ai.token.type": "output"})
 
-    return app.calls.listen(hear)
+    return app.services.calls.listen(hear)

@@ -6,16 +6,14 @@ import asyncio
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
+from pointsman.context import AppContext
 from pointsman.errors import PointsmanError
 from pointsman.models.transport import is_scripted
 from pointsman.operations.health import store_answers
 from pointsman.store.sqlite.connection import path_of
 from pointsman.values import JsonObject
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 Keeper: TypeAlias = Literal["here", "standby"]
 Model: TypeAlias = Literal["configured", "scripted", "none"]
@@ -61,7 +59,7 @@ class Readiness:
         }
 
 
-async def readiness(app: Pointsman, life: Life) -> Readiness:
+async def readiness(app: AppContext, life: Life) -> Readiness:
     """Asks the store; one that does not answer soon is not ready."""
     answers, writable = False, not app.store.read_only
     with suppress(TimeoutError, PointsmanError):
@@ -73,9 +71,9 @@ async def readiness(app: Pointsman, life: Life) -> Readiness:
     return Readiness(life.stopping, answers, writable, room, life.keeper, model_state(app))
 
 
-def model_state(app: Pointsman) -> Model:
+def model_state(app: AppContext) -> Model:
     """Whether a model is configured here; no provider is asked."""
-    if app.model is not None and is_scripted(app.model):
+    if app.services.model is not None and is_scripted(app.services.model):
         return "scripted"
     return "configured" if app.settings.has_provider() else "none"
 

@@ -8,21 +8,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pointsman.auth.keys import Keys
 from pointsman.auth.logins import Logins
+from pointsman.context import AppContext
 from pointsman.engine.state import ENDED
 from pointsman.executions.copies import interrupted, undo_interrupted
+from pointsman.executions.deletion import PAGE, ExecutionUnfinished, delete_family, family, summaries
 from pointsman.executions.idempotency import Once
-from pointsman.operations.deletion import PAGE, ExecutionUnfinished, delete_family, family, summaries
 from pointsman.settings import Settings
 from pointsman.settings.sections import Keep
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, JsonObject
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +55,7 @@ class Collected:
         }
 
 
-async def collect(app: Pointsman, *, dry_run: bool = False) -> Collected:
+async def collect(app: AppContext, *, dry_run: bool = False) -> Collected:
     """Delete what retention lets go. Safe beside a running server, and again after a crash."""
     gone: list[ExecutionId] = []
     # All are found before any is deleted: the count of the newest must not move under our feet.
@@ -82,12 +79,12 @@ async def collect(app: Pointsman, *, dry_run: bool = False) -> Collected:
     return Collected(tuple(gone), swept.blobs, swept.bytes, copies, memories, logins, keys, given_back, dry_run)
 
 
-def logins_of(app: Pointsman) -> Logins:
+def logins_of(app: AppContext) -> Logins:
     keys = Keys(app.store.entries, app.clock)
     return Logins(app.store.entries, app.clock, keys, lasts=app.settings.access.login.seconds)
 
 
-async def expired(app: Pointsman) -> AsyncIterator[Summary]:
+async def expired(app: AppContext) -> AsyncIterator[Summary]:
     """Executions (no sub-workflows) that are older or more than the settings keep."""
     now = app.clock.now()
     newer: Counter[tuple[str, str]] = Counter()

@@ -6,23 +6,24 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pointsman.context import AppContext
+from pointsman.executions import deletion
 from pointsman.executions.ids import new_id
 from pointsman.executions.session_turns import finish_last_turn, open_turn
 from pointsman.operations import archive_files as carrying
-from pointsman.operations import deletion, exporting, importing, retention
+from pointsman.operations import exporting, importing, retention
 from pointsman.operations.retention import Collected
 from pointsman.store.records import Conversation
 from pointsman.values import ExecutionId, JsonObject
 
 if TYPE_CHECKING:
-    from pointsman.app import Pointsman
     from pointsman.operations.backup import Backup
 
 
 class Storage:
     """What is kept in an installation's store."""
 
-    def __init__(self, app: Pointsman) -> None:
+    def __init__(self, app: AppContext) -> None:
         self._app = app
 
     async def delete(self, *executions: str) -> list[ExecutionId]:

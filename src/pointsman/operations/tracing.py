@@ -12,9 +12,10 @@ import asyncio
 import logging
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from pointsman.call_observers import ModelCalled, ToolCalled
+from pointsman.context import AppContext
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.fold.dispatch import begin_decision, fold
@@ -29,9 +30,6 @@ from pointsman.runtime.dependencies import ExecutorsFor
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.tools.egress.context import TRACEPARENT
 from pointsman.values import ExecutionId, Json, JsonObject
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 KNOWN_MAX: Final = 10_000
 """Executions whose traces are at hand; others are read again."""
@@ -56,14 +54,14 @@ class Seen(NamedTuple):
 class Tracing:
     """Traces one installation until it is closed."""
 
-    def __init__(self, app: Pointsman, export: Export, *, sample: float = 1.0) -> None:
+    def __init__(self, app: AppContext, export: Export, *, sample: float = 1.0) -> None:
         self._app = app
         self._export = export
         self._below = int(sample * 2**64)
         self._known: OrderedDict[ExecutionId, Trace] = OrderedDict()
         self._queue: deque[Seen | ModelCalled | ToolCalled] = deque(maxlen=WAITING_MAX)
         self._news = asyncio.Event()
-        self._leave = app.feed.watch(self._see), app.calls.listen(self._hear)
+        self._leave = app.feed.watch(self._see), app.services.calls.listen(self._hear)
         self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:

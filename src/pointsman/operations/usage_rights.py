@@ -6,15 +6,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar, TypeGuard
 
 from pointsman.auth.policy import sees, visible
+from pointsman.auth.subjects import UnknownWorkflow
+from pointsman.context import AppContext
 from pointsman.definition.problems import did_you_mean
 from pointsman.errors import CallerError
 from pointsman.executions.usage_rollup import DIMENSIONS, Dimension, Told
 from pointsman.store.records import Summary
 from pointsman.values import ExecutionId
-from pointsman.workflows.library import UnknownWorkflow
 
 if TYPE_CHECKING:
-    from pointsman.app import Pointsman
     from pointsman.auth.callers import Caller
 
 
@@ -41,7 +41,7 @@ def _is_dimension(name: str) -> TypeGuard[Dimension]:
     return name in DIMENSIONS
 
 
-def told_to(app: Pointsman, caller: Caller) -> Told | None:
+def told_to(app: AppContext, caller: Caller) -> Told | None:
     """What somebody is told; None: everything. Of single executions those that are still there and seen in lists."""
     if caller.role == "admin":
         return None

@@ -13,22 +13,21 @@ import os
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
+from pointsman.context import AppContext
 from pointsman.errors import PointsmanError
+from pointsman.executions.opening import open_execution
 from pointsman.executions.usage_rollup import Chronicler
 from pointsman.runtime.drain import drain
 from pointsman.runtime.leader import Leader, ReportFailure, ignore
 from pointsman.store.leader import Leadership, superseded
 from pointsman.triggers.notifications.notifier import Notifier
+from pointsman.triggers.triggers import TRIGGERS
 from pointsman.values import ExecutionId
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 
 @asynccontextmanager
-async def keeping(app: Pointsman, *, wait: bool = False, tell: ReportFailure = ignore) -> AsyncGenerator[Leader, None]:
+async def keeping(app: AppContext, *, wait: bool = False, tell: ReportFailure = ignore) -> AsyncGenerator[Leader, None]:
     """Keep the store until the block is left: take up what ran, wake what is due, let go of what only waits.
 
     Raises `StoreKept` where another process keeps it; with `wait` it stands by and takes over. `tell` hears of
@@ -39,16 +38,16 @@ async def keeping(app: Pointsman, *, wait: bool = False, tell: ReportFailure = i
     keep = await app.store.keep(f"{socket.gethostname()}, process {os.getpid()}", wait=wait)
 
     async def take_up(execution: ExecutionId) -> object:
-        return await app.open(execution)
+        return await open_execution(app, execution)
 
     notifier = Notifier(app)
     chronicler = Chronicler(app)
-    keeper = Leader(app.runtime, take_up, chores=[app.triggers.scheduler, notifier, chronicler], tell=tell)
+    keeper = Leader(app.runtime, take_up, chores=[app[TRIGGERS].scheduler, notifier, chronicler], tell=tell)
     # What lives as long as the process need not be walked by the garbage collector again and again.
     gc.collect()
     gc.freeze()
     try:
-        await app.triggers.put_all()
+        await app[TRIGGERS].put_all()
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(keeper.run()), group.create_task(_guard(keep))]
             try:

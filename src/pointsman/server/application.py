@@ -76,6 +76,7 @@ from pointsman.server.routes.openai_errors import InTheirWords
 from pointsman.server.sse import WIRE
 from pointsman.server.validation_errors import misread
 from pointsman.values import JsonObject
+from pointsman.workflows.document_work import DOCUMENTS
 
 NOTHING_THERE: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED})
 
@@ -155,11 +156,11 @@ ROUTERS: Final = (
 
 def make_desk(app: Pointsman, *, is_local: bool, life: Life | None = None) -> Desk:
     """What the operations have at hand, for an installation that is open."""
-    app.documents.use_workers(app.settings.documents, JOBS)
+    app.context[DOCUMENTS].use_workers(app.settings.documents, JOBS)
     keys, access = Keys(app.store.entries, app.clock), app.settings.access
     logins = Logins(app.store.entries, app.clock, keys, lasts=access.login.seconds)
     tokens = tokens_of(app.settings, app.clock)
-    channels, measuring = Channels(app, WIRE), Measuring(app)
+    channels, measuring = Channels(app.context, WIRE), Measuring(app.context)
     measuring.measures.gauge(
         "pointsman_streams", "Streams that are open now.", read=lambda: [((), channels.subscribers)]
     )

@@ -221,13 +221,13 @@ async def kept(app: Pointsman, life: Life, said: Said, *, standby: bool) -> Asyn
         yield
         return
     if not standby:
-        async with keeping(app, tell=said.trouble):
+        async with keeping(app.context, tell=said.trouble):
             life.keeper = "here"
             yield
         return
 
     async def keep() -> None:
-        async with keeping(app, wait=True, tell=said.trouble):
+        async with keeping(app.context, wait=True, tell=said.trouble):
             life.keeper = "here"
             said.keeping()
             await asyncio.Event().wait()

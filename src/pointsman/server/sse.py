@@ -17,7 +17,7 @@ from fastapi import Response
 from starlette.types import Receive, Scope, Send
 
 from pointsman.auth.presence import Seat
-from pointsman.executions.broker import Wire
+from pointsman.executions.ring_buffer import Wire
 from pointsman.values import JsonObject
 
 MEDIA_TYPE: Final = "text/event-stream"

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pointsman.auth.callers import Caller
 from pointsman.auth.policy import sees
+from pointsman.context import AppContext
 from pointsman.triggers.declarations import WEBHOOK, read_declared
 from pointsman.triggers.events import Published
 from pointsman.triggers.owners import why_stopped
 from pointsman.triggers.trial import webhook_of
+from pointsman.triggers.triggers import TRIGGERS
 from pointsman.triggers.views import published_view
 from pointsman.triggers.webhooks import Received
 from pointsman.values import JsonObject
 
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
-
-async def published_for(app: Pointsman, caller: Caller, published: Published) -> JsonObject:
+async def published_for(app: AppContext, caller: Caller, published: Published) -> JsonObject:
     """What became of an event, as far as the caller sees whom it concerned."""
     view = published_view(published)
     if caller.role == "admin":
@@ -33,7 +30,7 @@ async def published_for(app: Pointsman, caller: Caller, published: Published) ->
     }
 
 
-async def webhooks_view(app: Pointsman) -> list[JsonObject]:
+async def webhooks_view(app: AppContext) -> list[JsonObject]:
     """The webhooks in effect, and where they are called. Never their secrets."""
     found = [(entry.key, read_declared(entry.value)) for entry in await app.store.entries.list(WEBHOOK)]
     return [
@@ -57,14 +54,14 @@ def called(received: Received) -> JsonObject:
     return {"delivery": received.delivery, "accepted": accepted}
 
 
-async def deliveries_for(app: Pointsman, caller: Caller, workflow: str, trigger: str) -> list[JsonObject]:
+async def deliveries_for(app: AppContext, caller: Caller, workflow: str, trigger: str) -> list[JsonObject]:
     """What came of the last calls of a webhook, the newest first; of executions those that the caller sees.
 
     Raises `NoSuchTrigger`.
     """
     path, _ = await webhook_of(app, workflow, trigger)
     found: list[JsonObject] = []
-    for one in await app.triggers.webhooks.deliveries.note(path):
+    for one in await app[TRIGGERS].webhooks.deliveries.note(path):
         started = None if one.execution is None else await app.store.executions.find(one.execution)
         seen = started is not None and await sees(app, caller, started)
         found.append(

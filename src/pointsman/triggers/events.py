@@ -15,16 +15,18 @@ import asyncio
 import logging
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
-from pointsman.auth.authority import may_execute
 from pointsman.auth.callers import LOCAL, Caller, together
 from pointsman.auth.policy import sees
+from pointsman.context import AppContext
 from pointsman.engine.reports import EventReceived
 from pointsman.errors import AuthorError, CallerError, OperatorError, Outage, PointsmanError
+from pointsman.executions.authority import may_execute
 from pointsman.executions.inputs import check_event
+from pointsman.executions.opening import open_execution
 from pointsman.runtime.commits import DriverLost
 from pointsman.store.errors import JournalMoved
 from pointsman.store.records import ExecutionQuery, Summary
@@ -32,9 +34,6 @@ from pointsman.triggers.declarations import EVENT, Declared, read_declared
 from pointsman.triggers.owners import author_for
 from pointsman.triggers.starts import CausedStarts
 from pointsman.values import ExecutionId, Json
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 LOG: Final = logging.getLogger("pointsman.triggers")
 AT_ONCE: Final = 64
@@ -67,7 +66,7 @@ class Published(NamedTuple):
 class Events:
     """Publishes events."""
 
-    def __init__(self, app: Pointsman, starts: CausedStarts) -> None:
+    def __init__(self, app: AppContext, starts: CausedStarts) -> None:
         self._app = app
         self._starts = starts
 
@@ -108,7 +107,7 @@ class Events:
     async def _waiting(self, name: str) -> list[Summary]:
         found: list[Summary] = []
         query = ExecutionQuery(awaits=name, limit=PAGE)
-        while page := await self._app.executions(query):
+        while page := await self._app.store.executions.list(query):
             found += page
             query = msgspec.structs.replace(query, before=(page[-1].started, page[-1].execution))
         return found
@@ -120,7 +119,7 @@ class Events:
             try:
                 if not await self._app.runtime.concerns(execution, report):
                     return False
-                await self._app.open(execution)
+                await open_execution(self._app, execution)
                 driver = await self._app.runtime.open(execution)
                 return bool(await driver.deliver(report))
             except (JournalMoved, DriverLost) as why:

@@ -11,24 +11,23 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from msgspec.structs import replace
 
 from pointsman.auth.callers import LOCAL, Caller, together
+from pointsman.context import AppContext
 from pointsman.engine.decide.lifecycle import WrongStatus
 from pointsman.engine.state import ENDED
 from pointsman.errors import AuthorError, CallerError, OperatorError
+from pointsman.executions.opening import reach_execution
 from pointsman.runtime.local import UnknownExecution
 from pointsman.store.errors import EntryMoved, StoreFailed
-from pointsman.triggers.calendar import due_after
 from pointsman.triggers.owners import TriggerStopped, author_for, owner_for
 from pointsman.triggers.schedules import RESULTS_KEPT, Fired, Kept, Outcome, Schedule, Schedules
 from pointsman.triggers.starts import CausedStarts, id_for
 from pointsman.values import ExecutionId
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
+from pointsman.workflows.calendar import due_after
 
 ON_TIME_S: Final = 60.0
 """A time that is noticed so late is not missed: processes restart, machines are busy."""
@@ -46,7 +45,7 @@ CAUSE: Final = "schedule"
 class Scheduler:
     """Start what is due. Several may run at once, in several processes."""
 
-    def __init__(self, app: Pointsman, schedules: Schedules, starts: CausedStarts) -> None:
+    def __init__(self, app: AppContext, schedules: Schedules, starts: CausedStarts) -> None:
         self._app = app
         self._schedules = schedules
         self._starts = starts
@@ -153,7 +152,7 @@ class Scheduler:
     async def _stop(self, look: Look) -> None:
         for execution in look.open:
             with suppress(WrongStatus, UnknownExecution):  # it ended by itself, or was deleted
-                reached = await self._app.reach(execution)
+                reached = await reach_execution(self._app, execution)
                 await reached.cancel(reason=f"replaced by the next run of schedule {look.id!r}", by="schedule")
                 await reached.drained()
         look.open = ()

@@ -7,14 +7,14 @@ of the latest revision. What the owner may do is looked up each time that the tr
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from pointsman.auth.authority import Party, all_of, authors_of, may_execute
 from pointsman.auth.callers import Caller
+from pointsman.context import AppContext
 from pointsman.errors import CallerError
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
+from pointsman.executions.authority import may_execute
+from pointsman.workflows.authors import Party, all_of, authors_of
+from pointsman.workflows.library import LIBRARY
 
 
 class TriggerStopped(CallerError):
@@ -23,7 +23,7 @@ class TriggerStopped(CallerError):
     code: ClassVar[str] = "trigger-stopped"
 
 
-async def owner_for(app: Pointsman, owners: Iterable[Party], workflow: str) -> Caller:
+async def owner_for(app: AppContext, owners: Iterable[Party], workflow: str) -> Caller:
     """Return the owner of a trigger as the caller that it starts a workflow for. Raises `TriggerStopped`."""
     people = tuple(owners)
     owner = await all_of(app, people)
@@ -37,12 +37,12 @@ async def owner_for(app: Pointsman, owners: Iterable[Party], workflow: str) -> C
     return owner
 
 
-async def author_for(app: Pointsman, workflow: str) -> Caller:
+async def author_for(app: AppContext, workflow: str) -> Caller:
     """As `owner_for`, of a trigger that the document of a saved workflow declares. Raises `UnknownWorkflow` too."""
-    return await owner_for(app, await authors_of(app, await app.library.found(workflow)), workflow)
+    return await owner_for(app, await authors_of(app, await app[LIBRARY].found(workflow)), workflow)
 
 
-async def why_stopped(app: Pointsman, workflow: str) -> str | None:
+async def why_stopped(app: AppContext, workflow: str) -> str | None:
     """Return why the triggers that a document declares start nothing; None: they do."""
     try:
         await author_for(app, workflow)

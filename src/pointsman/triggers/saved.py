@@ -6,22 +6,21 @@ Saving a revision puts them in place; a draft, a workflow that is switched off o
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import msgspec
 from msgspec.structs import replace
 
+from pointsman.context import AppContext
 from pointsman.definition.model.workflow import Trigger, Workflow
 from pointsman.errors import AuthorError, CallerError
 from pointsman.settings import HANDLE
-from pointsman.triggers.calendar import timing_of
 from pointsman.triggers.declarations import EVENT, WEBHOOK, Declared, read_declared
+from pointsman.triggers.deliveries import Deliveries
 from pointsman.triggers.schedules import CATCH_UP_S, CATCH_UP_S_MAX, Kept, Schedule, Schedules
 from pointsman.triggers.webhooks import IN_DOCUMENT
 from pointsman.values import Json
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
+from pointsman.workflows.calendar import timing_of
 
 
 class WebhookTaken(CallerError):
@@ -39,7 +38,7 @@ def in_effect(workflow: Workflow, trigger: Trigger) -> bool:
     return workflow.enabled is not False and workflow.status != "draft" and trigger.enabled is not False
 
 
-async def put_schedules(app: Pointsman, schedules: Schedules, workflow: Workflow) -> None:
+async def put_schedules(app: AppContext, schedules: Schedules, workflow: Workflow) -> None:
     """Make the schedules of a workflow what its document says. What people paused, and what was
     stopped, stays so."""
     there = {kept.id: kept for kept in await schedules.list() if kept.schedule.workflow == workflow.id}
@@ -76,7 +75,7 @@ async def drop_schedules(schedules: Schedules, workflow: str) -> None:
             await schedules.remove(kept.id)
 
 
-async def _put(app: Pointsman, schedules: Schedules, id: str, wanted: Schedule, there: Kept | None) -> None:
+async def _put(app: AppContext, schedules: Schedules, id: str, wanted: Schedule, there: Kept | None) -> None:
     now = app.clock.now()
     if there is None:
         await schedules.put(id, replace(wanted, begin=now, settled=now), after=0)
@@ -98,7 +97,7 @@ async def _put(app: Pointsman, schedules: Schedules, id: str, wanted: Schedule, 
     await schedules.change(id, changed)
 
 
-async def put_declared(app: Pointsman, workflow: Workflow) -> None:
+async def put_declared(app: AppContext, workflow: Workflow, deliveries: Deliveries) -> None:
     """Make the webhooks and event triggers of a workflow what its document says."""
     wanted: dict[tuple[str, str], Declared] = {}
     for trigger in workflow.triggers or ():
@@ -106,7 +105,7 @@ async def put_declared(app: Pointsman, workflow: Workflow) -> None:
         if declared is not None and in_effect(workflow, trigger):
             key = str(trigger.path) if trigger.type == "webhook" else declared.id
             wanted[WEBHOOK if trigger.type == "webhook" else EVENT, key] = declared
-    await drop_declared(app, workflow.id, besides=wanted)
+    await drop_declared(app, workflow.id, deliveries, besides=wanted)
     for (kind, key), declared in wanted.items():
         value: Json = msgspec.to_builtins(declared)
         there = await app.store.entries.find(kind, key)
@@ -114,14 +113,16 @@ async def put_declared(app: Pointsman, workflow: Workflow) -> None:
             await app.store.entries.put(kind, key, value)
 
 
-async def drop_declared(app: Pointsman, workflow: str, *, besides: Collection[tuple[str, str]] = ()) -> None:
-    """Take the webhooks and event triggers of a workflow out of effect."""
+async def drop_declared(
+    app: AppContext, workflow: str, deliveries: Deliveries, *, besides: Collection[tuple[str, str]] = ()
+) -> None:
+    """Delete the webhooks and event triggers of a workflow, and the calls of its webhooks."""
     for kind in (WEBHOOK, EVENT):
         for entry in await app.store.entries.list(kind):
             if read_declared(entry.value).workflow == workflow and (kind, entry.key) not in besides:
                 await app.store.entries.delete(kind, entry.key)
                 if kind == WEBHOOK:
-                    await app.triggers.webhooks.deliveries.forget(entry.key)
+                    await deliveries.forget(entry.key)
 
 
 def declared_of(workflow: Workflow, trigger: Trigger) -> Declared | None:
@@ -143,7 +144,7 @@ def declared_of(workflow: Workflow, trigger: Trigger) -> Declared | None:
     )
 
 
-async def paths_must_be_free(app: Pointsman, workflow: Workflow) -> None:
+async def paths_must_be_free(app: AppContext, workflow: Workflow) -> None:
     """Raises `WebhookTaken` where another workflow has a path that this one wants."""
     for trigger in workflow.triggers or ():
         if trigger.type != "webhook" or not trigger.path:

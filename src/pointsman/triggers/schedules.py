@@ -10,25 +10,24 @@ from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
 from itertools import islice
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple, TypeAlias, TypedDict, Unpack
+from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias, TypedDict, Unpack
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pointsman.auth.authority import Party, owner_of
 from pointsman.auth.callers import LOCAL, Caller
 from pointsman.auth.sharing import Sharing, must_be_of
+from pointsman.context import AppContext
 from pointsman.engine.instants import instant_text
 from pointsman.errors import CallerError
 from pointsman.etags import moved
 from pointsman.store.errors import EntryMoved
-from pointsman.triggers.calendar import Timing, TimingInvalid, due_after, timing_of
 from pointsman.values import Json
+from pointsman.workflows.authors import Party, owner_of
 from pointsman.workflows.builtin.documents import PREFIX as BUILT_IN
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
+from pointsman.workflows.calendar import Timing, TimingInvalid, due_after, timing_of
+from pointsman.workflows.library import LIBRARY
 
 KIND: Final = "schedule"
 CATCH_UP_S: Final = 86_400.0
@@ -165,7 +164,7 @@ class Kept(NamedTuple):
 class Schedules:
     """The schedules of one installation."""
 
-    def __init__(self, app: Pointsman) -> None:
+    def __init__(self, app: AppContext) -> None:
         self._app = app
 
     async def plan(self, workflow: str, **how: Unpack[Plan]) -> Kept:
@@ -199,7 +198,7 @@ class Schedules:
             raise ScheduleInvalid(f"{id[:200]!r} cannot be the id of a schedule", hint=hint)
         if not 0 <= catch_up_s <= CATCH_UP_S_MAX:
             raise ScheduleInvalid(f"{catch_up_s:g} s cannot be caught up", hint=f"At most {CATCH_UP_S_MAX:g} s.")
-        await self._app.library.found(workflow)
+        await self._app[LIBRARY].found(workflow)
         now = self._app.clock.now()
         _must_be_ahead(timing, now)
         schedule = Schedule(
@@ -231,7 +230,7 @@ class Schedules:
         timing = timing_in_plan(how)
         now = self._app.clock.now()
         _must_be_ahead(timing, now)
-        await self._app.library.found(workflow)
+        await self._app[LIBRARY].found(workflow)
 
         def changed(known: Schedule) -> Schedule:
             if after not in (None, known.mark):

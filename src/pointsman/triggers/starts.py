@@ -6,15 +6,14 @@ import asyncio
 from base64 import b32encode
 from collections.abc import Mapping
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from pointsman.auth.callers import Caller
+from pointsman.context import AppContext
+from pointsman.executions.start import start
 from pointsman.store.errors import JournalMoved
 from pointsman.values import ExecutionId, Json, JsonObject
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 
 class Started(NamedTuple):
@@ -36,7 +35,7 @@ def id_for(*cause: str) -> ExecutionId:
 class CausedStarts:
     """CausedStarts executions by their causes, each once, whoever else tries."""
 
-    def __init__(self, app: Pointsman) -> None:
+    def __init__(self, app: AppContext) -> None:
         self._app = app
         self._locks: WeakValueDictionary[ExecutionId, asyncio.Lock] = WeakValueDictionary()
 
@@ -60,7 +59,7 @@ class CausedStarts:
                 return Started(name, new=False)
             try:
                 trigger: JsonObject = {"kind": cause[0], "id": cause[1]}
-                await self._app.start(workflow, input, config=config, execution=name, trigger=trigger, caller=caller)
+                await start(self._app, workflow, input, config=config, execution=name, trigger=trigger, caller=caller)
             except JournalMoved:
                 return Started(name, new=False)
             return Started(name, new=True)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 import msgspec
 
 from pointsman.auth.callers import Caller
+from pointsman.context import AppContext
 from pointsman.errors import CallerError
 from pointsman.triggers.declarations import WEBHOOK, Declared, read_declared
 from pointsman.triggers.signatures import key_of, signed_headers
+from pointsman.triggers.triggers import TRIGGERS
 from pointsman.triggers.webhooks import Received
 from pointsman.values import Json
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 DELIVERY: Final = "try-"
 """How the ids of such calls begin."""
@@ -27,7 +26,7 @@ class NoSuchTrigger(CallerError):
     code: ClassVar[str] = "no-such-trigger"
 
 
-async def webhook_of(app: Pointsman, workflow: str, trigger: str) -> tuple[str, Declared]:
+async def webhook_of(app: AppContext, workflow: str, trigger: str) -> tuple[str, Declared]:
     """The path of a webhook, and what it declares. Raises `NoSuchTrigger`."""
     for entry in await app.store.entries.list(WEBHOOK):
         declared = read_declared(entry.value)
@@ -38,12 +37,12 @@ async def webhook_of(app: Pointsman, workflow: str, trigger: str) -> tuple[str, 
     )
 
 
-async def try_webhook(app: Pointsman, caller: Caller, workflow: str, trigger: str, data: Json) -> Received:
+async def try_webhook(app: AppContext, caller: Caller, workflow: str, trigger: str, data: Json) -> Received:
     """Start for real what it starts: for the caller, and the webhook's owner. Raises `NoSuchTrigger`, and as a call."""
     path, declared = await webhook_of(app, workflow, trigger)
     body, delivery, at = msgspec.json.encode(data), DELIVERY + os.urandom(16).hex(), int(app.clock.now())
     headers = {"content-type": "application/json", "webhook-id": delivery}
     if declared.secret:
-        key = key_of(await app.triggers.webhooks.secret_of(declared))
+        key = key_of(await app[TRIGGERS].webhooks.secret_of(declared))
         headers |= signed_headers(key, declared.scheme, delivery, at, body)
-    return await app.triggers.webhooks.receive(path, body, headers, caller=caller)
+    return await app[TRIGGERS].webhooks.receive(path, body, headers, caller=caller)

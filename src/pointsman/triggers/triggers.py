@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Final
 
+from pointsman.context import AppContext, Part
 from pointsman.definition.model.workflow import Workflow
 from pointsman.triggers.events import Events
 from pointsman.triggers.firing import Scheduler
@@ -17,16 +18,13 @@ from pointsman.triggers.saved import (
 from pointsman.triggers.schedules import Schedules
 from pointsman.triggers.starts import CausedStarts
 from pointsman.triggers.webhooks import Webhooks
-from pointsman.workflows.library import VariableUnresolved
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
+from pointsman.workflows.library import LIBRARY, VariableUnresolved
 
 
 class Triggers:
     """What starts executions by itself."""
 
-    def __init__(self, app: Pointsman) -> None:
+    def __init__(self, app: AppContext) -> None:
         self._app = app
         self.starts = CausedStarts(app)
         self.schedules = Schedules(app)
@@ -37,16 +35,16 @@ class Triggers:
     async def put(self, workflow: Workflow) -> None:
         """Put the triggers of a saved workflow into effect, and those it had and has no more out of it."""
         try:
-            resolved = self._app.library.resolved(workflow)
+            resolved = self._app[LIBRARY].resolved(workflow)
         except VariableUnresolved:
             resolved = workflow.model_copy(update={"enabled": False})  # Nothing of it could run.
         await put_schedules(self._app, self.schedules, resolved)
-        await put_declared(self._app, resolved)
+        await put_declared(self._app, resolved, self.webhooks.deliveries)
 
     async def drop(self, workflow: str) -> None:
         """The workflow was deleted."""
         await drop_schedules(self.schedules, workflow)
-        await drop_declared(self._app, workflow)
+        await drop_declared(self._app, workflow, self.webhooks.deliveries)
 
     async def close(self) -> None:
         """Let nothing be lost that was to be written later."""
@@ -59,5 +57,8 @@ class Triggers:
     async def put_all(self) -> None:
         """What a process that died between saving and this left undone."""
         for entry in await self._app.store.workflows.list():
-            saved, _ = await self._app.library.saved(entry.id)
+            saved, _ = await self._app[LIBRARY].saved(entry.id)
             await self.put(saved)
+
+
+TRIGGERS: Final = Part[Triggers]("triggers", Triggers, close=Triggers.close)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 from urllib.parse import parse_qsl
 
 from msgspec.structs import replace
 
 from pointsman.auth.callers import Caller, together
 from pointsman.auth.redaction import redactor_for
+from pointsman.context import AppContext
 from pointsman.errors import CallerError, OperatorError, PointsmanError
 from pointsman.executions.inputs import event_key
 from pointsman.json_meter import LESS, JsonUnreadable, TooMuchJson, decode_json
@@ -26,9 +27,7 @@ from pointsman.triggers.events import Events, Published
 from pointsman.triggers.owners import author_for
 from pointsman.triggers.signatures import KEY_BYTES_MIN, Signed, key_of, verify
 from pointsman.values import ExecutionId, Json
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
+from pointsman.workflows.library import LIBRARY
 
 FIELDS_MAX: Final = 1000
 """Of a form."""
@@ -76,7 +75,7 @@ class Received(NamedTuple):
 class Webhooks:
     """Takes calls."""
 
-    def __init__(self, app: Pointsman, events: Events) -> None:
+    def __init__(self, app: AppContext, events: Events) -> None:
         self._app = app
         self._events = events
         self.deliveries = Deliveries(app.store.entries, app.clock)
@@ -120,7 +119,7 @@ class Webhooks:
 
     async def _told(self, declared: Declared, why: PointsmanError) -> tuple[str, str]:
         """Return the message and the hint of a refusal as far as they may be stored: they may quote what was sent."""
-        workflow, _ = await self._app.library.saved(declared.workflow)
+        workflow, _ = await self._app[LIBRARY].saved(declared.workflow)
         settings = self._app.settings
         if settings.observability.level_for(workflow.config and workflow.config.observability) == "minimal":
             return "", ""
@@ -166,8 +165,8 @@ class Webhooks:
                 )
             _must_be_long(found, f"the secret {name!r} of webhook {declared.id!r}")
             return found
-        workflow, _ = await self._app.library.saved(declared.workflow)
-        for trigger in self._app.library.resolved(workflow).triggers or ():
+        workflow, _ = await self._app[LIBRARY].saved(declared.workflow)
+        for trigger in self._app[LIBRARY].resolved(workflow).triggers or ():
             if trigger.id == declared.trigger and trigger.secret and trigger.secret.strip():
                 _must_be_long(trigger.secret, f"the secret of webhook {declared.id!r}")
                 return trigger.secret

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
 
+from pointsman.auth.subjects import UnknownWorkflow
+from pointsman.context import AppContext
 from pointsman.definition.model.workflow import Workflow
 from pointsman.definition.text_locations import sites_of
 from pointsman.errors import AuthorError
 from pointsman.values import Json, JsonObject
-from pointsman.workflows.library import UnknownWorkflow
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
+from pointsman.workflows.library import LIBRARY
 
 
-async def agent_uses(app: Pointsman, name: str, sees: Callable[[str], Awaitable[bool]]) -> list[JsonObject]:
+async def agent_uses(app: AppContext, name: str, sees: Callable[[str], Awaitable[bool]]) -> list[JsonObject]:
     """The saved workflows that somebody `sees` and whose latest revision names the agent, with the names they use
     (`writer`, `writer@2`). Reads every workflow: for people, not for loops."""
     found: list[JsonObject] = []
     for entry in await app.store.workflows.list():
         try:
-            workflow, revision = await app.library.saved(entry.id)
+            workflow, revision = await app[LIBRARY].saved(entry.id)
         except (AuthorError, UnknownWorkflow):
             continue  # A draft that cannot be read names nobody, and one that is gone neither.
         named = names_in(workflow, name)

@@ -62,10 +62,10 @@ def _pages(settings: Settings) -> Tool:
     from pointsman.tools.pages.tool import FetchPageTool
 
     def outgoing(pages: PageSettings) -> Outgoing:
+        from pointsman.settings.egress import rules_of  # As above.
         from pointsman.tools.egress.failures import AddressRefused
         from pointsman.tools.egress.http_calls import Outgoing
         from pointsman.tools.egress.transport import resolve
-        from pointsman.wiring import rules_of  # As above.
 
         async def allowed(host: str, port: int) -> list[Address]:
             if not pages.allows(host):

@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import Final, Literal, TypeAlias
 
-from pointsman.app import Pointsman
-from pointsman.auth.callers import Caller
-from pointsman.auth.policy import sees
-from pointsman.executions.pages import executions_page
 from pointsman.searching import says
 from pointsman.values import JsonObject
 from pointsman.workflows.revisions import place_of_workflow
@@ -51,12 +47,3 @@ def fitting(
 def _tags_of(entry: JsonObject) -> set[str]:
     tags = entry["tags"]
     return {str(tag) for tag in tags} if isinstance(tags, list) else set()
-
-
-async def with_last(app: Pointsman, caller: Caller, entries: Iterable[JsonObject]) -> list[JsonObject]:
-    """Each with the execution that began last, of those that the caller sees; None: there is none."""
-    told: list[JsonObject] = []
-    for entry in entries:
-        page = await executions_page(app, sees=lambda one: sees(app, caller, one), workflow=str(entry["id"]), limit=1)
-        told.append({**entry, "lastExecution": page.executions[0] if page.executions else None})
-    return told

@@ -5,16 +5,15 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from pointsman.context import AppContext
 from pointsman.definition.problems import Problem
 from pointsman.dialects.detect import write_workflow
 from pointsman.dialects.shapes import DIALECTS, unwrapped
 from pointsman.values import JsonObject
+from pointsman.workflows.document_work import DOCUMENTS
 from pointsman.workflows.sources import Workflow
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 PICTURES: Final = ("mermaid", "bpmn")
 TARGETS: Final = (*DIALECTS, *PICTURES)
@@ -45,9 +44,9 @@ def converted(source: Workflow, target: str, *, as_yaml: bool = False) -> Conver
     return Converted(text, tuple(source.read.placed(loss) for loss in written.losses))
 
 
-async def converted_for(app: Pointsman, source: Workflow, target: str, *, by: str) -> Converted:
+async def converted_for(app: AppContext, source: Workflow, target: str, *, by: str) -> Converted:
     """`converted`, where documents of callers are read. `by`: the caller."""
-    return await app.documents.run(converted, source, target, by=by, chars=source.chars)
+    return await app[DOCUMENTS].run(converted, source, target, by=by, chars=source.chars)
 
 
 def original_of(source: Workflow, target: str) -> JsonObject | None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar, cast
 
 from pointsman.auth.rate_limiter import TooManyRequests
+from pointsman.context import Part
 from pointsman.settings.documents import DocumentSettings
 from pointsman.workflows.document_pool import DocumentPool, Performed, pool_for
 
@@ -150,6 +151,9 @@ class DocumentWork:
         queue.count -= 1
         if not queue.count and self._queues.get(by) is queue:
             del self._queues[by]
+
+
+DOCUMENTS: Final = Part[DocumentWork]("documents", lambda _: DocumentWork(), close=DocumentWork.close)
 
 
 async def beside(chars: int, work: Callable[[], T]) -> T:

@@ -14,10 +14,10 @@ from pointsman.definition.reading.results import Unreadable
 from pointsman.definition.reading.yaml_reader import read_yaml
 from pointsman.json_meter import JsonUnreadable, TooMuchJson, decode_json
 from pointsman.settings import HttpTools, Settings, SettingsInvalid
+from pointsman.settings.egress import outgoing_of
 from pointsman.tools.http.openapi import BYTES_MAX, Imported, OpenApiUnreadable, read_openapi
 from pointsman.tools.http.tool import HttpTool
 from pointsman.values import Json
-from pointsman.wiring import outgoing_of
 
 if TYPE_CHECKING:
     from pointsman.tools.egress.http_calls import Outgoing

@@ -12,6 +12,8 @@ from typing import ClassVar, Final, NamedTuple, Protocol, cast
 import msgspec
 
 from pointsman.auth.callers import LOCAL, Caller, together
+from pointsman.auth.subjects import DefinitionGone, UnknownWorkflow
+from pointsman.context import Part
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.work import PlannerConfig, ToolConfig, VerifierConfig, WorkflowCallConfig
 from pointsman.definition.model.workflow import Workflow
@@ -21,7 +23,7 @@ from pointsman.engine.partial_run import OPTION as TRIAL
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import Start
 from pointsman.engine.state import ExecutionState
-from pointsman.errors import AuthorError, CallerError, OperatorError
+from pointsman.errors import AuthorError
 from pointsman.runtime.driver import ABSENT
 from pointsman.settings import Settings
 from pointsman.store.api import ConfigStore, Store, Workflows
@@ -48,18 +50,6 @@ PINS_MAX: Final = 200
 """Sub-workflows that one execution may pin, transitively."""
 
 
-class DefinitionGone(OperatorError):
-    """The store does not have the definition an execution runs on."""
-
-    code: ClassVar[str] = "definition-gone"
-
-
-class UnknownWorkflow(CallerError):
-    """No workflow of that name is saved here."""
-
-    code: ClassVar[str] = "unknown-workflow"
-
-
 def unknown_workflow(reference: str) -> UnknownWorkflow:
     """The refusal for a workflow that does not exist, or that the caller may not see: both get the same answer."""
     hint = f"Built in: {', '.join(IDS)}. The list of workflows has the saved ones that you may see."
@@ -83,7 +73,7 @@ LOG: Final = logging.getLogger("pointsman.access")
 
 
 class Rights(Protocol):
-    """Decides who may see and call what. Implemented above, by `app.access`."""
+    """Decides who may see and call what. `executions.authority` implements it."""
 
     async def may_call(self, parent: ExecutionState, node: str, target: str) -> bool:
         """Return whether an execution may call a saved workflow at one of its nodes."""
@@ -251,6 +241,10 @@ class Library:
         if found is None:
             raise unknown_workflow(reference)
         return found
+
+    def unknown(self, reference: str) -> UnknownWorkflow:
+        """As `unknown_workflow`, for callers below this module."""
+        return unknown_workflow(reference)
 
     async def ids(self) -> list[str]:
         """Of all workflows, saved and built in."""
@@ -430,3 +424,7 @@ def tools_in(workflow: Workflow, agents: Mapping[str, AgentConfig]) -> Iterator[
 
 def _values(settings: Settings) -> dict[str, Json]:
     return cast(dict[str, Json], settings.values)
+
+
+LIBRARY: Final = Part[Library]("library")
+"""Bound by wiring: the runtime has the same one."""

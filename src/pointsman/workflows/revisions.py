@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import difflib
 
-from pointsman.app import Pointsman
+from pointsman.context import AppContext
 from pointsman.errors import CallerError
 from pointsman.store.errors import RevisionMoved as RevisionMoved
 from pointsman.store.records import SavedWorkflow, WorkflowEntry
 from pointsman.values import JsonObject, WorkflowId
 from pointsman.workflows.builtin.documents import is_built_in
+from pointsman.workflows.definitions import DECLARED_TRIGGERS, source_of_saved
+from pointsman.workflows.document_work import DOCUMENTS
+from pointsman.workflows.library import LIBRARY
 from pointsman.workflows.sources import Workflow
 
 
@@ -20,13 +23,13 @@ class NoSuchRevision(CallerError):
 
 
 async def list_workflows(
-    app: Pointsman, workflow: str | None = None, *, include_disabled: bool = False, built_in: bool | None = None
+    app: AppContext, workflow: str | None = None, *, include_disabled: bool = False, built_in: bool | None = None
 ) -> list[JsonObject]:
     """The latest revision of each workflow that is not switched off, the saved ones first; or all revisions of one,
     newest first. `built_in`: only those, or only the others."""
-    entries = await app.library.workflows.list(None if workflow is None else WorkflowId(workflow))
+    entries = await app[LIBRARY].workflows.list(None if workflow is None else WorkflowId(workflow))
     if workflow is not None and not entries:
-        await app.library.found(workflow)  # raises, with the names that are known
+        await app[LIBRARY].found(workflow)  # raises, with the names that are known
     views = [entry_view(entry) for entry in entries]
     if workflow is not None:
         return views
@@ -62,11 +65,11 @@ def place_of_workflow(entry: JsonObject) -> str:
     return f"{1 if entry.get('builtIn') else 0} {entry['id']}"
 
 
-async def diff_revisions(app: Pointsman, workflow: str, old: int | None, new: int | None, *, by: str = "") -> str:
+async def diff_revisions(app: AppContext, workflow: str, old: int | None, new: int | None, *, by: str = "") -> str:
     """The authors' documents of two revisions compared line by line; absent: the latest two."""
-    revisions = [entry.revision for entry in await app.library.workflows.list(WorkflowId(workflow))]
+    revisions = [entry.revision for entry in await app[LIBRARY].workflows.list(WorkflowId(workflow))]
     if not revisions:
-        await app.library.found(workflow)
+        await app[LIBRARY].found(workflow)
     to = new if new is not None else revisions[0]
     since = old if old is not None else max((r for r in revisions if r < to), default=to)
     sources: list[Workflow] = []
@@ -74,9 +77,9 @@ async def diff_revisions(app: Pointsman, workflow: str, old: int | None, new: in
         if revision not in revisions:
             known = ", ".join(map(str, revisions))
             raise NoSuchRevision(f"{workflow!r} has no revision {revision}", hint=f"It has {known}.")
-        sources.append(await app.source(f"{workflow}@{revision}"))
+        sources.append(await source_of_saved(app, f"{workflow}@{revision}"))
     names, chars = (f"{workflow}@{since}", f"{workflow}@{to}"), sum(one.chars for one in sources)
-    return await app.documents.run(line_differences, *sources, *names, by=by, chars=chars)
+    return await app[DOCUMENTS].run(line_differences, *sources, *names, by=by, chars=chars)
 
 
 def line_differences(old: Workflow, new: Workflow, old_name: str, new_name: str) -> str:
@@ -85,19 +88,19 @@ def line_differences(old: Workflow, new: Workflow, old_name: str, new_name: str)
     return "".join(difflib.unified_diff(before, after, old_name, new_name))
 
 
-async def old_revision(app: Pointsman, workflow: str, revision: int) -> Workflow:
+async def old_revision(app: AppContext, workflow: str, revision: int) -> Workflow:
     """The document of a revision. Raises `UnknownWorkflow`, `NoSuchRevision`."""
-    known = [entry.revision for entry in await app.workflows(workflow)]
+    known = [entry.revision for entry in await app.store.workflows.list(WorkflowId(workflow))]
     if not known:
-        await app.library.found(workflow)
+        await app[LIBRARY].found(workflow)
     if revision not in known:
         raise NoSuchRevision(
             f"{workflow!r} has no revision {revision}", hint=f"It has {', '.join(map(str, known[:20]))}."
         )
-    return await app.source(f"{workflow}@{revision}")
+    return await source_of_saved(app, f"{workflow}@{revision}")
 
 
-async def delete_workflow(app: Pointsman, workflow: str, *, after: int | None = None) -> None:
+async def delete_workflow(app: AppContext, workflow: str, *, after: int | None = None) -> None:
     """Hide it: executions keep what they are pinned to, saving brings it back. `after`: the revision it must be at.
     Raises `UnknownWorkflow`, `RevisionMoved`."""
     if "@" in workflow:
@@ -105,6 +108,6 @@ async def delete_workflow(app: Pointsman, workflow: str, *, after: int | None = 
             f"{workflow!r} is one revision, and a workflow is deleted as a whole",
             hint=f"Name it without the revision: {workflow.partition('@')[0]}.",
         )
-    if not await app.library.workflows.delete(WorkflowId(workflow), after=after):
-        await app.library.found(workflow)
-    await app.triggers.drop(workflow)
+    if not await app[LIBRARY].workflows.delete(WorkflowId(workflow), after=after):
+        await app[LIBRARY].found(workflow)
+    await app[DECLARED_TRIGGERS].drop(workflow)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pointsman.auth.redaction import redactor_for
+from pointsman.context import AppContext
 from pointsman.engine.reports import ToolCall
 from pointsman.errors import CallerError
 from pointsman.executors.secrets import masked_failure
 from pointsman.redaction import hiding
 from pointsman.tools.failures import ToolFailed
 from pointsman.values import JsonObject
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 
 class UnknownTool(CallerError):
@@ -33,7 +31,7 @@ def unknown_tool(name: str) -> UnknownTool:
     return UnknownTool(f"there is no tool {name!r}", hint="GET /api/tools lists them.")
 
 
-async def try_tool(app: Pointsman, name: str, arguments: JsonObject) -> JsonObject:
+async def try_tool(app: AppContext, name: str, arguments: JsonObject) -> JsonObject:
     """`{ok, result}` or `{ok, failure}`: what a tool does wrong is an answer too.
 
     Raises `UnknownTool`; `ToolNotTried` for one that a person must approve, that runs at the client, or that is off.

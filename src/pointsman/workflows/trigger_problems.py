@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pointsman.definition.model.cron import cron_fault
 from pointsman.definition.model.workflow import Workflow
 from pointsman.definition.problems import Problem, error, pointer_to
-from pointsman.triggers.calendar import CronInvalid, ZoneUnknown, check_cron, zone_of
+from pointsman.workflows.calendar import CronInvalid, ZoneUnknown, check_cron, zone_of
 
 
 def trigger_problems(workflow: Workflow) -> Iterator[Problem]:

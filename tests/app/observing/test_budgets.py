@@ -68,9 +68,9 @@ def test_the_dearest_is_told_with_what_it_left_also_after_a_restart(tmp_path: Pa
             await app.save(written(flow("dear", "dear")))
             await app.save(written(flow("cheap", "cheap")))
             names = [await ran(app, name) for name in ("dear", "cheap", "cheap")]
-            first = await budgets(app)
+            first = await budgets(app.context)
         async with installation(SCRIPT, store=store) as app:
-            return names[0], first, await budgets(app)
+            return names[0], first, await budgets(app.context)
 
     dearest, first, again = run_virtually(run())
     assert first == again
@@ -88,7 +88,7 @@ def test_what_a_budget_stopped_has_not_ended_and_is_counted_all_the_same() -> No
         async with installation(SCRIPT) as app:
             await app.save(written(flow("long", "dear", "cheap", "again", policy="pause")))
             stopped = await ran(app, "long")
-            return stopped, await budgets(app)
+            return stopped, await budgets(app.context)
 
     stopped, rows = run_virtually(run())
     calls = by_measure(rows, "long")["modelCalls"]
@@ -104,7 +104,7 @@ def test_an_operator_bounds_workflows_that_bound_nothing_and_sub_workflows_count
             for document in (plain, outer, flow("own", "cheap")):
                 await app.save(written(document))
             await ran(app, "outer")
-            return await budgets(app)
+            return await budgets(app.context)
 
     rows = run_virtually(run())
     outermost = by_measure(rows, "outer")["tokens"]
@@ -118,7 +118,7 @@ def test_what_has_no_budget_has_no_row() -> None:
     async def run() -> list[JsonObject]:
         async with installation(SCRIPT) as app:
             await app.save(written("pointsman: 1\nid: free\nnodes: [{id: cheap, type: agent, config: {prompt: x}}]\n"))
-            return await budgets(app)
+            return await budgets(app.context)
 
     assert run_virtually(run()) == []
 
@@ -147,7 +147,7 @@ def test_what_a_step_paid_is_told_while_the_next_one_still_works() -> None:
             await app.clock.sleep_until(app.clock.now() + 5)
             told = await app.store.executions.find(execution.id)
             assert told is not None
-            return told.status, await budgets(app), await damage(app)
+            return told.status, await budgets(app.context), await damage(app.context)
 
     status, rows, wrong = run_virtually(run())
     assert (status, by_measure(rows, "long")["tokens"]["highest"], wrong) == ("running", 90, [])
@@ -166,7 +166,7 @@ def test_no_budget_opens_a_journal_and_all_that_stand_still_are_counted(monkeypa
                 raise AssertionError("a journal was read")
 
             monkeypatch.setattr(MemoryJournal, "read", read)
-            return await budgets(app)
+            return await budgets(app.context)
 
     calls = by_measure(run_virtually(run()), "long")["modelCalls"]
     assert (calls["executions"], calls["over"]) == (many, many)
@@ -183,7 +183,7 @@ def test_a_day_bounds_what_has_ended_and_not_what_has_not(tmp_path: Path) -> Non
             for name in ("cheap", "long"):
                 await ran(app, name)
             periods = [(today, today), ("", before), (behind, ""), ("0001-01-01", "9999-12-31")]
-            told = [await budgets(app, since=since, until=until) for since, until in periods]
+            told = [await budgets(app.context, since=since, until=until) for since, until in periods]
             return [[by_measure(one, name)["tokens"]["executions"] for name in ("cheap", "long")] for one in told]
 
     assert run_virtually(run()) == [[1, 1], [0, 1], [0, 1], [1, 1]]
@@ -201,7 +201,7 @@ def test_who_sees_less_is_told_of_what_those_spent_that_they_see() -> None:
                 names.append(told.id)
             found: list[tuple[Json, str | None]] = []
             for who in ("ann", "bob", "eve"):
-                rows = await budgets(app, sees=told_to(app, Caller(name=who, role="viewer")))
+                rows = await budgets(app.context, sees=told_to(app.context, Caller(name=who, role="viewer")))
                 told = by_measure(rows, "talk")["modelCalls"]
                 found.append((told["executions"], None if told["dearest"] is None else who))
                 assert by_measure(rows, "dear")["tokens"]["dearest"] == names[0], "its workflow is everybody's"

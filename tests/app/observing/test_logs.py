@@ -37,7 +37,7 @@ def logged(settings: LogSettings, level: str = "standard") -> str:
     async def run() -> str:
         told = io.StringIO()
         async with installation(SCRIPT, settings={"secrets": {"DOOR": CANARY}}) as app:
-            with logging_to(app, settings, told):
+            with logging_to(app.context, settings, told):
                 execution = await app.start(written(FLOW % level), {"goal": "tides"})
                 await drive(execution, (Answer("review", "go"),))
         return told.getvalue()
@@ -90,7 +90,7 @@ def test_a_line_of_text_stays_one_whatever_it_holds_and_libraries_are_heard_too(
     async def run() -> list[str]:
         told = io.StringIO()
         async with installation() as app:
-            with logging_to(app, LogSettings(), told):
+            with logging_to(app.context, LogSettings(), told):
                 say(logging.INFO, "odd", {"a": "two\nlines", "b": 'q"', "c": "plain", "d": None, "e": ""})
                 logging.getLogger("library").warning("careful: %s", "now")
                 logging.getLogger("library").info("not that much")

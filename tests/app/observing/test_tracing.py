@@ -54,7 +54,7 @@ class Heard:
     @asynccontextmanager
     async def by(self, app: Pointsman, settings: TelemetrySettings = SETTINGS) -> AsyncGenerator[None]:
         self.reader, exporter = InMemoryMetricReader(), InMemorySpanExporter()
-        async with telling(app, settings, SimpleSpanProcessor(exporter), self.reader):
+        async with telling(app.context, settings, SimpleSpanProcessor(exporter), self.reader):
             yield
         self.spans += exporter.get_finished_spans()
 
@@ -185,7 +185,7 @@ async def test_a_collector_is_sent_spans_and_measures_over_http(httpserver: HTTP
         httpserver.expect_request(path, method="POST", headers={"x-key": "abc-secret"}).respond_with_data(b"")
     telemetry = {"endpoint": httpserver.url_for("/"), "headers": {"x-key": "secret.COLLECTOR"}}
     settings = {"telemetry": telemetry, "secrets": {"COLLECTOR": "abc-secret"}}
-    async with installation(SCRIPT, settings=settings) as app, telemetry_of(app):
+    async with installation(SCRIPT, settings=settings) as app, telemetry_of(app.context):
         await (await app.start(written(LETTER), {"goal": "x"})).settled()
     bodies = {request.path: request.get_data() for request, response in httpserver.log if response.status_code == 200}
     assert b"invoke_agent write" in bodies["/v1/traces"]
@@ -193,7 +193,7 @@ async def test_a_collector_is_sent_spans_and_measures_over_http(httpserver: HTTP
 
 
 async def test_without_the_setting_nothing_is_watched() -> None:
-    async with Pointsman("memory:", settings=Settings()) as app, telemetry_of(app):
+    async with Pointsman("memory:", settings=Settings()) as app, telemetry_of(app.context):
         assert not app.feed.watched
-        assert not app.calls.heard
+        assert not app.context.services.calls.heard
         assert httpx2.__name__

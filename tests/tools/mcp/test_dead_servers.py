@@ -50,20 +50,20 @@ async def test_check_warns_of_a_server_that_does_not_answer() -> None:
 
 async def test_doctor_and_the_list_of_tools_show_it() -> None:
     async with Pointsman(settings=dead()) as app:
-        (found,) = [one for one in await findings(app) if one.code == "mcp-unreachable"]
+        (found,) = [one for one in await findings(app.context) if one.code == "mcp-unreachable"]
         assert (found.severity, "no such table" in found.message) == ("error", True)
-        await list_tools(app)
-        (view,) = server_views(app, with_stderr=True)
+        await list_tools(app.context)
+        (view,) = server_views(app.context, with_stderr=True)
         assert isinstance(view["failure"], dict)
         assert view["failure"]["stderr"] == "no such table:"
-        (shown,) = server_views(app)
+        (shown,) = server_views(app.context)
         assert isinstance(shown["failure"], dict)
         assert "stderr" not in shown["failure"], "others than the operator do not see it"
 
 
 async def test_what_a_server_prints_tells_no_secret_that_it_was_given() -> None:
     async with Pointsman(settings=dead(env={"WORD": "secret.T"})) as app:
-        (found,) = [one for one in await findings(app) if one.code == "mcp-unreachable"]
+        (found,) = [one for one in await findings(app.context) if one.code == "mcp-unreachable"]
     assert "sesame" not in found.message
     assert "no such table: ***" in found.message
 

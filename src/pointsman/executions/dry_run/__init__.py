@@ -2,42 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+from pointsman.auth.callers import LOCAL, Caller
+from pointsman.context import AppContext, Part
 from pointsman.executions.dry_run.playing import DryRun, dry_view, play
 from pointsman.executions.dry_run.standing_in import Quiet
+from pointsman.executions.start import prepared_for, start
+from pointsman.ports import Clock
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.authors import Party
+from pointsman.workflows.definitions import source_of_saved
+from pointsman.workflows.library import LIBRARY
 
 if TYPE_CHECKING:
-    from pointsman.app import Pointsman
     from pointsman.executions.driving import Answer
-    from pointsman.workflows.library import Prepared
     from pointsman.workflows.sources import Workflow
+
+OpenAside: TypeAlias = Callable[[AppContext, Clock], AbstractAsyncContextManager[AppContext]]
+"""Opens an application in memory, with the settings and tools of another one, that checks no models."""
+ASIDE: Final = Part[OpenAside]("aside")
 
 __all__ = ["DryRun", "dry_run", "dry_view"]
 
 
 async def dry_run(
-    app: Pointsman,
-    workflow: Workflow,
-    prepared: Prepared,
-    input: Json,
-    answers: Sequence[Answer],
+    app: AppContext,
+    workflow: Workflow | str,
+    input: Json = None,
+    *,
+    answers: Sequence[Answer] = (),
     trial: JsonObject | None = None,
+    caller: Caller = LOCAL,
+    written_by: Iterable[Party] = (),
 ) -> DryRun:
-    """Play it in an installation of its own, of which nothing is kept, and which has the workflows that may be called.
+    """Run a workflow in an application of its own that keeps nothing and has the workflows that may be called.
 
-    `prepared` is the workflow as it would run for its caller. Raises `UnknownWorkflow` for calls of others.
+    Returns the path that the execution, or a partial run, takes, its calls and its cost. Raises `UnknownWorkflow` for
+    calls of workflows that the caller may not see.
     """
-    called = {reference.partition("@")[0] for reference in await app.library.pins(prepared)}
-    quiet = Quiet(app.tools, app.script, app.settings.model)
-    aside = type(app)("memory:", model=app.model, settings=app.settings, clock=quiet.clock)
-    aside.calls_models = False
-    async with aside:
-        aside.tools = app.tools
+    source = await source_of_saved(app, workflow) if isinstance(workflow, str) else workflow
+    prepared = await prepared_for(app, workflow, caller=caller, written_by=written_by)
+    called = {reference.partition("@")[0] for reference in await app[LIBRARY].pins(prepared)}
+    quiet = Quiet(app.tools, app.services.script, app.settings.model)
+    async with app[ASIDE](app, quiet.clock) as aside:
         if called:
-            await app.library.copy_into(aside.store, called)
+            await app[LIBRARY].copy_into(aside.store, called)
         aside.runtime.executors = quiet.executors(aside.runtime, app.settings.memory.quota)
-        started = await aside.start(workflow, input, trial=trial)
+        started = await start(aside, source, input, trial=trial)
         return await play(aside.runtime, started, quiet, answers, app.settings.price_list)

@@ -20,11 +20,11 @@ from pointsman.server.routes.parameters import NAMES_MAX, After, Editor, IfMatch
 from pointsman.server.routes.response_docs import answers, refusals
 from pointsman.server.schemas.requests import Answer, Body, JsonValue, sample
 from pointsman.server.schemas.responses import Started
-from pointsman.session import agent_for, delete_agent_as, save_agent_as
 from pointsman.values import JsonObject
 from pointsman.workflows.agent_uses import agent_uses
 from pointsman.workflows.agents import SavedAgent, agent_view
 from pointsman.workflows.revisions import RevisionMoved
+from pointsman.workflows.saving import agent_for, delete_agent_as, save_agent_as
 
 router = Operations(prefix="/api/agents", tags=["agents"])
 
@@ -85,7 +85,7 @@ async def list_(
 ) -> Response:
     """The latest revision of each. With `search` only those with all these words in name or description."""
     place = "name" if sort == "name" else _saved_place
-    found = await desk.app.agents.found(search, names=name, sees=partial(sees_agent, desk.app, caller))
+    found = await desk.app.agents.found(search, names=name, sees=partial(sees_agent, desk.app.context, caller))
     entries = map(agent_view, found)
     page = await page_by(place, entries, after=after, limit=limit, backwards=order == "desc")
     return JsonReply({"agents": [*page.entries], "next": page.next})
@@ -103,14 +103,14 @@ async def create(*, desk: AtDesk, caller: Editor, body: NewAgentBody, if_new: If
     """A new one, which is the caller's, or a new revision of one that is. The same description again is the same
     revision."""
     after = 0 if if_new else None
-    saved = await save_agent_as(desk.app, caller, body.name, body.agent, after=after)
+    saved = await save_agent_as(desk.app.context, caller, body.name, body.agent, after=after)
     return _reply(saved, status=201, headers={"location": f"/api/agents/{saved.name}"})
 
 
 @router.get("/{name}", responses=answers(AgentAnswer, "no-such-agent"), summary="Read an agent")
 async def read(desk: AtDesk, caller: Asking, name: Name) -> Response:
     """The latest revision, or the one that is named."""
-    return _reply(await agent_for(desk.app, caller, name))
+    return _reply(await agent_for(desk.app.context, caller, name))
 
 
 @router.put(
@@ -120,8 +120,8 @@ async def read(desk: AtDesk, caller: Asking, name: Name) -> Response:
 )
 async def replace(desk: AtDesk, caller: Editor, name: Name, body: AgentBody, if_match: IfMatch = None) -> Response:
     """A new revision, by its owner, or an admin. Executions keep the one they began with."""
-    after = _held(await agent_for(desk.app, caller, name), if_match)
-    return _reply(await save_agent_as(desk.app, caller, name, body.agent, after=after))
+    after = _held(await agent_for(desk.app.context, caller, name), if_match)
+    return _reply(await save_agent_as(desk.app.context, caller, name, body.agent, after=after))
 
 
 @router.delete(
@@ -130,8 +130,8 @@ async def replace(desk: AtDesk, caller: Editor, name: Name, body: AgentBody, if_
 async def delete(desk: AtDesk, caller: Editor, name: Name, if_match: IfMatch = None) -> Response:
     """By its owner, or an admin. Executions keep what they began with; workflows that name it cannot start until it is
     saved again."""
-    after = _held(await agent_for(desk.app, caller, name), if_match)
-    await delete_agent_as(desk.app, caller, name, after=after)
+    after = _held(await agent_for(desk.app.context, caller, name), if_match)
+    await delete_agent_as(desk.app.context, caller, name, after=after)
     return Response(status_code=204)
 
 
@@ -140,7 +140,7 @@ async def versions(
     *, desk: AtDesk, caller: Asking, name: Name, order: Order = "desc", after: After = None, limit: Limit = 200
 ) -> Response:
     """Its revisions, newest first unless `order` says otherwise."""
-    await agent_for(desk.app, caller, name)
+    await agent_for(desk.app.context, caller, name)
     entries = map(agent_view, await desk.app.agents.versions(name))
     page = await page_by(revision_place, entries, after=after, limit=limit, backwards=order == "desc")
     return JsonReply({"agents": [*page.entries], "next": page.next})
@@ -168,12 +168,12 @@ class AgentUses(Answer):
 @router.get("/{name}/uses", responses=answers(AgentUses, "no-such-agent"), summary="List who uses an agent")
 async def uses(desk: AtDesk, caller: Asking, name: Name) -> Response:
     """The workflows that name it in their latest revision, as far as the caller may see them."""
-    saved = await agent_for(desk.app, caller, name)
+    saved = await agent_for(desk.app.context, caller, name)
 
     async def sees(workflow: str) -> bool:
-        return await visible(desk.app, caller, workflow)
+        return await visible(desk.app.context, caller, workflow)
 
-    return JsonReply({"workflows": [*await agent_uses(desk.app, saved.name, sees)]})
+    return JsonReply({"workflows": [*await agent_uses(desk.app.context, saved.name, sees)]})
 
 
 class SayBody(Body):
@@ -220,7 +220,7 @@ async def try_(desk: AtDesk, caller: Editor, name: Name, body: SayBody) -> Respo
     """As it is saved, or as it is being written. Each message is an execution, streamed and answered as any; lists show
     it where they are asked for trials. Its tools do what they do."""
     said = await try_agent(
-        desk.app, caller, name, body.message, agent=body.agent, session=body.session_id, model=body.model
+        desk.app.context, caller, name, body.message, agent=body.agent, session=body.session_id, model=body.model
     )
     began: JsonObject = {
         "executionId": said.execution.id,

@@ -103,15 +103,21 @@ async def bulk(desk: AtDesk, caller: Operator, request: Request, body: BulkBody,
 async def _bulk(desk: Desk, caller: Caller, body: BulkBody) -> Response:
     others: list[Told] = []
     if body.executions:
-        found, others = await named(desk.app, body.verb, body.executions, lambda one: sees(desk.app, caller, one))
+        found, others = await named(
+            desk.app.context, body.verb, body.executions, lambda one: sees(desk.app.context, caller, one)
+        )
     else:
         which = Which(body.workflow, frozenset(body.statuses), body.session_id, body.parent, body.since, body.until)
-        found = [one for one in await fitting(desk.app, body.verb, which) if await sees(desk.app, caller, one)]
+        found = [
+            one
+            for one in await fitting(desk.app.context, body.verb, which)
+            if await sees(desk.app.context, caller, one)
+        ]
     if body.dry_run:
         meant = [*(Told(one.execution, one.status) for one in found), *others]
         return JsonReply({"executions": [told_view(one) for one in meant]})
     if body.verb == "retry":
-        found, refused = await runnable(desk.app, caller, found)
+        found, refused = await runnable(desk.app.context, caller, found)
         others += refused
-    told = [*await each(desk.app, body.verb, found, by=caller.name), *others]
+    told = [*await each(desk.app.context, body.verb, found, by=caller.name), *others]
     return JsonReply({"executions": [told_view(one) for one in told]})

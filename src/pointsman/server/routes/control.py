@@ -7,13 +7,14 @@ from typing import Annotated, ClassVar
 from fastapi import Query, Request, Response
 
 from pointsman.app import Execution
-from pointsman.auth.authority import join
 from pointsman.auth.callers import Caller
 from pointsman.auth.policy import must_control, must_run, must_see, sees_gate
 from pointsman.errors import CallerError
+from pointsman.executions.authority import join
 from pointsman.executions.fork_migrate_replay import ForkOptions
 from pointsman.executions.inbox import inbox
 from pointsman.executions.pages import conversation_of
+from pointsman.executions.start import start_as
 from pointsman.server.context import Asking, AtDesk, Desk
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
@@ -34,7 +35,6 @@ from pointsman.server.schemas.requests import (
     SteerBody,
 )
 from pointsman.server.schemas.responses import ExecutionAnswer, InboxPage, SignalledAnswer, Started
-from pointsman.session import start_as
 
 router = Operations(prefix="/api/workflows/executions/{eid}", tags=["executions"])
 people = Operations(tags=["people"])
@@ -152,7 +152,7 @@ async def retry(
 )
 async def fork(desk: AtDesk, caller: Operator, request: Request, eid: Eid, body: ForkBody, key: Key = None) -> Response:
     """A new execution that begins as a copy of this one, up to a row or before a step."""
-    await must_run(desk.app, caller, eid)
+    await must_run(desk.app.context, caller, eid)
     how = ForkOptions(at=body.at, before=body.step, set=body.set, by=caller.name, caller=caller)
 
     async def work() -> Response:
@@ -186,11 +186,11 @@ async def steer(
 )
 async def say(desk: AtDesk, caller: Operator, eid: Eid, body: MessageBody, key: Key = None) -> Response:
     """The next turn of the conversation that this execution is a turn of: an execution of its own."""
-    await must_see(desk.app, caller, eid)
-    workflow, session = await conversation_of(desk.app, eid)
+    await must_see(desk.app.context, caller, eid)
+    workflow, session = await conversation_of(desk.app.context, eid)
     if session is None:
         raise NoConversation(f"{eid!r} is no turn of a conversation", hint="Start it with a `sessionId`.")
-    turn = await start_as(desk.app, caller, workflow, body.message, session=session, key=key)
+    turn = await start_as(desk.app.context, caller, workflow, body.message, session=session, key=key)
     return await started(desk, turn, wait=body.wait)
 
 
@@ -218,30 +218,30 @@ async def open_gates(
     who = None if everyone else caller.name
     groups = () if everyone else caller.groups
     found = await inbox(
-        desk.app,
+        desk.app.context,
         who,
         groups,
         workflow=workflow,
         after=after,
         limit=limit,
-        sees=lambda one, gate: sees_gate(desk.app, caller, one, gate),
+        sees=lambda one, gate: sees_gate(desk.app.context, caller, one, gate),
     )
     return JsonReply({"gates": [*found]})
 
 
 async def _asked(desk: Desk, caller: Caller, eid: str) -> Execution:
     """For answers, which also a caller gives who sees no more of it than a gate."""
-    await must_see(desk.app, caller, eid)
+    await must_see(desk.app.context, caller, eid)
     return await desk.app.open(eid)
 
 
 async def _open(desk: Desk, caller: Caller, eid: str) -> Execution:
-    await must_control(desk.app, caller, eid)
+    await must_control(desk.app.context, caller, eid)
     return await desk.app.open(eid)
 
 
 async def _taken_up(desk: Desk, caller: Caller, eid: str) -> Execution:
     """To be sent another way: from now on it acts for the caller too."""
-    await must_run(desk.app, caller, eid)
-    await join(desk.app, caller, eid)
+    await must_run(desk.app.context, caller, eid)
+    await join(desk.app.context, caller, eid)
     return await desk.app.open(eid)

@@ -265,7 +265,7 @@ async def generate(asked: Designing, body: GenerateBody) -> Response:
     answer, or `problem` where it failed meanwhile. Under an `Idempotency-Key` it goes on when the stream is lost; asked
     for again, it is `key-in-use` until it is done, and then its answer, which costs nothing.
     """
-    bench = Workbench(asked.desk.app, asked.caller)
+    bench = Workbench(asked.desk.app.context, asked.caller)
     design = partial(bench.design, body.words, name=body.id, save=body.save, earlier=_earlier(body.earlier))
     return await asked.told(design)
 
@@ -296,7 +296,7 @@ async def edit(asked: Designing, id: Name, body: EditBody, if_match: IfMatch = N
     By words a model makes the operations, in rounds that are streamed as those of a design are. The answer tells them
     alone, not those that were sent along.
     """
-    bench, revision = Workbench(asked.desk.app, asked.caller), revision_of(if_match)
+    bench, revision = Workbench(asked.desk.app.context, asked.caller), revision_of(if_match)
     if body.words:
         on = read_operations(body.operations or [])
         change = partial(
@@ -331,7 +331,7 @@ async def changes(
     new: Annotated[int | None, Query(alias="to", ge=1, le=2**53, description="The newer revision.")] = None,
 ) -> Response:
     """The operations that lead from one to the other; the latest two where none is named."""
-    return JsonReply(await Workbench(desk.app, caller).diff(id, old, new))
+    return JsonReply(await Workbench(desk.app.context, caller).diff(id, old, new))
 
 
 @router.post(
@@ -342,4 +342,4 @@ async def changes(
 async def rollback(desk: AtDesk, caller: Editor, id: Name, body: RollbackBody) -> Response:
     """A new revision with the document of an old one."""
     async with desk.writing:
-        return JsonReply(await Workbench(desk.app, caller).rollback(id, body.revision))
+        return JsonReply(await Workbench(desk.app.context, caller).rollback(id, body.revision))

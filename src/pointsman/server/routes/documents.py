@@ -28,7 +28,7 @@ async def convert(desk: AtDesk, caller: Asking, body: ConvertBody) -> Response:
     """Written in another dialect, or drawn. Nothing is saved."""
     given = body.document
     text = given if isinstance(given, str) else msgspec.json.encode(given)
-    made = await converted_for(desk.app, Workflow(text, dialect=body.dialect), body.to, by=caller.name)
+    made = await converted_for(desk.app.context, Workflow(text, dialect=body.dialect), body.to, by=caller.name)
     document = None if body.to in PICTURES else msgspec.json.decode(made.text)
     return JsonReply({"text": made.text, "document": document, "losses": [loss.to_json() for loss in made.losses]})
 
@@ -42,6 +42,6 @@ async def convert(desk: AtDesk, caller: Asking, body: ConvertBody) -> Response:
 )
 async def dry_run(desk: AtDesk, caller: Operator, id: Id, body: DryRunBody) -> Response:
     """The way it would go, what it would call, and what that would cost. Nothing is called or kept."""
-    await must_see_workflow(desk.app, caller, id)
+    await must_see_workflow(desk.app.context, caller, id)
     said = [Answer(one.node, one.action, one.data, by=caller.name, groups=caller.groups) for one in body.answers]
     return JsonReply(dry_view(await desk.app.dry_run(id, body.input, answers=said, caller=caller)))

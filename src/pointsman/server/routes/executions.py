@@ -12,6 +12,7 @@ from pointsman.auth.policy import must_see, sees
 from pointsman.executions.lists import found_executions
 from pointsman.executions.pages import definition_of, events_page, executions_page, state_at
 from pointsman.executions.redaction_levels import view_told
+from pointsman.executions.start import start_as
 from pointsman.executions.views import scripted_warnings
 from pointsman.operations.spans import origin_in
 from pointsman.server.context import Asking, AtDesk, Desk
@@ -21,7 +22,6 @@ from pointsman.server.routes.parameters import Admin, Eid, Id, Key, Limit, Of, O
 from pointsman.server.routes.response_docs import answers, refusals
 from pointsman.server.schemas.requests import Answer, ExecuteBody, JsonValue, sample
 from pointsman.server.schemas.responses import EventPage, ExecutionAnswer, ExecutionPage, Started, Status
-from pointsman.session import start_as
 from pointsman.values import Json, JsonObject
 
 router = Operations(prefix="/api/workflows", tags=["executions"])
@@ -67,7 +67,7 @@ async def execute(
 ) -> Response:
     """Answers when its start is durable: 202; with `wait` when nothing more happens by itself: 200."""
     execution = await start_as(
-        desk.app,
+        desk.app.context,
         caller,
         id,
         body.input,
@@ -129,9 +129,9 @@ async def list_(
     they started, which never changes. A search finds what has ended, the newest first, on one page."""
     if q is not None:
         found = await found_executions(
-            desk.app,
+            desk.app.context,
             q,
-            sees=lambda one: sees(desk.app, caller, one),
+            sees=lambda one: sees(desk.app.context, caller, one),
             statuses=status or (),
             workflow=workflow,
             session=session,
@@ -142,8 +142,8 @@ async def list_(
         )
         return JsonReply({"executions": [*found], "next": None})
     page = await executions_page(
-        desk.app,
-        sees=lambda one: sees(desk.app, caller, one),
+        desk.app.context,
+        sees=lambda one: sees(desk.app.context, caller, one),
         statuses=status or (),
         workflow=workflow,
         session=session,
@@ -160,7 +160,7 @@ async def list_(
 @router.get("/executions/{eid}", responses=answers(ExecutionAnswer, "unknown-execution"), summary="Read an execution")
 async def read(desk: AtDesk, caller: Asking, eid: Eid) -> Response:
     """Its state, as its journal tells."""
-    await must_see(desk.app, caller, eid)
+    await must_see(desk.app.context, caller, eid)
     return seen(desk, await desk.app.view(eid))
 
 
@@ -172,7 +172,7 @@ async def read(desk: AtDesk, caller: Asking, eid: Eid) -> Response:
 )
 async def delete(desk: AtDesk, caller: Admin, eid: Eid) -> Response:
     """For good, with everything that only it used. It must have ended."""
-    await must_see(desk.app, caller, eid)
+    await must_see(desk.app.context, caller, eid)
     await desk.app.storage.delete(eid)
     return Response(status_code=204)
 
@@ -190,8 +190,8 @@ async def events(
     limit: Annotated[int, Query(ge=1, le=EVENTS_MAX, description="At most so many.")] = 200,
 ) -> Response:
     """For whoever cannot hold a stream: ask again with `after`, until `status` says that it ended."""
-    await must_see(desk.app, caller, eid)
-    return JsonReply(await events_page(desk.app, eid, redact=desk.redact, after=after, limit=limit))
+    await must_see(desk.app.context, caller, eid)
+    return JsonReply(await events_page(desk.app.context, eid, redact=desk.redact, after=after, limit=limit))
 
 
 @router.get(
@@ -204,8 +204,8 @@ async def state(
     at: Annotated[int | None, Query(ge=1, le=2**53, description="A row of its journal; absent: the last one.")] = None,
 ) -> Response:
     """The execution as it was after a row of its journal."""
-    await must_see(desk.app, caller, eid)
-    return JsonReply(view_told(await state_at(desk.app, eid, at), desk.redact))
+    await must_see(desk.app.context, caller, eid)
+    return JsonReply(view_told(await state_at(desk.app.context, eid, at), desk.redact))
 
 
 @router.get(
@@ -215,5 +215,5 @@ async def state(
 )
 async def definition(desk: AtDesk, caller: Asking, eid: Eid) -> Response:
     """The definition as it was when it began, or was moved to: in the native dialect, whatever its author wrote."""
-    await must_see(desk.app, caller, eid)
-    return JsonReply({"document": await definition_of(desk.app, eid)})
+    await must_see(desk.app.context, caller, eid)
+    return JsonReply({"document": await definition_of(desk.app.context, eid)})

@@ -13,12 +13,13 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 from starlette.datastructures import UploadFile
 
-from pointsman.auth.authority import own_fork
 from pointsman.auth.policy import must_see, must_see_family, with_children
+from pointsman.auth.subjects import SESSION_NAME_MAX, InputInvalid
 from pointsman.executions.artifacts import artifacts_of
+from pointsman.executions.authority import own_fork
 from pointsman.executions.files import Given, artifact, input_with_files, media_type_of
-from pointsman.executions.inputs import SESSION_NAME_MAX, InputInvalid
 from pointsman.executions.redaction_levels import must_be_told
+from pointsman.executions.start import start_as
 from pointsman.json_meter import LESS, JsonUnreadable, TooMuchJson, decode_json
 from pointsman.server.context import Asking, AtDesk
 from pointsman.server.json_responses import JsonReply
@@ -28,7 +29,6 @@ from pointsman.server.routes.parameters import Admin, Eid, Id, Key, Operator
 from pointsman.server.routes.response_docs import answers, bytes_answer, raw_body, refusals, text_answer
 from pointsman.server.schemas.requests import Answer, sample
 from pointsman.server.schemas.responses import Artifact, Started
-from pointsman.session import start_as
 from pointsman.values import Json
 
 router = Operations(prefix="/api/workflows", tags=["files"])
@@ -77,7 +77,7 @@ async def execute(desk: AtDesk, caller: Operator, request: Request, id: Id, key:
     input has is sent as `input`, in JSON. Answers as a start without files."""
     sent = await _form(request)
     given = input_with_files(sent.input, sent.files)
-    execution = await start_as(desk.app, caller, id, given, session=sent.session, key=key)
+    execution = await start_as(desk.app.context, caller, id, given, session=sent.session, key=key)
     return await started(desk, execution, wait=sent.wait)
 
 
@@ -125,7 +125,7 @@ def _decoded(text: str) -> Json:
 )
 async def list_(desk: AtDesk, caller: Asking, eid: Eid) -> Response:
     """The files that it keeps."""
-    await must_see(desk.app, caller, eid)
+    await must_see(desk.app.context, caller, eid)
     return JsonReply({"artifacts": [*await artifacts_of(desk.app.settings, eid)]})
 
 
@@ -142,8 +142,8 @@ async def read(
     name: Annotated[str, Path(min_length=1, max_length=1000, description="The path of the file.")],
 ) -> Response:
     """As a download: no browser shows it as a page of this server."""
-    await must_see(desk.app, caller, eid)
-    content = await artifact(desk.app, eid, name)
+    await must_see(desk.app.context, caller, eid)
+    content = await artifact(desk.app.context, eid, name)
     saved_as = f"attachment; filename*=UTF-8''{quote(name.rpartition('/')[2], safe='')}"
     return Response(content, media_type=media_type_of(name), headers={"content-disposition": saved_as})
 
@@ -160,8 +160,8 @@ async def export(desk: AtDesk, caller: Operator, eid: Eid) -> Response:
     Of files that are too large only the names and digests go along. An export is exact: at the level `minimal` there is
     none. The caller must see its sub-workflows too.
     """
-    await must_see_family(desk.app, caller, eid)
-    await must_be_told(desk.app, eid, "an export")
+    await must_see_family(desk.app.context, caller, eid)
+    await must_be_told(desk.app.context, eid, "an export")
     lines = desk.app.storage.export(eid)
     first = await anext(lines)
 
@@ -195,8 +195,8 @@ async def bring_in(
             async for part in request.stream():
                 file.write(part)
         name = await desk.app.storage.bring_in(path, name=desk.app.storage.new_id() if renamed else None)
-    for one in await with_children(desk.app, name):
-        await own_fork(desk.app, caller, one)  # Whom it acted for elsewhere says nothing here.
+    for one in await with_children(desk.app.context, name):
+        await own_fork(desk.app.context, caller, one)  # Whom it acted for elsewhere says nothing here.
     view = await desk.app.view(name)
     headers = {"location": f"/api/workflows/executions/{name}"}
     return JsonReply({"executionId": name, "status": view["status"]}, status=201, headers=headers)

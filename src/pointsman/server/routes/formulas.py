@@ -15,6 +15,7 @@ from pointsman.server.operation import Operations
 from pointsman.server.routes.response_docs import answers
 from pointsman.server.schemas.requests import Answer, Body, JsonValue, sample
 from pointsman.values import JsonObject
+from pointsman.workflows.document_work import DOCUMENTS
 from pointsman.workflows.formulas import Formula, check_formula, evaluate_formula, functions_of_language
 
 router = Operations(prefix="/api/expressions", tags=["workflows"])
@@ -142,7 +143,7 @@ async def list_functions(caller: Asking) -> Response:
 async def check_expression(desk: AtDesk, caller: Asking, body: FormulaBody) -> Response:
     """What is wrong with one formula, where, and what it reads: for whoever is writing it."""
     chars = len(body.text) + _chars_of(body.schemas)
-    return JsonReply(await desk.app.documents.run(check_formula, body.formula(), by=caller.name, chars=chars))
+    return JsonReply(await desk.app.context[DOCUMENTS].run(check_formula, body.formula(), by=caller.name, chars=chars))
 
 
 @router.post(
@@ -153,7 +154,9 @@ async def check_expression(desk: AtDesk, caller: Asking, body: FormulaBody) -> R
 async def evaluate_expression(desk: AtDesk, caller: Asking, body: EvaluateBody) -> Response:
     """What one formula gives over the values that come with it, within the bounds of the language."""
     chars, formula = len(body.text) + _chars_of(body.values), body.formula()
-    return JsonReply(await desk.app.documents.run(evaluate_formula, formula, body.values, by=caller.name, chars=chars))
+    return JsonReply(
+        await desk.app.context[DOCUMENTS].run(evaluate_formula, formula, body.values, by=caller.name, chars=chars)
+    )
 
 
 def _chars_of(value: object) -> int:

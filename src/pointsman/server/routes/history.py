@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from fastapi import Response
 from pydantic import Field
 
-from pointsman.auth.authority import join
 from pointsman.auth.policy import must_run, must_see, must_see_workflow
+from pointsman.executions.authority import join
 from pointsman.executions.migrating import misfits_view
 from pointsman.executions.replays import replay_view
 from pointsman.executions.timeline import timeline as timeline_of
@@ -188,8 +188,8 @@ class TimelineAnswer(Answer):
 )
 async def timeline(desk: AtDesk, caller: Asking, eid: Eid) -> Response:
     """What ran, waited and failed when; tokens, calls and cost by node."""
-    await must_see(desk.app, caller, eid)
-    return JsonReply(await timeline_of(desk.app, eid))
+    await must_see(desk.app.context, caller, eid)
+    return JsonReply(await timeline_of(desk.app.context, eid))
 
 
 @router.post(
@@ -201,10 +201,10 @@ async def timeline(desk: AtDesk, caller: Asking, eid: Eid) -> Response:
 )
 async def replay(desk: AtDesk, caller: Operator, eid: Eid, body: ReplayBody | None = None) -> Response:
     """Its journal is decided row by row once more, and compared. No model and no tool is called, nothing changes."""
-    await must_see(desk.app, caller, eid)
+    await must_see(desk.app.context, caller, eid)
     against = None if body is None else body.against
     if against is not None:
-        await must_see_workflow(desk.app, caller, against)
+        await must_see_workflow(desk.app.context, caller, against)
     return JsonReply(replay_view(await desk.app.replay(eid, against=against, caller=caller)))
 
 
@@ -222,10 +222,10 @@ async def replay(desk: AtDesk, caller: Operator, eid: Eid, body: ReplayBody | No
 async def move(desk: AtDesk, caller: Operator, eid: Eid, body: MoveBody) -> Response:
     """For one that is paused, interrupted, failed or waiting. Nothing is moved unless all that is under way has a place
     there."""
-    await must_run(desk.app, caller, eid)
-    await must_see_workflow(desk.app, caller, body.to)
+    await must_run(desk.app.context, caller, eid)
+    await must_see_workflow(desk.app.context, caller, body.to)
     if not body.check_only:
-        await join(desk.app, caller, eid)
+        await join(desk.app.context, caller, eid)
     moved = await desk.app.move(eid, body.to, check_only=body.check_only, by=caller.name, caller=caller)
     found = misfits_view(moved)
     fits = not found

@@ -145,7 +145,7 @@ async def owners(*, desk: AtDesk, caller: Asking, after: After = None, limit: Li
     """By scope and name: the memories that the caller may look into."""
 
     async def seen(one: JsonObject) -> bool:
-        return await sees_memory(desk.app, caller, str(one["scope"]), str(one["owner"]))
+        return await sees_memory(desk.app.context, caller, str(one["scope"]), str(one["owner"]))
 
     found = [owner_view(one) for one in await desk.app.memory.owners()]
     page = await page_by("id", found, after=after, limit=limit, sees=seen)
@@ -260,7 +260,7 @@ async def history(
     """What a key remembers, who wrote it and when; then what it remembered before, the latest first."""
 
     async def sees(execution: str) -> bool:
-        return await sees_execution(desk.app, caller, execution)
+        return await sees_execution(desk.app.context, caller, execution)
 
     memory = await _memory(desk, caller, scope, owner, namespace)
     return JsonReply(await history_page(memory, key, sees=sees, after=after, limit=limit))
@@ -291,5 +291,5 @@ async def put_back(
 
 async def _memory(desk: Desk, caller: Caller, scope: str, owner: str, namespace: str) -> OneMemory:
     memory = desk.app.memory.of(scope, owner, namespace=namespace)
-    await must_see_memory(desk.app, caller, scope, owner)
+    await must_see_memory(desk.app.context, caller, scope, owner)
     return memory

@@ -165,8 +165,8 @@ async def usage(
     see now; admins see everything. What was spent stays here when an execution is deleted.
     """
 
-    found = await History(desk.app).usage(
-        by or ("workflow",), since=since, until=until, of=narrowed(of or ()), sees=told_to(desk.app, caller)
+    found = await History(desk.app.context).usage(
+        by or ("workflow",), since=since, until=until, of=narrowed(of or ()), sees=told_to(desk.app.context, caller)
     )
     if as_csv:
         return Response(csv_of(found[:limit]), media_type=CSV)
@@ -184,7 +184,7 @@ async def spendable(
     """The budgets of saved workflows that the caller may see, by themselves or by the operator's limits, and how near
     their executions came. Each execution begins at nothing. What keys may pay for on a day: `GET /api/models/keys`.
     """
-    found = await budgets(desk.app, since=since, until=until, sees=told_to(desk.app, caller))
+    found = await budgets(desk.app.context, since=since, until=until, sees=told_to(desk.app.context, caller))
     return JsonReply({"budgets": [*found]})
 
 

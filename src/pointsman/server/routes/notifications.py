@@ -92,7 +92,7 @@ async def list_(
     limit: Limit = 50,
 ) -> Response:
     """Who is told of what, and what became of each notice. Those that were sent are forgotten after some days."""
-    page = await page_by("id", await letters_view(desk.app, state=state), after=after, limit=limit)
+    page = await page_by("id", await letters_view(desk.app.context, state=state), after=after, limit=limit)
     addresses = addresses_view(desk.app.settings)
     return JsonReply({"addresses": [*addresses], "notices": [*page.entries], "next": page.next})
 
@@ -104,4 +104,4 @@ async def retry(
     id: Annotated[str, Path(min_length=1, max_length=500, description="The notice's id.")],
 ) -> Response:
     """From the first attempt on. Whoever keeps the store sends it."""
-    return JsonReply(letter_view(await Outbox(desk.app).try_again(id)))
+    return JsonReply(letter_view(await Outbox(desk.app.context).try_again(id)))

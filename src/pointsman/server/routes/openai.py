@@ -10,6 +10,7 @@ import msgspec
 from fastapi import Header, Response
 from pydantic import BaseModel, ConfigDict, FailFast, Field
 
+from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.chat.adapter import Asked, Dialogue, begin
 from pointsman.chat.formatting import Calls
 from pointsman.chat.workflows import speakers, speakers_page
@@ -25,7 +26,6 @@ from pointsman.server.schemas.error_examples import EXECUTION_ID
 from pointsman.server.schemas.requests import BoundedBody, JsonValue
 from pointsman.server.sse import BEAT, EventStream
 from pointsman.values import Json, JsonObject
-from pointsman.workflows.library import UnknownWorkflow
 
 SCRIPTED_MARK: Final[JsonObject] = {"system_fingerprint": "scripted", "scripted": True}
 """In every answer, and every chunk of one, whose words are made up. The first member is part of the protocol."""
@@ -105,14 +105,14 @@ class Completion(BaseModel):
 @router.get("/models", responses=in_chat(answers(ModelList)), summary="List models")
 async def models(desk: AtDesk, caller: Asking) -> Response:
     """The workflows that can be talked to, as models: those that the caller may see."""
-    found: list[Json] = [_model(one) for one in await speakers(desk.app, caller)]
+    found: list[Json] = [_model(one) for one in await speakers(desk.app.context, caller)]
     return JsonReply({"object": "list", "data": found})
 
 
 @router.get("/models/{id}", responses=in_chat(answers(ModelAnswer, "unknown-workflow")), summary="Read a model")
 async def model(desk: AtDesk, caller: Asking, id: Id) -> Response:
     """One of them."""
-    for one in (await speakers_page(desk.app, caller, ids=[id], limit=1)).entries:
+    for one in (await speakers_page(desk.app.context, caller, ids=[id], limit=1)).entries:
         return JsonReply(_model(one))
     raise UnknownWorkflow(f"there is no model {id!r} here", hint="GET /v1/models lists those you may see.")
 
@@ -153,13 +153,13 @@ async def complete(
     if body.stream:
         seat = desk.take_stream(caller)
         try:
-            written = _Written(await begin(desk.app, caller, asked), body.model, int(desk.app.clock.now()))
+            written = _Written(await begin(desk.app.context, caller, asked), body.model, int(desk.app.clock.now()))
         except BaseException:
             seat.leave()
             raise
         with_usage = bool((body.stream_options or {}).get("include_usage"))
         return EventStream(written.chunks(with_usage=with_usage), seat)
-    dialogue = await begin(desk.app, caller, asked)
+    dialogue = await begin(desk.app.context, caller, asked)
     written = _Written(dialogue, body.model, int(desk.app.clock.now()))
     async for _ in dialogue.pieces():
         pass

@@ -73,6 +73,6 @@ async def ready(desk: AtDesk) -> Response:
 
     `keeper` tells whether this process keeps the store or stands by; both serve.
     """
-    found = await readiness(desk.app, desk.life)
+    found = await readiness(desk.app.context, desk.life)
     status = "ready" if found.ready else "unready"
     return JsonReply({"status": status, "version": __version__, **found.to_json()}, status=200 if found.ready else 503)

@@ -77,12 +77,12 @@ async def try_(desk: AtDesk, caller: Editor, id: Id, body: TrialBody) -> Respons
     With `dryRun` the way it would go, past its breakpoints, and what it would cost.
     """
     found = read_operations(body.operations) if body.operations else ()
-    source = await drafted(desk.app, caller, id, operations=found, document=body.document)
+    source = await drafted(desk.app.context, caller, id, operations=found, document=body.document)
     trial = trial_of(
         pinned=body.pinned, until=body.until, breakpoints=body.breakpoints, node=body.node, given=body.given
     )
     if body.dry_run:
-        return JsonReply(dry_view(await play_draft(desk.app, caller, source, body.input, trial)))
+        return JsonReply(dry_view(await play_draft(desk.app.context, caller, source, body.input, trial)))
     return await started(
-        desk, await try_draft(desk.app, caller, source, body.input, trial, model=body.model), wait=False
+        desk, await try_draft(desk.app.context, caller, source, body.input, trial, model=body.model), wait=False
     )

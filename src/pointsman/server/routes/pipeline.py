@@ -9,9 +9,10 @@ from pydantic import Field, model_validator
 
 from pointsman.auth.callers import Caller
 from pointsman.auth.policy import sees, sees_session
+from pointsman.auth.subjects import unknown_session
 from pointsman.chat.commands import CHARS_MAX, Command, command_of, parse_command
 from pointsman.chat.records import free_session, records_of
-from pointsman.operations.deletion import unknown_session
+from pointsman.executions.start import start_as
 from pointsman.server.context import Asking, AtDesk, Desk
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
@@ -19,7 +20,6 @@ from pointsman.server.problems import run_reply
 from pointsman.server.routes.parameters import Operator
 from pointsman.server.routes.response_docs import answers
 from pointsman.server.schemas.requests import Answer, Body, given, ruled, sample
-from pointsman.session import start_as
 from pointsman.workflows.builtin.pipeline import pipeline_of
 
 router = Operations(tags=["pipeline"])
@@ -96,9 +96,9 @@ async def run_legacy(desk: AtDesk, caller: Operator, body: LegacyRequest) -> Res
 
 
 async def _run(desk: Desk, caller: Caller, asked: Command) -> Response:
-    name = await pipeline_of(desk.app)
-    session = await free_session(desk.app)
-    execution = await start_as(desk.app, caller, name, asked.input, session=session)
+    name = await pipeline_of(desk.app.context)
+    session = await free_session(desk.app.context)
+    execution = await start_as(desk.app.context, caller, name, asked.input, session=session)
     await execution.settled()
     return run_reply(await execution.view())
 
@@ -109,6 +109,6 @@ async def session(desk: AtDesk, caller: Asking, id: Session) -> Response:
 
     A session is there for whoever began it, and for admins.
     """
-    if not await sees_session(desk.app, caller, id):
+    if not await sees_session(desk.app.context, caller, id):
         raise unknown_session(id)
-    return JsonReply(await records_of(desk.app, id, sees=lambda one: sees(desk.app, caller, one)))
+    return JsonReply(await records_of(desk.app.context, id, sees=lambda one: sees(desk.app.context, caller, one)))

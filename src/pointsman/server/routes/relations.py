@@ -117,8 +117,10 @@ class CallsAnswer(Answer):
 @router.get("/family", responses=answers(KinAnswer, "unknown-execution"), summary="Read the relatives of an execution")
 async def family(desk: AtDesk, caller: Asking, eid: Eid) -> Response:
     """What called it, what it called, and its forks: as far as the caller may see them."""
-    await must_see(desk.app, caller, eid)
-    return JsonReply(kin_view(await kin_of(desk.app, eid, sees=lambda one: sees(desk.app, caller, one))))
+    await must_see(desk.app.context, caller, eid)
+    return JsonReply(
+        kin_view(await kin_of(desk.app.context, eid, sees=lambda one: sees(desk.app.context, caller, one)))
+    )
 
 
 @router.get("/calls", responses=answers(CallsAnswer, "unknown-execution"), summary="Read the calls of a step")
@@ -129,5 +131,5 @@ async def calls(
     step: Annotated[str, Query(min_length=1, max_length=500, description="As events name it.")],
 ) -> Response:
     """What it asked of models and tools, and what it was told: while it works, and afterwards."""
-    await must_see(desk.app, caller, eid)
-    return JsonReply({"calls": [*await calls_of(desk.app, eid, step)]})
+    await must_see(desk.app.context, caller, eid)
+    return JsonReply({"calls": [*await calls_of(desk.app.context, eid, step)]})

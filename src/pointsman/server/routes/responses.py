@@ -177,11 +177,11 @@ async def respond(
     session = _session_of(body) or x_session_id
     asked = Asked(body.model, messages_in(cast("str | list[JsonObject]", body.input)), session, _previous(body))
     if not body.stream:
-        telling = _telling(desk, body, session, await begin(desk.app, caller, asked))
+        telling = _telling(desk, body, session, await begin(desk.app.context, caller, asked))
         return JsonReply(await telling.whole())
     seat = desk.take_stream(caller)
     try:
-        telling = _telling(desk, body, session, await begin(desk.app, caller, asked))
+        telling = _telling(desk, body, session, await begin(desk.app.context, caller, asked))
     except BaseException:
         seat.leave()
         raise

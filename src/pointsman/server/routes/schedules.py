@@ -21,10 +21,10 @@ from pointsman.server.routes.parameters import After, Editor, IfMatch, Limit, Of
 from pointsman.server.routes.response_docs import answers, refusals
 from pointsman.server.schemas.error_examples import EXECUTION_ID
 from pointsman.server.schemas.requests import Answer, Body, JsonValue, given, ruled, sample
-from pointsman.triggers.calendar import EVERY_S_MIN, timing_of
 from pointsman.triggers.schedules import Kept, must_own, no_such_schedule
 from pointsman.triggers.views import fired_view, schedule_view
 from pointsman.values import JsonObject
+from pointsman.workflows.calendar import EVERY_S_MIN, timing_of
 
 router = Operations(tags=["triggers"])
 
@@ -181,9 +181,9 @@ async def schedules(
     the id or name of the workflow."""
 
     async def seen(one: JsonObject) -> bool:
-        return await sees_workflow(desk.app, caller, str(one["workflowId"]))
+        return await sees_workflow(desk.app.context, caller, str(one["workflowId"]))
 
-    called = await names_of_workflows(desk.app, search)
+    called = await names_of_workflows(desk.app.context, search)
 
     def is_wanted(kept: Kept) -> bool:
         of = kept.schedule.workflow
@@ -206,7 +206,7 @@ async def schedules(
 )
 async def plan(desk: AtDesk, caller: Editor, body: ScheduleBody) -> Response:
     """Due from now on, as long as a process keeps the store. The same one again is refused: it is there."""
-    await must_see_workflow(desk.app, caller, body.workflow)
+    await must_see_workflow(desk.app.context, caller, body.workflow)
     kept = await desk.app.schedule(
         body.workflow,
         cron=body.cron,
@@ -278,7 +278,7 @@ async def revise(
     on. One that a workflow's document declares is changed there."""
     known = await _schedule(desk, caller, sid)
     must_own(known, caller, "change it")
-    await must_see_workflow(desk.app, caller, body.workflow)
+    await must_see_workflow(desk.app.context, caller, body.workflow)
     kept = await desk.app.triggers.schedules.revise(
         sid,
         body.workflow,
@@ -347,7 +347,7 @@ async def _schedule(desk: Desk, caller: Caller, sid: str) -> Kept:
     kept = await desk.app.triggers.schedules.find(sid)
     if kept is None:
         raise no_such_schedule(sid)
-    if not await sees_workflow(desk.app, caller, kept.schedule.workflow):
+    if not await sees_workflow(desk.app.context, caller, kept.schedule.workflow):
         raise no_such_schedule(sid)
     return kept
 

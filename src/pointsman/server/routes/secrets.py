@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from pydantic import Field
 
 from pointsman.auth.callers import Caller
-from pointsman.auth.secret_uses import secrets_elsewhere, uses_of
 from pointsman.auth.secrets import SecretRule
 from pointsman.auth.vault import VALUE_CHARS_MAX, rule_view, secret_view
 from pointsman.etags import NOTHING, moved
@@ -24,6 +23,7 @@ from pointsman.server.routes.parameters import ETAG, After, IfMatch, IfNew, Limi
 from pointsman.server.routes.response_docs import answers, refusals
 from pointsman.server.schemas.requests import Answer, Body, sample
 from pointsman.values import JsonObject
+from pointsman.workflows.secret_uses import secrets_elsewhere, uses_of
 
 router = Operations(tags=["access"])
 
@@ -158,7 +158,7 @@ async def list_secrets(
 @router.get("/api/secrets/{name}/uses", responses=answers(SecretUses), summary="Who uses a secret")
 async def secret_uses(desk: AtDesk, caller: Admin, name: SecretName) -> Response:
     """Saved workflows and agents, as they are now, and settings that name its handle. There need be no such secret."""
-    return JsonReply(await uses_of(desk.app, name))
+    return JsonReply(await uses_of(desk.app.context, name))
 
 
 @router.put(

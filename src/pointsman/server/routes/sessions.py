@@ -146,7 +146,7 @@ async def speaking(
 ) -> Response:
     """The workflows that the caller may see and that take a text, by name: conversational ones, and those with one
     required field. With `search` only those with all these words in id, name, description or tags."""
-    page = await speakers_page(desk.app, caller, words=search, ids=id, after=after, limit=limit)
+    page = await speakers_page(desk.app.context, caller, words=search, ids=id, after=after, limit=limit)
     return JsonReply({"workflows": [*page.entries], "next": page.next})
 
 
@@ -167,17 +167,19 @@ async def list_(
     if everyone:
         caller.must_have("admin", "see the conversations of others")
     if q is not None:
-        found = await found_conversations(desk.app, caller, q, everyone=everyone, limit=limit)
+        found = await found_conversations(desk.app.context, caller, q, everyone=everyone, limit=limit)
         return JsonReply({"sessions": [_entry(one) for one in found], "next": None})
-    page = await conversations_page(desk.app, caller, everyone=everyone, workflow=workflow, before=before, limit=limit)
+    page = await conversations_page(
+        desk.app.context, caller, everyone=everyone, workflow=workflow, before=before, limit=limit
+    )
     return JsonReply({"sessions": [_entry(one) for one in page.conversations], "next": page.next})
 
 
 @router.get("/api/sessions/{id}", responses=answers(SessionAnswer, "unknown-session"), summary="Read a conversation")
 async def read(desk: AtDesk, caller: Asking, id: Session) -> Response:
     """For whoever began it, and for admins."""
-    await must_see_session(desk.app, caller, id)
-    return JsonReply(await conversation_view(desk.app, id))
+    await must_see_session(desk.app.context, caller, id)
+    return JsonReply(await conversation_view(desk.app.context, id))
 
 
 @router.patch(
@@ -187,10 +189,10 @@ async def read(desk: AtDesk, caller: Asking, id: Session) -> Response:
 )
 async def rename(desk: AtDesk, caller: Operator, id: Session, body: TitleBody, if_match: IfMatch = None) -> Response:
     """For whoever began it, and for admins. `etag` in a list of conversations is that of its title."""
-    await must_see_session(desk.app, caller, id)
-    mark = await title_mark(desk.app, id)
+    await must_see_session(desk.app.context, caller, id)
+    mark = await title_mark(desk.app.context, id)
     after = held(if_match, etag_of(mark), mark, moved(f"the title of {id!r}"))
-    told = _entry(await entitle(desk.app, caller, id, body.title, after=after))
+    told = _entry(await entitle(desk.app.context, caller, id, body.title, after=after))
     return JsonReply(told, headers={"etag": str(told["etag"])})
 
 
@@ -202,7 +204,7 @@ async def rename(desk: AtDesk, caller: Operator, id: Session, body: TitleBody, i
 async def delete(desk: AtDesk, caller: Operator, id: Session) -> Response:
     """For good: what was said, its executions, and what it remembered. All its executions must have ended. For whoever
     began it, and for admins."""
-    await must_see_session(desk.app, caller, id)
+    await must_see_session(desk.app.context, caller, id)
     return JsonReply({"deleted": [*await desk.app.storage.delete_session(id)]})
 
 

@@ -17,7 +17,7 @@ from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import Editor, Id, IfMatch
 from pointsman.server.routes.response_docs import answers
 from pointsman.server.schemas.requests import Answer, Body, ruled, sample
-from pointsman.session import agent_for
+from pointsman.workflows.saving import agent_for
 
 router = Operations(tags=["access"])
 
@@ -59,8 +59,8 @@ class SharingAnswer(Answer):
 )
 async def read_sharing(desk: AtDesk, caller: Asking, id: Id) -> Response:
     """The owner of a workflow, and with whom it is shared."""
-    await must_see_workflow(desk.app, caller, id)
-    return _reply(await sharing_of(desk.app, id))
+    await must_see_workflow(desk.app.context, caller, id)
+    return _reply(await sharing_of(desk.app.context, id))
 
 
 @router.put(
@@ -70,10 +70,10 @@ async def read_sharing(desk: AtDesk, caller: Asking, id: Id) -> Response:
 )
 async def change_sharing(desk: AtDesk, caller: Editor, id: Id, body: SharingBody, if_match: IfMatch = None) -> Response:
     """By its owner, or an admin. It holds from the next request on, for its executions too."""
-    await must_see_workflow(desk.app, caller, id)
-    mark = sharing_mark(await sharing_of(desk.app, id))
+    await must_see_workflow(desk.app.context, caller, id)
+    mark = sharing_mark(await sharing_of(desk.app.context, id))
     found = await share(
-        desk.app,
+        desk.app.context,
         caller,
         id,
         body.audience,
@@ -89,8 +89,8 @@ async def change_sharing(desk: AtDesk, caller: Editor, id: Id, body: SharingBody
 )
 async def read_agent_sharing(desk: AtDesk, caller: Asking, name: Name) -> Response:
     """The owner of an agent, and with whom it is shared."""
-    await agent_for(desk.app, caller, name)
-    return _reply(await sharing_of(desk.app, name, "agent"))
+    await agent_for(desk.app.context, caller, name)
+    return _reply(await sharing_of(desk.app.context, name, "agent"))
 
 
 @router.put(
@@ -102,10 +102,10 @@ async def change_agent_sharing(
     desk: AtDesk, caller: Editor, name: Name, body: SharingBody, if_match: IfMatch = None
 ) -> Response:
     """By its owner, or an admin. Whom it is not shared with can neither see it nor run workflows that use it."""
-    await agent_for(desk.app, caller, name)
-    mark = sharing_mark(await sharing_of(desk.app, name, "agent"))
+    await agent_for(desk.app.context, caller, name)
+    mark = sharing_mark(await sharing_of(desk.app.context, name, "agent"))
     found = await share(
-        desk.app,
+        desk.app.context,
         caller,
         name,
         body.audience,

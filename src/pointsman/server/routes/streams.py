@@ -66,7 +66,7 @@ async def stream_all(
     Begin with the list, and put in what is told: it is how an execution is, so told twice it means the same. At
     `workflow.executions.reset` read the list again.
     """
-    shown = wanted(desk.app, caller, workflow=workflow, session=session)
+    shown = wanted(desk.app.context, caller, workflow=workflow, session=session)
     after = moment_of(last_event_id)
     seat = desk.take_stream(caller)
     return EventStream(desk.channels.board.changes(shown, after=after), seat)
@@ -97,8 +97,8 @@ async def stream(
     ] = None,
 ) -> Response:
     """What is in its journal and then what comes, without loss or repeat, until it ends."""
-    await must_see(desk.app, caller, eid)
-    joined = await join(desk.app, desk.channels, eid, begin=begin, last=last_event_id or after)
+    await must_see(desk.app.context, caller, eid)
+    joined = await join(desk.app.context, desk.channels, eid, begin=begin, last=last_event_id or after)
     if joined is None:
         return Response(status_code=204)
     seat = desk.take_stream(caller)
@@ -115,7 +115,7 @@ async def while_seen(
         async for frame in frames:
             if frame != BEAT and monotonic() - looked >= EVERY_S:
                 try:
-                    await must_see(app, caller, execution)
+                    await must_see(app.context, caller, execution)
                 except CallerError:
                     yield SHUT
                     return

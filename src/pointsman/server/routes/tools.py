@@ -280,16 +280,16 @@ async def list_(
 ) -> Response:
     """Whatever workflows can use here. With `search` only those with all these words in name or description. Workflows
     that are tools are listed for who may see them."""
-    every = await found_tools(desk.app, words=search, names=name)
-    found = [one for one in every if await sees_tool(desk.app, caller, str(one["name"]))]
+    every = await found_tools(desk.app.context, words=search, names=name)
+    found = [one for one in every if await sees_tool(desk.app.context, caller, str(one["name"]))]
     origins = Counter(str(one["origin"]) for one in found)
     place = place_by_origin if sort == "origin" else "name"
     page = await page_by(place, (one for one in found if origin in (None, one["origin"])), after=after, limit=limit)
     return JsonReply(
         {
-            "tools": [tool_view(desk.app, str(one["name"])) for one in page.entries],
+            "tools": [tool_view(desk.app.context, str(one["name"])) for one in page.entries],
             "origins": {**origins},
-            "servers": [*server_views(desk.app)],
+            "servers": [*server_views(desk.app.context)],
             "next": page.next,
         }
     )
@@ -299,7 +299,7 @@ async def list_(
 async def read(desk: AtDesk, caller: Asking, name: Name) -> Response:
     """What it does and takes."""
     await desk.app.tools.prepare([name])
-    view = tool_view(desk.app, name) if await sees_tool(desk.app, caller, name) else None
+    view = tool_view(desk.app.context, name) if await sees_tool(desk.app.context, caller, name) else None
     if view is None:
         raise unknown_tool(name)
     return JsonReply(view)
@@ -313,15 +313,15 @@ async def read(desk: AtDesk, caller: Asking, name: Name) -> Response:
 async def try_(desk: AtDesk, caller: Editor, name: Name, body: TryBody) -> Response:
     """One call, for real. What the tool does wrong is told in the answer."""
     await desk.app.tools.prepare([name])
-    if not await sees_tool(desk.app, caller, name):
+    if not await sees_tool(desk.app.context, caller, name):
         raise unknown_tool(name)
-    return JsonReply(await try_tool(desk.app, name, body.arguments))
+    return JsonReply(await try_tool(desk.app.context, name, body.arguments))
 
 
 @router.get("/api/models", responses=answers(ModelsAnswer), summary="List models")
 async def models(desk: AtDesk, caller: Asking) -> Response:
     """Which models are named where, what they cost, and who answers for them."""
-    return JsonReply(list_models(desk.app))
+    return JsonReply(list_models(desk.app.context))
 
 
 @router.get("/api/models/keys", responses=answers(KeysAnswer), summary="How keys of models stand")
@@ -329,10 +329,10 @@ async def keys(desk: AtDesk, caller: Operator) -> Response:
     """Which keys are free, rest, or have paid for enough today; by their names. What is under way is that of the
     process that answers.
     """
-    return JsonReply(await payers(desk.app))
+    return JsonReply(await payers(desk.app.context))
 
 
 @router.post("/api/models/ping", responses=answers(PingAnswer), summary="Ask the models")
 async def ping(desk: AtDesk, caller: Admin) -> Response:
     """Asks each model that is named for one word. It may cost something."""
-    return JsonReply({"models": [*await ping_models(desk.app)]})
+    return JsonReply({"models": [*await ping_models(desk.app.context)]})

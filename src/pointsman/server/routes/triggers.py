@@ -97,7 +97,7 @@ async def publish(desk: AtDesk, caller: Operator, body: SignalBody, key: Key = N
     """To every execution that waits for it and that the caller sees; and to the triggers that start workflows with it,
     where the caller may execute these."""
     published = await desk.app.publish(body.name, body.data, key=body.key or key or "", by=caller.name, caller=caller)
-    return JsonReply(await published_for(desk.app, caller, published))
+    return JsonReply(await published_for(desk.app.context, caller, published))
 
 
 class TryWebhookBody(Body):
@@ -137,9 +137,9 @@ async def try_(
     body: TryWebhookBody,
 ) -> Response:
     """One call as a sender would make it, signed with the webhook's secret. What it starts, is started for real."""
-    await must_see_workflow(desk.app, caller, id)
-    received = await try_webhook(desk.app, caller, id, trigger, body.data)
-    told = None if received.published is None else await published_for(desk.app, caller, received.published)
+    await must_see_workflow(desk.app.context, caller, id)
+    received = await try_webhook(desk.app.context, caller, id, trigger, body.data)
+    told = None if received.published is None else await published_for(desk.app.context, caller, received.published)
     return JsonReply(
         {**called(received), "started": received.started, "delivered": [] if told is None else told["delivered"]}
     )
@@ -192,8 +192,8 @@ class DeliveryList(Answer):
 async def deliveries(desk: AtDesk, caller: Editor, id: Id, trigger: Trigger) -> Response:
     """The last 40 that were taken and the last 10 that were refused, the newest first. What another process
     refused is shown some seconds later."""
-    await must_see_workflow(desk.app, caller, id)
-    return JsonReply({"deliveries": [*await deliveries_for(desk.app, caller, id, trigger)]})
+    await must_see_workflow(desk.app.context, caller, id)
+    return JsonReply({"deliveries": [*await deliveries_for(desk.app.context, caller, id, trigger)]})
 
 
 @router.get("/api/webhooks", responses=answers(WebhookPage), summary="List webhooks")
@@ -204,12 +204,12 @@ async def webhooks(
     all these words in the path, the workflow, its trigger or the event."""
 
     async def seen(one: JsonObject) -> bool:
-        return await visible(desk.app, caller, str(one["workflowId"]))
+        return await visible(desk.app.context, caller, str(one["workflowId"]))
 
-    names = await names_of_workflows(desk.app, search)
+    names = await names_of_workflows(desk.app.context, search)
     wanted = (
         one
-        for one in await webhooks_view(desk.app)
+        for one in await webhooks_view(desk.app.context)
         if says(search, *(one[name] for name in SEARCHED), names(str(one["workflowId"])))
     )
     page = await page_by("path", wanted, after=after, limit=limit, sees=seen)

@@ -13,6 +13,7 @@ from pointsman.auth.callers import Caller
 from pointsman.auth.policy import must_see_workflow, sees_entry, visible
 from pointsman.definition.problems import problems_to_json
 from pointsman.errors import AuthorError
+from pointsman.executions.pages import with_last
 from pointsman.paging import page_by, revision_place
 from pointsman.server.context import Asking, AtDesk, Desk
 from pointsman.server.if_match import etag_of, held
@@ -33,12 +34,13 @@ from pointsman.server.schemas.responses import (
     WorkflowPage,
     WrittenAnswer,
 )
-from pointsman.session import clone_as, delete_as, save_as
 from pointsman.values import JsonObject
-from pointsman.workflows.catalogue import PLACES, Sort, fitting, with_last
+from pointsman.workflows.catalogue import PLACES, Sort, fitting
 from pointsman.workflows.conversion import converted_for
+from pointsman.workflows.document_work import DOCUMENTS
 from pointsman.workflows.metadata import patched
 from pointsman.workflows.revisions import RevisionMoved, diff_revisions, list_workflows, saved_view
+from pointsman.workflows.saving import clone_as, delete_as, save_as
 
 
 class CatalogueEntryAnswer(WorkflowEntryAnswer):
@@ -115,13 +117,13 @@ async def list_(
     ended, whatever was saved or deleted meanwhile; it must be asked for with the same `sort` and `order`."""
 
     async def seen(entry: JsonObject) -> bool:
-        return await sees_entry(desk.app, caller, entry)
+        return await sees_entry(desk.app.context, caller, entry)
 
-    entries = await list_workflows(desk.app, include_disabled=disabled, built_in=built_in)
+    entries = await list_workflows(desk.app.context, include_disabled=disabled, built_in=built_in)
     found = fitting(entries, words=search, tags=tag or (), ids=id)
     page = await page_by(PLACES[sort], found, after=after, limit=limit, sees=seen, backwards=order == "desc")
     marked: list[JsonObject] = [{**one, "etag": _etag(one)} for one in page.entries]
-    told = await with_last(desk.app, caller, marked) if last else marked
+    told = await with_last(desk.app.context, caller, marked) if last else marked
     return JsonReply({"workflows": [*told], "next": page.next})
 
 
@@ -173,10 +175,10 @@ async def read(
     dialect: Annotated[Target | None, Query(description="Written in this dialect, or drawn.")] = None,
 ) -> Response:
     """With its document as its author wrote it, and what is wrong with it."""
-    await must_see_workflow(desk.app, caller, id)
+    await must_see_workflow(desk.app.context, caller, id)
     source = await desk.app.source(id)
     if dialect is not None:
-        written = await converted_for(desk.app, source, dialect, by=caller.name)
+        written = await converted_for(desk.app.context, source, dialect, by=caller.name)
         lost = [loss.to_json() for loss in written.losses]
         if dialect in MEDIA:
             return Response(written.text, media_type=MEDIA[dialect])
@@ -184,7 +186,7 @@ async def read(
     entry = await _entry(desk, id)
     checked = await desk.app.check(source, reader=caller)
     problems = [problem.to_json() for problem in checked.problems]
-    await desk.app.documents.here(lambda: source.read, chars=source.chars, of=source.digest)
+    await desk.app.context[DOCUMENTS].here(lambda: source.read, chars=source.chars, of=source.digest)
     reply: JsonObject = {**entry, "document": source.original, "text": source.document.text, "problems": [*problems]}
     return JsonReply(reply, headers={"etag": _etag(entry)})
 
@@ -208,7 +210,7 @@ async def replace(
     if_match: IfMatch = None,
 ) -> Response:
     """A new revision; executions keep the one they began with. With `If-Match` only over the revision that was read."""
-    await must_see_workflow(desk.app, caller, id)
+    await must_see_workflow(desk.app.context, caller, id)
     source = Workflow(await request.body(), name=id, dialect=dialect)
     await desk.app.outline(source, by=caller.name)
     if source.head.id != id:
@@ -227,12 +229,12 @@ async def patch(desk: AtDesk, caller: Editor, id: Id, body: PatchBody, if_match:
     """A JSON merge patch of its name, description, version, tags, status and metadata, and of whether it is enabled: a
     member that is null is taken out. Nodes and edges are not patched. A new revision, as with PUT. What it does not
     keep of the author's text is named in `losses`."""
-    await must_see_workflow(desk.app, caller, id)
+    await must_see_workflow(desk.app.context, caller, id)
     after = await _matched(desk, id, if_match)
     said = body.model_dump(by_alias=True, exclude_unset=True)
     before = await desk.app.source(id)
-    made = await desk.app.documents.run(patched, before, said, by=caller.name, chars=before.chars)
-    saved = saved_view(await save_as(desk.app, caller, made.source, draft=True, after=after))
+    made = await desk.app.context[DOCUMENTS].run(patched, before, said, by=caller.name, chars=before.chars)
+    saved = saved_view(await save_as(desk.app.context, caller, made.source, draft=True, after=after))
     return _saved({**saved, "losses": [*made.losses]}, status=200)
 
 
@@ -253,7 +255,7 @@ async def patch(desk: AtDesk, caller: Editor, id: Id, body: PatchBody, if_match:
 )
 async def clone(desk: AtDesk, caller: Editor, id: Id, body: CloneBody) -> Response:
     """Save it once more under an id of its own, as its author wrote it: a built-in one to change it, or a saved one."""
-    return _saved(saved_view(await clone_as(desk.app, caller, id, body.id)), status=201)
+    return _saved(saved_view(await clone_as(desk.app.context, caller, id, body.id)), status=201)
 
 
 @router.delete(
@@ -264,8 +266,8 @@ async def clone(desk: AtDesk, caller: Editor, id: Id, body: CloneBody) -> Respon
 )
 async def delete(desk: AtDesk, caller: Editor, id: Id, if_match: IfMatch = None) -> Response:
     """Hide it. Executions keep the revision they run; saving it again brings it back."""
-    await must_see_workflow(desk.app, caller, id)
-    await delete_as(desk.app, caller, id, after=await _matched(desk, id, if_match))
+    await must_see_workflow(desk.app.context, caller, id)
+    await delete_as(desk.app.context, caller, id, after=await _matched(desk, id, if_match))
     return Response(status_code=204)
 
 
@@ -274,8 +276,8 @@ async def versions(
     *, desk: AtDesk, caller: Asking, id: Id, order: Order = "desc", after: After = None, limit: Limit = 200
 ) -> Response:
     """The revisions of a workflow, newest first unless `order` says otherwise."""
-    await must_see_workflow(desk.app, caller, id)
-    entries = await list_workflows(desk.app, id)
+    await must_see_workflow(desk.app.context, caller, id)
+    entries = await list_workflows(desk.app.context, id)
     page = await page_by(revision_place, entries, after=after, limit=limit, backwards=order == "desc")
     return JsonReply({"workflows": [*page.entries], "next": page.next})
 
@@ -295,16 +297,16 @@ async def diff(
     new: Annotated[int | None, Query(alias="to", ge=1, le=2**53, description="The newer revision.")] = None,
 ) -> Response:
     """Line by line; the latest two where none is named."""
-    await must_see_workflow(desk.app, caller, id)
+    await must_see_workflow(desk.app.context, caller, id)
     return Response(
-        await diff_revisions(desk.app, id, old, new, by=caller.name), media_type="text/x-diff; charset=utf-8"
+        await diff_revisions(desk.app.context, id, old, new, by=caller.name), media_type="text/x-diff; charset=utf-8"
     )
 
 
 async def _save(
     desk: Desk, caller: Caller, source: Workflow, *, draft: bool, status: int, after: int | None = None
 ) -> Response:
-    return _saved(saved_view(await save_as(desk.app, caller, source, draft=draft, after=after)), status=status)
+    return _saved(saved_view(await save_as(desk.app.context, caller, source, draft=draft, after=after)), status=status)
 
 
 def _saved(said: JsonObject, *, status: int) -> Response:
@@ -314,13 +316,13 @@ def _saved(said: JsonObject, *, status: int) -> Response:
 async def _entry(desk: Desk, id: str) -> JsonObject:
     name, _, _ = id.partition("@")
     revision = (await desk.app.library.found(id)).revision
-    return next(entry for entry in await list_workflows(desk.app, name) if entry["revision"] == revision)
+    return next(entry for entry in await list_workflows(desk.app.context, name) if entry["revision"] == revision)
 
 
 async def _known(desk: Desk, caller: Caller, id: str | None) -> int | None:
     """The revision that saving a document of this id goes on top of, where the caller sees one."""
     found = await desk.app.library.workflows.find(id) if id is not None and id.isprintable() else None
-    return found.revision if found is not None and await visible(desk.app, caller, found.draft.id) else None
+    return found.revision if found is not None and await visible(desk.app.context, caller, found.draft.id) else None
 
 
 async def _matched(desk: Desk, id: str, if_match: str | None) -> int | None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from pointsman.context import AppContext
 from pointsman.settings import Settings
 from pointsman.triggers.notifications.outbox import Outbox
 from pointsman.triggers.notifications.views import letter_view
 from pointsman.values import JsonObject
 
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
-
-async def letters_view(app: Pointsman, *, state: str | None = None) -> list[JsonObject]:
+async def letters_view(app: AppContext, *, state: str | None = None) -> list[JsonObject]:
     """The outbox, or what is in that state."""
     found = await Outbox(app).list()
     return [letter_view(kept) for kept in found if state in (None, kept.letter.state)]

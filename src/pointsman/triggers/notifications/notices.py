@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import AsyncIterator, Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
+from pointsman.context import AppContext
 from pointsman.engine.events.lifecycle import (
     ExecutionCancelled,
     ExecutionCompleted,
@@ -18,9 +19,6 @@ from pointsman.executions.views import failure_view
 from pointsman.settings.sections import NotificationSettings
 from pointsman.store.records import ExecutionQuery, GateEntry, InboxQuery, Summary
 from pointsman.values import ExecutionId, Instant, JsonObject
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 GATE: Final = "gate"
 TAIL: Final = 20
@@ -58,7 +56,7 @@ def told_in(notice: Notice, language: str) -> Notice:
     return notice._replace(body={**notice.body, "message": said[language]})
 
 
-async def notices_since(app: Pointsman, since: float, wanted: Iterable[str]) -> AsyncIterator[Notice]:
+async def notices_since(app: AppContext, since: float, wanted: Iterable[str]) -> AsyncIterator[Notice]:
     """What happened at or after `since` (unix seconds), of these kinds."""
     kinds = frozenset(wanted)
     if GATE in kinds:
@@ -71,7 +69,7 @@ async def notices_since(app: Pointsman, since: float, wanted: Iterable[str]) -> 
                 yield notice
 
 
-async def _gates(app: Pointsman, since: float) -> AsyncIterator[GateEntry]:
+async def _gates(app: AppContext, since: float) -> AsyncIterator[GateEntry]:
     after = since, ExecutionId(""), ""
     while page := await app.store.executions.inbox(InboxQuery(after=after, limit=PAGE)):
         for gate in page:
@@ -79,7 +77,7 @@ async def _gates(app: Pointsman, since: float) -> AsyncIterator[GateEntry]:
         after = page[-1].opened, page[-1].execution, page[-1].gate
 
 
-async def _ended(app: Pointsman, since: float, statuses: frozenset[str]) -> AsyncIterator[Summary]:
+async def _ended(app: AppContext, since: float, statuses: frozenset[str]) -> AsyncIterator[Summary]:
     query = ExecutionQuery(statuses=statuses, since=Instant(since), limit=PAGE)
     while page := await app.store.executions.list(query):
         for summary in page:
@@ -108,7 +106,7 @@ def gate_notice(gate: GateEntry) -> Notice:
     return Notice(f"{gate.execution}/{gate.gate}/{gate.opened * 1e6:.0f}", GATE, gate.workflow, body)
 
 
-async def ended_notice(app: Pointsman, summary: Summary) -> Notice | None:
+async def ended_notice(app: AppContext, summary: Summary) -> Notice | None:
     """How it ended, or was interrupted; None where it has gone on since."""
     journal = app.store.journal
     last = await journal.last(summary.execution)

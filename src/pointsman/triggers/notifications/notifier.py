@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 import msgspec
 from msgspec.structs import replace
 
 from pointsman.auth.redaction import redactor_for
+from pointsman.context import AppContext
 from pointsman.errors import OperatorError
-from pointsman.operations.logs import say
 from pointsman.redaction import head, hiding, unfinished
 from pointsman.runtime.inbox import MESSAGE_CHARS_MAX
 from pointsman.settings.sections import NotificationSettings
@@ -29,9 +29,7 @@ from pointsman.triggers.notifications.outgoing import post
 from pointsman.triggers.signatures import key_of, sign
 from pointsman.values import Json, JsonObject
 
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
-
+LOG: Final = logging.getLogger("pointsman")
 LOOKS_S: Final = 2.0
 """How often to look for what happened."""
 LATE_S: Final = 60.0
@@ -51,7 +49,7 @@ ERROR_CHARS_MAX: Final = 500
 class Notifier:
     """A chore of the keeper: what takes long is done beside it."""
 
-    def __init__(self, app: Pointsman) -> None:
+    def __init__(self, app: AppContext) -> None:
         self._app = app
         self.outbox = Outbox(app)
         self._redact = redactor_for(app.settings)
@@ -139,7 +137,7 @@ class Notifier:
                 after = await self._posted(kept, settings, now)
         self._pending.pop(kept.id, None)
         if after.state == "dead":
-            say(logging.WARNING, "notification.given-up", {"id": kept.id, "to": letter.to, "error": after.error})
+            LOG.warning("notification.given-up", extra={"told": {"id": kept.id, "to": letter.to, "error": after.error}})
         try:
             changed = await self.outbox.change(kept, after)
         except EntryMoved:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple
+from typing import ClassVar, Final, Literal, NamedTuple
 from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from pointsman.context import AppContext
 from pointsman.errors import CallerError
 from pointsman.store.errors import EntryMoved
 from pointsman.triggers.notifications.notices import Notice
 from pointsman.values import JsonObject
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 KIND: Final = "notice"
 MARK: Final = "notices-mark"
@@ -56,7 +54,7 @@ class Kept(NamedTuple):
 class Outbox:
     """Letters of one installation."""
 
-    def __init__(self, app: Pointsman) -> None:
+    def __init__(self, app: AppContext) -> None:
         self._app = app
 
     async def put(self, notice: Notice, to: str, now: float) -> Kept | None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from pointsman.context import AppContext
 from pointsman.errors import CallerError
 from pointsman.store.records import SavedWorkflow
 from pointsman.workflows.builtin.documents import is_built_in
 from pointsman.workflows.builtin.library import read_only
 from pointsman.workflows.builtin.renaming import with_id
+from pointsman.workflows.definitions import save, source_of_saved
+from pointsman.workflows.document_work import DOCUMENTS
+from pointsman.workflows.library import LIBRARY
 from pointsman.workflows.sources import Workflow
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 
 class WorkflowExists(CallerError):
@@ -21,7 +22,7 @@ class WorkflowExists(CallerError):
     code: ClassVar[str] = "workflow-exists"
 
 
-async def clone_of(app: Pointsman, reference: str, new: str, *, by: str = "") -> Workflow:
+async def clone_of(app: AppContext, reference: str, new: str, *, by: str = "") -> Workflow:
     """The document of a workflow (of the shelf or saved, any revision) under a free id; nothing is saved yet. `by`: the
     caller.
 
@@ -29,14 +30,14 @@ async def clone_of(app: Pointsman, reference: str, new: str, *, by: str = "") ->
     """
     if is_built_in(new):
         raise read_only(new)
-    source = await app.source(reference)
-    clone = await app.documents.run(with_id, source, new, by=by, chars=source.chars)
-    if await app.library.workflows.find(new) is not None:
+    source = await source_of_saved(app, reference)
+    clone = await app[DOCUMENTS].run(with_id, source, new, by=by, chars=source.chars)
+    if await app[LIBRARY].workflows.find(new) is not None:
         raise WorkflowExists(f"there is a workflow {new!r}", hint="Name the clone differently, or delete that one.")
     return clone
 
 
-async def clone_workflow(app: Pointsman, reference: str, new: str, *, author: str = "") -> SavedWorkflow:
+async def clone_workflow(app: AppContext, reference: str, new: str, *, author: str = "") -> SavedWorkflow:
     """Save a workflow as the first revision of another one, also where it has errors: it is as its author wrote it.
     Raises what `clone_of` does."""
-    return await app.save(await clone_of(app, reference, new), author=author, draft=True)
+    return await save(app, await clone_of(app, reference, new), author=author, draft=True)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from pointsman.context import AppContext
 from pointsman.workflows.builtin.documents import PREFIX
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
+from pointsman.workflows.library import LIBRARY
 
 
-async def pipeline_of(app: Pointsman) -> str:
+async def pipeline_of(app: AppContext) -> str:
     """The id of the workflow that the setting `pipeline` names. One that is not there at all stays as it is named."""
-    name, known = app.settings.pipeline, app.library.workflows
+    name, known = app.settings.pipeline, app[LIBRARY].workflows
     shipped = f"{PREFIX}{name}"
     return shipped if await known.find(name) is None and await known.find(shipped) is not None else name

@@ -1,74 +1,32 @@
-"""What callers do with workflows: the verbs of the application, for somebody, if they may."""
+"""Saving and deleting for a caller: the verbs about workflows and agents, with the checks of what the caller may do."""
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING
 
-from pointsman.auth.authority import note_authors
 from pointsman.auth.callers import Caller
 from pointsman.auth.policy import IdTaken, id_must_be_free, must_see_workflow, sees_agent
 from pointsman.auth.sharing import EVERYONES, claim, disclaim, must_own, sharing_of
-from pointsman.executions.start_quota import own_session, take_start
+from pointsman.context import AppContext
 from pointsman.store.records import SavedWorkflow
-from pointsman.values import Json, JsonObject
+from pointsman.values import JsonObject, WorkflowId
+from pointsman.workflows.agent_library import Agents
 from pointsman.workflows.agents import LATEST as AGENT
 from pointsman.workflows.agents import SavedAgent, agent_taken, no_such_agent
+from pointsman.workflows.authors import note_authors
 from pointsman.workflows.builtin.cloning import clone_of
+from pointsman.workflows.definitions import outlined, save
+from pointsman.workflows.document_work import DOCUMENTS
 from pointsman.workflows.revisions import delete_workflow
 from pointsman.workflows.sources import Workflow
 from pointsman.workflows.workflow_tools import tool_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pointsman.app import Pointsman
-    from pointsman.executions.execution import Execution
-
-
-class How(TypedDict, total=False):
-    """What may be said of a start, as for `Pointsman.start`."""
-
-    config: Mapping[str, Json] | None
-    durability: str | None
-    language: str | None
-    model: str | None
-
-
-async def start_as(
-    app: Pointsman,
-    caller: Caller,
-    workflow: str,
-    input: Json = None,
-    *,
-    session: str | None = None,
-    key: str | None = None,
-    trigger: JsonObject | None = None,
-    **how: Unpack[How],
-) -> Execution:
-    """Begin an execution of a saved workflow for a caller, whose it is then. Keys of two callers are two keys.
-
-    Raises `UnknownWorkflow` also where they may not see it, `NotAllowed` where the session is somebody else's, and
-    `TooManyRequests`.
-    """
-    caller.must_have("operator", "start executions")
-    await must_see_workflow(app, caller, workflow)
-    take_start(app, caller)
-    async with nullcontext() if session is None else own_session(app, caller, session):
-        return await app.start(
-            workflow,
-            input,
-            session=session,
-            key=None if key is None else f"{caller.name}|{key}",
-            trigger={"kind": "api", "by": caller.name} if trigger is None else trigger,
-            by=caller.name,
-            caller=caller,
-            **how,
-        )
+    pass
 
 
 async def save_as(
-    app: Pointsman,
+    app: AppContext,
     caller: Caller,
     source: Workflow,
     *,
@@ -82,7 +40,7 @@ async def save_as(
     `IdTaken` where the id belongs to a workflow that they may not see; `NotAllowed` where none of its `allowedGroups`
     is theirs.
     """
-    await app.outline(source, by=caller.name)
+    await outlined(app[DOCUMENTS], source, by=caller.name)
     name = source.head.id
     # Secrets trust a workflow by its groups: nobody writes one for groups that are not theirs.
     caller.must_be_among(source.head.allowed_groups or (), f"the workflow {name!r}")
@@ -94,7 +52,7 @@ async def save_as(
     try:
         known = await app.store.workflows.find(name)
         said = caller.name if author is None else author
-        saved = await app.save(source, author=said, draft=draft, after=after, reader=caller)
+        saved = await save(app, source, author=said, draft=draft, after=after, reader=caller)
     except BaseException:
         if claimed:
             await disclaim(app, name)
@@ -105,7 +63,7 @@ async def save_as(
 
 
 async def clone_as(
-    app: Pointsman, caller: Caller, reference: str, new: str, *, author: str | None = None
+    app: AppContext, caller: Caller, reference: str, new: str, *, author: str | None = None
 ) -> SavedWorkflow:
     """Save a workflow that they may see once more, under an id of its own: it is theirs. Raises as `clone_workflow`."""
     await must_see_workflow(app, caller, reference)
@@ -113,7 +71,7 @@ async def clone_as(
     return await save_as(app, caller, await clone_of(app, reference, new, by=caller.name), author=author, draft=True)
 
 
-async def delete_as(app: Pointsman, caller: Caller, workflow: str, *, after: int | None = None) -> None:
+async def delete_as(app: AppContext, caller: Caller, workflow: str, *, after: int | None = None) -> None:
     """Hide it. What has an owner only they and admins delete. `after`: the revision it must be at.
 
     Raises `UnknownWorkflow`, also where they may not see it, `NotAllowed`, `RevisionMoved`.
@@ -125,7 +83,7 @@ async def delete_as(app: Pointsman, caller: Caller, workflow: str, *, after: int
 
 
 async def save_agent_as(
-    app: Pointsman, caller: Caller, name: str, agent: JsonObject, *, after: int | None = None
+    app: AppContext, caller: Caller, name: str, agent: JsonObject, *, after: int | None = None
 ) -> SavedAgent:
     """Save a revision of an agent. A new agent is the caller's; others' are changed by their owners and admins.
 
@@ -139,31 +97,31 @@ async def save_agent_as(
     if not claimed:
         await must_own(app, caller, name, "change it", "agent")
     try:
-        return await app.agents.save(name, agent, author=caller.name, after=after, by=caller)
+        return await Agents(app).save(name, agent, author=caller.name, after=after, by=caller)
     except BaseException:
         if claimed:
             await disclaim(app, name, "agent")
         raise
 
 
-async def agent_for(app: Pointsman, caller: Caller, reference: str) -> SavedAgent:
+async def agent_for(app: AppContext, caller: Caller, reference: str) -> SavedAgent:
     """Return an agent that the caller may see. Raises `NoSuchAgent`, also where they may not see it."""
     if not await sees_agent(app, caller, reference):
         raise no_such_agent(reference)
-    return await app.agents.get(reference)
+    return await Agents(app).get(reference)
 
 
-async def delete_agent_as(app: Pointsman, caller: Caller, name: str, *, after: int | None = None) -> None:
+async def delete_agent_as(app: AppContext, caller: Caller, name: str, *, after: int | None = None) -> None:
     """Delete an agent: its owner and admins may. Raises `NoSuchAgent`, `NotAllowed`, `RevisionMoved`."""
     await agent_for(app, caller, name)
     await must_own(app, caller, name.partition("@")[0], "delete it", "agent")
-    await app.agents.delete(name, after=after)
+    await Agents(app).delete(name, after=after)
 
 
-async def _tool_name_must_be_free(app: Pointsman, caller: Caller, workflow: str) -> None:
+async def _tool_name_must_be_free(app: AppContext, caller: Caller, workflow: str) -> None:
     """Raise `IdTaken` where agents that call a workflow of another owner as a tool would call this one instead."""
     name = tool_name(workflow)
-    for entry in await app.workflows():
+    for entry in await app.store.workflows.list():
         if (
             entry.id != workflow
             and tool_name(entry.id) == name
@@ -174,6 +132,6 @@ async def _tool_name_must_be_free(app: Pointsman, caller: Caller, workflow: str)
             )
 
 
-async def _is_new(app: Pointsman, workflow: str) -> bool:
+async def _is_new(app: AppContext, workflow: str) -> bool:
     """Nothing was ever saved under this id, and nobody claims it: what was there without an owner stays everyone's."""
-    return await sharing_of(app, workflow) is EVERYONES and not await app.workflows(workflow)
+    return await sharing_of(app, workflow) is EVERYONES and not await app.store.workflows.list(WorkflowId(workflow))

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import structs
 
-from pointsman.auth.authority import AppRights
+from pointsman.context import AppContext
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.reports import ToolCall, ToolCallsProposed, WorkDone, WorkFailed
+from pointsman.executions.authority import AppRights
 from pointsman.ports import Executor, Run, Tools, ToolSpec
 from pointsman.runtime.dependencies import ExecutorsFor
 from pointsman.tools.registry import unknown_tool
@@ -25,7 +26,6 @@ from pointsman.values import Json
 from pointsman.workflows.workflow_tools import PREFIX
 
 if TYPE_CHECKING:
-    from pointsman.app import Pointsman
     from pointsman.runtime.local import LocalRuntime
     from pointsman.workflows.library import Library
 
@@ -81,7 +81,7 @@ class GuardedTools:
 class GuardedExecutors:
     """Finds executors, and lets each attempt know which tools it may call."""
 
-    def __init__(self, app: Pointsman, runtime: LocalRuntime, library: Library, executors: ExecutorsFor) -> None:
+    def __init__(self, app: AppContext, runtime: LocalRuntime, library: Library, executors: ExecutorsFor) -> None:
         self._app = app
         self._runtime = runtime
         self._rights: Final = AppRights(app, library)

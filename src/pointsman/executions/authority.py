@@ -14,49 +14,31 @@ nothing is recorded for them, and they are allowed everything. Built-in workflow
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 import msgspec
 from msgspec import Struct
 
-from pointsman.auth.callers import LOCAL, MACHINE, NOBODY, ROLES, Caller, Entrance, Role, lesser, together
-from pointsman.auth.keys import KIND as KEY
-from pointsman.auth.keys import ApiKey
-from pointsman.auth.people import KIND as PERSON
-from pointsman.auth.people import Person
+from pointsman.auth.callers import LOCAL, NOBODY, Caller, Role, together
 from pointsman.auth.policy import sees_agent, sees_workflow
+from pointsman.auth.subjects import UnknownWorkflow
+from pointsman.context import AppContext
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.control import ToolExecutorConfig
 from pointsman.engine.state import ExecutionState
 from pointsman.store.errors import EntryMoved
 from pointsman.store.records import SavedWorkflow
 from pointsman.values import ExecutionId, Json, JsonObject
-from pointsman.workflows.builtin.documents import is_built_in
-from pointsman.workflows.library import ACTORS, AUTHORS, Library, UnknownWorkflow
+from pointsman.workflows.authors import Party, all_of, author_of, recorded, standing
+from pointsman.workflows.library import ACTORS, AUTHORS, LIBRARY, Library
 from pointsman.workflows.workflow_tools import tool_name
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 JOINED: Final = "execution-actors"
 """Kind of entry: the people who joined an execution; its key is the execution."""
-WRITTEN: Final = "revision-actors"
-"""Kind of entry: the people in whose name a revision was saved, where that is not the one author that the revision
-names: none for people at the machine of the store, several for an agent. Its key is `workflow@revision`."""
 OF_DOCUMENT: Final = ""
 """The key, among the authors of saved agents, of those of a document that is run without being saved."""
 UNKNOWN: Final = "agent"
 """The name that an execution acts under where nothing says who started it."""
-
-
-class Party(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A person, as they are recorded with what they start or save."""
-
-    name: str
-    role: Role = "admin"
-    """The role they had then: they never have a higher one here."""
-    entrance: Entrance = "key"
 
 
 class Joined(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -67,68 +49,7 @@ class Joined(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """They are there instead of the starters: of a fork."""
 
 
-def recorded(caller: Caller) -> list[Json]:
-    """Return what is recorded of a caller; people at the machine are left out."""
-    return [
-        msgspec.to_builtins(Party(name=one.name, role=one.role, entrance=one.entrance))
-        for one in caller.people
-        if one.entrance not in MACHINE
-    ]
-
-
-def owner_of(caller: Caller) -> list[Party]:
-    """Return the people in whose name a thing of the caller starts executions later."""
-    return [msgspec.convert(one, Party) for one in recorded(caller)]
-
-
-async def standing(app: Pointsman, party: Party) -> Caller:
-    """Return what a recorded person may do now: `NOBODY` where no key and no identity provider knows them any more."""
-    if party.entrance in MACHINE:
-        return Caller(name=party.name, role=party.role, entrance=party.entrance)
-    entries, now = app.store.entries, app.clock.now()
-    found: list[tuple[Role, tuple[str, ...]]] = []
-    if (entry := await entries.find(KEY, party.name)) is not None:
-        key = msgspec.convert(entry.value, ApiKey, strict=False)
-        if key.is_good_at(now):
-            found.append((key.role, key.groups))
-    if app.settings.access.oidc is not None and (entry := await entries.find(PERSON, party.name)) is not None:
-        person = msgspec.convert(entry.value, Person, strict=False)
-        found.append((person.role, person.groups))
-    if not found:
-        return NOBODY
-    role = ROLES[max(ROLES.index(role) for role, _ in found)]
-    groups = tuple(sorted({group for _, some in found for group in some}))
-    return Caller(name=party.name, role=lesser(role, party.role), groups=groups, entrance=party.entrance)
-
-
-async def authors_of(app: Pointsman, saved: SavedWorkflow) -> tuple[Party, ...]:
-    """Return the people in whose name a revision was saved. Empty: the product, or people at the machine."""
-    if is_built_in(saved.draft.id) or not saved.draft.author:
-        return ()
-    entry = await app.store.entries.find(WRITTEN, f"{saved.draft.id}@{saved.revision}")
-    return (Party(name=saved.draft.author),) if entry is None else msgspec.convert(entry.value, tuple[Party, ...])
-
-
-async def author_of(app: Pointsman, saved: SavedWorkflow) -> Caller:
-    """Return what the author of a saved revision may do now; of one that an agent saved: what all of its people may."""
-    return await all_of(app, await authors_of(app, saved))
-
-
-async def all_of(app: Pointsman, parties: Iterable[Party]) -> Caller:
-    """Return what all of these people may do now; people at the machine where there are none."""
-    people = [await standing(app, one) for one in parties]
-    return together(*people) if people else LOCAL
-
-
-async def note_authors(app: Pointsman, caller: Caller, saved: SavedWorkflow) -> None:
-    """Record in whose name a revision was saved, where its author alone does not say that."""
-    if saved.draft.author and (caller.is_machine or caller.parties):
-        # The role that a person had when they saved it does not bound what they may see later.
-        people = [Party(name=one.name, entrance=one.entrance) for one in caller.people if one.entrance not in MACHINE]
-        await app.store.entries.put(WRITTEN, f"{saved.draft.id}@{saved.revision}", msgspec.to_builtins(people))
-
-
-async def starters_of(app: Pointsman, state: ExecutionState) -> list[Party]:
+async def starters_of(app: AppContext, state: ExecutionState) -> list[Party]:
     """Return the people whom an execution acts for, as they are recorded."""
     entry = await app.store.entries.find(JOINED, state.id)
     joined = Joined() if entry is None else msgspec.convert(entry.value, Joined)
@@ -136,7 +57,7 @@ async def starters_of(app: Pointsman, state: ExecutionState) -> list[Party]:
     return [*([] if joined.instead else msgspec.convert(began or [], list[Party])), *joined.parties]
 
 
-async def join(app: Pointsman, caller: Caller, execution: str) -> None:
+async def join(app: AppContext, caller: Caller, execution: str) -> None:
     """Record that a caller steers an execution from here on. Its starter, and people at the machine, need no record."""
     parties = [msgspec.convert(one, Party) for one in recorded(caller)]
     summary = await app.store.executions.find(ExecutionId(execution))
@@ -145,13 +66,13 @@ async def join(app: Pointsman, caller: Caller, execution: str) -> None:
         await _put(app, execution, parties)
 
 
-async def own_fork(app: Pointsman, caller: Caller, execution: str) -> None:
+async def own_fork(app: AppContext, caller: Caller, execution: str) -> None:
     """Record whose a fork is, before the fork exists: its origin's starters have no part in it."""
     parties = tuple(msgspec.convert(one, Party) for one in recorded(caller))
     await app.store.entries.put(JOINED, execution, msgspec.to_builtins(Joined(parties=parties, instead=True)))
 
 
-async def _put(app: Pointsman, execution: str, parties: list[Party]) -> None:
+async def _put(app: AppContext, execution: str, parties: list[Party]) -> None:
     while True:
         entry = await app.store.entries.find(JOINED, execution)
         known = Joined() if entry is None else msgspec.convert(entry.value, Joined)
@@ -170,7 +91,7 @@ async def _put(app: Pointsman, execution: str, parties: list[Party]) -> None:
 class AppRights:
     """The `Rights` of one installation, for executions whose definitions are in one library of it."""
 
-    def __init__(self, app: Pointsman, library: Library) -> None:
+    def __init__(self, app: AppContext, library: Library) -> None:
         self._app = app
         self._library = library
 
@@ -217,7 +138,7 @@ class AppRights:
         if not isinstance(revision, int) or not revision:
             return LOCAL  # It runs on a document that its starter brought along.
         try:
-            return await author_of(self._app, await self._app.library.found(f"{state.workflow}@{revision}"))
+            return await author_of(self._app, await self._app[LIBRARY].found(f"{state.workflow}@{revision}"))
         except UnknownWorkflow:
             return NOBODY
 
@@ -251,19 +172,6 @@ class AppRights:
         return await standing(self._app, msgspec.convert(author, Party)) if author is not None else LOCAL
 
 
-async def may_execute(app: Pointsman, caller: Caller, target: str) -> bool:
+async def may_execute(app: AppContext, caller: Caller, target: str) -> bool:
     """Return whether a caller may execute a saved workflow."""
     return caller.has("operator") and await sees_workflow(app, caller, target)
-
-
-async def acting_for(app: Pointsman, execution: str, *, node: str = "", cap: Role = "admin") -> Caller:
-    """As `AppRights.acting_for`, by the id of an execution. Raises `UnknownExecution`."""
-    library = app.fleeting.library if execution in app.fleeting.runtime.drivers else app.library
-    return await AppRights(app, library).acting_for(await state_of(app, execution), node=node, cap=cap)
-
-
-async def state_of(app: Pointsman, execution: str) -> ExecutionState:
-    """Return the state of an execution, also of one of which nothing is kept. Raises `UnknownExecution`."""
-    name = ExecutionId(execution)
-    driver = app.runtime.drivers.get(name) or app.fleeting.runtime.drivers.get(name)
-    return driver.state if driver is not None else await app.runtime.load(name)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from pointsman.context import AppContext
 from pointsman.settings import PREFIX, Settings
 from pointsman.values import Json, JsonObject
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
+from pointsman.workflows.agent_library import Agents
 
 _OWN: Final = f"{PREFIX}SECRET_"
 
 
-async def uses_of(app: Pointsman, name: str) -> JsonObject:
+async def uses_of(app: AppContext, name: str) -> JsonObject:
     """Reads every saved workflow, in its latest revision, and every saved agent."""
     handle = re.compile(rf"(?<![A-Za-z0-9_])secret\.{re.escape(name)}(?![A-Za-z0-9_])")
     workflows: list[Json] = []
@@ -24,7 +23,7 @@ async def uses_of(app: Pointsman, name: str) -> JsonObject:
         if saved is not None and handle.search(saved.draft.text):
             workflows.append(entry.id)
     agents: list[Json] = [
-        one.name for one in await app.agents.list() if any(handle.search(text) for text in _texts(one.agent))
+        one.name for one in await Agents(app).list() if any(handle.search(text) for text in _texts(one.agent))
     ]
     settings: list[Json] = [
         key

@@ -8,11 +8,16 @@ finished by deleting again.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
+from msgspec.structs import replace
+
+from pointsman.auth.subjects import unknown_session
+from pointsman.context import AppContext
 from pointsman.engine.state import ENDED
 from pointsman.errors import CallerError
 from pointsman.executions.artifacts import delete_artifacts
+from pointsman.executions.opening import open_execution
 from pointsman.executions.usage_accounts import ALL, FOUND
 from pointsman.runtime.cache import SCOPE as CACHE
 from pointsman.runtime.local import unknown_execution
@@ -20,9 +25,6 @@ from pointsman.store.api import Store
 from pointsman.store.errors import JournalMoved
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId
-
-if TYPE_CHECKING:
-    from pointsman.app import Pointsman
 
 PAGE: Final = 200
 TITLE: Final = "conversation"
@@ -35,18 +37,7 @@ class ExecutionUnfinished(CallerError):
     code: ClassVar[str] = "execution-unfinished"
 
 
-class UnknownSession(CallerError):
-    """Nothing was ever said in a conversation of that id, and no execution belongs to it."""
-
-    code: ClassVar[str] = "unknown-session"
-
-
-def unknown_session(session: str) -> UnknownSession:
-    """The refusal for a session that does not exist, or that the caller may not see: both get the same answer."""
-    return UnknownSession(f"there is no session {session!r}", hint="`sessionId` of an execution names one.")
-
-
-async def delete(app: Pointsman, executions: Iterable[str]) -> list[ExecutionId]:
+async def delete(app: AppContext, executions: Iterable[str]) -> list[ExecutionId]:
     """Delete executions and their sub-workflows; their ids. Raises `UnknownExecution`, `ExecutionUnfinished` for one
     of them before any is deleted."""
     members: dict[ExecutionId, Summary] = {}
@@ -57,7 +48,7 @@ async def delete(app: Pointsman, executions: Iterable[str]) -> list[ExecutionId]
     return await delete_family(app, [*members.values()])
 
 
-async def _parent_must_have_ended(app: Pointsman, summary: Summary) -> None:
+async def _parent_must_have_ended(app: AppContext, summary: Summary) -> None:
     above = None if summary.parent is None else await app.store.executions.find(summary.parent)
     if above is not None and above.status not in ENDED:
         raise ExecutionUnfinished(
@@ -66,7 +57,7 @@ async def _parent_must_have_ended(app: Pointsman, summary: Summary) -> None:
         )
 
 
-async def delete_family(app: Pointsman, members: list[Summary]) -> list[ExecutionId]:
+async def delete_family(app: AppContext, members: list[Summary]) -> list[ExecutionId]:
     """Delete executions, the last one first. Raises `ExecutionUnfinished` before anything is deleted.
 
     What they still have to tell others is told first.
@@ -78,7 +69,7 @@ async def delete_family(app: Pointsman, members: list[Summary]) -> list[Executio
     return [one.execution for one in members]
 
 
-async def family(app: Pointsman, top: Summary) -> AsyncIterator[Summary]:
+async def family(app: AppContext, top: Summary) -> AsyncIterator[Summary]:
     """An execution, then its sub-workflows, however deep."""
     pending = [top]
     while pending:
@@ -87,17 +78,15 @@ async def family(app: Pointsman, top: Summary) -> AsyncIterator[Summary]:
         pending += [child async for child in summaries(app, ExecutionQuery(parent=one.execution, limit=PAGE))]
 
 
-async def summaries(app: Pointsman, query: ExecutionQuery) -> AsyncIterator[Summary]:
+async def summaries(app: AppContext, query: ExecutionQuery) -> AsyncIterator[Summary]:
     """Every execution that fits, newest first, page by page."""
-    from msgspec.structs import replace
-
     while page := await app.store.executions.list(query):
         for one in page:
             yield one
         query = replace(query, before=(page[-1].started, page[-1].execution))
 
 
-async def delete_session(app: Pointsman, session: str) -> list[ExecutionId]:
+async def delete_session(app: AppContext, session: str) -> list[ExecutionId]:
     """Delete a conversation: what was said, its executions, what it remembered. The ids of the executions.
 
     Raises `UnknownSession`, `ExecutionUnfinished`.
@@ -122,22 +111,22 @@ def _all_ended(members: Iterable[Summary]) -> None:
         )
 
 
-async def _delivered(app: Pointsman, summary: Summary) -> Summary:
+async def _delivered(app: AppContext, summary: Summary) -> Summary:
     """It again, once it owes nobody anything. Only what owes something is due although it has ended."""
     if summary.status in ENDED and summary.wakes is not None:
-        await (await app.open(summary.execution)).settled()
+        await (await open_execution(app, summary.execution)).settled()
         return await app.store.executions.find(summary.execution) or summary
     return summary
 
 
-async def known(app: Pointsman, execution: ExecutionId) -> Summary:
+async def known(app: AppContext, execution: ExecutionId) -> Summary:
     found = await app.store.executions.find(execution)
     if found is None:
         raise unknown_execution(execution)
     return found
 
 
-async def _delete_one(app: Pointsman, summary: Summary) -> None:
+async def _delete_one(app: AppContext, summary: Summary) -> None:
     execution, store = summary.execution, app.store
     last = await store.journal.last(execution)
     # Asked again behind `last`: whoever takes it up from here on appends, and then nothing is deleted.
