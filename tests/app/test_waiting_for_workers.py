@@ -40,6 +40,9 @@ ASKED_FIRST = Workflow.of(
         "output": {"got": "nodes.work"},
     }
 )
+PARENT = Workflow.of(
+    {"id": "above", "nodes": [{"id": "call", "type": "workflow", "config": {"workflow": "letter"}}], "edges": []}
+)
 WAITS_FOR_POLISH: Json = [
     {"nodeId": "work", "step": "work", "needs": "tool:polish", "reason": "a worker with the tool 'polish'"}
 ]
@@ -80,6 +83,14 @@ async def began(url: str, workflow: Workflow = ASKED_FIRST, *tools: Tool, script
         execution = await app.start(workflow)
         await execution.settled()
         return execution.id
+
+
+async def parent_started(app: Pointsman) -> Execution:
+    """Start the parent of `ASKED_FIRST`, and leave its sub-workflow at its gate."""
+    await app.save(ASKED_FIRST)
+    execution = await app.start(PARENT)
+    await execution.settled()
+    return execution
 
 
 def objects(value: Json) -> list[JsonObject]:
@@ -222,13 +233,8 @@ async def test_other_branches_go_on_without_the_tool(url: str) -> None:
 
 
 async def test_a_sub_workflow_waits_for_a_worker_and_its_parent_with_it(url: str) -> None:
-    above = Workflow.of(
-        {"id": "above", "nodes": [{"id": "call", "type": "workflow", "config": {"workflow": "letter"}}], "edges": []}
-    )
     async with opened(url, polish) as app:
-        await app.save(ASKED_FIRST)
-        execution = await app.start(above)
-        await execution.settled()
+        execution = await parent_started(app)
     async with opened(url) as other:
         again = await answered(other, execution.id)
         view = await again.view()
@@ -239,13 +245,8 @@ async def test_a_sub_workflow_waits_for_a_worker_and_its_parent_with_it(url: str
 
 
 async def test_the_starter_goes_on_with_a_sub_workflow_that_another_process_left(url: str) -> None:
-    above = Workflow.of(
-        {"id": "above", "nodes": [{"id": "call", "type": "workflow", "config": {"workflow": "letter"}}], "edges": []}
-    )
     async with opened(url, polish) as starter, opened(url) as other:
-        await starter.save(ASKED_FIRST)
-        execution = await starter.start(above)
-        await execution.settled()
+        execution = await parent_started(starter)
         await answered(other, execution.id)
         await until("completed", execution)
 
@@ -508,13 +509,8 @@ async def test_a_step_that_fails_with_a_worker_is_retried_by_another_that_lacks_
 
 @pytest.mark.integration
 async def test_a_parent_that_is_cancelled_ends_a_sub_workflow_that_waits_for_a_worker(store: str) -> None:
-    above = Workflow.of(
-        {"id": "above", "nodes": [{"id": "call", "type": "workflow", "config": {"workflow": "letter"}}], "edges": []}
-    )
     async with opened(store, polish) as app:
-        await app.save(ASKED_FIRST)
-        execution = await app.start(above)
-        await execution.settled()
+        execution = await parent_started(app)
     async with opened(store) as other:
         again = await answered(other, execution.id)
         await again.cancel()

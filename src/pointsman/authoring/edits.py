@@ -36,7 +36,7 @@ NATIVE: Final = "native"
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """What became of a workflow."""
+    """A workflow after operations."""
 
     source: Workflow
     """As it is now, in its author's dialect."""
@@ -47,14 +47,14 @@ class Edited:
     """What it reads as in the native dialect."""
     changes: tuple[AnyOperation, ...]
     """What differs from before, whatever operations were asked for."""
-    problems: tuple[Problem, ...]
-    """All it has now."""
-    new: tuple[Problem, ...]
-    """Those of them that it did not have."""
-    gone: tuple[Problem, ...]
-    """Those it had."""
-    losses: tuple[Problem, ...] = ()
+    losses: tuple[Problem, ...]
     """What the text does not keep of what the author wrote."""
+    problems: tuple[Problem, ...] = ()
+    """All problems after the edit."""
+    new: tuple[Problem, ...] = ()
+    """The problems that the workflow did not have before."""
+    gone: tuple[Problem, ...] = ()
+    """The problems that the workflow does not have any more."""
 
     @property
     def ok(self) -> bool:
@@ -85,39 +85,16 @@ async def edit(
     """Nothing is saved. Raises `OperationRefused`; `WorkflowInvalid` where the source cannot be read at all."""
     made = await app[DOCUMENTS].run(changed, source, operations, by=reader.name, chars=source.chars)
     was, now = await check(app, source, reader=reader), await check(app, made.source, reader=reader)
-    return Edited(
-        source=made.source,
-        document=made.document,
-        text=made.text,
-        dialect=made.dialect,
-        native=made.native,
-        changes=made.changes,
-        problems=now.problems,
-        new=_beyond(now.problems, was.problems),
-        gone=_beyond(was.problems, now.problems),
-        losses=made.losses,
-    )
+    new, gone = _beyond(now.problems, was.problems), _beyond(was.problems, now.problems)
+    return replace(made, problems=now.problems, new=new, gone=gone)
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """A document after operations, as plain data."""
-
-    source: Workflow
-    document: Json
-    text: str
-    dialect: str | None
-    native: JsonObject
-    changes: tuple[AnyOperation, ...]
-    losses: tuple[Problem, ...]
-
-
-def changed(source: Workflow, operations: Sequence[AnyOperation]) -> Changed:
-    """Job: apply operations to a document. Raises as `edit`."""
+def changed(source: Workflow, operations: Sequence[AnyOperation]) -> Edited:
+    """Job: apply operations to a document, without checking the result. Raises as `edit`."""
     before = native_of(source)
     after = apply_operations(before, operations)
     made, losses = respelled(source, before, after)
-    return Changed(
+    return Edited(
         source=made,
         document=made.original,
         text=made.document.text,

@@ -28,7 +28,7 @@ from pointsman.settings import Settings
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.registry import ToolRegistry
 from pointsman.values import Json, JsonObject
-from pointsman.workflows.tooling import registry_for
+from tests.tools.mcp.registries import tools
 
 pytestmark = pytest.mark.integration
 
@@ -40,15 +40,6 @@ AT_ONCE_S: Final = 10.0
 def broken(how: str, **more: Json) -> Settings:
     server: JsonObject = {"command": [sys.executable, PEER, how], "timeout": "30s", **more}
     return Settings.model_validate({"store": "memory:", "mcp": {"desk": server}})
-
-
-@asynccontextmanager
-async def tools(settings: Settings) -> AsyncGenerator[ToolRegistry]:
-    registry = registry_for(settings, ())
-    try:
-        yield registry
-    finally:
-        await registry.close()
 
 
 async def called(registry: ToolRegistry) -> Json:

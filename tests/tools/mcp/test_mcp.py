@@ -26,8 +26,8 @@ from pointsman.tools.mcp.config import McpServerDescription
 from pointsman.tools.mcp.server import McpServer
 from pointsman.tools.registry import ToolRegistry
 from pointsman.values import Json, JsonObject
-from pointsman.workflows.tooling import registry_for
 from tests.tools.mcp.peer import server as peer
+from tests.tools.mcp.registries import tools
 
 pytestmark = pytest.mark.integration
 
@@ -41,15 +41,6 @@ LISTED = ["add", "die", "fail", "flood", "hang", "who.am/i"]
 def by_command(starts: Path, **more: object) -> Settings:
     described = {"command": [sys.executable, PEER, str(starts)], "tools": LISTED, "timeout": "20s", **more}
     return Settings.model_validate({"mcp": {"desk": described}, "secrets": {"T": "sesame"}})
-
-
-@asynccontextmanager
-async def tools(settings: Settings) -> AsyncGenerator[ToolRegistry]:
-    registry = registry_for(settings, ())
-    try:
-        yield registry
-    finally:
-        await registry.close()
 
 
 async def called(registry: ToolRegistry, name: str, **arguments: Json) -> Json:
