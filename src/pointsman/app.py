@@ -38,7 +38,7 @@ from pointsman.values import ExecutionId, Json, JsonObject, WorkflowId
 from pointsman.wiring import Setup, add_scripted_tools, close_context, open_context
 from pointsman.workflows.authors import Party
 from pointsman.workflows.checking import Checked
-from pointsman.workflows.definitions import Known, check, check_against, outlined, save, source_of_saved
+from pointsman.workflows.definitions import CheckBasis, check, check_against, outlined, save, source_of_saved
 from pointsman.workflows.document_work import DOCUMENTS, DocumentWork
 from pointsman.workflows.library import LIBRARY, Library
 from pointsman.workflows.model_setup import models_for
@@ -202,7 +202,7 @@ class Pointsman:
         if self._context is not None:
             return await check(self._context, workflow, lenient=lenient, reader=reader)
         models = models_for(self.settings, model=self._model, script=None)
-        known = Known(self.settings, self.tools, DocumentWork(), self._model, models)
+        known = CheckBasis(self.settings, self.tools, DocumentWork(), self._model, models)
         return await check_against(known, workflow, lenient=lenient, reader=reader)
 
     async def save(

@@ -260,20 +260,44 @@ def wire(
     `workflows`: the saved ones of another store, instead of this one's. `calls` observes the calls of models and tools.
     `lent`: the models of another application, so that their keys are paced and paid for together.
     """
-    settings, tools, clock, isolation = setup.settings, setup.tools, setup.clock, setup.isolation
+    settings, clock = setup.settings, setup.clock
     observed = calls or Calls()
     models = lent or models_for(
         settings, model=setup.model, script=script, spending=KeptSpending(store), turns=KeptTurns(store, clock)
     )
-    is_played = is_scripted(setup.model or "")
+    meaning = None if is_scripted(setup.model or "") else meaning_of(settings, store, clock, models)
+    interpreter = interpreter_of(settings)
     secrets = SecretAccess(settings, workflows or store.workflows)
+    return Services(
+        models=models,
+        executors=_executors(setup, store, models, observed, secrets, interpreter, meaning),
+        interpreter=interpreter,
+        meaning=meaning,
+        calls=observed,
+        model=setup.model,
+        script=script,
+        checks_models=not setup.is_aside,
+        lends_models=lent is not None,
+    )
+
+
+def _executors(
+    setup: Setup,
+    store: Store,
+    models: PydanticModels,
+    observed: Calls,
+    secrets: SecretAccess,
+    interpreter: Interpreter,
+    meaning: KeptMeaning | None,
+) -> Executors:
+    """Make the executors of every kind of work."""
+    settings, tools, clock, isolation = setup.settings, setup.tools, setup.clock, setup.isolation
+    is_played = is_scripted(setup.model or "")
     called: Tools = GuardedTools(FreshTools(tools, secrets))
     if isolation is not None:
         called = isolation.tools(called, tools)
-    interpreter = interpreter_of(settings)
-    meaning = None if is_played else meaning_of(settings, store, clock, models)
     finds = WordsOnly(store) if is_played and settings.memory.embeddings is not None else meaning
-    executors = Executors(
+    return Executors(
         models=HeardModels(models, observed, clock),
         tools=HeardTools(UnscriptedTools(called) if is_played else called, observed, clock),
         memory=MemoryExecutor(store.memory, clock, settings.memory.quota, meaning=finds),
@@ -285,17 +309,6 @@ def wire(
         reaches=models.reaches,
         basis=CacheBasis(models, tools),
         plugins=isolation is None,
-    )
-    return Services(
-        models=models,
-        executors=executors,
-        interpreter=interpreter,
-        meaning=meaning,
-        calls=observed,
-        model=setup.model,
-        script=script,
-        checks_models=not setup.is_aside,
-        lends_models=lent is not None,
     )
 
 

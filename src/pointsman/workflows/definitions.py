@@ -94,7 +94,7 @@ def outline(workflow: Workflow) -> Outline:
     return workflow.outline
 
 
-class Known(NamedTuple):
+class CheckBasis(NamedTuple):
     """What a check knows of an application, which need not be open."""
 
     settings: Settings
@@ -113,12 +113,12 @@ async def check(
     """Return everything that is wrong with a workflow, limited to what `reader` may see. Raises `DocumentTooExpensive`,
     `TooManyRequests`."""
     services = app.services
-    known = Known(app.settings, app.tools, app[DOCUMENTS], model or services.model, services.models, app)
+    known = CheckBasis(app.settings, app.tools, app[DOCUMENTS], model or services.model, services.models, app)
     return await check_against(known, workflow, lenient=lenient, reader=reader)
 
 
 async def check_against(
-    known: Known, workflow: Workflow, *, lenient: bool = False, reader: Caller = ANYBODY
+    known: CheckBasis, workflow: Workflow, *, lenient: bool = False, reader: Caller = ANYBODY
 ) -> Checked:
     """As `check`, also where no store is open."""
     found = await outlined(known.documents, workflow, by=reader.name)
@@ -130,7 +130,7 @@ async def check_against(
     return Checked(result.problems, found.dialect, workflow, result.repaired)
 
 
-async def _facts(known: Known, found: Outline, *, lenient: bool, reader: Caller) -> CheckFacts:
+async def _facts(known: CheckBasis, found: Outline, *, lenient: bool, reader: Caller) -> CheckFacts:
     """Return what the application knows of the things that a document names, limited to what the reader may see."""
     app, settings, granted = known.app, known.settings, known.settings.granted()
     saved = {} if app is None else await _agents_of(app, found, settings.agents, reader)
