@@ -72,6 +72,8 @@ async def test_an_answer_to_what_a_gate_does_not_show_any_more_is_a_conflict(ser
         await served.act(execution, "steer", {"set": {"letter": "new"}})
     answer = {"gateId": "review", "action": "approve", "digest": seen["digest"]}
     assert await refused(served, execution, "respond", answer) == "gate-changed"
+    empty = await served.client.post(f"/api/workflows/executions/{execution}/respond", json={**answer, "digest": ""})
+    assert empty.status_code == 422, "an empty digest is no permission to approve unseen data"
     (now,) = (await served.read(execution))["waiting"]
     assert (now["shown"], now["values"]) == ({"letter": "new"}, {"letter": "new"})
     listed = (await served.client.get("/api/inbox")).json()["gates"]

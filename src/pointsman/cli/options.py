@@ -142,6 +142,9 @@ def said_at(node: str, text: str, param: click.Parameter | None = None, ctx: cli
     if isinstance(value, dict):
         action, comment = value.get("action"), value.get("comment", "")
         digest = value.get("digest", "")
+        if digest == "" and "digest" in value:
+            message = f"the answer for {node!r} has an empty digest. Copy the gate's digest, or leave it out."
+            raise click.BadParameter(message, ctx, param)
         unknown = sorted(set(value) - {*ANSWER_KEYS})
         if unknown:
             near = did_you_mean(unknown[0], ANSWER_KEYS)

@@ -3999,11 +3999,8 @@ export interface components {
             comment: string;
             /** @description What its form asks for, or the fields that were changed. */
             data?: unknown;
-            /**
-             * @description The gate's `digest` as it was read: where the gate shows something else by now, the answer is refused with 409 `gate-changed`. Absent: whatever the gate shows is answered, and its digest recorded.
-             * @default
-             */
-            digest: string;
+            /** @description The gate's `digest` as it was read: where the gate shows something else by now, the answer is refused with 409 `gate-changed`. Absent: whatever the gate shows is answered, and its digest recorded. */
+            digest?: string | null;
             /** @description The gate, or its node while that has one open gate. */
             gateId: string;
             /**

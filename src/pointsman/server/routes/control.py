@@ -76,7 +76,7 @@ async def respond(desk: AtDesk, caller: Operator, eid: Eid, body: RespondBody, k
         by=caller.name,
         groups=caller.groups,
         key=body.key or key or "",
-        digest=body.digest,
+        digest=body.digest or "",
     )
     return seen(desk, await execution.view())
 

@@ -123,8 +123,9 @@ class RespondBody(Body):
     data: JsonValue = Field(default=None, description="What its form asks for, or the fields that were changed.")
     comment: str = Field(default="", max_length=10_000)
     key: str = Field(default="", max_length=200, description="The same answer with the same key counts once.")
-    digest: str = Field(
-        default="",
+    digest: str | None = Field(
+        default=None,
+        min_length=1,
         max_length=200,
         description="The gate's `digest` as it was read: where the gate shows something else by now, the answer is "
         "refused with 409 `gate-changed`. Absent: whatever the gate shows is answered, and its digest recorded.",

@@ -115,7 +115,7 @@ export function GateForm(props: {
       ...(data === null ? {} : { data }),
       ...(written.comment ? { comment: written.comment } : {}),
       key: uniqueId(),
-      digest: seen,
+      ...(seen === "" ? {} : { digest: seen }),
     });
   }
 
