@@ -266,3 +266,9 @@ async def began(place: Path, turns: int) -> None:
                 state, _ = await app.look(one.execution)
                 if len(await app.executions()) == turns and not state.ended and state.steps:
                     return
+
+
+def test_chat_warns_once_that_the_script_answers(prompt: Prompt, talk: tuple[str, ...]) -> None:
+    printed = prompt(*talk, stdin="One\nTwo\n")
+    assert printed.code == 0
+    assert printed.err.count("the scripted model or a scripted tool answers here: its answers are made up") == 1
