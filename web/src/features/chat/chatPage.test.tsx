@@ -185,6 +185,23 @@ describe("the chat", () => {
     await screen.findByText("The answer was stopped.");
   });
 
+  it("marks a turn that the scripted model answers, and no other turn", async () => {
+    said = [
+      entry("exec-2", { workflowId: "desk", sessionId: "chat-1" }),
+      entry("exec-1", { workflowId: "desk", sessionId: "chat-1" }),
+    ];
+    words = { "exec-1": "Hello", "exec-2": "Goodbye" };
+    server.get(`${EXECUTIONS}/{eid}`, ({ at }) => {
+      return { ...(executionOf(at.eid ?? "") as object), scripted: at.eid === "exec-1" } as never;
+    });
+    talks = [talk("chat-1", "Hello")];
+    await open("/chat/desk/chat-1");
+    const turn = within(await screen.findByRole("article", { name: "Hello" }));
+    turn.getByText("The scripted model or a scripted tool answered here: its answers are made up.");
+    const other = within(await screen.findByRole("article", { name: "Goodbye" }));
+    expect(other.queryByRole("note")).toBeNull();
+  });
+
   it("sends files along where the workflow takes them", async () => {
     speakers = [speaker("picture", "Painter", { files: ["image"] })];
     server.post("/api/workflows/{id}/execute/files", () => {
