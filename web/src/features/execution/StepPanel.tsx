@@ -149,6 +149,11 @@ function OneStep({ execution, step, live }: { execution: string; step: StepStory
           <Value value={said.text} />
         </Section>
       ) : null}
+      {step.printed ? (
+        <Section title={t("step.printed")}>
+          <Value value={step.printed} look="code" />
+        </Section>
+      ) : null}
       {step.writes.length > 0 ? <Written execution={execution} step={step} /> : null}
       <CallCards execution={execution} step={step.step} version={step.places.length / 2} live={live} />
       {step.input ? (

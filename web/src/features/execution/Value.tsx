@@ -4,8 +4,8 @@ import type { Json } from "@/api/views";
 
 const SHOWN = 2_000;
 
-/** A value as people read it: text as text, the rest as JSON; long ones on demand. */
-export function Value({ value }: { value: Json | undefined }) {
+/** A value as people read it: text as text, the rest as JSON; long ones on demand. `code`: text in a fixed-width font. */
+export function Value({ value, look = "text" }: { value: Json | undefined; look?: "text" | "code" }) {
   const { t } = useTranslation();
   const [whole, setWhole] = useState(false);
   const text = useMemo(() => (typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "")), [value]);
@@ -14,7 +14,7 @@ export function Value({ value }: { value: Json | undefined }) {
   return (
     <div>
       <pre
-        className={`overflow-auto rounded-md bg-sunken p-2.5 text-xs break-words whitespace-pre-wrap ${typeof value === "string" ? "font-sans text-sm" : "font-mono"}`}
+        className={`overflow-auto rounded-md bg-sunken p-2.5 text-xs break-words whitespace-pre-wrap ${typeof value === "string" && look === "text" ? "font-sans text-sm" : "font-mono"}`}
       >
         {isLong && !whole ? `${text.slice(0, SHOWN)}…` : text}
       </pre>

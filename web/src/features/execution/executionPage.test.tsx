@@ -117,4 +117,39 @@ describe("an execution", () => {
     why.getByText("Schreiben");
     expect(why.getByText("the other definition has no such node").closest("[lang=en]")).not.toBeNull();
   });
+
+  describe("a step", () => {
+    const shown = async (printed: string | undefined, language: "en" | "de" = "en") => {
+      const base = { step: "write", node: "write", at: 1_000 };
+      const events = [
+        { ...base, seq: 1, n: 0, kind: "step_started", scope: [], edge: "" },
+        { ...base, seq: 2, n: 0, kind: "step_succeeded", result: "Dear all", ...(printed ? { printed } : {}) },
+      ];
+      show({ status: "completed" });
+      server.get(`${ONE}/events`, () => ({ events, last: "2.0", status: "completed" }) as never);
+      server.get(`${ONE}/calls`, { calls: [], next: null } as never);
+      const page = await open("/executions/exec-1", { language });
+      await page.user.click(await screen.findByRole("tab", { name: language === "en" ? "Costs" : "Kosten" }));
+      const costs = within(await screen.findByRole("table"));
+      await page.user.click(await costs.findByRole("button", { name: language === "en" ? "Write" : "Schreiben" }));
+      await screen.findByText("Dear all");
+    };
+
+    it("shows what its tools printed", async () => {
+      await shown("warning tools: slow\nline 2");
+      const [english] = screen.getAllByText(/warning tools: slow/);
+      expect(english?.textContent).toBe("warning tools: slow\nline 2");
+      screen.getByRole("heading", { name: "Printed output" });
+    });
+
+    it("names printed output in German", async () => {
+      await shown("eins", "de");
+      screen.getByRole("heading", { name: "Textausgabe" });
+    });
+
+    it("has no section for output where nothing was printed", async () => {
+      await shown(undefined);
+      expect(screen.queryByRole("heading", { name: "Printed output" })).toBeNull();
+    });
+  });
 });

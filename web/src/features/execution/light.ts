@@ -37,6 +37,7 @@ export function lighten(story: Story, event: JournalEvent): JournalEvent {
     delete step.input;
     delete step.result;
     delete step.said;
+    delete step.printed;
   }
   return kept as JournalEvent;
 }

@@ -29,6 +29,8 @@ export interface StepStory {
   input?: JsonObject | null;
   result?: Json;
   said?: JsonObject | null;
+  /** The end of what its tools, or its code, printed and logged. */
+  printed?: string;
   writes: Write[];
   failure?: Failure;
   usage?: Partial<Record<string, number>>;
@@ -159,6 +161,7 @@ const PARTS: Record<string, (story: Story, event: JournalEvent) => void> = {
     if (!at) return;
     at.result = event.result as Json;
     at.said = (event.said as JsonObject | undefined) ?? null;
+    if (typeof event.printed === "string" && event.printed) at.printed = event.printed;
     at.writes = writesOf(event);
     at.cached = event.cached === true;
     add(at, event);
