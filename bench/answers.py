@@ -5,7 +5,7 @@ from __future__ import annotations
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.reports import ToolCall, WorkDone, WorkFailed
-from pointsman.ports import Run
+from pointsman.ports import ExecutionPort
 from pointsman.values import Json, JsonObject
 
 
@@ -33,7 +33,7 @@ class Tool:
     def __init__(self, size: int) -> None:
         self._wide: JsonObject = {f"key_{number}": number for number in range(size)}
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed:
+    async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkDone | WorkFailed:
         tool = command.input["tool"]
         result: Json = self._wide if tool == "wide" else command.step.visit if tool == "count" else 1
         return WorkDone(step=command.step, attempt=command.attempt, result=result)
@@ -45,7 +45,7 @@ class Agent:
     def __init__(self, size: int) -> None:
         self._rounds = size
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed:
+    async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkDone | WorkFailed:
         turn = command.step.visit
         assert len(command.messages) == 2 * (turn - 1)
         text = f"I look again ({turn})."
@@ -59,7 +59,7 @@ class Agent:
 class ToolExecutor:
     """Answers the calls an agent left pending."""
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed:
+    async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkDone | WorkFailed:
         calls = command.input["calls"]
         assert isinstance(calls, list)
         seen: list[Json] = [f"what there is to see, {command.step.visit}" for _ in calls]

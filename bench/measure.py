@@ -26,7 +26,7 @@ from bench.bare import bare_commits
 from bench.shapes import Shape, read_shapes
 from bench.spent import Spent
 from pointsman.cli import YOUNG_OBJECTS_MAX
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import Start
@@ -75,7 +75,7 @@ class Children:
 
 
 def plan_of(document: JsonObject) -> Plan:
-    workflow, problems = Workflow.from_document(document)
+    workflow, problems = WorkflowDefinition.from_document(document)
     assert workflow is not None, problems
     return compile_workflow(workflow)
 
@@ -117,7 +117,7 @@ def execution_of(name: str, number: int) -> ExecutionId:
 
 async def measure(name: str, size: int, store: str, address: str, beside: Path) -> Measured:
     shape = read_shapes()[name]
-    workflow, problems = Workflow.from_document(shape.document(size))
+    workflow, problems = WorkflowDefinition.from_document(shape.document(size))
     assert workflow is not None, problems
     spent = Spent()
     plan = compile_workflow(workflow)

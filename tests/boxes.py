@@ -8,7 +8,7 @@ from typing import Final, Literal, NoReturn
 import pytest
 
 from pointsman.tools.sandbox import selection as boxes
-from pointsman.tools.sandbox.selection import Box, NoBox, SandboxMissing, find_box
+from pointsman.tools.sandbox.selection import NoBox, Sandbox, SandboxMissing, find_box
 from pointsman.tools.sandbox.syscalls import Machine
 
 BoxName = Literal["bubblewrap", "landlock"]
@@ -24,7 +24,7 @@ def why_no_box() -> str:
     return ""
 
 
-def box_or_skip(name: BoxName) -> Box:
+def box_or_skip(name: BoxName) -> Sandbox:
     try:
         return find_box(name)
     except SandboxMissing as why:
@@ -40,6 +40,6 @@ def take_boxes_away(patch: pytest.MonkeyPatch) -> None:
     def refuse(machine: Machine) -> NoReturn:
         raise NoBox("it was taken away")
 
-    finders: dict[str, Callable[[Machine], Box]] = dict.fromkeys(BOXES, refuse)
+    finders: dict[str, Callable[[Machine], Sandbox]] = dict.fromkeys(BOXES, refuse)
     patch.setattr(boxes, "FINDERS", finders)
     find_box.cache_clear()

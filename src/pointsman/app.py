@@ -37,7 +37,7 @@ from pointsman.tools.tool import Tool
 from pointsman.values import ExecutionId, Json, JsonObject, WorkflowId
 from pointsman.wiring import Setup, add_scripted_tools, close_context, open_context
 from pointsman.workflows.authors import Party
-from pointsman.workflows.checking import Checked
+from pointsman.workflows.checking import CheckedSource
 from pointsman.workflows.definitions import CheckBasis, check, check_against, outlined, save, source_of_saved
 from pointsman.workflows.document_work import DOCUMENTS, DocumentWork
 from pointsman.workflows.library import LIBRARY, Library
@@ -50,16 +50,16 @@ from pointsman.workflows.tooling import registry_for
 
 if TYPE_CHECKING:  # Most processes need none of these.
     from pointsman.chat.memories import Memories
-    from pointsman.executions.driving import Answer
+    from pointsman.executions.driving import GivenAnswer
     from pointsman.executions.dry_run import DryRun
     from pointsman.executions.isolation import Isolation
     from pointsman.operations.storage import Storage
     from pointsman.runtime.leader import Leader
     from pointsman.triggers.events import Published
-    from pointsman.triggers.schedules import Kept, Plan
+    from pointsman.triggers.schedules import ScheduleTimes, StoredSchedule
     from pointsman.triggers.triggers import Triggers
     from pointsman.triggers.webhooks import Received
-    from pointsman.workflows.agent_library import Agents
+    from pointsman.workflows.agent_library import SavedAgents
 
 
 class Pointsman:
@@ -164,11 +164,11 @@ class Pointsman:
         return Memories(self.context)
 
     @property
-    def agents(self) -> Agents:
+    def agents(self) -> SavedAgents:
         """Agents that are described once, for many workflows."""
-        from pointsman.workflows.agent_library import Agents  # Most processes only run them.
+        from pointsman.workflows.agent_library import SavedAgents  # Most processes only run them.
 
-        return Agents(self.context)
+        return SavedAgents(self.context)
 
     @property
     def triggers(self) -> Triggers:
@@ -197,7 +197,7 @@ class Pointsman:
         """See `workflows.definitions.outlined`."""
         return await outlined(self.context[DOCUMENTS], workflow, by=by)
 
-    async def check(self, workflow: Workflow, *, lenient: bool = False, reader: Caller = ANYBODY) -> Checked:
+    async def check(self, workflow: Workflow, *, lenient: bool = False, reader: Caller = ANYBODY) -> CheckedSource:
         """See `workflows.definitions.check`. Before entering, no workflow is saved."""
         if self._context is not None:
             return await check(self._context, workflow, lenient=lenient, reader=reader)
@@ -258,7 +258,7 @@ class Pointsman:
         workflow: Workflow | str,
         input: Json = None,
         *,
-        answers: Sequence[Answer] = (),
+        answers: Sequence[GivenAnswer] = (),
         trial: JsonObject | None = None,
         caller: Caller = LOCAL,
         written_by: Iterable[Party] = (),
@@ -295,8 +295,8 @@ class Pointsman:
 
     # Triggers ------------------------------------------------------------------------------------------------------
 
-    async def schedule(self, workflow: str, **how: Unpack[Plan]) -> Kept:
-        """Start a saved workflow by a cron schedule, every so many seconds, or once at an instant. See `Plan`."""
+    async def schedule(self, workflow: str, **how: Unpack[ScheduleTimes]) -> StoredSchedule:
+        """Start a saved workflow by cron, at an interval, or once. See `ScheduleTimes`."""
         return await self.triggers.schedules.plan(workflow, **how)
 
     async def publish(

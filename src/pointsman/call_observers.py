@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
 from pointsman.models.failures import ModelFailed
-from pointsman.ports import Clock, Hear, ModelReply, ModelRequest, Models, Run, Tools, ToolSpec
+from pointsman.ports import Clock, ExecutionPort, Hear, ModelReply, ModelRequest, Models, Tools, ToolSpec
 from pointsman.tools.failures import ToolFailed
 from pointsman.values import Json
 
@@ -45,7 +45,7 @@ Listener: TypeAlias = Callable[[ModelCalled | ToolCalled], None]
 """Called on the event loop; must not block and must not raise."""
 
 
-class Calls:
+class CallObservers:
     """Passes on calls to whoever listens."""
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class Calls:
 class HeardModels:
     """The `Models` port, heard."""
 
-    def __init__(self, models: Models, calls: Calls, clock: Clock) -> None:
+    def __init__(self, models: Models, calls: CallObservers, clock: Clock) -> None:
         self._models = models
         self._calls = calls
         self._clock = clock
@@ -94,7 +94,7 @@ class HeardModels:
 class HeardTools:
     """The `Tools` port, heard."""
 
-    def __init__(self, tools: Tools, calls: Calls, clock: Clock) -> None:
+    def __init__(self, tools: Tools, calls: CallObservers, clock: Clock) -> None:
         self._tools = tools
         self._calls = calls
         self._clock = clock
@@ -105,7 +105,7 @@ class HeardTools:
     async def prepare(self, names: Iterable[str]) -> None:
         await self._tools.prepare(names)
 
-    async def call(self, call: ToolCall, *, key: str, run: Run | None = None) -> Json:
+    async def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Json:
         if not self._calls.heard:
             return await self._tools.call(call, key=key, run=run)
         begin = self._clock.now()

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 from pointsman.ports import Meaning
 
 if TYPE_CHECKING:
-    from pointsman.call_observers import Calls
+    from pointsman.call_observers import CallObservers
     from pointsman.executors.registry import Executors
     from pointsman.models.script import Script
     from pointsman.models.transport import PydanticModels
@@ -71,7 +71,7 @@ class Services:
     interpreter: Interpreter
     meaning: MeaningIndex | None
     """None: memory is searched by words."""
-    calls: Calls
+    calls: CallObservers
     """Observers of the calls of models and tools."""
     model: str | None
     """The model that answers every agent, whatever its definition names; None: each agent has its own."""

@@ -76,7 +76,7 @@ class Effects(Protocol):
         ...
 
 
-class Run(Protocol):
+class ExecutionPort(Protocol):
     """What an executor may know of, and say to, the execution it works for."""
 
     @property
@@ -111,12 +111,14 @@ class Run(Protocol):
 class Executor(Protocol):
     """Performs one attempt of one kind of work. May be called twice for the same attempt."""
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ToolCallsProposed:
+    async def execute(
+        self, command: Execute, spec: WorkSpec, run: ExecutionPort
+    ) -> WorkDone | WorkFailed | ToolCallsProposed:
         """Do it and report. Return failures; raise only on bugs and cancellation."""
         ...
 
 
-class Thinking(Struct, frozen=True, kw_only=True, rename="camel"):
+class ReasoningEffort(Struct, frozen=True, kw_only=True, rename="camel"):
     """How much a model may think before it answers. Models that cannot heed what they can of it."""
 
     enabled: bool | None = None
@@ -143,7 +145,7 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
     temperature: float | None = None
     max_tokens: int | None = None
     key_index: int | None = None
-    thinking: Thinking | None = None
+    thinking: ReasoningEffort | None = None
     purpose: str = "generation"
     fallback: tuple[str, ...] = ()
     """Models to ask instead where this one cannot answer, in order; empty: those of the installation."""
@@ -228,7 +230,7 @@ class Tools(Protocol):
         """Before `find`: get to know the tools of these names, where others have to be asked for them. Never raises."""
         ...
 
-    async def call(self, call: ToolCall, *, key: str, run: Run | None = None) -> Json:
+    async def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Json:
         """Call it with valid arguments. `key` is the idempotency key. Raises `ToolFailed` (carries a `Failure`)."""
         ...
 
@@ -288,7 +290,7 @@ class Quota(Struct, frozen=True):
     """How many values that a key had before are kept."""
 
 
-class Writer(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class ChangeAuthor(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """Who changes what is remembered: a step of an execution, or somebody. What does not apply is empty."""
 
     execution: str = ""
@@ -304,7 +306,7 @@ class Writer(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="came
     """How they were let in: `key`, `login`, `shell` …"""
 
 
-class Change(Struct, frozen=True, kw_only=True):
+class MemoryChange(Struct, frozen=True, kw_only=True):
     """A change of one remembered value. What had expired by `at` counts as not there."""
 
     scope: str
@@ -318,11 +320,11 @@ class Change(Struct, frozen=True, kw_only=True):
     expires: float | None = None
     """None: never. A list that is appended to gets a new time with each item."""
     quota: Quota
-    by: Writer | None = None
+    by: ChangeAuthor | None = None
     """None: the engine itself, of which no trace is kept."""
 
 
-class Once(Struct, frozen=True):
+class ChangeId(Struct, frozen=True):
     """What a change is known by: asked for again under it, it is answered and not made again."""
 
     execution: ExecutionId
@@ -374,7 +376,7 @@ class Meaning(Protocol):
 class ChangingMemory(Memory, Protocol):
     """Memory that several may change at once: nothing is lost, and nothing is done twice."""
 
-    async def change(self, change: Change, *, once: Once | None = None) -> Json:
+    async def change(self, change: MemoryChange, *, once: ChangeId | None = None) -> Json:
         """Make the change; the value that was set, the whole list, or whether there was something to delete.
 
         Change and answer are kept in one transaction. Raises `MemoryNotAList`, `MemoryFull`.

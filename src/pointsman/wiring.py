@@ -12,7 +12,7 @@ from pointsman.auth.secrets import SecretAccess
 from pointsman.auth.subjects import DEFINITIONS
 from pointsman.auth.tool_secrets import FreshTools
 from pointsman.auth.vault import VAULT, Vault
-from pointsman.call_observers import Calls, HeardModels, HeardTools
+from pointsman.call_observers import CallObservers, HeardModels, HeardTools
 from pointsman.context import AppContext, Part, Services
 from pointsman.engine.state import ExecutionState
 from pointsman.errors import PointsmanError
@@ -240,9 +240,9 @@ def _http(settings: Settings, secrets: Secrets, isolation: Isolation | None) -> 
 async def _fetched(settings: Settings, url: str, isolation: Isolation | None) -> Fetched:
     if isolation is not None:
         isolation.refuse_file(url)
-    from pointsman.tools.egress.http_calls import Call  # As above.
+    from pointsman.tools.egress.http_calls import HttpCall  # As above.
 
-    answer = await outgoing_of(settings).send(Call(method="GET", url=url))
+    answer = await outgoing_of(settings).send(HttpCall(method="GET", url=url))
     return Fetched(answer.status, answer.headers.get("content-type", ""), answer.body)
 
 
@@ -252,7 +252,7 @@ def wire(
     *,
     script: Script | None,
     workflows: Workflows | None = None,
-    calls: Calls | None = None,
+    calls: CallObservers | None = None,
     lent: PydanticModels | None = None,
 ) -> Services:
     """Make what performs work. Nothing is connected yet.
@@ -261,7 +261,7 @@ def wire(
     `lent`: the models of another application, so that their keys are paced and paid for together.
     """
     settings, clock = setup.settings, setup.clock
-    observed = calls or Calls()
+    observed = calls or CallObservers()
     models = lent or models_for(
         settings, model=setup.model, script=script, spending=KeptSpending(store), turns=KeptTurns(store, clock)
     )
@@ -285,7 +285,7 @@ def _executors(
     setup: Setup,
     store: Store,
     models: PydanticModels,
-    observed: Calls,
+    observed: CallObservers,
     secrets: SecretAccess,
     interpreter: Interpreter,
     meaning: KeptMeaning | None,

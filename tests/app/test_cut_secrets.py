@@ -13,7 +13,7 @@ import pytest
 from pointsman import Pointsman, Workflow, tool
 from pointsman.engine.reports import ToolCall
 from pointsman.models import exchange
-from pointsman.models.raw_responses import Sent
+from pointsman.models.raw_responses import RawResponse
 from pointsman.models.redaction import key_redaction
 from pointsman.redaction import MASK, head, hiding, redaction_of, tail, unfinished
 from pointsman.settings import Settings
@@ -164,7 +164,7 @@ async def test_the_address_of_a_page_is_cut_behind_the_mask() -> None:
 
 @pytest.mark.parametrize("cut", [SECRET[:4], SECRET[:20]])
 def test_what_a_provider_sent_is_cut_behind_the_mask(cut: str) -> None:
-    sent = Sent(status=500, body=bytearray(f"x {SECRET} y {cut}".encode()), is_cut=True)
+    sent = RawResponse(status=500, body=bytearray(f"x {SECRET} y {cut}".encode()), is_cut=True)
     with hiding(key_redaction([SECRET])):
         assert sent.text == f"x {MASK} y"
         said = cast("Callable[[object], str]", vars(exchange)["_excerpt"])

@@ -12,7 +12,7 @@ from pointsman.app import Pointsman
 from pointsman.auth.keys import Keys
 from pointsman.auth.logins import Logins
 from pointsman.operations.deployment import deployment
-from pointsman.operations.findings import Finding
+from pointsman.operations.findings import HealthFinding
 from pointsman.settings import Settings
 from pointsman.values import Instant, Seconds
 from tests.app.stand import HandClock, asking
@@ -32,7 +32,7 @@ def installed(tmp_path: Path, clock: HandClock, **settings: Any) -> Pointsman:
     return Pointsman(f"sqlite:///{tmp_path / 'store.db'}", settings=Settings.model_validate(settings), clock=clock)
 
 
-async def found(app: Pointsman) -> dict[str, Finding]:
+async def found(app: Pointsman) -> dict[str, HealthFinding]:
     return {one.code: one async for one in deployment(app.context) if one.code != "open-file"}
 
 

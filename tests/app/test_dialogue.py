@@ -7,7 +7,7 @@ import gc
 
 from pointsman import Pointsman, Workflow, tool
 from pointsman.auth.callers import LOCAL
-from pointsman.chat.adapter import Asked, begin
+from pointsman.chat.adapter import ChatRequest, begin
 from pointsman.settings import Settings
 from pointsman.workflows.scripts import parse_script
 
@@ -28,8 +28,8 @@ edges:
 SCRIPT = "rules: [{node: first, text: The tide comes in}, {node: second, text: The tide goes out}]"
 
 
-def said(text: str) -> Asked:
-    return Asked("talk", [{"role": "user", "content": text}], session="s")
+def said(text: str) -> ChatRequest:
+    return ChatRequest("talk", [{"role": "user", "content": text}], session="s")
 
 
 async def test_an_answer_has_nothing_of_what_was_said_before_it_was_asked_for() -> None:

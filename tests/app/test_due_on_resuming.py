@@ -12,7 +12,7 @@ from pointsman import Pointsman, Workflow, tool
 from pointsman.engine.decide.human_tasks import GateClosedAlready
 from pointsman.engine.decide.lifecycle import WrongStatus
 from pointsman.errors import PointsmanError
-from pointsman.executions.driving import Answer, drive
+from pointsman.executions.driving import GivenAnswer, drive
 from pointsman.executions.execution import Execution
 from pointsman.settings import Settings
 from pointsman.tools.tool import Tool
@@ -196,7 +196,7 @@ async def test_answers_given_with_resume_come_after_what_is_due(place: Place) ->
     async with place.opened() as app:
         execution = await app.open(name)
         await execution.resume()
-        assert await drive(execution, [Answer("second", "approve")]) == ()
+        assert await drive(execution, [GivenAnswer("second", "approve")]) == ()
         assert execution.status == "completed"
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.chat.memories import MemoryKeyInvalid
-from pointsman.ports import Change, Once
+from pointsman.ports import ChangeId, MemoryChange
 from pointsman.settings import Settings
 from pointsman.settings.sections import MemorySettings
 from pointsman.store.errors import MemoryFull
@@ -138,7 +138,7 @@ async def test_a_retry_after_a_lost_answer_appends_once(store_url: str, monkeypa
         memory = app.store.memory
         real, lost = memory.change, 0
 
-        async def change(change: Change, *, once: Once | None = None) -> Json:
+        async def change(change: MemoryChange, *, once: ChangeId | None = None) -> Json:
             nonlocal lost
             answer = await real(change, once=once)
             if lost < 2:

@@ -12,7 +12,7 @@ import pytest
 
 from pointsman.app import Pointsman
 from pointsman.chat.memories import NOBODY, NothingRemembered, OneMemory
-from pointsman.ports import Writer
+from pointsman.ports import ChangeAuthor
 from pointsman.settings import Settings
 from pointsman.settings.sections import MemorySettings
 from pointsman.values import Json
@@ -21,7 +21,7 @@ from tests.app.test_memory import Hands, kept, remembering
 from tests.app.test_memory_tools import call
 from tests.app.test_memory_tools import remembering as agent_that
 
-ANN = Writer(person="ann", entrance="login")
+ANN = ChangeAuthor(person="ann", entrance="login")
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -46,7 +46,7 @@ async def test_who_wrote_a_value_and_what_it_was_is_told_after_a_restart(store_u
         await memory.set("tone", "long", by=ANN)
         assert await told(memory, "tone") == [("long", "ann"), ("short", "keep")]
         earlier = (await memory.history("tone"))[1]
-        assert earlier.by == Writer(execution=execution.id, workflow="desk", node="keep")
+        assert earlier.by == ChangeAuthor(execution=execution.id, workflow="desk", node="keep")
         assert await memory.put_back("tone", earlier.number, by=ANN) == "short"
     async with Pointsman(store_url, settings=Settings()) as app:
         memory = app.memory.of("workflow", "desk")
@@ -62,7 +62,7 @@ async def test_what_an_agent_writes_names_its_tool() -> None:
         execution = await app.start(flow, "keep it short", session="talk-1")
         await execution.settled()
         (now,) = await app.memory.of("session", "talk-1").history("tone")
-        assert now.by == Writer(execution=execution.id, workflow="desk", node="desk", tool="memory_set")
+        assert now.by == ChangeAuthor(execution=execution.id, workflow="desk", node="desk", tool="memory_set")
 
 
 async def test_an_earlier_value_that_is_put_back_lasts_as_long_as_it_was_to() -> None:

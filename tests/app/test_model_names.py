@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem
 from pointsman.settings import Settings
 from pointsman.values import Json
@@ -13,7 +13,7 @@ from pointsman.workflows.model_names import model_name_problems
 
 def problems(name: str, *, settings: Settings | None = None, model: str | None = None) -> list[Problem]:
     nodes: list[Json] = [{"id": "a", "type": "agent", "config": {"model": name, "prompt": "x"}}]
-    workflow, wrong = Workflow.from_document({"pointsman": 1, "id": "x", "nodes": nodes, "edges": []})
+    workflow, wrong = WorkflowDefinition.from_document({"pointsman": 1, "id": "x", "nodes": nodes, "edges": []})
     assert workflow is not None
     assert not wrong
     return [*model_name_problems(workflow, (settings or Settings()).providers, model)]
@@ -73,6 +73,6 @@ def test_the_default_model_of_a_workflow_is_looked_at() -> None:
         "nodes": [],
         "edges": [],
     }
-    workflow, _ = Workflow.from_document(document)
+    workflow, _ = WorkflowDefinition.from_document(document)
     assert workflow is not None
     assert [one.pointer for one in model_name_problems(workflow, (), None)] == ["/config/defaultModel"]

@@ -18,7 +18,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.engine.failures import Failure
-from pointsman.models.call import Caller, Ear
+from pointsman.models.call import ModelCaller, TextListener
 from pointsman.models.failures import ModelFailed
 from pointsman.models.key_pool import KeyPool, KeyState, Pacing
 from pointsman.models.providers import Providers
@@ -64,7 +64,7 @@ def looked(answer: dict[str, int], *, pacing: Pacing | None = None) -> tuple[lis
         request = ModelRequest(model="house:small", messages=[user_message("hello")])
         for _ in range(2):
             with contextlib.suppress(ModelFailed):
-                await Caller(providers).call(line, request, Ear(None))
+                await ModelCaller(providers).call(line, request, TextListener(None))
         found = line.pool.look()
         await providers.close()
         return found

@@ -18,8 +18,8 @@ import pytest
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import Usage
 from pointsman.errors import Outage
-from pointsman.models.key_budgets import DayLimit, Spent
-from pointsman.models.key_leases import Turn
+from pointsman.models.key_budgets import DayLimit, KeySpending
+from pointsman.models.key_leases import KeyLease
 from pointsman.models.key_pool import KeyPool, KeysExhausted, Pacing
 from pointsman.models.provider import Provider
 from pointsman.models.transcript import user_message
@@ -137,13 +137,13 @@ def test_a_clock_that_ran_far_ahead_holds_nobody_up() -> None:
 class Away:
     """Turns and spending in a store that is away."""
 
-    async def take(self, provider: str, key: int, *, interval_s: float, key_interval_s: float) -> Turn:
+    async def take(self, provider: str, key: int, *, interval_s: float, key_interval_s: float) -> KeyLease:
         raise StoreLocked("store.db: database is locked")
 
     async def rest(self, provider: str, key: int, seconds: float) -> None:
         raise StoreLocked("store.db: database is locked")
 
-    async def spent(self, provider: str, key: int, day: int) -> Spent:
+    async def spent(self, provider: str, key: int, day: int) -> KeySpending:
         raise StoreLocked("store.db: database is locked")
 
     async def add(self, provider: str, key: int, day: int, usage: Usage) -> None:

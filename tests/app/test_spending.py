@@ -11,7 +11,7 @@ import pytest
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.engine.reports import Usage
-from pointsman.models.key_budgets import Spent
+from pointsman.models.key_budgets import KeySpending
 from pointsman.operations.spending import KeptSpending
 from pointsman.settings import Settings
 from pointsman.store.api import open_store
@@ -31,10 +31,10 @@ async def test_who_adds_at_once_loses_nothing_and_a_new_day_begins_at_nothing(
     try:
         spending = KeptSpending(store)
         await asyncio.gather(*(spending.add("own", 0, 7, CALL) for _ in range(8)), spending.add("own", 1, 7, CALL))
-        assert await spending.spent("own", 0, 7) == Spent(calls=8, tokens=56, usd=4.0)
-        assert await spending.spent("own", 1, 7) == Spent(calls=1, tokens=7, usd=0.5)
+        assert await spending.spent("own", 0, 7) == KeySpending(calls=8, tokens=56, usd=4.0)
+        assert await spending.spent("own", 1, 7) == KeySpending(calls=1, tokens=7, usd=0.5)
         await spending.add("own", 0, 8, CALL)
-        assert await spending.spent("own", 0, 8) == Spent(calls=1, tokens=7, usd=0.5)
+        assert await spending.spent("own", 0, 8) == KeySpending(calls=1, tokens=7, usd=0.5)
         assert len(await store.entries.list("key-spending")) == 2
     finally:
         await store.close()

@@ -24,7 +24,7 @@ from pointsman.authoring.operations import (
     written_operations,
 )
 from pointsman.definition.graph.analysis import analyse
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.testing.graphs import random_workflow
 from pointsman.tools.schemas import Checker
 from pointsman.values import JsonObject
@@ -393,7 +393,7 @@ def test_whatever_node_is_put_anywhere_the_way_stays_whole_or_it_is_refused(
     assert lost <= {moved}, "nothing else is cut off"
 
 
-def _read(made: JsonObject) -> Workflow:
-    found, problems = Workflow.from_document(made)
+def _read(made: JsonObject) -> WorkflowDefinition:
+    found, problems = WorkflowDefinition.from_document(made)
     assert found is not None, problems
     return found

@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 from rich.console import Console
 
-from pointsman.cli.progress import Board
+from pointsman.cli.progress import ProgressBoard
 from pointsman.cli.timeline_bars import bar_lines
 from pointsman.engine.state import Status
 from pointsman.executions.dialect_words import DIALECTS, Dialect, status_in
@@ -117,14 +117,14 @@ def event(kind: str, step: str = "", **more: Json) -> JsonObject:
     return {"execution": "exec-1", "parent": None, "kind": kind, "step": step, "node": step.split("/")[-1], **more}
 
 
-def shown(board: Board) -> str:
+def shown(board: ProgressBoard) -> str:
     with board.console.capture() as captured:
         board.console.print(board)
     return captured.get()
 
 
 def test_progress_shows_what_runs_counts_branches_and_rounds_and_streams_text() -> None:
-    board = Board(Console(width=100, force_terminal=False))
+    board = ProgressBoard(Console(width=100, force_terminal=False))
     board.names["ask"] = "Ask them"
     board.see(event("scopes_opened", "fan", starts=["e"], items=[1, 2, 3]))
     board.see(event("step_started", "ask", scope=[{"parallel": "fan", "visit": 1, "branch": 0}]))
@@ -142,7 +142,7 @@ def test_progress_shows_what_runs_counts_branches_and_rounds_and_streams_text() 
 
 
 def test_progress_tells_retries_failures_and_gates_for_good() -> None:
-    board = Board(Console(width=100, force_terminal=False))
+    board = ProgressBoard(Console(width=100, force_terminal=False))
     with board.console.capture() as captured:
         board.see(event("step_started", "write"))
         board.see(event("step_failed", "write", final=False, failure={"code": "model-busy", "message": "429"}))

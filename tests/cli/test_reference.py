@@ -14,7 +14,7 @@ from pointsman.cli.entry import COMMANDS, root
 from pointsman.cli.examples import EXAMPLES
 from pointsman.models.provider_kinds import KEYS_OF_PROVIDERS
 from pointsman.settings import Settings
-from pointsman.testing.files import Case, Expect
+from pointsman.testing.files import Expect, WorkflowCase
 from tests.cli.reference import PAGE, page
 
 REFERENCE = PAGE.parent
@@ -69,5 +69,7 @@ def test_every_setting_is_explained() -> None:
 
 
 def test_every_key_of_a_workflow_test_is_explained() -> None:
-    known = {field.alias or name for model in (Case, Expect) for name, field in model.model_fields.items()} | {"cases"}
+    known = {field.alias or name for model in (WorkflowCase, Expect) for name, field in model.model_fields.items()} | {
+        "cases"
+    }
     assert rows_of(REFERENCE / "tests.md") == known

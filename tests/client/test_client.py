@@ -12,10 +12,10 @@ import pytest
 
 from pointsman import Client, PointsmanError
 from pointsman.auth.subjects import UnknownWorkflow
-from pointsman.client.calls import AddressInvalid, Calls
+from pointsman.client.calls import AddressInvalid, ServerCalls
 from pointsman.client.errors import ServerUnreachable
 from pointsman.client.executions import Begin, RemoteExecution
-from pointsman.client.streams import Told
+from pointsman.client.streams import StreamEvent
 from pointsman.engine.decide.human_tasks import GateClosedAlready
 from pointsman.executions.execution import ExecutionFailed
 from pointsman.executions.starting import KeyReused
@@ -237,14 +237,16 @@ def test_a_stream_that_ends_although_the_execution_goes_on_is_heard_anew_and_in_
                 asked += 1
                 return "running" if now() < began + 60 else "completed"
 
-            async def _told(self, *, after: str | None, begin: Begin, patience_s: float) -> AsyncGenerator[Told, None]:
+            async def _told(
+                self, *, after: str | None, begin: Begin, patience_s: float
+            ) -> AsyncGenerator[StreamEvent, None]:
                 nonlocal heard
                 heard += 1
                 for none in ():
                     yield none
 
         began = now()
-        calls = Calls("http://127.0.0.1:1", None, timeout_s=1)
+        calls = ServerCalls("http://127.0.0.1:1", None, timeout_s=1)
         assert await Retried(calls, "exec-1").settled() == "completed"
         await calls.http.aclose()
         assert 10 < heard < 40

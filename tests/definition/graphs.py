@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hypothesis import strategies as st
 
 from pointsman.definition.graph.analysis import Graph, analyse
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.values import Json, JsonObject
 
 TYPE_OF_PREFIX = {
@@ -78,8 +78,8 @@ def _said(words: str) -> JsonObject:
     return {"condition": {"type": "expression", "expression": words}}
 
 
-def draw(drawing: str, *, configs: Mapping[str, Mapping[str, Json]] | None = None, **keys: Json) -> Workflow:
-    workflow, problems = Workflow.from_document(document(drawing, configs=configs, **keys))
+def draw(drawing: str, *, configs: Mapping[str, Mapping[str, Json]] | None = None, **keys: Json) -> WorkflowDefinition:
+    workflow, problems = WorkflowDefinition.from_document(document(drawing, configs=configs, **keys))
     assert workflow is not None, problems
     return workflow
 

@@ -11,7 +11,7 @@ from pointsman.definition.graph.analysis import Graph, analyse, ancestors
 from pointsman.definition.graph.links import DANGLING
 from pointsman.definition.graph.scopes import SCOPE_DEPTH_MAX
 from pointsman.definition.model.control import JoinConfig
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from tests.definition.graphs import codes, drawings, graph, named, scopes, structures
 
 
@@ -156,7 +156,7 @@ def test_a_tool_executor_with_a_plain_edge_goes_there() -> None:
 
 
 def test_an_edge_without_an_id_gets_one_of_its_own() -> None:
-    workflow, _ = Workflow.from_document(
+    workflow, _ = WorkflowDefinition.from_document(
         {
             "id": "w",
             "nodes": [{"id": "a", "type": "transform"}, {"id": "b", "type": "transform"}],

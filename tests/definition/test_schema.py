@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pointsman.definition.model.schema import native_schema
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.values import Json, JsonObject
 from tests.definition.documents import FULL, SMALL
 from tests.definition.test_workflow import JUNK, PLACES, replaced
@@ -49,6 +49,6 @@ def test_texts_say_what_they_are_spelled_in() -> None:
 @given(st.sampled_from(PLACES), JUNK)
 def test_schema_and_models_agree_about_any_document(place: tuple[str | int, ...], junk: Json) -> None:
     document = replaced(place, junk)
-    workflow, problems = Workflow.from_document(document)
+    workflow, problems = WorkflowDefinition.from_document(document)
     errors = [error.message for error in VALIDATOR.iter_errors(document)]
     assert (workflow is not None) == (not errors), (problems, errors)

@@ -13,20 +13,20 @@ from pointsman.definition.model.control import JoinConfig, LoopConfig, ParallelC
 from pointsman.definition.model.edges import Equals, When
 from pointsman.definition.model.nodes import CONFIG_OF, Node
 from pointsman.definition.model.work import UnboundConfig
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, pointer_to
 from pointsman.values import Json, JsonObject
 from tests.definition.documents import FULL, SMALL
 
 
-def read(document: Json) -> Workflow:
-    workflow, problems = Workflow.from_document(document)
+def read(document: Json) -> WorkflowDefinition:
+    workflow, problems = WorkflowDefinition.from_document(document)
     assert workflow is not None, problems
     return workflow
 
 
 def problems_of(document: Json) -> list[Problem]:
-    workflow, problems = Workflow.from_document(document)
+    workflow, problems = WorkflowDefinition.from_document(document)
     assert workflow is None
     return problems
 
@@ -215,7 +215,7 @@ def test_workflows_can_be_built_in_code_and_serialise() -> None:
 
 
 def test_a_condition_built_in_code_says_its_type() -> None:
-    workflow = Workflow.model_validate(
+    workflow = WorkflowDefinition.model_validate(
         {"id": "w", "edges": [{"source": "a", "target": "b", "condition": When(expression="x > 1")}]}
     )
     written: Any = workflow.to_document()
@@ -275,7 +275,7 @@ def test_junk_anywhere_gives_a_workflow_or_problems_inside_the_document(
     place: tuple[str | int, ...], junk: Json
 ) -> None:
     document = replaced(place, junk)
-    workflow, problems = Workflow.from_document(document)
+    workflow, problems = WorkflowDefinition.from_document(document)
     if workflow is not None:
         again = read(workflow.to_document())
         assert again == workflow

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple, cast
 
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem
 from pointsman.dialects.graph import dialect as graph
 from pointsman.dialects.plan import dialect as plan
-from pointsman.dialects.results import Imported, Written
+from pointsman.dialects.results import ImportedDocument, WrittenDocument
 from pointsman.dialects.rows import dialect as rows
 from pointsman.dialects.shapes import unwrapped
 from pointsman.dialects.steps import dialect as steps
@@ -22,8 +22,8 @@ SKETCH: Final = "graph/schema-sketch"
 
 
 class DialectUnderTest(NamedTuple):
-    read: Callable[..., Imported]
-    write: Callable[[Workflow, JsonObject | None], Written]
+    read: Callable[..., ImportedDocument]
+    write: Callable[[WorkflowDefinition, JsonObject | None], WrittenDocument]
 
 
 MODULES: Final = {"rows": rows, "graph": graph, "steps": steps, "plan": plan}
@@ -40,13 +40,13 @@ def dialect_of(file: str) -> DialectUnderTest:
     return DialectUnderTest(module.read, module.write)
 
 
-def imported(file: str) -> Imported:
+def imported(file: str) -> ImportedDocument:
     """Read as the product does: out of its envelope."""
     return dialect_of(file).read(unwrapped(document(file))[0].document, name="")
 
 
-def workflow_of(found: Imported) -> Workflow:
-    workflow, problems = Workflow.from_document(found.document)
+def workflow_of(found: ImportedDocument) -> WorkflowDefinition:
+    workflow, problems = WorkflowDefinition.from_document(found.document)
     assert workflow is not None, problems
     return workflow
 
@@ -55,10 +55,10 @@ def codes(problems: tuple[Problem, ...]) -> list[str]:
     return [problem.code for problem in problems]
 
 
-def changed(workflow: Workflow, change: Callable[[JsonObject], object]) -> Workflow:
+def changed(workflow: WorkflowDefinition, change: Callable[[JsonObject], object]) -> WorkflowDefinition:
     """The workflow after an edit of its native document."""
     native = workflow.to_document()
     change(native)
-    edited, problems = Workflow.from_document(native)
+    edited, problems = WorkflowDefinition.from_document(native)
     assert edited is not None, problems
     return edited

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.reading.documents import read_document
-from pointsman.dialects.detect import Read, read_workflow
+from pointsman.dialects.detect import ReadDocument, read_workflow
 from pointsman.values import Json, JsonObject
 
 
@@ -18,14 +18,14 @@ def old(
     return {"id": "w", "config": {"maxNodes": 50, **(config or {})}, "nodes": [*nodes], "edges": [*edges], **more}
 
 
-def load(document: JsonObject) -> Read:
+def load(document: JsonObject) -> ReadDocument:
     read = read_workflow(read_document(json.dumps(document)))
     assert read.workflow is not None, read.problems
     assert read.dialect == "native"
     return read
 
 
-def workflow_of(document: JsonObject) -> Workflow:
+def workflow_of(document: JsonObject) -> WorkflowDefinition:
     workflow = load(document).workflow
     assert workflow is not None
     return workflow
@@ -42,7 +42,7 @@ def edges_of(document: JsonObject) -> set[tuple[str, str, str]]:
     return {(edge.source, edge.target, edge.mark or "") for edge in workflow_of(document).edges}
 
 
-def codes(read: Read) -> list[tuple[str, str]]:
+def codes(read: ReadDocument) -> list[tuple[str, str]]:
     return [(problem.code, problem.pointer) for problem in read.problems]
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.dialects.export import bpmn
 from pointsman.values import Json, JsonObject
 from tests.dialects.corpus_files import WORKFLOWS, imported, workflow_of
@@ -18,12 +18,14 @@ NS = f"{{{bpmn.MODEL}}}"
 OWN = f"{{{bpmn.OWN}}}"
 
 
-def xml_of(workflow: Workflow) -> ElementTree.Element:
+def xml_of(workflow: WorkflowDefinition) -> ElementTree.Element:
     return ElementTree.fromstring(bpmn.write(workflow).text)
 
 
 def made(nodes: list[JsonObject], edges: list[JsonObject]) -> ElementTree.Element:
-    found, problems = Workflow.from_document({"id": "w", "nodes": cast(Json, nodes), "edges": cast(Json, edges)})
+    found, problems = WorkflowDefinition.from_document(
+        {"id": "w", "nodes": cast(Json, nodes), "edges": cast(Json, edges)}
+    )
     assert found is not None, problems
     return xml_of(found)
 

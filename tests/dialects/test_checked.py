@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from pointsman.definition.reading.documents import read_document
-from pointsman.dialects.checking import Checked, check_document
+from pointsman.dialects.checking import CheckedDocument, check_document
 from pointsman.values import Json
 
 CORPUS = Path(__file__).parent / "corpus"
 
 
-def checked(text: str, *, name: str = "", drop_dangling: bool = False) -> Checked:
+def checked(text: str, *, name: str = "", drop_dangling: bool = False) -> CheckedDocument:
     return check_document(read_document(text.encode()), name=name, drop_dangling=drop_dangling)
 
 

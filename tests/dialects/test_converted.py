@@ -7,7 +7,7 @@ import json
 import pytest
 
 from pointsman.definition.reading.documents import read_document
-from pointsman.dialects.detect import Read, read_workflow, write_workflow
+from pointsman.dialects.detect import ReadDocument, read_workflow, write_workflow
 from pointsman.values import Json, JsonObject
 
 
@@ -16,11 +16,11 @@ def graph(**limits: Json) -> JsonObject:
     return {"name": "w", "entry_node_id": "a", "nodes": [node], "edges": [], "limits": limits}
 
 
-def read(document: JsonObject) -> Read:
+def read(document: JsonObject) -> ReadDocument:
     return read_workflow(read_document(json.dumps(document).encode()), name="w")
 
 
-def codes(found: Read) -> list[tuple[str, str]]:
+def codes(found: ReadDocument) -> list[tuple[str, str]]:
     return [(one.code, one.pointer) for one in found.problems if one.severity != "note"]
 
 

@@ -10,14 +10,14 @@ import pytest
 
 from pointsman.definition.model.schema import native_schema
 from pointsman.definition.reading.documents import read_document
-from pointsman.dialects.detect import Read, UnknownDialect, read_workflow, read_workflows, write_workflow
-from pointsman.dialects.results import Imported, Sources
+from pointsman.dialects.detect import ReadDocument, UnknownDialect, read_workflow, read_workflows, write_workflow
+from pointsman.dialects.results import ImportedDocument, Sources
 from pointsman.dialects.shapes import dialects_of, unwrapped
 from pointsman.values import Json, JsonObject
 from tests.definition.documents import FULL, SMALL
 
 
-def read(document: Json, *, dialect: str | None = None) -> Read:
+def read(document: Json, *, dialect: str | None = None) -> ReadDocument:
     return read_workflow(read_document(json.dumps(document)), dialect=dialect)
 
 
@@ -153,7 +153,7 @@ def test_the_nearest_listed_ancestor_says_where_a_pointer_came_from() -> None:
     assert sources.author_pointer("/nodes/10") == "/nodes/10"
     assert Sources().author_pointer("/a/b") == "/a/b"
     assert sources.within(Sources({"": "/w"})).author_pointer("/nodes/1/name") == "/w/steps/a/name"
-    assert Imported({}).sources.author_pointer("") == ""
+    assert ImportedDocument({}).sources.author_pointer("") == ""
 
 
 def test_what_every_example_is_read_as_satisfies_the_published_schema() -> None:

@@ -10,20 +10,20 @@ import pytest
 from pointsman.app import Pointsman
 from pointsman.app import Workflow as Workflow_
 from pointsman.definition.model.agents import AgentConfig
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem
 from pointsman.definition.reading.documents import read_document
 from pointsman.dialects.detect import read_workflows
 from pointsman.dialects.graph import dialect as graph
 from pointsman.dialects.graph.keywords import template_expression, with_results
-from pointsman.dialects.results import Imported
+from pointsman.dialects.results import ImportedDocument
 from pointsman.errors import PointsmanError
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
 from tests.dialects.corpus_files import SKETCH, changed, codes, document, imported, workflow_of
 
 
-def read(nodes: list[JsonObject], edges: list[tuple[str, ...]] | None = None, **head: Json) -> Imported:
+def read(nodes: list[JsonObject], edges: list[tuple[str, ...]] | None = None, **head: Json) -> ImportedDocument:
     """Edges as (from, to) or (from, to, condition)."""
     ways: list[Json] = [
         {"from_node": way[0], "to_node": way[1], **({"condition": way[2]} if len(way) > 2 else {})}
@@ -37,21 +37,21 @@ def agent(node_id: str, **more: Json) -> JsonObject:
     return {"id": node_id, "type": "agent", "agent_id": f"agent-{node_id}", **more}
 
 
-def node_of(found: Imported, node_id: str) -> JsonObject:
+def node_of(found: ImportedDocument, node_id: str) -> JsonObject:
     nodes = cast(list[JsonObject], found.document["nodes"])
     return next(node for node in nodes if node["id"] == node_id)
 
 
-def config(found: Imported, node_id: str) -> JsonObject:
+def config(found: ImportedDocument, node_id: str) -> JsonObject:
     return cast(JsonObject, node_of(found, node_id)["config"])
 
 
-def edge_of(found: Imported, source: str, target: str) -> JsonObject:
+def edge_of(found: ImportedDocument, source: str, target: str) -> JsonObject:
     edges = cast(list[JsonObject], found.document["edges"])
     return next(edge for edge in edges if (edge["source"], edge["target"]) == (source, target))
 
 
-def only(found: Imported, code: str) -> Problem:
+def only(found: ImportedDocument, code: str) -> Problem:
     (problem,) = [problem for problem in found.losses if problem.code == code]
     return problem
 
@@ -289,7 +289,7 @@ def test_a_node_says_in_native_words_how_it_is_executed() -> None:
     own: JsonObject = {"retries": 1, "retryDelay": "2s", "retryOn": ["timeout"], "errorHandler": "llm_recovery"}
     found = read([agent("a", timeout_ms=500, execution=own), agent("b", execution={"retris": 1})])
     assert node_of(found, "a")["execution"] == {**own, "timeout": 500}
-    _, problems = Workflow.from_document(found.document)
+    _, problems = WorkflowDefinition.from_document(found.document)
     assert [one.pointer for one in problems if one.code == "unknown-key"] == ["/nodes/1/execution/retris"]
     right = read([agent("a", timeout_ms=500, execution=own)])
     written = graph.write(workflow_of(right), None)
@@ -344,7 +344,7 @@ def test_a_native_workflow_is_written_as_a_graph_and_its_losses_are_listed() -> 
             {"source": "d", "target": "a", "condition": {"type": "llm", "prompt": "Again?"}},
         ],
     }
-    workflow, _ = Workflow.from_document(native)
+    workflow, _ = WorkflowDefinition.from_document(native)
     assert workflow is not None
     assert isinstance(workflow.nodes[0].config, AgentConfig)
     written = graph.write(workflow, None)

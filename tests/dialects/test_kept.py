@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.reading.documents import read_document
 from pointsman.dialects.detect import read_workflow, write_workflow
 from pointsman.dialects.shapes import unwrapped
@@ -167,8 +167,10 @@ def test_no_document_makes_a_reader_or_writer_stumble(seed: int, file: str) -> N
     assume(isinstance(broken, dict))
     assert isinstance(broken, dict)
     found = dialect.read(broken, name="x")
-    assert all(found.placed(problem).pointer is not None for problem in Workflow.from_document(found.document)[1])
-    workflow, _ = Workflow.from_document(found.document)
+    assert all(
+        found.placed(problem).pointer is not None for problem in WorkflowDefinition.from_document(found.document)[1]
+    )
+    workflow, _ = WorkflowDefinition.from_document(found.document)
     if workflow is not None:
         again = dialect.write(workflow, broken)
         if workflow.dialect == file.partition("/")[0]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.dialects.export.mermaid import draw
 from pointsman.values import Json, JsonObject
 from tests.dialects.corpus_files import WORKFLOWS, imported, workflow_of
@@ -29,8 +29,10 @@ def lines_of(picture: str) -> list[str]:
     return [LABEL.sub("L", line) for line in picture.splitlines()]
 
 
-def workflow(nodes: list[JsonObject], edges: list[JsonObject]) -> Workflow:
-    found, problems = Workflow.from_document({"id": "w", "nodes": cast(Json, nodes), "edges": cast(Json, edges)})
+def workflow(nodes: list[JsonObject], edges: list[JsonObject]) -> WorkflowDefinition:
+    found, problems = WorkflowDefinition.from_document(
+        {"id": "w", "nodes": cast(Json, nodes), "edges": cast(Json, edges)}
+    )
     assert found is not None, problems
     return found
 

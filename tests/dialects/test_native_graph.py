@@ -10,7 +10,7 @@ import pytest
 from pointsman.definition.model.edges import OnLabel, When
 from pointsman.definition.problems import Problem
 from pointsman.definition.reading.documents import read_document
-from pointsman.dialects.detect import Read, read_workflow
+from pointsman.dialects.detect import ReadDocument, read_workflow
 from pointsman.dialects.native import dialect as native
 from pointsman.expressions.formula import compile_expression
 from pointsman.values import Json, JsonObject
@@ -170,7 +170,7 @@ def test_without_an_id_the_name_of_the_file_is_one() -> None:
     assert read.workflow.id == "my-news"
 
 
-def problem_at(read: Read, pointer: str) -> Problem:
+def problem_at(read: ReadDocument, pointer: str) -> Problem:
     (found,) = [problem for problem in read.problems if problem.pointer == pointer]
     return found
 

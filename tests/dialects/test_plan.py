@@ -7,16 +7,16 @@ from typing import cast
 import pytest
 
 from pointsman.dialects.plan import dialect as plan
-from pointsman.dialects.results import Imported
+from pointsman.dialects.results import ImportedDocument
 from pointsman.values import Json, JsonObject
 from tests.dialects.corpus_files import changed, document, imported, workflow_of
 
 
-def read(*steps: JsonObject) -> Imported:
+def read(*steps: JsonObject) -> ImportedDocument:
     return plan.read({"title": "T", "goal": "G", "steps": [*steps]}, name="")
 
 
-def nodes_of(found: Imported) -> list[JsonObject]:
+def nodes_of(found: ImportedDocument) -> list[JsonObject]:
     return cast(list[JsonObject], found.document["nodes"])
 
 

@@ -6,11 +6,11 @@ from typing import cast
 
 import pytest
 
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem
 from pointsman.definition.reading.documents import read_document
 from pointsman.dialects.detect import read_workflow
-from pointsman.dialects.results import Imported
+from pointsman.dialects.results import ImportedDocument
 from pointsman.dialects.rows import dialect as rows
 from pointsman.values import Json, JsonObject
 from tests.dialects.corpus_files import CORPUS, changed, codes, document, imported, workflow_of
@@ -25,11 +25,11 @@ def edge(edge_id: str, source: str, target: str | None, **more: Json) -> JsonObj
     return {**between, "conditionType": "ALWAYS", "conditionValue": None, **more}
 
 
-def read(nodes: list[JsonObject], edges: list[JsonObject], **head: Json) -> Imported:
+def read(nodes: list[JsonObject], edges: list[JsonObject], **head: Json) -> ImportedDocument:
     return rows.read({"id": "w", "entrypointNodeId": "a", "nodes": [*nodes], "edges": [*edges], **head}, name="")
 
 
-def only(found: Imported, code: str) -> Problem:
+def only(found: ImportedDocument, code: str) -> Problem:
     (problem,) = [problem for problem in found.losses if problem.code == code]
     return problem
 
@@ -247,7 +247,7 @@ def test_agents_defined_in_nodes_become_rows_of_their_own() -> None:
             {"id": "b", "type": "agent", "routing": "label", "config": {"system": "Alone."}},
         ],
     }
-    workflow, _ = Workflow.from_document(native)
+    workflow, _ = WorkflowDefinition.from_document(native)
     assert workflow is not None
     written = rows.write(workflow, None)
     assert [row["agentId"] for row in cast(list[JsonObject], written.document["nodes"])] == ["writer.a", "b"]
@@ -260,7 +260,7 @@ def test_agents_defined_in_nodes_become_rows_of_their_own() -> None:
 
 
 def test_what_rows_cannot_say_is_listed() -> None:
-    workflow, _ = Workflow.from_document(
+    workflow, _ = WorkflowDefinition.from_document(
         {
             "id": "w",
             "version": "1.0.0",

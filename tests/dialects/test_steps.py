@@ -7,13 +7,13 @@ from typing import cast
 import pytest
 
 from pointsman.definition.problems import Problem
-from pointsman.dialects.results import Imported
+from pointsman.dialects.results import ImportedDocument
 from pointsman.dialects.steps import dialect as steps
 from pointsman.values import Json, JsonObject
 from tests.dialects.corpus_files import changed, codes, document, imported, workflow_of
 
 
-def read(nodes: JsonObject, edges: list[JsonObject] | None = None, **head: Json) -> Imported:
+def read(nodes: JsonObject, edges: list[JsonObject] | None = None, **head: Json) -> ImportedDocument:
     entry = next(iter(nodes), "")
     return steps.read({"id": "w", "entry_node": entry, "nodes": nodes, "edges": [*(edges or [])], **head}, name="")
 
@@ -26,19 +26,19 @@ def gate(**fields: Json) -> JsonObject:
     return {"type": "checkpoint", "checkpoint": {"title": "Look", **fields}}
 
 
-def nodes_of(found: Imported) -> list[JsonObject]:
+def nodes_of(found: ImportedDocument) -> list[JsonObject]:
     return cast(list[JsonObject], found.document["nodes"])
 
 
-def edges_of(found: Imported) -> list[JsonObject]:
+def edges_of(found: ImportedDocument) -> list[JsonObject]:
     return cast(list[JsonObject], found.document["edges"])
 
 
-def config(found: Imported, index: int = 0) -> JsonObject:
+def config(found: ImportedDocument, index: int = 0) -> JsonObject:
     return cast(JsonObject, nodes_of(found)[index]["config"])
 
 
-def only(found: Imported, code: str) -> Problem:
+def only(found: ImportedDocument, code: str) -> Problem:
     (problem,) = [problem for problem in found.losses if problem.code == code]
     return problem
 

@@ -13,12 +13,12 @@ from typing import Final, cast
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.definition.model.workflow import Workflow as Definition
+from pointsman.definition.model.workflow import WorkflowDefinition as Definition
 from pointsman.definition.reading.documents import read_document
 from pointsman.dialects.detect import read_workflow, write_workflow
 from pointsman.settings import Settings
 from pointsman.testing.cases import run_case
-from pointsman.testing.files import Case, read_tests
+from pointsman.testing.files import WorkflowCase, read_tests
 from pointsman.values import JsonObject
 from tests.dialects.corpus_files import CORPUS
 
@@ -26,7 +26,7 @@ TEAMS: Final = CORPUS / "teams"
 DOCUMENTS: Final = sorted(
     path for path in TEAMS.glob("*/*") if path.suffix in (".json", ".yaml") and not path.name.endswith(".test.yaml")
 )
-CASES: Final[list[tuple[Path, Case]]] = [
+CASES: Final[list[tuple[Path, WorkflowCase]]] = [
     (path.parent, case) for path in sorted(TEAMS.glob("*/*.test.yaml")) for case in read_tests(path)
 ]
 FINDINGS: Final = cast(JsonObject, read_document((TEAMS / "findings.yaml").read_bytes()).value)
@@ -79,5 +79,5 @@ def test_a_document_means_the_same_once_it_is_converted(path: Path) -> None:
 
 
 @pytest.mark.parametrize(("folder", "case"), CASES, ids=[f"{folder.name}: {case.name}" for folder, case in CASES])
-def test_an_execution_comes_to_what_its_authors_expect(folder: Path, case: Case) -> None:
+def test_an_execution_comes_to_what_its_authors_expect(folder: Path, case: WorkflowCase) -> None:
     assert run_case(case, folder) == ()

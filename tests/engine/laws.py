@@ -13,7 +13,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from pointsman.definition.graph.analysis import analyse
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.actions import WorkAction
 from pointsman.engine.commands import Execute
 from pointsman.engine.compile import compile_workflow
@@ -41,7 +41,7 @@ from pointsman.engine.reports import (
     WorkFailed,
 )
 from pointsman.testing.graphs import INPUT, ONWARD, asked_on, perform, random_workflow
-from pointsman.testing.simulation import GHOST, LawBroken, Outcome, Simulation
+from pointsman.testing.simulation import GHOST, LawBroken, Simulation, SimulationResult
 from pointsman.values import Json, JsonObject
 
 BROKEN_SHAPES = ("scope-mismatch", "scope-leak", "several-joins", "loop-body-ambiguous", "loop-entered-sideways")
@@ -77,7 +77,7 @@ def net_for(seed: int) -> Plan | None:
 
 
 def compiled(document: JsonObject) -> Plan | None:
-    workflow, problems = Workflow.from_document(document)
+    workflow, problems = WorkflowDefinition.from_document(document)
     assert workflow is not None, problems
     if any(finding.code in BROKEN_SHAPES for finding in analyse(workflow).findings):
         return None
@@ -118,13 +118,13 @@ def random_net(seed: int, nodes: int = 7) -> JsonObject:
     }
 
 
-def told(outcome: Outcome) -> Told:
+def told(outcome: SimulationResult) -> Told:
     if outcome.status == "interrupted":  # a limit stops whatever comes next: that may be any of several
         return Told(outcome.status, None, None, ())
     return Told(outcome.status, outcome.output, outcome.state.root.data.root, tuple(sorted(map(str, outcome.steps))))
 
 
-def run(plan: Plan, seed: int, *, wild: bool, checked: bool) -> Outcome:
+def run(plan: Plan, seed: int, *, wild: bool, checked: bool) -> SimulationResult:
     chance = 0.25 if wild else 0.0
     simulation = Simulation(
         plan,
@@ -144,7 +144,7 @@ def hold(condition: object, law: str) -> None:
         raise LawBroken(law)
 
 
-def must_end(outcome: Outcome) -> None:
+def must_end(outcome: SimulationResult) -> None:
     """No stuck tokens: the simulation answers everything, so nothing may be left waiting."""
     hold(outcome.status in ("completed", "failed", "cancelled", "interrupted"), f"stuck: {outcome.status}")
     if outcome.status == "completed":
@@ -154,7 +154,7 @@ def must_end(outcome: Outcome) -> None:
         hold(terminated or state.root.tokens == 0, "completed with arrivals waiting")
 
 
-def must_settle_once(outcome: Outcome) -> None:
+def must_settle_once(outcome: SimulationResult) -> None:
     begun = Counter(event.step for event in outcome.events if isinstance(event, StepStarted | InstantStepCompleted))
     settled = Counter(
         event.step
@@ -166,7 +166,7 @@ def must_settle_once(outcome: Outcome) -> None:
     hold(GHOST not in str(told(outcome)), "a zombie was believed")
 
 
-def must_undo(outcome: Outcome) -> None:
+def must_undo(outcome: SimulationResult) -> None:
     """All that was done and can be undone is, once, the last first; and what could not be is named."""
     done = [event.step for event in outcome.events if isinstance(event, StepSucceeded) and event.undone_by is not None]
     begun = [event.step for event in outcome.events if isinstance(event, UndoBegan)]
@@ -242,7 +242,7 @@ def must_come_to_the_same_when_retried(seed: int, size: int = 7) -> None:
     hold(_whichever_time(retried) == _whichever_time(calm), f"retried: {told(retried)} ≠ {told(calm)}")
 
 
-def _whichever_time(outcome: Outcome) -> str:
+def _whichever_time(outcome: SimulationResult) -> str:
     """What came of it, whichever opening of a parallel it was."""
     came: JsonObject = {"status": outcome.status, "output": outcome.output, "data": outcome.state.root.data.root}
     return sub(r"\[\d+\.", "[", json.dumps(came, sort_keys=True))
@@ -294,7 +294,7 @@ def must_keep_to_its_budget(seed: int, size: int = 7) -> None:
         hold(warned == (outcome.state.usage.tool_calls >= most), "told wrongly that the budget is spent")
 
 
-def _must_begin_nothing_that_is_not_paid_for(plan: Plan, outcome: Outcome, most: float) -> None:
+def _must_begin_nothing_that_is_not_paid_for(plan: Plan, outcome: SimulationResult, most: float) -> None:
     spent = 0
     for event in outcome.events:
         match event:

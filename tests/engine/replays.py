@@ -12,11 +12,11 @@ from pointsman.engine.steps import Step
 from pointsman.ports import Row
 from pointsman.testing.descriptions import describe
 from pointsman.testing.graphs import perform
-from pointsman.testing.simulation import LawBroken, Outcome, Simulation, refolded, stored
+from pointsman.testing.simulation import LawBroken, Simulation, SimulationResult, refolded, stored
 from tests.engine.laws import hold, run, told
 
 
-def must_replay(plan: Plan, outcome: Outcome) -> None:
+def must_replay(plan: Plan, outcome: SimulationResult) -> None:
     """Every row, decided again, is what it was; and so is the state at the end."""
     found = replay(lambda _: plan, outcome.state.id, outcome.rows)
     if found.differences:
@@ -67,7 +67,7 @@ def must_run_any_step_again(plan: Plan, seed: int) -> None:
     must_replay(plan, outcome)
 
 
-def begun_steps(outcome: Outcome, after: int) -> set[Step]:
+def begun_steps(outcome: SimulationResult, after: int) -> set[Step]:
     """The steps that began after so many rows."""
-    later = Outcome(outcome.status, None, outcome.rows[after:], outcome.state)
+    later = SimulationResult(outcome.status, None, outcome.rows[after:], outcome.state)
     return {*later.steps}

@@ -6,7 +6,7 @@ import pytest
 
 from pointsman.definition.model.policies import Limits
 from pointsman.definition.model.quantities import Duration
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.actions import WorkAction
 from pointsman.engine.commands import HoldChild
 from pointsman.engine.compile import compile_workflow
@@ -154,7 +154,7 @@ def capped(config: JsonObject, caps: Limits) -> World:
         "entry": "a",
         "config": config,
     }
-    workflow, problems = Workflow.from_document(document)
+    workflow, problems = WorkflowDefinition.from_document(document)
     assert workflow is not None, problems
     return World(compile_workflow(workflow, caps=caps)).begin()
 

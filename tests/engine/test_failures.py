@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pointsman.definition.model.policies import Limits
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.events.steps import AttemptStarted, StepFailed
 from pointsman.engine.events.waits import WarningRaised
@@ -65,7 +65,7 @@ def test_nobody_is_waited_for_longer_than_the_limit(limit: dict[str, object], wa
 def test_the_operator_caps_how_long_anybody_is_waited_for() -> None:
     drawn = document("start -> tool1")
     drawn["config"] = {"limits": {"retryAfter": "10m"}}
-    workflow, _ = Workflow.from_document(drawn)
+    workflow, _ = WorkflowDefinition.from_document(drawn)
     assert workflow is not None
     caps = Limits.model_validate({"retryAfter": "1m"})
     assert compile_workflow(workflow, caps=caps).limits.retry_after_s == 60.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pointsman.definition.model.policies import Limits
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.decide.limit_raises import LimitCapped
@@ -153,7 +153,7 @@ def test_what_the_operator_does_not_allow_nobody_can_answer() -> None:
         "edges": [{"source": "one", "target": "one", "condition": {"type": "expression", "expression": "true"}}],
         "entry": "one",
     }
-    workflow, problems = Workflow.from_document(document)
+    workflow, problems = WorkflowDefinition.from_document(document)
     assert workflow is not None, problems
     world = World(compile_workflow(workflow, caps=Limits(steps=5))).begin().done("one").done("one#2")
     answer = GateAnswered(step=world.at("ask")[0], action="continue")

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.decide.lifecycle import WrongStatus
@@ -109,7 +109,7 @@ def test_pausing_twice_is_once() -> None:
 @pytest.mark.requirement("S1-87", "S3-93")
 @pytest.mark.parametrize("seed", range(12))
 def test_an_execution_can_be_cancelled_or_paused_after_every_row(seed: int) -> None:
-    workflow, _ = Workflow.from_document(random_workflow(seed, 6))
+    workflow, _ = WorkflowDefinition.from_document(random_workflow(seed, 6))
     assert workflow is not None
     plan = compile_workflow(workflow)
     calm = Simulation(plan, seed, work=perform).run(INPUT)

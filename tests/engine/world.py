@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias, TypeVar, cast
 
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.events.steps import Event
@@ -39,7 +39,7 @@ from pointsman.engine.reports import (
 )
 from pointsman.engine.state import ExecutionState, Status
 from pointsman.engine.steps import Step
-from pointsman.testing.simulation import Outcome, Simulation
+from pointsman.testing.simulation import Simulation, SimulationResult
 from pointsman.values import Json, JsonObject
 from tests.definition.graphs import document
 
@@ -55,7 +55,7 @@ def plan_of(drawing: str, *, nodes: More | None = None, edges: More | None = Non
         node.update((nodes or {}).get(str(node["id"]), {}))
     for edge in drawn["edges"]:
         edge.update((edges or {}).get(f"{edge['source']}->{edge['target']}", {}))
-    workflow, problems = Workflow.from_document(cast(JsonObject, {**drawn, **keys}))
+    workflow, problems = WorkflowDefinition.from_document(cast(JsonObject, {**drawn, **keys}))
     assert workflow is not None, problems
     return compile_workflow(workflow)
 
@@ -202,7 +202,7 @@ class World:
         self.simulation.crash()
         return self
 
-    def rest(self) -> Outcome:
+    def rest(self) -> SimulationResult:
         """Everything still asked is answered in some order."""
         return self.simulation.go_on()
 
@@ -261,7 +261,7 @@ class World:
         return [event.code for event in self.events(WarningRaised)]
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> SimulationResult:
         return self.simulation.outcome
 
     def events(self, kind: type[E]) -> list[E]:

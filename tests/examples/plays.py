@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.executions.driving import Answer, drive
+from pointsman.executions.driving import GivenAnswer, drive
 from pointsman.executions.timeline import timeline
 from pointsman.models.transport import PydanticModels
 from pointsman.ports import Hear, ModelReply, ModelRequest
@@ -64,7 +64,7 @@ def play(
     given: Json,
     *,
     script: str = "script.yaml",
-    answers: tuple[Answer, ...] = (),
+    answers: tuple[GivenAnswer, ...] = (),
     settings: Mapping[str, object] | None = None,
 ) -> Played:
     """Run an example by its path below `examples/`; `script` is beside it, or the text of one."""

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.executions.driving import Answer
+from pointsman.executions.driving import GivenAnswer
 from pointsman.ports import ModelRequest
 from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
@@ -252,7 +252,9 @@ def test_the_blocking_variant_lets_nothing_weak_pass_without_a_person() -> None:
     held = play("agentforge/blocking.yaml", {"goal": "Write a pamphlet"})
     assert (held.view["status"], held.view["output"]) == ("waiting", None)
     assert (len(held.asked_of("reviewer")), len(held.asked_of("validation"))) == (2, 3)
-    released = play("agentforge/blocking.yaml", {"goal": "Write a pamphlet"}, answers=(Answer("release", "approve"),))
+    released = play(
+        "agentforge/blocking.yaml", {"goal": "Write a pamphlet"}, answers=(GivenAnswer("release", "approve"),)
+    )
     assert str(released.output["final"]).startswith("# Warehouse Optimization Proposal (REVISED)")
 
 

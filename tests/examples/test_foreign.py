@@ -9,7 +9,7 @@ import pytest
 from pointsman.app import Pointsman, Workflow
 from pointsman.auth.subjects import InputInvalid
 from pointsman.engine.decide.human_task_answers import ActionNotOffered
-from pointsman.executions.driving import Answer
+from pointsman.executions.driving import GivenAnswer
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.scripts import parse_script
@@ -114,12 +114,12 @@ def test_the_restaurant_finder_waits_for_a_person_who_sees_the_list() -> None:
 @pytest.mark.parametrize(
     ("answer", "status", "restaurants"),
     [
-        (Answer(GATE, "approve"), "completed", ["Koie", "Hrimnir"]),
-        (Answer(GATE, "edit", {"restaurants": [{"name": "Nam"}]}), "completed", ["Nam"]),
-        (Answer(GATE, "reject"), "cancelled", ["Koie", "Hrimnir"]),
+        (GivenAnswer(GATE, "approve"), "completed", ["Koie", "Hrimnir"]),
+        (GivenAnswer(GATE, "edit", {"restaurants": [{"name": "Nam"}]}), "completed", ["Nam"]),
+        (GivenAnswer(GATE, "reject"), "cancelled", ["Koie", "Hrimnir"]),
     ],
 )
-def test_a_person_approves_edits_or_rejects(answer: Answer, status: str, restaurants: list[str]) -> None:
+def test_a_person_approves_edits_or_rejects(answer: GivenAnswer, status: str, restaurants: list[str]) -> None:
     played = play(FINDER, {"user_query": "ramen"}, answers=(answer,))
     state = cast(JsonObject, played.view["state"])
     assert played.view["status"] == status
@@ -129,7 +129,7 @@ def test_a_person_approves_edits_or_rejects(answer: Answer, status: str, restaur
 @pytest.mark.requirement("S4-33")
 def test_an_action_the_checkpoint_does_not_offer_is_refused() -> None:
     with pytest.raises(ActionNotOffered):
-        play(FINDER, {"user_query": "ramen"}, answers=(Answer(GATE, "skip"),))
+        play(FINDER, {"user_query": "ramen"}, answers=(GivenAnswer(GATE, "skip"),))
 
 
 @pytest.mark.requirement("S4-34", "T4-7")

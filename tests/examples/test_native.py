@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from pointsman.app import Workflow
-from pointsman.executions.driving import Answer
+from pointsman.executions.driving import GivenAnswer
 from pointsman.values import Json, JsonObject
 from tests.examples.plays import EXAMPLES, play
 
@@ -59,8 +59,8 @@ def test_each_search_calls_its_tool_and_answers_from_what_it_found() -> None:
 
 @pytest.mark.requirement("S1-42", "S1-O11", "T1-13", "S1-129")
 def test_a_person_publishes_or_has_it_written_again() -> None:
-    published = play(RESEARCH, TOPIC, answers=(Answer("review", "publish"),))
-    rewritten = play(RESEARCH, TOPIC, answers=(Answer("review", "rewrite", {"wish": "shorter"}),))
+    published = play(RESEARCH, TOPIC, answers=(GivenAnswer("review", "publish"),))
+    rewritten = play(RESEARCH, TOPIC, answers=(GivenAnswer("review", "rewrite", {"wish": "shorter"}),))
     assert published.path[-3:] == ["review", "remember", "end"]
     assert rewritten.path[-5:] == ["review", "synthesis", "sure", "remember", "end"]
     response = cast(JsonObject, cast(JsonObject, rewritten.view["state"])["humanResponse_review"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pointsman.testing.cases import run_case
-from pointsman.testing.files import Case, find_tests, read_tests
+from pointsman.testing.files import WorkflowCase, find_tests, read_tests
 from tests.boxes import needs_box
 from tests.examples.plays import EXAMPLES
 
@@ -33,13 +33,13 @@ EACH = pytest.mark.parametrize(
 
 @EACH
 @pytest.mark.integration
-def test_an_example_does_in_memory_what_its_test_says(file: Path, case: Case) -> None:
+def test_an_example_does_in_memory_what_its_test_says(file: Path, case: WorkflowCase) -> None:
     assert run_case(case, file.parent) == ()
 
 
 @pytest.mark.integration
 @EACH
-def test_an_example_does_on_disk_what_its_test_says(file: Path, case: Case, tmp_path: Path) -> None:
+def test_an_example_does_on_disk_what_its_test_says(file: Path, case: WorkflowCase, tmp_path: Path) -> None:
     assert run_case(case, file.parent, store=f"sqlite:///{tmp_path / 'pointsman.db'}") == ()
 
 

@@ -11,7 +11,7 @@ from pointsman.executors.memory import MemoryExecutor
 from pointsman.executors.registry import Executors
 from pointsman.models.script_reader import read_script
 from pointsman.models.transport import PydanticModels
-from pointsman.ports import EffectKind, Hear, ModelReply, ModelRequest, Models, Quota, Run
+from pointsman.ports import EffectKind, ExecutionPort, Hear, ModelReply, ModelRequest, Models, Quota
 from pointsman.store.memory.store import MemoryStore
 from pointsman.testing.clock import VirtualClock
 from pointsman.tools.registry import ToolRegistry
@@ -100,17 +100,17 @@ class Stage:
         self.executors = Executors(models=models or self.models, tools=self.tools, memory=memory, plugins=False)
 
     async def perform(
-        self, command: Execute, spec: WorkSpec, run: Run | None = None
+        self, command: Execute, spec: WorkSpec, run: ExecutionPort | None = None
     ) -> WorkDone | WorkFailed | ToolCallsProposed:
         return await self.executors.executor_for(command).execute(command, spec, run or StagedRun())
 
-    async def done(self, command: Execute, spec: WorkSpec, run: Run | None = None) -> WorkDone:
+    async def done(self, command: Execute, spec: WorkSpec, run: ExecutionPort | None = None) -> WorkDone:
         report = await self.perform(command, spec, run)
         assert isinstance(report, WorkDone), report
         assert (report.step, report.attempt) == (command.step, command.attempt)
         return report
 
-    async def failure(self, command: Execute, spec: WorkSpec, run: Run | None = None) -> Failure:
+    async def failure(self, command: Execute, spec: WorkSpec, run: ExecutionPort | None = None) -> Failure:
         report = await self.perform(command, spec, run)
         assert isinstance(report, WorkFailed), report
         assert (report.step, report.attempt) == (command.step, command.attempt)

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from pointsman.executors.verifier import Bounds, Judgement, judged
+from pointsman.executors.verifier import Judgement, VerifierLimits, judged
 from pointsman.tools.functions import tool
 from pointsman.values import Json, JsonObject
 from tests.executors.stage import Stage, StagedRun, agent, work
@@ -26,14 +26,14 @@ def said(verdict: str, score: float = 50, *issues: str) -> Judgement:
 
 
 def test_what_scores_below_the_threshold_does_not_pass() -> None:
-    bounds = Bounds(threshold=80)
+    bounds = VerifierLimits(threshold=80)
     assert judged(said("pass", 79.5), FIRST, bounds).verdict == "retry"
     assert judged(said("pass", 80), FIRST, bounds).verdict == "pass"
-    assert judged(said("pass", 1), FIRST, Bounds()).verdict == "pass"
+    assert judged(said("pass", 1), FIRST, VerifierLimits()).verdict == "pass"
 
 
 def test_after_so_many_revisions_in_a_row_it_fails() -> None:
-    bounds, verdicts = Bounds(max_retries=2), list[str]()
+    bounds, verdicts = VerifierLimits(max_retries=2), list[str]()
     last = FIRST
     for number in range(3):
         last = judged(said("retry", number), last, bounds)
@@ -44,19 +44,19 @@ def test_after_so_many_revisions_in_a_row_it_fails() -> None:
 
 
 def test_no_revision_at_all_may_be_wanted() -> None:
-    assert judged(said("retry"), FIRST, Bounds(max_retries=0)).verdict == "fail"
+    assert judged(said("retry"), FIRST, VerifierLimits(max_retries=0)).verdict == "fail"
 
 
 def test_where_nothing_is_said_there_are_three_revisions() -> None:
     last = FIRST
     for number in range(3):
-        last = judged(said("retry", number), last, Bounds())
+        last = judged(said("retry", number), last, VerifierLimits())
     assert (last.verdict, last.retries) == ("retry", 3)
-    assert judged(said("retry", 9), last, Bounds()).verdict == "fail"
+    assert judged(said("retry", 9), last, VerifierLimits()).verdict == "fail"
 
 
 def test_the_same_judgement_again_and_again_fails_whatever_the_order_of_the_issues() -> None:
-    bounds = Bounds(max_retries=9, stall_limit=3)
+    bounds = VerifierLimits(max_retries=9, stall_limit=3)
     one = judged(said("retry", 40, "No source.", "Too long."), FIRST, bounds)
     two = judged(said("retry", 40, "too  long.", "no source."), one, bounds)
     three = judged(said("retry", 40, "No source.", "Too long."), two, bounds)

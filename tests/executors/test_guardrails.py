@@ -8,10 +8,10 @@ from typing import cast
 import pytest
 
 from pointsman.errors import OperatorError
-from pointsman.executors.attachments import BYTES_MAX, Fetched, Sources, with_files
+from pointsman.executors.attachments import BYTES_MAX, AttachmentSources, Fetched, with_files
 from pointsman.executors.failures import WorkRefused
 from pointsman.models.transcript import user_message
-from pointsman.ports import ModelRequest, Thinking
+from pointsman.ports import ModelRequest, ReasoningEffort
 from pointsman.tools.functions import tool
 from pointsman.values import Json, JsonObject
 from tests.executors.stage import Stage, StagedRun, agent, execute
@@ -152,7 +152,7 @@ async def test_thinking_reaches_the_model() -> None:
     stage = Stage()
     await stage.done(execute(prompt="x"), agent(thinking={"level": "HIGH", "thoughts": False}))
     (asked,) = stage.models.requests
-    assert asked.thinking == Thinking(level="HIGH", thoughts=False)
+    assert asked.thinking == ReasoningEffort(level="HIGH", thoughts=False)
 
 
 async def fetch(url: str) -> Fetched:
@@ -175,7 +175,7 @@ async def test_files_become_parts_of_the_question() -> None:
         {"url": "https://example.org/t.csv"},
         "data:,hello%20you",
     ]
-    message = cast("JsonObject", await with_files(user_message("Look."), files, Sources(fetch)))
+    message = cast("JsonObject", await with_files(user_message("Look."), files, AttachmentSources(fetch)))
     assert message["content"] == [
         {"type": "text", "text": "Look."},
         {"type": "file", "mediaType": "image/png", "data": PNG},
@@ -184,7 +184,7 @@ async def test_files_become_parts_of_the_question() -> None:
         {"type": "text", "text": "a,b"},
         {"type": "text", "text": "hello you"},
     ]
-    assert await with_files(user_message("Look."), [None, []], Sources(fetch)) == user_message("Look.")
+    assert await with_files(user_message("Look."), [None, []], AttachmentSources(fetch)) == user_message("Look.")
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ async def test_files_become_parts_of_the_question() -> None:
 )
 async def test_what_is_no_file_is_refused_by_name(file: Json, code: str) -> None:
     with pytest.raises(WorkRefused) as caught:
-        await with_files(user_message("Look."), file, Sources(fetch))
+        await with_files(user_message("Look."), file, AttachmentSources(fetch))
     assert caught.value.failure.code == code
     assert caught.value.failure.hint != ""
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
-from pointsman.executors.agent_settings import AgentMemory
+from pointsman.executors.agent_settings import HistorySettings
 from pointsman.executors.effect_ledger import Ledger, World
-from pointsman.executors.history import History
+from pointsman.executors.history import TranscriptWindow
 from pointsman.models.failures import ModelFailed
 from pointsman.models.transcript import call_to_json, calls_of, role_of, tool_message
 from pointsman.ports import Hear, ModelReply, ModelRequest
@@ -200,10 +200,10 @@ def test_a_call_and_its_results_stay_or_go_together_and_the_task_stays(
     conversation: list[Json], window: int | None, tokens: int | None, summarize: bool
 ) -> None:
     stage = Stage("rules: [{text: In short.}]")
-    memory = AgentMemory(window=window, tokens=tokens, summarize=summarize)
+    memory = HistorySettings(window=window, tokens=tokens, summarize=summarize)
     world = World(models=stage.models, tools=stage.tools)
     ledger = Ledger(world, execute(), agent(), StagedRun())
-    history = History(ledger, memory, ModelRequest(model="scripted"), name="writer")
+    history = TranscriptWindow(ledger, memory, ModelRequest(model="scripted"), name="writer")
 
     async def run() -> list[Json]:
         recalled = await history.recalled(conversation)

@@ -13,7 +13,7 @@ from pointsman.executors import registry as registry_module
 from pointsman.executors.effect_ledger import World
 from pointsman.executors.memory import MemoryExecutor
 from pointsman.executors.registry import ExecutorNotLoaded, Executors, KindUnknown
-from pointsman.ports import Quota, Run
+from pointsman.ports import ExecutionPort, Quota
 from pointsman.tools.functions import tool
 from pointsman.values import Json
 from tests.executors.stage import Stage, StagedRun, agent, execute
@@ -104,7 +104,7 @@ class Echo:
     def __init__(self, world: World) -> None:
         self.world = world
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone:
+    async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkDone:
         return WorkDone(step=command.step, attempt=command.attempt, result=command.input)
 
 

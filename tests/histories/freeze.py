@@ -15,7 +15,7 @@ from pointsman.engine.plan import Plan
 from pointsman.engine.reports import PauseRequested, ResumeRequested, WorkerMissing, WorkerOffered
 from pointsman.ports import Row
 from pointsman.testing.graphs import INPUT, perform, random_workflow
-from pointsman.testing.simulation import Outcome, Simulation
+from pointsman.testing.simulation import Simulation, SimulationResult
 from pointsman.values import JsonObject
 from tests.engine.laws import compiled, random_net
 from tests.histories.frozen import FOLDER, histories, read_history, write_history
@@ -30,19 +30,19 @@ WANTED: Final = 40
 """So many are enough for a release."""
 PEOPLED_EACH: Final = 4
 """Every so many seeds people take a hand."""
-Drive: TypeAlias = Callable[[Plan, int], Outcome]
+Drive: TypeAlias = Callable[[Plan, int], SimulationResult]
 Draw: TypeAlias = Callable[[int], JsonObject]
 
 
-def calm(plan: Plan, seed: int) -> Outcome:
+def calm(plan: Plan, seed: int) -> SimulationResult:
     return Simulation(plan, seed, work=perform).run(INPUT)
 
 
-def cancelled(plan: Plan, seed: int) -> Outcome:
+def cancelled(plan: Plan, seed: int) -> SimulationResult:
     return cancelled_at(plan, seed, 1 + seed % 12)[0]
 
 
-def paused(plan: Plan, seed: int) -> Outcome:
+def paused(plan: Plan, seed: int) -> SimulationResult:
     """Paused, gone on, and ended."""
     world = Simulation(plan, seed, work=perform)
     world.run_rows(INPUT, 1 + seed % 7)
@@ -52,7 +52,7 @@ def paused(plan: Plan, seed: int) -> Outcome:
     return world.go_on()
 
 
-def left_to_a_worker(plan: Plan, seed: int) -> Outcome:
+def left_to_a_worker(plan: Plan, seed: int) -> SimulationResult:
     """One attempt waits for a worker with a tool until such a worker performs it."""
     world = Simulation(plan, seed, work=perform)
     world.run_rows(INPUT, 1 + seed % 7)
@@ -77,7 +77,7 @@ def shown_by(rows: tuple[Row, ...]) -> set[str]:
     return {*kinds, *seen_in(rows)}
 
 
-def candidates() -> Iterator[tuple[JsonObject, Outcome]]:
+def candidates() -> Iterator[tuple[JsonObject, SimulationResult]]:
     for seed in SEEDS:
         peopled = seed % PEOPLED_EACH == 0
         document = peopled_workflow(seed) if peopled else DRAWS[seed % len(DRAWS)](seed)

@@ -12,7 +12,7 @@ from pytest_httpserver import HTTPServer
 from pointsman.models.failures import ModelFailed
 from pointsman.models.provider import Provider
 from pointsman.models.transport import PydanticModels
-from pointsman.ports import ModelRequest, Thinking
+from pointsman.ports import ModelRequest, ReasoningEffort
 from pointsman.values import Json, JsonObject
 from tests.http_server import http_server
 
@@ -39,7 +39,9 @@ def signing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "something")
 
 
-async def sent(server: HTTPServer, kind: str, model: str, message: Json, thinking: Thinking | None = None) -> str:
+async def sent(
+    server: HTTPServer, kind: str, model: str, message: Json, thinking: ReasoningEffort | None = None
+) -> str:
     """What a provider was sent; it answers nothing of use."""
     keys = () if kind == "bedrock" else (KEY,)
     provider = Provider(kind=kind, base_url=server.url_for("/v1"), keys=keys, retries=0, region="eu-west-1")
@@ -80,21 +82,21 @@ async def test_a_picture_reaches_the_model_on_every_wire(server: HTTPServer, kin
 @pytest.mark.parametrize(
     ("kind", "model", "thinking", "said"),
     [
-        ("openai-responses", "gpt-5", Thinking(level="low"), r'"effort": ?"low"'),
-        ("openai-chat", "gpt-5", Thinking(budget=500), r'"reasoning_effort": ?"low"'),
-        ("anthropic", "small", Thinking(budget=2048), r'"budget_tokens": ?2048'),
-        ("google", "gemini-2.5-flash", Thinking(budget=1024), r'"thinking_?[bB]udget": ?1024'),
-        ("google", "gemini-2.5-flash", Thinking(enabled=False), r'"thinking_?[bB]udget": ?0'),
+        ("openai-responses", "gpt-5", ReasoningEffort(level="low"), r'"effort": ?"low"'),
+        ("openai-chat", "gpt-5", ReasoningEffort(budget=500), r'"reasoning_effort": ?"low"'),
+        ("anthropic", "small", ReasoningEffort(budget=2048), r'"budget_tokens": ?2048'),
+        ("google", "gemini-2.5-flash", ReasoningEffort(budget=1024), r'"thinking_?[bB]udget": ?1024'),
+        ("google", "gemini-2.5-flash", ReasoningEffort(enabled=False), r'"thinking_?[bB]udget": ?0'),
         (
             "vllm",
             "Qwen/Qwen3-8B",
-            Thinking(chat_template_kwargs={"enable_thinking": False}),
+            ReasoningEffort(chat_template_kwargs={"enable_thinking": False}),
             r'"chat_template_kwargs": ?{"enable_thinking": ?false}',
         ),
     ],
 )
 async def test_how_much_may_be_thought_is_said_in_the_words_of_the_wire(
-    server: HTTPServer, kind: str, model: str, thinking: Thinking, said: str
+    server: HTTPServer, kind: str, model: str, thinking: ReasoningEffort, said: str
 ) -> None:
     body = await sent(server, kind, model, {"role": "user", "content": "Think."}, thinking)
     assert re.search(said, body), body

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pointsman.models.repair import Read, read_json, read_whole, without_trailing_commas
+from pointsman.models.repair import ParsedJson, read_json, read_whole, without_trailing_commas
 from pointsman.values import Json
 
 scalars = (
@@ -25,8 +25,8 @@ containers = values.filter(lambda value: isinstance(value, dict | list))
 
 @given(values)
 def test_valid_json_is_never_changed(value: Json) -> None:
-    assert read_json(json.dumps(value)) == Read(value)
-    assert read_json(json.dumps(value, ensure_ascii=False, indent=2)) == Read(value)
+    assert read_json(json.dumps(value)) == ParsedJson(value)
+    assert read_json(json.dumps(value, ensure_ascii=False, indent=2)) == ParsedJson(value)
 
 
 @given(values)
@@ -37,17 +37,17 @@ def test_dropping_trailing_commas_leaves_valid_json_alone(value: Json) -> None:
 
 @given(values)
 def test_a_fence_around_json_makes_no_difference(value: Json) -> None:
-    assert read_json(f"```json\n{json.dumps(value)}\n```") == Read(value)
+    assert read_json(f"```json\n{json.dumps(value)}\n```") == ParsedJson(value)
 
 
 @given(containers)
 def test_chatter_around_an_object_or_list_is_ignored(value: Json) -> None:
-    assert read_json(f"Sure! Here it is: {json.dumps(value)} Anything else?") == Read(value)
+    assert read_json(f"Sure! Here it is: {json.dumps(value)} Anything else?") == ParsedJson(value)
 
 
 @given(st.dictionaries(texts, values, min_size=1))
 def test_trailing_commas_are_forgiven(value: dict[str, Json]) -> None:
-    assert read_json(json.dumps(value)[:-1] + ", \n}") == Read(value)
+    assert read_json(json.dumps(value)[:-1] + ", \n}") == ParsedJson(value)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_trailing_commas_are_forgiven(value: dict[str, Json]) -> None:
     ],
 )
 def test_what_was_meant_is_found(text: str, meant: Json) -> None:
-    assert read_json(text) == Read(meant)
+    assert read_json(text) == ParsedJson(meant)
 
 
 @pytest.mark.parametrize("text", ["", "no JSON here", '{"a": ', "[1 2]", "NaN", '{"a": NaN}', "1e999", '"\\ud800"'])
@@ -76,4 +76,4 @@ def test_json_nested_beyond_reason_is_refused_and_not_a_crash() -> None:
 @pytest.mark.parametrize("text", ['Sure: {"a": 1}', '{"a": 1,}', 'x\n```json\n{"a": 1}\n```'])
 def test_only_a_text_that_is_json_as_a_whole_reads_as_a_whole(text: str) -> None:
     assert read_whole(text) is None
-    assert read_json(text) == Read({"a": 1})
+    assert read_json(text) == ParsedJson({"a": 1})

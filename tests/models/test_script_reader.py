@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pointsman.engine.reports import Usage
-from pointsman.models.script import Answer, Fail, Rule, ScriptedCall
+from pointsman.models.script import Fail, ScriptedAnswer, ScriptedCall, ScriptRule
 from pointsman.models.script_reader import ScriptRefused, read_script
 
 WRONG = """\
@@ -70,14 +70,14 @@ def test_a_whole_rule_is_read() -> None:
         """
     )
     assert script.rules == (
-        Rule(
+        ScriptRule(
             nodes=("write",),
             exact={"agent": "writer", "purpose": "generation"},
             counts={"visit": 2},
             item="7",
             times=3,
             answers=(
-                Answer(
+                ScriptedAnswer(
                     tool_calls=(ScriptedCall(name="search", arguments={"q": "x"}),),
                     delay_s=60.0,
                     token_delay_s=0.02,
@@ -85,8 +85,10 @@ def test_a_whole_rule_is_read() -> None:
                 ),
             ),
         ),
-        Rule(answers=(Answer(fail=Fail(status=429, retry_after_s=2.0, message="busy")),)),
-        Rule(answers=(Answer(has_value=True), Answer(fail=Fail(how="timeout")), Answer(end=True))),
+        ScriptRule(answers=(ScriptedAnswer(fail=Fail(status=429, retry_after_s=2.0, message="busy")),)),
+        ScriptRule(
+            answers=(ScriptedAnswer(has_value=True), ScriptedAnswer(fail=Fail(how="timeout")), ScriptedAnswer(end=True))
+        ),
     )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pointsman.engine.reports import Usage
-from pointsman.models.call import Caller, Ear
+from pointsman.models.call import ModelCaller, TextListener
 from pointsman.models.failures import ModelFailed
-from pointsman.models.key_budgets import DayLimit, Days, Spent
+from pointsman.models.key_budgets import DayLimit, Days, KeySpending
 from pointsman.models.provider import Provider, ProviderSettings
 from pointsman.models.providers import Providers
 from pointsman.models.transcript import user_message
@@ -36,7 +36,7 @@ def ask(service: Service, limit: DayLimit, calls: list[int | None], *, turns: in
                 {"house": Provider(base_url="http://house.test/v1", keys=("first", "second"), http=service, day=limit)}
             ),
         )
-        caller = Caller(providers, days=Days(today=days))
+        caller = ModelCaller(providers, days=Days(today=days))
         found: list[ModelReply | str] = []
         for number, index in enumerate(calls):
             if number == len(calls) - turns:
@@ -44,7 +44,7 @@ def ask(service: Service, limit: DayLimit, calls: list[int | None], *, turns: in
                 await providers.close()  # a key that rests is tried again after ten minutes, or by a new process
             request = ModelRequest(model="house:small", messages=[user_message("hello")], key_index=index)
             try:
-                found.append(await caller.call(providers.line("house", "small"), request, Ear(None)))
+                found.append(await caller.call(providers.line("house", "small"), request, TextListener(None)))
             except ModelFailed as why:
                 found.append(why.failure.code)
         await providers.close()
@@ -72,8 +72,8 @@ def test_the_next_day_it_pays_again() -> None:
 
 
 def test_dollars_count_where_a_price_is_known_and_people_are_told_where_none_is() -> None:
-    spent = Spent(usd=0.5).with_(Usage(input_tokens=10, output_tokens=5, model_calls=1, cost_usd=0.75))
-    assert spent == Spent(calls=1, tokens=15, usd=1.25)
+    spent = KeySpending(usd=0.5).with_(Usage(input_tokens=10, output_tokens=5, model_calls=1, cost_usd=0.75))
+    assert spent == KeySpending(calls=1, tokens=15, usd=1.25)
     assert DayLimit(usd=1.25).reached(spent) == "$1.2500 of $1.25"
     assert DayLimit(usd=1.26).reached(spent) == ""
     (reply,) = ask(Service(lambda key, number: None), DayLimit(usd=1), [0])

@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.engine.state import ExecutionState
-from pointsman.executions.driving import Answer, drive
+from pointsman.executions.driving import GivenAnswer, drive
 from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.tools.tool import Tool
@@ -82,7 +82,7 @@ def play(
     *,
     script: str = SILENT,
     tools: tuple[Tool, ...] = (),
-    answers: tuple[Answer, ...] = (),
+    answers: tuple[GivenAnswer, ...] = (),
     settings: Mapping[str, object] | None = None,
     lenient: bool = False,
 ) -> Played:

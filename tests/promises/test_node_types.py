@@ -8,7 +8,7 @@ import pytest
 
 from pointsman.app import Pointsman
 from pointsman.definition.model.nodes import CONFIG_OF
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.actions import WorkAction
 from pointsman.engine.compile import compile_workflow
 from pointsman.settings import Settings
@@ -65,7 +65,7 @@ async def test_every_type_of_node_has_a_rule_in_the_core_or_an_executor(kind: st
     if kind == "loop":
         nodes.append({"id": "body", "type": "transform", "config": {}})
         edges = [{"source": "it", "target": "body", "mark": "body"}, {"source": "body", "target": "it"}]
-    workflow, problems = Workflow.from_document({"id": "one", "entry": "it", "nodes": nodes, "edges": edges})
+    workflow, problems = WorkflowDefinition.from_document({"id": "one", "entry": "it", "nodes": nodes, "edges": edges})
     assert workflow is not None, problems
     plan = compile_workflow(workflow)
     if kind == "note":

@@ -29,7 +29,7 @@ from pointsman.engine.compile import compile_workflow
 from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.reports import Start
 from pointsman.engine.state import ExecutionState
-from pointsman.executions.driving import Answer
+from pointsman.executions.driving import GivenAnswer
 from pointsman.models.transport import PydanticModels
 from pointsman.ports import Hear, ModelReply, ModelRequest
 from pointsman.settings import Settings
@@ -252,8 +252,8 @@ edges: [{source: a, target: ok}, {source: ok, target: b, condition: {type: label
     limited = gate.replace("id: w", "id: w\nconfig: {limits: {steps: 1}}", 1)
     seen = [
         play(gate).status,
-        play(gate, answers=(Answer("ok", "go"),)).status,
-        play(gate, answers=(Answer("ok", "reject"),)).status,
+        play(gate, answers=(GivenAnswer("ok", "go"),)).status,
+        play(gate, answers=(GivenAnswer("ok", "reject"),)).status,
         play(gate, script="rules: [{fail: 400}]").status,
         play(limited).status,
     ]

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from pointsman.app import Pointsman
-from pointsman.executions.driving import Answer, drive
+from pointsman.executions.driving import GivenAnswer, drive
 from pointsman.testing.clock import run_virtually
 from pointsman.values import Json, JsonObject
 from tests.promises.staged import installation, written
@@ -31,13 +31,13 @@ tools: {post: {results: [{fail: {message: the box is full}}]}}
 """
 
 
-async def told(app: Pointsman, level: str = "standard", *answers: Answer) -> list[JsonObject]:
+async def told(app: Pointsman, level: str = "standard", *answers: GivenAnswer) -> list[JsonObject]:
     execution = await app.start(written(LETTER % level), {"goal": "tides"})
     await drive(execution, answers)
     return await app.bulletins(execution.id)
 
 
-def feed(level: str = "standard", *answers: Answer, script: str = SCRIPT) -> list[JsonObject]:
+def feed(level: str = "standard", *answers: GivenAnswer, script: str = SCRIPT) -> list[JsonObject]:
     async def run() -> list[JsonObject]:
         async with installation(script) as app:
             return await told(app, level, *answers)
@@ -49,7 +49,7 @@ def names(bulletins: list[JsonObject], *, but: str = "workflow.checkpoint.saved"
     return [one["event"] for one in bulletins if one["event"] != but]
 
 
-APPROVED = Answer("review", "approve")
+APPROVED = GivenAnswer("review", "approve")
 GOOD = SCRIPT.replace("results: [{fail: {message: the box is full}}]", "result: sent")
 
 
@@ -175,7 +175,7 @@ edges: [{source: a, target: ask}, {source: a, target: knock}]
             await execution.settled()
             waiting = await execution.view()
             await execution.signal("door")
-            await drive(execution, (Answer("ask", "go"),))
+            await drive(execution, (GivenAnswer("ask", "go"),))
             broken = await app.start(written(LETTER % "standard"), {"goal": "y"})
             await drive(broken, (APPROVED,))
             _, events = await app.look(execution.id)

@@ -10,7 +10,7 @@ import pytest
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.definition.model.schema import native_schema
-from pointsman.executions.driving import Answer, drive
+from pointsman.executions.driving import GivenAnswer, drive
 from pointsman.testing.clock import run_virtually
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.definitions import Disabled
@@ -63,7 +63,7 @@ def test_a_new_revision_is_for_new_executions_and_running_ones_stay_on_theirs() 
             later = await app.start("asks", {})
             pinned = await app.start("asks@1", {})
             for execution in (running, later, pinned):
-                await drive(execution, (Answer("ok", "go"),))
+                await drive(execution, (GivenAnswer("ok", "go"),))
             assert (await app.source("asks@1")).original == written(ASKS % "old").original
             return [execution.state.root.data.root["said"] for execution in (running, later, pinned)]
 

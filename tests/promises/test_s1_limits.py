@@ -12,7 +12,7 @@ from pointsman.definition.model.policies import DEFAULTS
 from pointsman.engine.actions import WorkAction
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.steps import Step
-from pointsman.executions.driving import Answer
+from pointsman.executions.driving import GivenAnswer
 from pointsman.testing.simulation import Simulation
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.sources import WorkflowInvalid
@@ -110,7 +110,7 @@ def test_a_person_takes_over_and_the_run_goes_on() -> None:
         "waiting",
         ["help"],
     )
-    mended = play(document, script=script, answers=(Answer("help", "go on"),))
+    mended = play(document, script=script, answers=(GivenAnswer("help", "go on"),))
     assert (mended.status, mended.path[-2:], mended.view["output"]) == ("completed", ["help", "b"], "thanks")
 
 

@@ -13,7 +13,7 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.reports import WorkDone, WorkFailed
 from pointsman.executors import registry
 from pointsman.executors.effect_ledger import World
-from pointsman.ports import Run
+from pointsman.ports import ExecutionPort
 from pointsman.testing.clock import run_virtually
 from pointsman.values import Json, JsonObject
 from tests.promises.staged import installation, play, written
@@ -25,7 +25,7 @@ class Shout:
     def __init__(self, world: World) -> None:
         self.world = world
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed:
+    async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkDone | WorkFailed:
         inputs = cast(JsonObject, command.input["inputs"])
         text = str(inputs["text"])
         if not text:

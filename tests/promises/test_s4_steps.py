@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from pointsman.executions.driving import Answer
+from pointsman.executions.driving import GivenAnswer
 from pointsman.testing.clock import run_virtually
 from pointsman.tools.functions import tool
 from pointsman.values import Json, JsonObject
@@ -76,7 +76,7 @@ rules:
 """
 
 
-def noted(document: JsonObject, *answers: Answer) -> Played:
+def noted(document: JsonObject, *answers: GivenAnswer) -> Played:
     return play(document, {"note": "a long note"}, script=SAID, tools=(look,), answers=answers)
 
 
@@ -86,7 +86,7 @@ def test_one_executor_reads_the_fields_asks_with_the_tools_and_stores_the_result
     assert (waiting.status, waiting.path) == ("waiting", ["read", "search"])
     assert (waiting.data["facts"], waiting.data["found"]) == ("three facts", "it is known")
     assert [event["node"] for event in waiting.told("step_succeeded")] == ["read", "search"]
-    done = noted(NOTES, Answer("ok", "approve"))
+    done = noted(NOTES, GivenAnswer("ok", "approve"))
     assert (done.status, done.view["output"]) == ("completed", "it is known")
 
 

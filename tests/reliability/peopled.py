@@ -36,7 +36,7 @@ from pointsman.engine.state import GateState
 from pointsman.engine.steps import Step
 from pointsman.engine.writes import DataEdit
 from pointsman.testing.graphs import INPUT, perform, random_workflow
-from pointsman.testing.simulation import Outcome, Simulation, first_option, refolded
+from pointsman.testing.simulation import Simulation, SimulationResult, first_option, refolded
 from pointsman.values import JsonObject
 from tests.engine.laws import compiled
 
@@ -143,7 +143,7 @@ def paid(command: Execute) -> WorkDone | WorkFailed | ToolCallsProposed:
     return report if isinstance(report, ToolCallsProposed) else replace(report, usage=PRICE)
 
 
-def with_people(plan: Plan, seed: int) -> Outcome:
+def with_people(plan: Plan, seed: int) -> SimulationResult:
     """It waits for a place, is forked at some row, and then goes on among people until it has ended."""
     origin = Peopled(plan, seed)
     origin.begin_in_line()

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import PauseRequested, ResumeRequested
 from pointsman.testing.graphs import INPUT, perform
-from pointsman.testing.simulation import Outcome, Simulation
+from pointsman.testing.simulation import Simulation, SimulationResult
 from tests.engine.laws import hold, hunt, must_end, must_settle_once, net_for, plan_for, run, told
 from tests.engine.replays import must_replay
 from tests.reliability.findings import Finding
@@ -44,7 +44,7 @@ class Tally:
         self.executions = 0
         self.rows = 0
 
-    def count(self, outcome: Outcome) -> Outcome:
+    def count(self, outcome: SimulationResult) -> SimulationResult:
         self.executions += 1
         self.rows += len(outcome.rows)
         self.states |= seen_in(outcome.rows, self.states)

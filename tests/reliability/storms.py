@@ -23,8 +23,8 @@ from pointsman.testing.graphs import INPUT, perform
 from pointsman.testing.simulation import (
     ANSWERS,
     LawBroken,
-    Outcome,
     Simulation,
+    SimulationResult,
     first_option,
     refolded,
     stored,
@@ -99,11 +99,11 @@ class Stormy(Simulation):
         return None if self.seed % 5 == 0 and len(step.node) % 2 else first_option(step, gate)
 
 
-def stormy(plan: Plan, seed: int, *, rivals: bool = False) -> Outcome:
+def stormy(plan: Plan, seed: int, *, rivals: bool = False) -> SimulationResult:
     return Stormy(plan, seed, rivals=rivals).run(INPUT)
 
 
-def cancelled_at(plan: Plan, seed: int, rows: int) -> tuple[Outcome, int]:
+def cancelled_at(plan: Plan, seed: int, rows: int) -> tuple[SimulationResult, int]:
     """Cancelled after so many rows, and then everything that was under way reports all the same.
 
     Also: how many rows after it said anything but that orders to stop were carried out.
@@ -123,7 +123,7 @@ def cancelled_at(plan: Plan, seed: int, rows: int) -> tuple[Outcome, int]:
     return simulation.outcome, len(later)
 
 
-def taken_up_again(plan: Plan, seed: int) -> Outcome:
+def taken_up_again(plan: Plan, seed: int) -> SimulationResult:
     """A failed execution is retried, an interrupted one gets a higher limit: at most twice."""
     simulation = Simulation(plan, seed, work=perform, chance_of_crash=0.1, chance_of_duplicate=0.2)
     simulation.run(INPUT)

@@ -11,7 +11,7 @@ from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.reports import ResumeRequested, Start, WorkDone, WorkFailed
 from pointsman.engine.steps import Step
-from pointsman.ports import EffectKind, Executor, Run
+from pointsman.ports import EffectKind, ExecutionPort, Executor
 from pointsman.runtime.clock import SystemClock
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.feed import Feed
@@ -43,7 +43,7 @@ class Paying:
     def executor_for(self, command: Execute) -> Executor:
         return self
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed:
+    async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkDone | WorkFailed:
         answers: list[Json] = []
         for number, (kind, request) in enumerate(self.asks, start=1):
             known = run.effects.recorded(number, kind=kind, request=request)

@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import pairwise
 
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import Start, WorkDone, WorkFailed
 from pointsman.engine.state import ExecutionState
-from pointsman.ports import Clock, Executor, Row, Run
+from pointsman.ports import Clock, ExecutionPort, Executor, Row
 from pointsman.runtime.clock import SystemClock
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.local import LocalRuntime
@@ -26,7 +26,7 @@ Work = Callable[[Execute], Awaitable[Json]]
 
 
 def plan_of(document: JsonObject) -> Plan:
-    workflow, problems = Workflow.from_document(document)
+    workflow, problems = WorkflowDefinition.from_document(document)
     assert workflow is not None, problems
     return compile_workflow(workflow)
 
@@ -58,7 +58,7 @@ class Doing:
     def executor_for(self, command: Execute) -> Executor:
         return self
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed:
+    async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkDone | WorkFailed:
         self.asked.append(command)
         try:
             result = await self.work(command)

@@ -10,7 +10,7 @@ import pytest
 
 from pointsman.app import Pointsman
 from pointsman.auth import audit as log
-from pointsman.auth.audit import Audit, Row
+from pointsman.auth.audit import Audit, AuditRow
 from pointsman.auth.callers import Caller
 from pointsman.auth.rate_limiter import Pace, TooManyRequests
 from pointsman.operations.health import damage
@@ -61,7 +61,7 @@ async def test_a_row_that_was_changed_or_taken_out_is_found(served: Served) -> N
     assert await audit.damage() == []
     kind = "audit-000000"
     second = (await entries.list(kind))[1]
-    row = msgspec.convert(second.value, Row, strict=False)
+    row = msgspec.convert(second.value, AuditRow, strict=False)
     forged = msgspec.structs.replace(row, deeds=(msgspec.structs.replace(row.deeds[0], who="eve"),))
     await entries.put(kind, second.key, msgspec.to_builtins(forged))
     assert await damage(served.app.context) == [

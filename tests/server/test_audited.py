@@ -9,7 +9,7 @@ import pytest
 
 from mcp import MCPError
 from pointsman.app import Workflow
-from pointsman.authoring.agents import VerbTool
+from pointsman.authoring.agents import AgentVerb
 from pointsman.authoring.tools import VERBS
 from pointsman.server.application import ROUTERS
 from pointsman.server.context import CHANGING_NOTHING, EXPORTING
@@ -93,7 +93,7 @@ async def test_every_verb_of_agents_is_in_the_log_with_whom_it_acts_for() -> Non
         started = await served.client.post("/api/workflows/chain/execute", json=body, headers=ada)
         execution = str(started.json()["executionId"])
         for verb in CHANGES:
-            await VerbTool(lambda: served.app.context, verb, "editor").run(
+            await AgentVerb(lambda: served.app.context, verb, "editor").run(
                 {}, ToolContext(key="k", execution=execution)
             )
         entries, _ = await served.desk.audit.page(limit=1000)
@@ -104,7 +104,7 @@ async def test_every_verb_of_agents_is_in_the_log_with_whom_it_acts_for() -> Non
 async def test_what_a_program_at_the_machine_starts_acts_as_the_machine() -> None:
     async with serving(is_local=False) as served:
         started = await served.app.start(Workflow.parse(CHAIN), by="grace")
-        await VerbTool(lambda: served.app.context, CHANGES[0], "editor").run(
+        await AgentVerb(lambda: served.app.context, CHANGES[0], "editor").run(
             {}, ToolContext(key="k", execution=started.id)
         )
         ((entry,), _) = await served.desk.audit.page(limit=1)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pointsman.executions import live_feed as board
-from pointsman.executions.live_feed import CHANGED, RESET, Board
+from pointsman.executions.live_feed import CHANGED, RESET, LiveFeed
 from pointsman.server.sse import BEAT, CLOSING, WIRE
 from pointsman.store.errors import StoreLocked
 from pointsman.store.records import ExecutionQuery, Summary
@@ -160,7 +160,7 @@ async def test_an_id_that_is_none_is_refused(served: Served, place: str) -> None
 
 async def test_a_silent_board_says_that_it_lives(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(board, "HEARTBEAT_S", 0.001)
-    silent = Board(served.app.context, WIRE)
+    silent = LiveFeed(served.app.context, WIRE)
 
     async def sees(_: object) -> bool:
         return True

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import pytest
 
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.executions.dry_run import playing
 from pointsman.ports import Row
 from pointsman.server import bodies
@@ -69,7 +69,7 @@ VERBS: dict[str, Verb] = {
 def on_loop(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the thread of the event loop does with long workflows."""
     loop, found = threading.get_ident(), list[str]()
-    read, written = Workflow.from_document, Workflow.to_document
+    read, written = WorkflowDefinition.from_document, WorkflowDefinition.to_document
 
     def note(what: str, size: int) -> None:
         if threading.get_ident() == loop and size >= NODES:
@@ -80,12 +80,12 @@ def on_loop(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         note("read", len(nodes) if isinstance(nodes, list) else 0)
         return read(document)
 
-    def to_document(workflow: Workflow) -> JsonObject:
+    def to_document(workflow: WorkflowDefinition) -> JsonObject:
         note("written", len(workflow.nodes))
         return written(workflow)
 
-    monkeypatch.setattr(Workflow, "from_document", staticmethod(from_document))
-    monkeypatch.setattr(Workflow, "to_document", to_document)
+    monkeypatch.setattr(WorkflowDefinition, "from_document", staticmethod(from_document))
+    monkeypatch.setattr(WorkflowDefinition, "to_document", to_document)
     return found
 
 

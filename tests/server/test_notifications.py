@@ -5,7 +5,7 @@ from __future__ import annotations
 from pointsman.settings import Settings
 from pointsman.settings.sections import NotificationSettings
 from pointsman.triggers.notifications.notices import Notice
-from pointsman.triggers.notifications.outbox import Letter, Outbox
+from pointsman.triggers.notifications.outbox import Outbox, OutboxNotice
 from pointsman.values import JsonObject
 from tests.server.conftest import Served, serving
 
@@ -22,7 +22,7 @@ async def given_up(served: Served, id: str) -> None:
     body: JsonObject = {"event": "workflow.failed", "executionId": "exec-1"}
     kept = await outbox.put(Notice(id, "failed", "letter", body), "desk", 1_000.0)
     assert kept is not None
-    dead = Letter(to="desk", body=kept.letter.body, at=1_000.0, state="dead", attempts=8, error="answered 500")
+    dead = OutboxNotice(to="desk", body=kept.letter.body, at=1_000.0, state="dead", attempts=8, error="answered 500")
     await outbox.change(kept, dead)
 
 

@@ -12,7 +12,7 @@ import pytest
 from pointsman import Client
 from pointsman.authoring.design import Round
 from pointsman.authoring.workbench import Workbench
-from pointsman.executions.idempotency import KEPT_S, Once, name_of
+from pointsman.executions.idempotency import KEPT_S, IdempotencyKeys, name_of
 from pointsman.values import JsonObject
 from tests.app.stand import HandClock
 from tests.authoring.test_designing import DANGLING, GOOD, saying
@@ -67,7 +67,7 @@ async def test_what_a_server_began_and_never_answered_is_not_done_again(served: 
     await served.save(LETTER)
     execution = await served.execute("letter", {"goal": "tides"})
     address = f"/api/workflows/executions/{execution}/fork"
-    kept = Once(served.app.store.entries, served.app.clock)
+    kept = IdempotencyKeys(served.app.store.entries, served.app.clock)
     await kept.begin(name_of("local", f"POST {address}", "monday"), b"{}")
     reply = await served.client.post(address, content=b"{}", headers={**KEY, "content-type": "application/json"})
     assert (reply.status_code, reply.json()["code"]) == (409, "key-in-use")
@@ -195,7 +195,7 @@ async def test_a_server_that_stops_gives_up_what_goes_on_behind_lost_streams(
 
 async def test_keys_are_forgotten_by_gc_when_their_day_is_over(served: Served) -> None:
     clock = HandClock()
-    kept = Once(served.app.store.entries, clock)
+    kept = IdempotencyKeys(served.app.store.entries, clock)
     await kept.begin("a", b"")
     clock.at += KEPT_S
     await kept.begin("b", b"")

@@ -8,12 +8,12 @@ from pointsman.engine.reports import ToolCall
 from pointsman.json_meter import DIGITS_MAX, VALUES_MAX, JsonUnreadable, TooMuchJson, decode_json
 from pointsman.models.repair import read_json
 from pointsman.tools.egress.failures import AnswerUnreadable
-from pointsman.tools.egress.http_calls import Answer
+from pointsman.tools.egress.http_calls import HttpResponse
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.functions import tool
 from pointsman.tools.http.responses import data_of
 from pointsman.tools.registry import ToolRegistry
-from pointsman.tools.sandbox.results import Reading, ResultUnusable
+from pointsman.tools.sandbox.results import ResultMeter, ResultUnusable
 from pointsman.values import Json
 
 LONG = "7" * (DIGITS_MAX + 1)
@@ -49,7 +49,7 @@ def test_answer_of_a_model_with_too_much_is_no_json(text: str) -> None:
 
 @pytest.mark.parametrize("text", EXCESSES.values(), ids=EXCESSES)
 def test_answer_of_a_web_address_with_too_much_is_unreadable(text: str) -> None:
-    answer = Answer(
+    answer = HttpResponse(
         status=200, url="https://example.com", headers={"content-type": "application/json"}, body=text.encode()
     )
     with pytest.raises(AnswerUnreadable, match=r"the answer .* more than"):
@@ -73,5 +73,5 @@ async def test_tool_result_with_too_much_fails_the_call(value: list[Json]) -> No
 
 def test_result_of_code_with_a_long_number_is_refused() -> None:
     with pytest.raises(ResultUnusable, match=f"a number with more than {DIGITS_MAX} digits"):
-        Reading(1_000_000).read(int(LONG), 0)
-    assert Reading(1_000_000).read(10**DIGITS_MAX - 1, 0) == 10**DIGITS_MAX - 1
+        ResultMeter(1_000_000).read(int(LONG), 0)
+    assert ResultMeter(1_000_000).read(10**DIGITS_MAX - 1, 0) == 10**DIGITS_MAX - 1

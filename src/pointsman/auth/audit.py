@@ -43,7 +43,7 @@ KINDS_READ_MAX: Final = 20
 """How far back one question looks; the answer says where to go on."""
 
 
-class Deed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class AuditAction(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One change that was asked for, or the refusal of one."""
 
     at: Instant
@@ -62,10 +62,10 @@ class Deed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What came of the deed `of`: the ids of what is new."""
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class AuditRow(msgspec.Struct, frozen=True, kw_only=True):
     """What was asked while the row before was written."""
 
-    deeds: tuple[Deed, ...]
+    deeds: tuple[AuditAction, ...]
     hash: str
 
 
@@ -76,7 +76,7 @@ class Audit:
         self._entries = entries
         self._clock = clock
         self._writing = asyncio.Lock()
-        self._waiting: deque[tuple[Deed, asyncio.Future[str]]] = deque()
+        self._waiting: deque[tuple[AuditAction, asyncio.Future[str]]] = deque()
         self._head: tuple[int, str] | None = None
         self._later: asyncio.Task[None] | None = None
         self._failed: Counter[str] = Counter()
@@ -85,7 +85,7 @@ class Audit:
 
     async def asked(self, caller: Caller, what: str, *, target: str = "", origin: str = "") -> str:
         """Before it is done: durable when this returns. What to name it by when it is refused."""
-        deed = Deed(
+        deed = AuditAction(
             at=Instant(self._clock.now()),
             who=caller.name,
             entrance=caller.entrance,
@@ -98,12 +98,12 @@ class Audit:
     async def refused(self, caller: Caller, what: str, of: str, code: str) -> None:
         """It was not done."""
         at = Instant(self._clock.now())
-        await self._add(Deed(at=at, who=caller.name, entrance=caller.entrance, what=what, of=of, refused=code))
+        await self._add(AuditAction(at=at, who=caller.name, entrance=caller.entrance, what=what, of=of, refused=code))
 
     def made(self, caller: Caller, what: str, of: str, target: str) -> None:
         """It was done, and this is new. Written soon, with others; a crash before that loses no more than this."""
         at, made = Instant(self._clock.now()), target[:TARGET_CHARS_MAX]
-        deed = Deed(at=at, who=caller.name, entrance=caller.entrance, what=what, of=of, made=made)
+        deed = AuditAction(at=at, who=caller.name, entrance=caller.entrance, what=what, of=of, made=made)
         self._waiting.append((deed, asyncio.get_running_loop().create_future()))
         if self._later is None or self._later.done():
             self._later = asyncio.create_task(self._write_later())
@@ -123,7 +123,7 @@ class Audit:
     def _take_failed(self) -> None:
         failed, self._failed = self._failed, Counter()
         for origin, times in failed.items():
-            deed = Deed(
+            deed = AuditAction(
                 at=Instant(self._clock.now()),
                 who="",
                 entrance="",
@@ -219,7 +219,7 @@ class Audit:
                 expected, before = seq + 1, row.hash
         return found
 
-    async def _add(self, deed: Deed) -> str:
+    async def _add(self, deed: AuditAction) -> str:
         future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._waiting.append((deed, future))
         async with self._writing:
@@ -244,11 +244,11 @@ class Audit:
         with suppress(OperatorError):  # The store is away: it is written with the next deed.
             await self.flush()
 
-    async def _append(self, deeds: tuple[Deed, ...]) -> int:
+    async def _append(self, deeds: tuple[AuditAction, ...]) -> int:
         while True:
             last, before = self._head if self._head is not None else await self._find_head(0, FIRST)
             seq = last + 1
-            row = Row(deeds=deeds, hash=_hash(before, seq, deeds))
+            row = AuditRow(deeds=deeds, hash=_hash(before, seq, deeds))
             try:
                 await self._entries.put(_kind(seq), _key(seq), msgspec.to_builtins(row), after=0)
             except EntryMoved:
@@ -272,13 +272,13 @@ class Audit:
         row = None if low == known else await self._row(low)
         return (known, before) if row is None else (low, row.hash)
 
-    async def _row(self, seq: int) -> Row | None:
+    async def _row(self, seq: int) -> AuditRow | None:
         entry = await self._entries.find(_kind(seq), _key(seq))
-        return None if entry is None else msgspec.convert(entry.value, Row, strict=False)
+        return None if entry is None else msgspec.convert(entry.value, AuditRow, strict=False)
 
-    async def _rows(self, kind: int) -> list[tuple[int, Row]]:
+    async def _rows(self, kind: int) -> list[tuple[int, AuditRow]]:
         listed = await self._entries.list(f"{KIND}-{kind:06d}")
-        return [(int(entry.key), msgspec.convert(entry.value, Row, strict=False)) for entry in listed]
+        return [(int(entry.key), msgspec.convert(entry.value, AuditRow, strict=False)) for entry in listed]
 
 
 AUDIT: Final = Part[Audit]("audit log", lambda app: Audit(app.store.entries, app.clock), close=Audit.close)
@@ -293,7 +293,7 @@ def _key(seq: int) -> str:
     return f"{seq:012d}"
 
 
-def _hash(before: str, seq: int, deeds: tuple[Deed, ...]) -> str:
+def _hash(before: str, seq: int, deeds: tuple[AuditAction, ...]) -> str:
     told: Json = msgspec.to_builtins(deeds)
     return sha256(f"{before}|{seq}|".encode() + msgspec.json.encode(told, order="sorted")).hexdigest()
 
@@ -305,14 +305,14 @@ class _After:
         self._refused: dict[str, str] = {}
         self._made: dict[str, str] = {}
 
-    def take(self, row: Row) -> None:
+    def take(self, row: AuditRow) -> None:
         for deed in row.deeds:
             if deed.of and deed.refused:
                 self._refused[deed.of] = deed.refused
             elif deed.of:
                 self._made[deed.of] = deed.made
 
-    def view(self, name: str, deed: Deed) -> JsonObject:
+    def view(self, name: str, deed: AuditAction) -> JsonObject:
         targets = [one for one in (deed.target, self._made.get(name, "")) if one]
         return {
             "id": name,
@@ -334,7 +334,7 @@ class _Wanted(NamedTuple):
     since: float | None
     until: float | None
 
-    def has(self, deed: Deed, target: str) -> bool:
+    def has(self, deed: AuditAction, target: str) -> bool:
         is_then = (self.since is None or self.since <= deed.at) and (self.until is None or deed.at <= self.until)
         is_that = self.what is None or self.what in deed.what or self.what in target
         return is_then and is_that and self.who in (None, deed.who)

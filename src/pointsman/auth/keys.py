@@ -4,8 +4,8 @@
 
 The random part has 256 bits, so a plain hash is enough: there is nothing to guess.
 
-A store that ever had a key, or an identity provider, asks everybody for one for good (`Guard`): also when the last key
-was revoked or has expired. Who can open the store on its machine makes another: `pointsman keys add`.
+A store that ever had a key, or an identity provider, always requires one (`KeyGuard`), also after the last key was
+revoked or expired. A user who can open the store on its machine creates another: `pointsman keys add`.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.expires is None or now < self.expires
 
 
-class Guard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class KeyGuard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether a store asks for keys, and which keys of admins are being revoked."""
 
     asks: bool = False
@@ -181,7 +181,7 @@ class Keys:
             if await self._put_guard(msgspec.structs.replace(guard, revoking=(*guard.revoking, name)), version):
                 return
 
-    async def _change(self, change: Callable[[Guard], Guard]) -> None:
+    async def _change(self, change: Callable[[KeyGuard], KeyGuard]) -> None:
         """Change the guard, again where another process was faster."""
         while True:
             guard, version = await self._guard()
@@ -189,11 +189,11 @@ class Keys:
             if changed == guard or await self._put_guard(changed, version):
                 return
 
-    async def _guard(self) -> tuple[Guard, int]:
+    async def _guard(self) -> tuple[KeyGuard, int]:
         entry = await self._entries.find(*GUARD)
-        return (Guard(), 0) if entry is None else (msgspec.convert(entry.value, Guard), entry.version)
+        return (KeyGuard(), 0) if entry is None else (msgspec.convert(entry.value, KeyGuard), entry.version)
 
-    async def _put_guard(self, guard: Guard, version: int) -> bool:
+    async def _put_guard(self, guard: KeyGuard, version: int) -> bool:
         """False: another process was faster."""
         try:
             await self._entries.put(*GUARD, msgspec.to_builtins(guard), after=version)
@@ -228,7 +228,7 @@ def _lasts_until(key: ApiKey) -> float:
     return math.inf if key.expires is None else key.expires
 
 
-def _without(guard: Guard, name: str) -> Guard:
+def _without(guard: KeyGuard, name: str) -> KeyGuard:
     return msgspec.structs.replace(guard, revoking=tuple(one for one in guard.revoking if one != name))
 
 

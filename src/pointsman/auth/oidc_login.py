@@ -100,7 +100,7 @@ def visit_of(cookie: str, state: str) -> Visit:
     return visit
 
 
-class Provider:
+class IdentityProvider:
     """The identity provider, as browsers log in with it."""
 
     def __init__(self, settings: Settings, oidc: OidcSettings, tokens: Tokens, outgoing: Outgoing) -> None:
@@ -154,7 +154,7 @@ class Provider:
 
     async def _token(self, visit: Visit, code: str, back: str) -> str:
         """The provider gives it once, to whoever has the verifier."""
-        from pointsman.tools.egress.http_calls import Call  # It loads an HTTP client.
+        from pointsman.tools.egress.http_calls import HttpCall  # It loads an HTTP client.
 
         sent = {
             "grant_type": "authorization_code",
@@ -167,7 +167,7 @@ class Provider:
         if self._settings.client_secret:
             await self._all.refresh()
             headers |= self._proof(self._all.resolved(self._settings.client_secret))
-        call = Call(
+        call = HttpCall(
             method="POST", url=await self._place("token_endpoint"), headers=headers, body=urlencode(sent).encode()
         )
         try:
@@ -197,14 +197,14 @@ class Provider:
         return place
 
 
-def provider_of(settings: Settings, tokens: Tokens | None) -> Provider | None:
+def provider_of(settings: Settings, tokens: Tokens | None) -> IdentityProvider | None:
     """None: the settings name none with which browsers log in."""
     oidc = settings.access.oidc
     if oidc is None or tokens is None or not oidc.client_id:
         return None
     from pointsman.settings.egress import outgoing_of
 
-    return Provider(settings, oidc, tokens, outgoing_of(settings))
+    return IdentityProvider(settings, oidc, tokens, outgoing_of(settings))
 
 
 def _encoded(data: bytes) -> str:

@@ -174,10 +174,10 @@ class Tokens:
             raise IssuerUnreachable(f"{place} cannot be read: {why.strerror}", hint="See access.oidc.jwks.") from None
 
     async def _fetch(self, url: str) -> bytes:
-        from pointsman.tools.egress.http_calls import Call  # It loads an HTTP client.
+        from pointsman.tools.egress.http_calls import HttpCall  # It loads an HTTP client.
 
         try:
-            answer = await self._outgoing.send(Call(method="GET", url=url, headers={"accept": "application/json"}))
+            answer = await self._outgoing.send(HttpCall(method="GET", url=url, headers={"accept": "application/json"}))
         except OperatorError as why:
             raise IssuerUnreachable(f"{url} cannot be read: {why}", hint="See access.oidc and http.networks.") from None
         if answer.status != OK:

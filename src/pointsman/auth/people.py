@@ -40,7 +40,7 @@ class _Told(NamedTuple):
     at: float
 
 
-class Seen:
+class KnownPeople:
     """Those whom the identity provider named, in one store."""
 
     def __init__(self, entries: ConfigStore, clock: Clock) -> None:

@@ -31,7 +31,7 @@ from pointsman.auth.subjects import (
     unknown_session,
 )
 from pointsman.context import AppContext, Part
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.errors import AuthorError, CallerError
 from pointsman.runtime.local import unknown_execution
 from pointsman.store.records import ExecutionQuery, GateEntry, InboxQuery, Summary
@@ -349,7 +349,7 @@ async def _kept(app: AppContext, definition: str) -> Nature:
     return known[definition]
 
 
-def _nature(workflow: Workflow) -> Nature:
+def _nature(workflow: WorkflowDefinition) -> Nature:
     return Nature(tuple(workflow.allowed_groups or ()), is_conversational(workflow))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import ClassVar, Final, Protocol
 
 from pointsman.context import Part
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.errors import CallerError, OperatorError
 from pointsman.store.records import SavedWorkflow
 
@@ -46,11 +46,11 @@ class Definitions(Protocol):
         """Return a workflow by `id`, `id@revision` or `id@semver`. Raises `UnknownWorkflow`."""
         ...
 
-    async def saved(self, reference: str) -> tuple[Workflow, int]:
+    async def saved(self, reference: str) -> tuple[WorkflowDefinition, int]:
         """Return the definition of a workflow and its revision. Raises as `found`, and `AuthorError`."""
         ...
 
-    async def kept(self, definition: str) -> Workflow:
+    async def kept(self, definition: str) -> WorkflowDefinition:
         """Return the definition of this digest, which executions run on. Raises `DefinitionGone`."""
         ...
 
@@ -76,6 +76,6 @@ def check_session(name: str) -> None:
         )
 
 
-def is_conversational(workflow: Workflow) -> bool:
+def is_conversational(workflow: WorkflowDefinition) -> bool:
     """Return whether the executions of a workflow are turns of a conversation."""
     return workflow.config is not None and bool(workflow.config.conversational)

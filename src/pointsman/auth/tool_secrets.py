@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pointsman.engine.reports import ToolCall
-from pointsman.ports import KnownSecrets, Run, Tools, ToolSpec
+from pointsman.ports import ExecutionPort, KnownSecrets, Tools, ToolSpec
 from pointsman.values import Json
 
 
@@ -23,6 +23,6 @@ class FreshTools:
         await self._secrets.refresh()
         await self._tools.prepare(names)
 
-    async def call(self, call: ToolCall, *, key: str, run: Run | None = None) -> Json:
+    async def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Json:
         await self._secrets.refresh()
         return await self._tools.call(call, key=key, run=run)

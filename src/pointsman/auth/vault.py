@@ -30,7 +30,7 @@ from pointsman.tools.egress.secret_hosts import read_host
 from pointsman.values import Instant, JsonObject
 
 if TYPE_CHECKING:
-    from pointsman.auth.vault_keys import Box
+    from pointsman.auth.vault_keys import SealingKeys
 
 KIND: Final = "secret"
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
@@ -229,7 +229,7 @@ class Vault:
         self._read_at = -math.inf
         await self.refresh()
 
-    async def _sealing(self) -> Box:
+    async def _sealing(self) -> SealingKeys:
         """Keys to seal with. One is made only where nothing is sealed yet: beside others it would be the wrong one."""
         from pointsman.auth.vault_keys import VaultLocked, box_of, make_key  # As above.
 

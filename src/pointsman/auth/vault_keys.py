@@ -49,7 +49,7 @@ class _Sealed(msgspec.Struct, frozen=True):
     value: str
 
 
-class Box(NamedTuple):
+class SealingKeys(NamedTuple):
     """Seals with the newest key, opens with all."""
 
     fernet: MultiFernet
@@ -69,7 +69,7 @@ class Box(NamedTuple):
         return found.value
 
 
-def box_of(settings: VaultSettings) -> Box:
+def box_of(settings: VaultSettings) -> SealingKeys:
     """Raises `VaultLocked` where there is no key, `VaultKeyInvalid`."""
     given = os.environ.get(VARIABLE, "").replace(",", " ").split() or [*settings.keys]
     source = VARIABLE if os.environ.get(VARIABLE, "").strip() else "[vault] keys"
@@ -78,7 +78,7 @@ def box_of(settings: VaultSettings) -> Box:
         given, source = read_key_file(path), str(path)
     if not given:
         raise VaultLocked("there is no key for the secrets of the store", hint=HINT)
-    return Box(MultiFernet([_fernet(key, number, source) for number, key in enumerate(given, 1)]))
+    return SealingKeys(MultiFernet([_fernet(key, number, source) for number, key in enumerate(given, 1)]))
 
 
 def key_file_of(settings: VaultSettings) -> Path:

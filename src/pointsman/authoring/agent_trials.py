@@ -20,7 +20,7 @@ from pointsman.executions.partial_runs import KIND
 from pointsman.executions.start import start
 from pointsman.executions.start_quota import own_session, take_start
 from pointsman.store.records import TRIAL
-from pointsman.workflows.agent_library import Agents
+from pointsman.workflows.agent_library import SavedAgents
 from pointsman.workflows.agents import NAME, AgentInvalid
 from pointsman.workflows.authors import Party
 from pointsman.workflows.saving import agent_for
@@ -33,7 +33,7 @@ NODE: Final = "agent"
 """The one node."""
 
 
-class Said(NamedTuple):
+class TrialTurn(NamedTuple):
     """A turn that began."""
 
     session: str
@@ -50,7 +50,7 @@ async def try_agent(
     agent: JsonObject | None = None,
     session: str | None = None,
     model: str | None = None,
-) -> Said:
+) -> TrialTurn:
     """Say something to an agent. `agent`: its description as it would be saved; absent: the saved one (`name@revision`
     is one of its revisions). `session`: of the turn before; absent: a new one.
 
@@ -79,7 +79,7 @@ async def try_agent(
             written_by=written_by,
             model=model,
         )
-    return Said(within, execution)
+    return TrialTurn(within, execution)
 
 
 async def _around(app: AppContext, caller: Caller, name: str, agent: JsonObject | None) -> tuple[Workflow, list[Party]]:
@@ -94,7 +94,7 @@ async def _around(app: AppContext, caller: Caller, name: str, agent: JsonObject 
         written_by = [msgspec.convert(saved.by, Party)] if saved.by is not None else []
     elif not NAME.fullmatch(name):
         raise AgentInvalid(f"{name[:60]!r} is no name of an agent", hint="At most 100 letters, digits, `. _ -`.")
-    problems = await Agents(app).check(name, agent, reader=caller)
+    problems = await SavedAgents(app).check(name, agent, reader=caller)
     if any(problem.severity == "error" for problem in problems):
         raise invalid(problems)
     document: JsonObject = {

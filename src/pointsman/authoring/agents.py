@@ -14,20 +14,20 @@ from typing import Any, Final, get_args
 from pointsman.auth.audit import AUDIT
 from pointsman.auth.callers import NotAllowed, Role
 from pointsman.auth.tool_audit import audited
-from pointsman.authoring.tools import VERBS, Call, Verb
+from pointsman.authoring.tools import VERBS, Verb, VerbCall
 from pointsman.authoring.workbench import KEY, Workbench
 from pointsman.context import AppContext
 from pointsman.executions.ephemeral import acting_for, state_of
 from pointsman.executions.step_rights import attempt_at_work
 from pointsman.ports import ToolSpec
 from pointsman.tools.registry import ToolRegistry
-from pointsman.tools.tool import Limits, ToolContext
+from pointsman.tools.tool import ToolContext, ToolLimits
 from pointsman.values import Json, JsonObject
 
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
 
 
-class VerbTool:
+class AgentVerb:
     """One verb, as models see it."""
 
     def __init__(self, context: Callable[[], AppContext], verb: Verb[Any], role: Role) -> None:
@@ -35,7 +35,7 @@ class VerbTool:
         self._verb = verb
         self._role: Role = role
         self.name = verb.name
-        self.limits = Limits()
+        self.limits = ToolLimits()
 
     @property
     def spec(self) -> ToolSpec:
@@ -53,7 +53,7 @@ class VerbTool:
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Called again after a crash, a run is the one that was begun before."""
         bench = await self._bench(context.execution)
-        call = Call(bench=bench, hear=lambda _: None, key=context.key)
+        call = VerbCall(bench=bench, hear=lambda _: None, key=context.key)
         if self._verb.effect == "reads":
             return await self._verb.call(call, arguments)
         what, origin = f"agent {self.name}", context.execution
@@ -81,4 +81,4 @@ def offer_verbs(tools: ToolRegistry, context: Callable[[], AppContext], role: Ro
     """Let agents use the verbs that `role` allows, once the application is open. `context` returns it."""
     for verb in VERBS:
         if ROLES.index(role) >= ROLES.index(verb.role):
-            tools.add_builtin(VerbTool(context, verb, role))
+            tools.add_builtin(AgentVerb(context, verb, role))

@@ -29,7 +29,7 @@ from pointsman.definition.problems import pointer_to
 from pointsman.values import Json, JsonObject
 
 
-class Difference(NamedTuple):
+class DocumentDifference(NamedTuple):
     """What is put and what is removed, by pointers."""
 
     put: dict[str, Json]
@@ -142,7 +142,7 @@ def _edges(document: JsonObject) -> dict[str, JsonObject]:
     return dict(zip(edge_names(listed), listed, strict=True))
 
 
-def difference(before: JsonObject, after: JsonObject) -> Difference:
+def difference(before: JsonObject, after: JsonObject) -> DocumentDifference:
     """Objects are compared member by member; everything else is put as a whole."""
     put: dict[str, Json] = {}
     remove: list[str] = []
@@ -161,7 +161,7 @@ def difference(before: JsonObject, after: JsonObject) -> Difference:
                     waiting.append((at, was, now))
                 elif not same(was, now):
                     put[pointer_to(*at)] = now
-    return Difference(dict(sorted(put.items())), tuple(sorted(remove)))
+    return DocumentDifference(dict(sorted(put.items())), tuple(sorted(remove)))
 
 
 def same(one: Json, other: Json) -> bool:

@@ -83,7 +83,7 @@ Hear = Callable[[Round], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt(Generic[T]):
+class DesignDraft(Generic[T]):
     """What an answer reads as; None: as nothing."""
 
     made: T | None
@@ -103,7 +103,7 @@ class Designed(Generic[T]):
         return self.made is not None and self.rounds[-1].ok
 
 
-Read = Callable[[str], Awaitable[Attempt[T]]]
+Read = Callable[[str], Awaitable[DesignDraft[T]]]
 
 
 async def design(
@@ -121,7 +121,7 @@ async def design(
     """
     await app.tools.prepare_all()
 
-    async def read(answer: str) -> Attempt[Workflow]:
+    async def read(answer: str) -> DesignDraft[Workflow]:
         found = read_json(answer)
         if found is not None and isinstance(found.value, dict):
             source = document_of({**found.value, "id": name} if name else found.value)
@@ -131,8 +131,8 @@ async def design(
         many = source.outline.node_count
         if many > NODES_MAX:
             far = error("too-many-nodes", "/nodes", f"it has {many} nodes", hint=f"Design at most {NODES_MAX} at once.")
-            return Attempt(None, (far,))
-        return Attempt(source if source.outline.head is not None else None, checked.problems)
+            return DesignDraft(None, (far,))
+        return DesignDraft(source if source.outline.head is not None else None, checked.problems)
 
     briefing = await design_briefing(app, caller)
     return await _converse(app, briefing, told(earlier, words, name=PURPOSE), read, hear)
@@ -151,15 +151,15 @@ async def edit_by_words(
     await app.tools.prepare_all()
     document = await app[DOCUMENTS].run(native_of, source, by=caller.name, chars=source.chars)
 
-    async def read(answer: str) -> Attempt[Edited]:
+    async def read(answer: str) -> DesignDraft[Edited]:
         found = read_json(answer)
         value = None if found is None else found.value
         listed: Json = value.get("operations") if isinstance(value, dict) else value
         try:
             made = await edit(app, source, read_operations(listed), reader=caller)
         except OperationRefused as why:
-            return Attempt(None, (error(why.code, "", str(why), hint=why.hint),))
-        return Attempt(made, made.new)
+            return DesignDraft(None, (error(why.code, "", str(why), hint=why.hint),))
+        return DesignDraft(made, made.new)
 
     briefing = await edit_briefing(app, caller, document)
     return await _converse(app, briefing, told(earlier, words, name=PURPOSE), read, hear)
@@ -196,10 +196,10 @@ async def _converse(app: AppContext, briefing: str, said: list[Json], read: Read
     return Designed(made, tuple(rounds))
 
 
-async def _read(read: Read[T], answer: str) -> Attempt[T]:
+async def _read(read: Read[T], answer: str) -> DesignDraft[T]:
     if len(answer) > ANSWER_CHARS_MAX:
         long = error("too-large", "", f"the answer has {len(answer)} characters", hint=f"{ANSWER_CHARS_MAX} at most.")
-        return Attempt(None, (long,))
+        return DesignDraft(None, (long,))
     return await read(answer)
 
 

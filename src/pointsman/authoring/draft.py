@@ -8,7 +8,7 @@ from typing import Final
 
 from pointsman.authoring.operations import OperationRefused
 from pointsman.definition.graph.links import fresh_name
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import did_you_mean, pointer_parts
 from pointsman.values import END, Json, JsonObject
 
@@ -91,9 +91,9 @@ class Draft:
             if not self.has(end) and not (key == "target" and end == END):
                 raise _unknown("node", end, self.ids())
 
-    def workflow(self) -> Workflow:
+    def workflow(self) -> WorkflowDefinition:
         """What it reads as now. Raises `OperationRefused` where its shape has errors."""
-        found, problems = Workflow.from_document(self.document)
+        found, problems = WorkflowDefinition.from_document(self.document)
         if found is None:
             first = problems[0]
             raise OperationRefused(

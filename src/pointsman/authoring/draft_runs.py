@@ -24,7 +24,7 @@ from pointsman.workflows.library import LIBRARY
 from pointsman.workflows.sources import Workflow
 
 
-class Draft(NamedTuple):
+class DraftRun(NamedTuple):
     """A workflow as it is being made."""
 
     source: Workflow
@@ -34,7 +34,7 @@ class Draft(NamedTuple):
 
 async def drafted(
     app: AppContext, caller: Caller, workflow: str, *, operations: Sequence[AnyOperation] = (), document: Json = None
-) -> Draft:
+) -> DraftRun:
     """A saved workflow as it is, or a document of its own id, changed by operations. Nothing is saved.
 
     Raises `UnknownWorkflow`, `OperationRefused`.
@@ -54,11 +54,11 @@ async def drafted(
         )
     if operations:
         source = (await edit(app, source, operations, reader=caller)).source
-    return Draft(source, written_by)
+    return DraftRun(source, written_by)
 
 
 async def try_draft(
-    app: AppContext, caller: Caller, draft: Draft, input: Json, trial: JsonObject, *, model: str | None = None
+    app: AppContext, caller: Caller, draft: DraftRun, input: Json, trial: JsonObject, *, model: str | None = None
 ) -> Execution:
     """Begin a trial of what `drafted` gave. Raises `TrialUnfit`, `WorkflowInvalid`, `TooManyRequests`."""
     caller.must_have("editor", "try workflows")
@@ -66,7 +66,7 @@ async def try_draft(
     return await try_out(app, draft.source, input, trial, caller=caller, written_by=draft.written_by, model=model)
 
 
-async def play_draft(app: AppContext, caller: Caller, draft: Draft, input: Json, trial: JsonObject) -> DryRun:
+async def play_draft(app: AppContext, caller: Caller, draft: DraftRun, input: Json, trial: JsonObject) -> DryRun:
     """The way the trial would go, past its breakpoints, and what it would cost; nothing is called or kept."""
     caller.must_have("editor", "try workflows")
     shown: JsonObject = {**trial, "breakpoints": []}

@@ -21,7 +21,7 @@ from pointsman.authoring.operations import AnyOperation, written_operations
 from pointsman.authoring.texts import INDENT, plain_yaml, rewritten
 from pointsman.context import AppContext
 from pointsman.definition.model.workflow import FORMAT
-from pointsman.definition.model.workflow import Workflow as Definition
+from pointsman.definition.model.workflow import WorkflowDefinition as Definition
 from pointsman.definition.problems import Problem, warning
 from pointsman.definition.reading.documents import Document
 from pointsman.dialects.detect import write_workflow

@@ -47,7 +47,7 @@ class Named(Arguments, frozen=True):
     workflow: WorkflowRef
 
 
-class Checked(Arguments, frozen=True):
+class CheckReply(Arguments, frozen=True):
     document: Given
     dialect: Dialect | None = None
 
@@ -88,7 +88,7 @@ class TakenBack(Arguments, frozen=True):
     revision: Annotated[int, Meta(description="The revision whose document it shall have again.", ge=1)]
 
 
-class Run(Arguments, frozen=True):
+class VerbFunction(Arguments, frozen=True):
     workflow: WorkflowRef
     input: Annotated[Any, Meta(description="What the workflow's `input` schema takes.")] = None
     session_id: Annotated[str, Meta(description="The conversation it is a turn of.", max_length=200)] | None = None
@@ -99,7 +99,7 @@ class Looked(Arguments, frozen=True):
     execution_id: ExecutionRef
 
 
-class Answered(Arguments, frozen=True):
+class ToolReply(Arguments, frozen=True):
     execution_id: ExecutionRef
     gate: Annotated[str, Meta(description="The gate's id, or its node's while that has one open gate.", min_length=1)]
     action: Annotated[str, Meta(description="One of the gate's options.", min_length=1)]
@@ -122,7 +122,7 @@ class Cancelled(Arguments, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class VerbCall:
     """One call: who makes it, what is heard meanwhile, and the key under which it is made once."""
 
     bench: Workbench
@@ -139,7 +139,7 @@ HINTS: Final = {
 }
 """What to do next, for whoever has these tools and neither addresses nor commands."""
 
-Does: TypeAlias = Callable[[Call, A], Awaitable[JsonObject]]
+Does: TypeAlias = Callable[[VerbCall, A], Awaitable[JsonObject]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ class Verb(Generic[A]):
         """Of its arguments."""
         return _schema(self.takes)
 
-    async def call(self, call: Call, arguments: JsonObject) -> JsonObject:
+    async def call(self, call: VerbCall, arguments: JsonObject) -> JsonObject:
         """Raises nothing that the caller could mend: that is in the answer."""
         try:
             call.bench.must(self.role, f"use {self.name}")
@@ -201,48 +201,48 @@ def _named(schema: JsonObject) -> str:
     return ", ".join(f"{name} (required)" if name in required else name for name in fields) or "no arguments"
 
 
-async def _list(call: Call, given: Nothing) -> JsonObject:
+async def _list(call: VerbCall, given: Nothing) -> JsonObject:
     return {"workflows": [*await call.bench.list()]}
 
 
-async def _get(call: Call, given: Named) -> JsonObject:
+async def _get(call: VerbCall, given: Named) -> JsonObject:
     return await call.bench.get(given.workflow)
 
 
-async def _check(call: Call, given: Checked) -> JsonObject:
+async def _check(call: VerbCall, given: CheckReply) -> JsonObject:
     return await call.bench.check(document_of(given.document, dialect=given.dialect))
 
 
-async def _save(call: Call, given: Saved) -> JsonObject:
+async def _save(call: VerbCall, given: Saved) -> JsonObject:
     return await call.bench.save(document_of(given.document, dialect=given.dialect), draft=given.draft)
 
 
-async def _edit(call: Call, given: Edits) -> JsonObject:
+async def _edit(call: VerbCall, given: Edits) -> JsonObject:
     operations = read_operations(given.operations)
     return await call.bench.edit(given.workflow, operations, apply=given.apply, revision=given.revision)
 
 
-async def _design(call: Call, given: Wished) -> JsonObject:
+async def _design(call: VerbCall, given: Wished) -> JsonObject:
     return await call.bench.design(given.words, name=given.id, save=given.save)
 
 
-async def _delete(call: Call, given: Named) -> JsonObject:
+async def _delete(call: VerbCall, given: Named) -> JsonObject:
     return await call.bench.delete(given.workflow)
 
 
-async def _versions(call: Call, given: Named) -> JsonObject:
+async def _versions(call: VerbCall, given: Named) -> JsonObject:
     return {"versions": [*await call.bench.versions(given.workflow)]}
 
 
-async def _diff(call: Call, given: Compared) -> JsonObject:
+async def _diff(call: VerbCall, given: Compared) -> JsonObject:
     return await call.bench.diff(given.workflow, given.since, given.to)
 
 
-async def _rollback(call: Call, given: TakenBack) -> JsonObject:
+async def _rollback(call: VerbCall, given: TakenBack) -> JsonObject:
     return await call.bench.rollback(given.workflow, given.revision)
 
 
-async def _run(call: Call, given: Run) -> JsonObject:
+async def _run(call: VerbCall, given: VerbFunction) -> JsonObject:
     execution = await call.bench.start(given.workflow, given.input, session=given.session_id, key=call.key)
     if not given.wait:
         return {"executionId": execution.id, "status": execution.status}
@@ -250,11 +250,11 @@ async def _run(call: Call, given: Run) -> JsonObject:
     return await call.bench.watched(execution, call.hear)
 
 
-async def _look(call: Call, given: Looked) -> JsonObject:
+async def _look(call: VerbCall, given: Looked) -> JsonObject:
     return await call.bench.execution(given.execution_id)
 
 
-async def _answer(call: Call, given: Answered) -> JsonObject:
+async def _answer(call: VerbCall, given: ToolReply) -> JsonObject:
     execution = await call.bench.answer(
         given.execution_id, given.gate, given.action, given.data, given.comment, digest=given.digest
     )
@@ -263,21 +263,21 @@ async def _answer(call: Call, given: Answered) -> JsonObject:
     return await call.bench.watched(execution, call.hear)
 
 
-async def _resume(call: Call, given: Resumed) -> JsonObject:
+async def _resume(call: VerbCall, given: Resumed) -> JsonObject:
     execution = await call.bench.resume(given.execution_id)
     if not given.wait:
         return {"executionId": execution.id, "status": execution.status}
     return await call.bench.watched(execution, call.hear)
 
 
-async def _cancel(call: Call, given: Cancelled) -> JsonObject:
+async def _cancel(call: VerbCall, given: Cancelled) -> JsonObject:
     return await call.bench.cancel(given.execution_id, given.reason)
 
 
 VERBS: Final[tuple[Verb[Any], ...]] = (
     Verb("list_workflows", "List the saved workflows.", Nothing, _list),
     Verb("get_workflow", "A saved workflow: its document, a picture (Mermaid), its problems.", Named, _get),
-    Verb("check_workflow", "All problems of a workflow, with places and hints. Saves nothing.", Checked, _check),
+    Verb("check_workflow", "All problems of a workflow, with places and hints. Saves nothing.", CheckReply, _check),
     Verb("save_workflow", "Save a workflow as a new revision, to be run.", Saved, _save, "editor", "changes"),
     Verb("design_workflow", "Let the installation's model design a workflow.", Wished, _design, "editor", "changes"),
     Verb("edit_workflow", "Change a workflow by operations; shows what changes.", Edits, _edit, "editor", "changes"),
@@ -285,9 +285,16 @@ VERBS: Final[tuple[Verb[Any], ...]] = (
     Verb("workflow_versions", "All revisions of a saved workflow.", Named, _versions),
     Verb("diff_workflow", "What two revisions of a workflow differ in, as operations.", Compared, _diff),
     Verb("rollback_workflow", "Make an old revision the latest.", TakenBack, _rollback, "editor", "changes"),
-    Verb("run_workflow", "Run a workflow to its end, or until a person is asked.", Run, _run, "operator", "changes"),
+    Verb(
+        "run_workflow",
+        "Run a workflow to its end, or until a person is asked.",
+        VerbFunction,
+        _run,
+        "operator",
+        "changes",
+    ),
     Verb("get_execution", "How an execution stands: status, output, what it waits for.", Looked, _look),
-    Verb("answer_gate", "Answer where an execution waits for a person.", Answered, _answer, "operator", "changes"),
+    Verb("answer_gate", "Answer where an execution waits for a person.", ToolReply, _answer, "operator", "changes"),
     Verb(
         "resume_execution",
         "Resume an execution that is paused, stopped or interrupted.",

@@ -48,7 +48,7 @@ DEPTH_MAX: Final = 3
 """Agents that run workflows whose agents run workflows …"""
 
 
-class NestedTooDeep(CallerError):
+class AgentsNestedTooDeep(CallerError):
     """Agents ran workflows whose agents ran workflows, too often."""
 
     code: ClassVar[str] = "nested-too-deep"
@@ -252,7 +252,7 @@ class Workbench:
         """Begin an execution as the caller; under one `key` the same one."""
         self.must("operator", "run workflows")
         if self.depth > DEPTH_MAX:
-            raise NestedTooDeep(
+            raise AgentsNestedTooDeep(
                 f"{workflow!r} is not run: agents have run workflows of agents {DEPTH_MAX} deep",
                 hint="Answer with what you have.",
             )

@@ -42,7 +42,7 @@ from pointsman.chat.formatting import (
     text_of,
 )
 from pointsman.context import AppContext
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.decide.client_tools import RETURN
 from pointsman.engine.decide.human_tasks import GateChangedMeanwhile
 from pointsman.engine.digests import SHORT_CHARS
@@ -79,7 +79,7 @@ class NotText(CallerError):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ChatRequest:
     """What a client says."""
 
     workflow: str
@@ -98,14 +98,14 @@ class Heard(NamedTuple):
     text: str
 
 
-class Usage(NamedTuple):
+class AnswerUsage(NamedTuple):
     """Tokens of one answer."""
 
     input: int
     output: int
 
 
-class Ear:
+class ChatListener:
     """Hears what happens from now on; of one execution, as soon as it is known which. Until it leaves, or nobody holds
     it any more: clients go before their answer begins."""
 
@@ -131,8 +131,8 @@ class Dialogue:
     """Its agents speak to the user; otherwise its output is the answer."""
     hidden: frozenset[str]
     """Nodes whose words are not for people."""
-    ear: Ear
-    before: Usage
+    ear: ChatListener
+    before: AnswerUsage
     note: str = ""
     """Said before everything else."""
     words: list[str] = field(default_factory=list[str])
@@ -150,10 +150,10 @@ class Dialogue:
         return self.execution.is_scripted
 
     @property
-    def usage(self) -> Usage:
+    def usage(self) -> AnswerUsage:
         """What this answer consumed."""
         now = usage_of(self.execution)
-        return Usage(now.input - self.before.input, now.output - self.before.output)
+        return AnswerUsage(now.input - self.before.input, now.output - self.before.output)
 
     async def pieces(self) -> AsyncIterator[Heard]:
         """The answer as it comes; `text`, `calls` and `usage` have all of it then. Raises `DialogueFailed`."""
@@ -220,7 +220,7 @@ class Dialogue:
         return [referring(self.execution.id, f"It waits for {awaited}." if awaited else f"It is {status}.")]
 
 
-async def begin(app: AppContext, caller: Caller, asked: Asked) -> Dialogue:
+async def begin(app: AppContext, caller: Caller, asked: ChatRequest) -> Dialogue:
     """Take what was said in: when this returns it is durable, and an answer may be heard.
 
     Raises `UnknownWorkflow`, `NotAllowed`, `NotText`, `MessagesInvalid`, and what answers of gates are refused with.
@@ -238,9 +238,9 @@ async def begin(app: AppContext, caller: Caller, asked: Asked) -> Dialogue:
 
 
 @contextmanager
-def _listening(app: AppContext, only: ExecutionId | None = None) -> Generator[Ear]:
+def _listening(app: AppContext, only: ExecutionId | None = None) -> Generator[ChatListener]:
     """From here on. Where what is said inside is not taken, nobody goes on listening."""
-    ear = Ear(app, only)
+    ear = ChatListener(app, only)
     try:
         yield ear
     except BaseException:
@@ -248,7 +248,7 @@ def _listening(app: AppContext, only: ExecutionId | None = None) -> Generator[Ea
         raise
 
 
-async def _must_know(app: AppContext, caller: Caller, asked: Asked) -> None:
+async def _must_know(app: AppContext, caller: Caller, asked: ChatRequest) -> None:
     if asked.session is not None:
         raise MessagesInvalid(
             f"{asked.previous!r} and the conversation {asked.session!r} are two histories", hint="Name one of them."
@@ -256,7 +256,7 @@ async def _must_know(app: AppContext, caller: Caller, asked: Asked) -> None:
     await must_see(app, caller, str(asked.previous))
 
 
-async def _begun(app: AppContext, caller: Caller, asked: Asked, definition: Workflow) -> Dialogue:
+async def _begun(app: AppContext, caller: Caller, asked: ChatRequest, definition: WorkflowDefinition) -> Dialogue:
     last = asked.messages[-1]
     if last.get("role") == "tool":
         return await _returned(app, caller, asked, definition)
@@ -273,7 +273,7 @@ async def _begun(app: AppContext, caller: Caller, asked: Asked, definition: Work
     return await _started(app, caller, asked, definition)
 
 
-async def _under_way(app: AppContext, caller: Caller, asked: Asked) -> tuple[Execution, OpenGate] | None:
+async def _under_way(app: AppContext, caller: Caller, asked: ChatRequest) -> tuple[Execution, OpenGate] | None:
     """The turn that asked something, and what."""
     said = [one for one in asked.messages if one.get("role") == "assistant"][-1:]
     name = reference_in(said[0]) if said else asked.previous
@@ -288,7 +288,7 @@ async def _under_way(app: AppContext, caller: Caller, asked: Asked) -> tuple[Exe
     return None if gate is None else (execution, gate)
 
 
-async def _started(app: AppContext, caller: Caller, asked: Asked, definition: Workflow) -> Dialogue:
+async def _started(app: AppContext, caller: Caller, asked: ChatRequest, definition: WorkflowDefinition) -> Dialogue:
     try:
         field = text_field(definition, definition.input_schema)
     except InputInvalid as why:
@@ -302,7 +302,7 @@ async def _started(app: AppContext, caller: Caller, asked: Asked, definition: Wo
         execution = await start_as(app, caller, asked.workflow, given, session=asked.session, trigger=trigger)
     ear.only = execution.id
     dialogue = _dialogue(execution, definition, ear)
-    dialogue.before = Usage(0, 0)  # It may have answered by now.
+    dialogue.before = AnswerUsage(0, 0)  # It may have answered by now.
     return dialogue
 
 
@@ -344,7 +344,7 @@ async def _answer(caller: Caller, dialogue: Dialogue, gate: OpenGate, text: str,
         dialogue.note = " ".join(part for part in (f"{why}.", why.hint) if part)
 
 
-async def _returned(app: AppContext, caller: Caller, asked: Asked, definition: Workflow) -> Dialogue:
+async def _returned(app: AppContext, caller: Caller, asked: ChatRequest, definition: WorkflowDefinition) -> Dialogue:
     """Take the results at the end of the messages. Those that were taken before change nothing."""
     results: dict[Reference, Json] = {}
     for message in reversed(asked.messages):
@@ -370,12 +370,12 @@ async def _returned(app: AppContext, caller: Caller, asked: Asked, definition: W
     return dialogue
 
 
-def _dialogue(execution: Execution, definition: Workflow, ear: Ear) -> Dialogue:
+def _dialogue(execution: Execution, definition: WorkflowDefinition, ear: ChatListener) -> Dialogue:
     hidden = frozenset(node.id for node in definition.nodes if node.chat_visible is False)
     return Dialogue(execution, is_conversational(definition), hidden, ear, usage_of(execution))
 
 
-def usage_of(execution: Execution) -> Usage:
+def usage_of(execution: Execution) -> AnswerUsage:
     """What it consumed so far."""
     total = execution.state.usage
-    return Usage(total.input_tokens, total.output_tokens)
+    return AnswerUsage(total.input_tokens, total.output_tokens)

@@ -19,7 +19,7 @@ from pointsman.etags import NOTHING, delete_after, mark_at, mark_of, put_after
 from pointsman.executions.deletion import TITLE
 from pointsman.executions.pages import place_in, place_of_list
 from pointsman.executions.public_events import observability_of
-from pointsman.executions.usage_rollup import History
+from pointsman.executions.usage_rollup import UsageRollup
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import Json, JsonObject, WorkflowId
 
@@ -78,7 +78,7 @@ async def found_conversations(
     async def fits(one: Summary) -> bool:
         return one.session is not None and (everyone or one.owner == caller.name) and await sees(app, caller, one)
 
-    turns = await History(app).search(words, sees=fits, limit=FOUND_MAX)
+    turns = await UsageRollup(app).search(words, sees=fits, limit=FOUND_MAX)
     wanted = words.casefold().split()
     titled = [one.key for one in await app.store.entries.list(TITLE) if _holds(one.value, wanted)]
     last: list[Summary] = []

@@ -49,7 +49,7 @@ class Reference(NamedTuple):
     mark: str
 
 
-class Said(NamedTuple):
+class ParsedAnswer(NamedTuple):
     """An answer to a gate."""
 
     action: str
@@ -140,7 +140,7 @@ def question(execution: ExecutionId, gate: OpenGate) -> str:
     return referring(execution, "\n\n".join(part for part in parts if part), asked.digest)
 
 
-def answer_in(gate: OpenGate, text: str) -> Said | None:
+def answer_in(gate: OpenGate, text: str) -> ParsedAnswer | None:
     """What a text means at a gate: an action by its value or label, maybe with a comment behind a colon, a dash, a line
     break or another sign; or an object with `action`, `data`, `comment`, `digest`. None: nothing that is offered.
 
@@ -158,11 +158,11 @@ def answer_in(gate: OpenGate, text: str) -> Said | None:
         behind = stripped[len(name) :]
         sign = BEHIND.match(behind)
         if stripped.casefold().startswith(name) and (sign is not None or not behind.strip()):
-            return Said(names[name], None, behind[sign.end() :].strip() if sign is not None else "")
+            return ParsedAnswer(names[name], None, behind[sign.end() :].strip() if sign is not None else "")
     return None
 
 
-def _object_in(text: str) -> Said | None:
+def _object_in(text: str) -> ParsedAnswer | None:
     try:
         found = standard(text)
     except ValueError:
@@ -174,7 +174,7 @@ def _object_in(text: str) -> Said | None:
         return None
     if not isinstance(action, str) or not isinstance(comment, str) or not isinstance(digest, str):
         return None
-    return Said(action, found.get("data"), comment, digest=digest)
+    return ParsedAnswer(action, found.get("data"), comment, digest=digest)
 
 
 def _value(option: JsonObject) -> str:

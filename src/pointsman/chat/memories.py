@@ -20,7 +20,7 @@ from pointsman.errors import CallerError, OperatorError
 from pointsman.executions.pages import PlaceInvalid
 from pointsman.executors.failures import WorkRefused
 from pointsman.executors.memory_owners import SCOPES, check_name, key_in, names_of, prefix_of
-from pointsman.ports import Change, MemoryOperation, Writer
+from pointsman.ports import ChangeAuthor, MemoryChange, MemoryOperation
 from pointsman.store.records import Holding, PastValue, RememberedValue
 from pointsman.values import Json, JsonObject
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     pass
 
 PAGE: Final = 100
-NOBODY: Final = Writer()
+NOBODY: Final = ChangeAuthor()
 """Nobody said who writes."""
 
 
@@ -50,7 +50,7 @@ class NothingRemembered(CallerError):
     code: ClassVar[str] = "nothing-remembered"
 
 
-class Known(Struct, frozen=True, kw_only=True):
+class StoredMemory(Struct, frozen=True, kw_only=True):
     """One remembered value."""
 
     namespace: str
@@ -67,7 +67,7 @@ class EmbeddingsOff(OperatorError):
     code: ClassVar[str] = "embeddings-off"
 
 
-class Found(Struct, frozen=True, kw_only=True):
+class FoundMemory(Struct, frozen=True, kw_only=True):
     """A remembered value that was searched for."""
 
     namespace: str
@@ -75,10 +75,10 @@ class Found(Struct, frozen=True, kw_only=True):
     value: Json
 
 
-class Finding(Struct, frozen=True):
+class MemorySearchResult(Struct, frozen=True):
     """What a search found."""
 
-    values: list[Found]
+    values: list[FoundMemory]
     warnings: tuple[str, ...] = ()
     """What people should know of how it was found."""
 
@@ -141,7 +141,7 @@ class OneMemory:
         _named("a key", key)
         return await self._app.store.memory.get(*self._owner, key_in(self._namespace, key), at=self._now)
 
-    async def list(self, *, after: Known | None = None, limit: int = PAGE) -> list[Known]:
+    async def list(self, *, after: StoredMemory | None = None, limit: int = PAGE) -> list[StoredMemory]:
         """By namespace and key; `after`: the last one of the page before."""
         found = await self._app.store.memory.every(
             *self._owner,
@@ -152,11 +152,11 @@ class OneMemory:
         )
         return [_known(one) for one in found]
 
-    async def search(self, text: str, *, limit: int = PAGE) -> list[Found]:
+    async def search(self, text: str, *, limit: int = PAGE) -> list[FoundMemory]:
         """What shares words with the text, or means something like it, the best first."""
         return (await self.find(text, limit=limit)).values
 
-    async def find(self, text: str, *, limit: int = PAGE) -> Finding:
+    async def find(self, text: str, *, limit: int = PAGE) -> MemorySearchResult:
         """As `search`, with what people should know of how it was found."""
         how: Searched = {"within": prefix_of(self._namespace), "limit": limit, "at": self._now}
         if self._meaning is not None:
@@ -164,23 +164,23 @@ class OneMemory:
         else:
             found = ports.Found(await self._app.store.memory.search(*self._owner, text, **how))
         named = ((names_of(stored), value) for stored, value in found.values)
-        values = [Found(namespace=namespace, key=key, value=value) for (namespace, key), value in named]
-        return Finding(values, found.warnings)
+        values = [FoundMemory(namespace=namespace, key=key, value=value) for (namespace, key), value in named]
+        return MemorySearchResult(values, found.warnings)
 
     async def history(self, key: str) -> Sequence[PastValue]:
         """What a key remembers now and who wrote it, then what it remembered before; nothing where it is forgotten."""
         _named("a key", key)
         return await self._app.store.memory.history(*self._owner, key_in(self._namespace, key), at=self._now)
 
-    async def set(self, key: str, value: Json, *, ttl: float | None = None, by: Writer = NOBODY) -> Json:
+    async def set(self, key: str, value: Json, *, ttl: float | None = None, by: ChangeAuthor = NOBODY) -> Json:
         """Remember a value, for `ttl` seconds or for ever. Raises `MemoryFull`, `MemoryKeyInvalid`."""
         return await self._change("set", key, value, expires=self._in(ttl), by=by)
 
-    async def append(self, key: str, value: Json, *, ttl: float | None = None, by: Writer = NOBODY) -> Json:
+    async def append(self, key: str, value: Json, *, ttl: float | None = None, by: ChangeAuthor = NOBODY) -> Json:
         """Add to a list; the whole of it. Raises as `set`, and `MemoryNotAList`."""
         return await self._change("append", key, value, expires=self._in(ttl), by=by)
 
-    async def put_back(self, key: str, number: int, *, by: Writer = NOBODY) -> Json:
+    async def put_back(self, key: str, number: int, *, by: ChangeAuthor = NOBODY) -> Json:
         """Remember again what a key remembered before, for as long as that was to last. Raises `NothingRemembered`."""
         found = next((one for one in await self.history(key) if one.number == number), None)
         if found is None:
@@ -202,11 +202,17 @@ class OneMemory:
         return None if ttl is None else self._now + ttl
 
     async def _change(
-        self, operation: MemoryOperation, key: str, value: Json, *, expires: float | None = None, by: Writer = NOBODY
+        self,
+        operation: MemoryOperation,
+        key: str,
+        value: Json,
+        *,
+        expires: float | None = None,
+        by: ChangeAuthor = NOBODY,
     ) -> Json:
         _named("a key", key)
         scope, owner = self._owner
-        change = Change(
+        change = MemoryChange(
             scope=scope,
             namespace=owner,
             key=key_in(self._namespace, key),
@@ -244,7 +250,7 @@ async def memory_page(memory: OneMemory, *, search: str | None, after: str | Non
     return {"values": [known_view(one) for one in page], "next": following}
 
 
-def _place(after: str) -> Known:
+def _place(after: str) -> StoredMemory:
     try:
         namespace, key = msgspec.json.decode(after, type=tuple[str, str])
     except (msgspec.DecodeError, UnicodeEncodeError):
@@ -252,10 +258,10 @@ def _place(after: str) -> Known:
     if namespace:
         _named("a namespace", namespace)
     _named("a key", key)
-    return Known(namespace=namespace, key=key, value=None, changed=0.0, expires=None)
+    return StoredMemory(namespace=namespace, key=key, value=None, changed=0.0, expires=None)
 
 
-def known_view(one: Known) -> JsonObject:
+def known_view(one: StoredMemory) -> JsonObject:
     return {
         "namespace": one.namespace,
         "key": one.key,
@@ -277,9 +283,9 @@ def owner_view(one: Holding) -> JsonObject:
     }
 
 
-def _known(one: RememberedValue) -> Known:
+def _known(one: RememberedValue) -> StoredMemory:
     namespace, key = names_of(one.key)
-    return Known(namespace=namespace, key=key, value=one.value, changed=one.changed, expires=one.expires)
+    return StoredMemory(namespace=namespace, key=key, value=one.value, changed=one.changed, expires=one.expires)
 
 
 def _named(what: str, name: str) -> None:

@@ -10,7 +10,7 @@ import msgspec
 from pointsman.auth.callers import Caller
 from pointsman.chat.memories import NOBODY, OneMemory, nothing_remembered
 from pointsman.executions.pages import PlaceInvalid
-from pointsman.ports import Writer
+from pointsman.ports import ChangeAuthor
 from pointsman.store.records import PastValue
 from pointsman.values import Json, JsonObject
 
@@ -18,8 +18,8 @@ DIGITS_MAX: Final = 18
 """Of the number of a change: no key was changed more often."""
 
 
-def writer_for(caller: Caller) -> Writer:
-    return Writer(person=caller.name, entrance=caller.entrance)
+def writer_for(caller: Caller) -> ChangeAuthor:
+    return ChangeAuthor(person=caller.name, entrance=caller.entrance)
 
 
 async def history_page(
@@ -56,7 +56,7 @@ def recalled_view(one: PastValue, *, is_hidden: bool = False) -> JsonObject:
     }
 
 
-def writer_text(by: Writer | None) -> str:
+def writer_text(by: ChangeAuthor | None) -> str:
     """`desk/note in exec-…`, `ann`, or `?`."""
     if by is None or by == NOBODY:
         return "?"

@@ -21,7 +21,7 @@ from pointsman.workflows.revisions import list_workflows
 
 if TYPE_CHECKING:
     from pointsman.auth.callers import Caller
-    from pointsman.definition.model.workflow import Workflow
+    from pointsman.definition.model.workflow import WorkflowDefinition
 
 
 KNOWN_MAX: Final = 10_000
@@ -69,7 +69,7 @@ async def _how(app: AppContext, entry: JsonObject) -> JsonObject | None:
     return known[revision]
 
 
-def _spoken_to(definition: Workflow) -> JsonObject:
+def _spoken_to(definition: WorkflowDefinition) -> JsonObject:
     """Raises `InputInvalid` where a text alone is not enough."""
     field = text_field(definition, definition.input_schema)
     files: list[Json] = [*_file_fields(definition, field)]
@@ -82,7 +82,7 @@ def _spoken_to(definition: Workflow) -> JsonObject:
     }
 
 
-def _file_fields(definition: Workflow, field: str) -> list[str]:
+def _file_fields(definition: WorkflowDefinition, field: str) -> list[str]:
     """The fields of the input that its agents are given as files."""
     named = [
         str(path).partition(".")[0]

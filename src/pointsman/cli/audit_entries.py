@@ -22,7 +22,7 @@ def at_the_prompt() -> Caller:
     return Caller(name=os_user(), role="admin", entrance="shell")
 
 
-class Change(NamedTuple):
+class AuditedCommand(NamedTuple):
     """A command that changes something."""
 
     told: tuple[str, ...] = ()
@@ -38,57 +38,61 @@ class Change(NamedTuple):
 _ONE: Final = ("execution",)
 _WHOSE: Final = ("user", "session", "workflow", "execution", "shared", "namespace")
 
-CHANGES: Final[dict[str, Change]] = {
-    "answer": Change(("execution", "node", "by")),
-    "steer": Change(("execution", "goto", "by")),
-    "delegate": Change(("execution", "node", "to", "by")),
-    "resume": Change(_ONE),
-    "retry": Change(("execution", "step", "to", "by")),
-    "fork": Change(("execution", "at", "to", "by")),
-    "move": Change(("execution", "to", "by"), not_with="check_only"),
-    "signal": Change(("execution", "name")),
-    "publish": Change(("name",)),
-    "pause": Change(("execution", "by")),
-    "cancel": Change(("execution", "by")),
-    "delete": Change(("executions", "session")),
-    "bulk": Change(("verb", "workflow", "statuses", "session", "parent", "since", "until", "by"), only_with=("yes",)),
-    "gc": Change(not_with="dry_run"),
-    "run": Change(("workflow", "by"), not_with="dry"),
-    "chat": Change(("workflow", "session", "by")),
-    "export": Change(("execution",)),
-    "backup": Change(("file",)),
-    "import": Change(("file",)),
-    "restore": Change(("file",), is_told_afterwards=True),
-    "doctor": Change(only_with=("fix",)),
-    "schedules add": Change(("workflow", "id_")),
-    "schedules pause": Change(("schedule",)),
-    "schedules resume": Change(("schedule",)),
-    "schedules delete": Change(("schedule",)),
-    "schedules run": Change(("schedule",)),
-    "keys add": Change(("name", "role")),
-    "keys revoke": Change(("name",)),
-    "secrets set": Change(("name", "by")),
-    "secrets delete": Change(("name",)),
-    "secrets allow": Change(("name", "hosts", "tools", "workflows", "groups", "by")),
-    "secrets disallow": Change(("name", "hosts", "tools", "workflows", "groups", "by")),
-    "secrets rotate": Change(("new_key",)),
-    "notifications retry": Change(("notice",)),
-    "memory set": Change(("key", *_WHOSE)),
-    "memory append": Change(("key", *_WHOSE)),
-    "memory delete": Change(("key", "everything", *_WHOSE)),
-    "memory restore": Change(("key", "number", *_WHOSE)),
-    "memory reindex": Change(),
-    "workflows save": Change(("file",)),
-    "workflows clone": Change(("workflow", "new")),
-    "workflows delete": Change(("workflow",)),
-    "workflows design": Change(("name",), only_with=("save",)),
-    "workflows edit": Change(("workflow",), only_with=("apply",)),
-    "workflows rollback": Change(("workflow", "revision")),
-    "workflows share": Change(("workflow", "audience", "groups", "owner"), only_with=("audience", "groups", "owner")),
+CHANGES: Final[dict[str, AuditedCommand]] = {
+    "answer": AuditedCommand(("execution", "node", "by")),
+    "steer": AuditedCommand(("execution", "goto", "by")),
+    "delegate": AuditedCommand(("execution", "node", "to", "by")),
+    "resume": AuditedCommand(_ONE),
+    "retry": AuditedCommand(("execution", "step", "to", "by")),
+    "fork": AuditedCommand(("execution", "at", "to", "by")),
+    "move": AuditedCommand(("execution", "to", "by"), not_with="check_only"),
+    "signal": AuditedCommand(("execution", "name")),
+    "publish": AuditedCommand(("name",)),
+    "pause": AuditedCommand(("execution", "by")),
+    "cancel": AuditedCommand(("execution", "by")),
+    "delete": AuditedCommand(("executions", "session")),
+    "bulk": AuditedCommand(
+        ("verb", "workflow", "statuses", "session", "parent", "since", "until", "by"), only_with=("yes",)
+    ),
+    "gc": AuditedCommand(not_with="dry_run"),
+    "run": AuditedCommand(("workflow", "by"), not_with="dry"),
+    "chat": AuditedCommand(("workflow", "session", "by")),
+    "export": AuditedCommand(("execution",)),
+    "backup": AuditedCommand(("file",)),
+    "import": AuditedCommand(("file",)),
+    "restore": AuditedCommand(("file",), is_told_afterwards=True),
+    "doctor": AuditedCommand(only_with=("fix",)),
+    "schedules add": AuditedCommand(("workflow", "id_")),
+    "schedules pause": AuditedCommand(("schedule",)),
+    "schedules resume": AuditedCommand(("schedule",)),
+    "schedules delete": AuditedCommand(("schedule",)),
+    "schedules run": AuditedCommand(("schedule",)),
+    "keys add": AuditedCommand(("name", "role")),
+    "keys revoke": AuditedCommand(("name",)),
+    "secrets set": AuditedCommand(("name", "by")),
+    "secrets delete": AuditedCommand(("name",)),
+    "secrets allow": AuditedCommand(("name", "hosts", "tools", "workflows", "groups", "by")),
+    "secrets disallow": AuditedCommand(("name", "hosts", "tools", "workflows", "groups", "by")),
+    "secrets rotate": AuditedCommand(("new_key",)),
+    "notifications retry": AuditedCommand(("notice",)),
+    "memory set": AuditedCommand(("key", *_WHOSE)),
+    "memory append": AuditedCommand(("key", *_WHOSE)),
+    "memory delete": AuditedCommand(("key", "everything", *_WHOSE)),
+    "memory restore": AuditedCommand(("key", "number", *_WHOSE)),
+    "memory reindex": AuditedCommand(),
+    "workflows save": AuditedCommand(("file",)),
+    "workflows clone": AuditedCommand(("workflow", "new")),
+    "workflows delete": AuditedCommand(("workflow",)),
+    "workflows design": AuditedCommand(("name",), only_with=("save",)),
+    "workflows edit": AuditedCommand(("workflow",), only_with=("apply",)),
+    "workflows rollback": AuditedCommand(("workflow", "revision")),
+    "workflows share": AuditedCommand(
+        ("workflow", "audience", "groups", "owner"), only_with=("audience", "groups", "owner")
+    ),
 }
 
 
-class Deed(NamedTuple):
+class CommandAudit(NamedTuple):
     """What the running command does, as the audit log tells it."""
 
     what: str
@@ -96,7 +100,7 @@ class Deed(NamedTuple):
     is_told_afterwards: bool
 
 
-def deed_of(context: click.Context | None) -> Deed | None:
+def deed_of(context: click.Context | None) -> CommandAudit | None:
     """None: it changes nothing that is told."""
     path = "" if context is None else context.command_path.partition(" ")[2]
     change = CHANGES.get(path)
@@ -110,7 +114,7 @@ def deed_of(context: click.Context | None) -> Deed | None:
         for name in change.told
         if given[name] not in (None, "", (), False) and not (name == "by" and given[name] == os_user())
     )
-    return Deed(f"pointsman {path}", target, change.is_told_afterwards)
+    return CommandAudit(f"pointsman {path}", target, change.is_told_afterwards)
 
 
 def _text(value: object) -> str:
@@ -142,7 +146,7 @@ class Prompted(Pointsman):
         finally:
             await super().__aexit__(*ended)
 
-    async def _tell_end(self, deed: Deed, error: object) -> None:
+    async def _tell_end(self, deed: CommandAudit, error: object) -> None:
         if self._told and isinstance(error, PointsmanError):
             with suppress(OperatorError):  # What the command was refused for is what there is to say.
                 await self.audit.refused(at_the_prompt(), deed.what, self._told, error.code)

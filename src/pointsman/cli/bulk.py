@@ -14,7 +14,7 @@ from pointsman.cli.options import json_option, store_option
 from pointsman.cli.printing import print_json, shown
 from pointsman.cli.results import COLOURS
 from pointsman.cli.signals import stoppable
-from pointsman.executions.bulk import Told, Verb, Which, each, fitting, told_view
+from pointsman.executions.bulk import BulkResult, Verb, Which, each, fitting, told_view
 from pointsman.values import ExecutionId, Json
 
 VERBS: Final = ("cancel", "pause", "resume", "retry", "delete")
@@ -69,15 +69,15 @@ def bulk(
     return 1 if refused else 0
 
 
-async def _bulk(store: str | None, verb: Verb, which: Which, by: str, *, yes: bool) -> list[Told]:
+async def _bulk(store: str | None, verb: Verb, which: Which, by: str, *, yes: bool) -> list[BulkResult]:
     async with stoppable(), installation(store) as app:
         found = await fitting(app.context, verb, which)
         if not yes:
-            return [Told(ExecutionId(one.execution), one.status) for one in found]
+            return [BulkResult(ExecutionId(one.execution), one.status) for one in found]
         return await each(app.context, verb, found, by=by)
 
 
-def lines_of(found: list[Told], verb: Verb, *, yes: bool) -> list[str]:
+def lines_of(found: list[BulkResult], verb: Verb, *, yes: bool) -> list[str]:
     """One line for each, and what to do."""
     lines = [
         f"{one.execution}  {click.style(one.status, fg=COLOURS.get(one.status, 'yellow'))}  {shown(one.error)}".rstrip()

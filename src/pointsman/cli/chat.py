@@ -36,7 +36,7 @@ from pointsman.cli.options import (
 )
 from pointsman.cli.printing import harmless, say, shown
 from pointsman.cli.results import code_of, looked_at, output_text, say_scripted, story
-from pointsman.definition.model.workflow import Workflow as Definition
+from pointsman.definition.model.workflow import WorkflowDefinition as Definition
 from pointsman.errors import CallerError, EngineBug, PointsmanError
 from pointsman.executions.driving import drive
 from pointsman.executions.families import OpenGate

@@ -26,7 +26,7 @@ from pointsman.cli.options import (
 from pointsman.cli.printing import harmless, print_json, problem_lines
 from pointsman.definition.problems import Problem, error
 from pointsman.values import JsonObject
-from pointsman.workflows.checking import Checked
+from pointsman.workflows.checking import CheckedSource
 from pointsman.workflows.conversion import TARGETS, converted
 from pointsman.workflows.library import tools_in
 from pointsman.workflows.sources import FileUnreadable
@@ -74,7 +74,7 @@ def check(
 
 async def _checked(
     app: Pointsman, files: Sequence[str], *, dialect: str | None, lenient: bool
-) -> list[tuple[Checked, str, int]]:
+) -> list[tuple[CheckedSource, str, int]]:
     """Of each: its problems, its text, its exit code. Saved workflows, and those that call others, need a store."""
     found = [_read(file, dialect=dialect) for file in files]
     needed = any(isinstance(one, str) or (isinstance(one, Workflow) and bool(one.calls)) for one in found)
@@ -94,14 +94,14 @@ def _read(file: str, *, dialect: str | None) -> Workflow | str | FileUnreadable:
 
 async def _checked_one(
     app: Pointsman, found: Workflow | str | FileUnreadable, *, lenient: bool
-) -> tuple[Checked, str, int]:
+) -> tuple[CheckedSource, str, int]:
     try:
         if isinstance(found, FileUnreadable):
             raise found
         source = found if isinstance(found, Workflow) else await _saved(app, found)
     except (FileUnreadable, NothingNamed, UnknownWorkflow) as why:
         problem = error(why.code, "", str(why), hint=why.hint)
-        return Checked((problem,), None, None), "", UNREADABLE
+        return CheckedSource((problem,), None, None), "", UNREADABLE
     if source.read.workflow is not None:  # MCP servers are asked, so that one that does not answer is seen here
         await app.tools.prepare(tools_in(source.read.workflow, app.settings.agents))
     result = await app.check(source, lenient=lenient, reader=LOCAL)
@@ -122,13 +122,13 @@ async def _opened(app: Pointsman, reference: str) -> Workflow:
         return await _saved(app, reference)
 
 
-def _print_checked(result: Checked, *, file: str, text: str) -> None:
+def _print_checked(result: CheckedSource, *, file: str, text: str) -> None:
     for line in problem_lines(result.problems, file=file, text=text):
         click.echo(line)
     click.echo(f"{harmless(file)}: {_summary(result)}")
 
 
-def _summary(result: Checked) -> str:
+def _summary(result: CheckedSource) -> str:
     dialect = f"{result.dialect}, " if result.dialect else ""
     counts = {kind: sum(p.severity == kind for p in result.problems) for kind in ("error", "warning", "note")}
     told = ", ".join(f"{n} {kind}{'s' if n > 1 else ''}" for kind, n in counts.items() if n)

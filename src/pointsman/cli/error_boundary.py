@@ -52,7 +52,7 @@ class OutputUnwritable(OperatorError):
 
 
 @dataclass(slots=True)
-class Face:
+class OutputMode:
     """What the guard must know of the command it guards."""
 
     json: bool = False
@@ -64,15 +64,15 @@ class Face:
     """Nothing of the document could be read."""
 
 
-def face() -> Face:
+def face() -> OutputMode:
     """The face of the running command."""
-    return cast(Face, click.get_current_context().find_root().obj)
+    return cast(OutputMode, click.get_current_context().find_root().obj)
 
 
 def run_guarded(arguments: Sequence[str]) -> int:
     """Run a command; its exit code."""
     _survive_odd_terminals()
-    seen = Face()
+    seen = OutputMode()
     arguments = _debugging(arguments)
     with hearing_interrupts(), apart_from_tools(), click.Context(root, info_name="pointsman", color=_colour()).scope():
         try:
@@ -130,7 +130,7 @@ def _colour() -> bool | None:
     return False if os.environ.get("NO_COLOR") else None
 
 
-def _run(arguments: Sequence[str], seen: Face) -> int:
+def _run(arguments: Sequence[str], seen: OutputMode) -> int:
     try:
         _check_encoding(arguments)
         code = _invoked(arguments, seen)
@@ -158,7 +158,7 @@ def _run(arguments: Sequence[str], seen: Face) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _invoked(arguments: Sequence[str], seen: Face) -> object:
+def _invoked(arguments: Sequence[str], seen: OutputMode) -> object:
     """As `root.main`, which would hide that nobody reads the output any more."""
     instruction = os.environ.get(COMPLETE)
     if instruction:
@@ -174,7 +174,7 @@ def _check_encoding(arguments: Sequence[str]) -> None:
             raise click.UsageError(f"argument {number} is not valid Unicode ({argument!r}), and no file has that name")
 
 
-def _misused(why: click.ClickException, seen: Face) -> int:
+def _misused(why: click.ClickException, seen: OutputMode) -> int:
     if seen.json:
         print_json(error_object("usage", why.format_message()))
     ctx = why.ctx if isinstance(why, click.UsageError) else None
@@ -185,7 +185,7 @@ def _misused(why: click.ClickException, seen: Face) -> int:
     return MISUSED
 
 
-def _refused(why: PointsmanError, seen: Face) -> int:
+def _refused(why: PointsmanError, seen: OutputMode) -> int:
     if seen.json:
         problems = cast("tuple[Problem, ...]", getattr(why, "problems", ()))
         print_json(error_object(why.code, str(why), hint=why.hint, problems=problems))
@@ -193,7 +193,7 @@ def _refused(why: PointsmanError, seen: Face) -> int:
     return MISUSED if isinstance(why, CallerError) or seen.unreadable else FAILED
 
 
-def _stopped(seen: Face) -> int:
+def _stopped(seen: OutputMode) -> int:
     """Ctrl-C came before, or after, there was an execution to go on with."""
     if seen.json:
         print_json(error_object("stopped", "it was stopped", hint="`pointsman list` shows what had been started."))
@@ -201,7 +201,7 @@ def _stopped(seen: Face) -> int:
     return CANCELLED
 
 
-def tell(why: PointsmanError, seen: Face) -> None:
+def tell(why: PointsmanError, seen: OutputMode) -> None:
     """Say on standard error what could not be done, where, and what to do next."""
     problems = cast("tuple[Problem, ...]", getattr(why, "problems", ()))
     for line in problem_lines(problems, file=seen.file, text=seen.text):
@@ -214,7 +214,7 @@ def tell(why: PointsmanError, seen: Face) -> None:
         traceback.print_exception(why)
 
 
-def _unexpected(why: Exception, arguments: Sequence[str], seen: Face) -> int:
+def _unexpected(why: Exception, arguments: Sequence[str], seen: OutputMode) -> int:
     """A bug of ours: its traceback goes to a file, for a report."""
     code = why.code if isinstance(why, PointsmanError) else "engine-bug"
     message = f"{type(why).__name__}: {str(why)[:300]}"

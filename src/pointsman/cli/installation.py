@@ -13,7 +13,7 @@ from pointsman.cli.key_usage import paying_lines
 from pointsman.cli.options import json_option, model_option, script_option, store_option
 from pointsman.cli.printing import harmless, print_json, shown
 from pointsman.executions.lists import list_tools, server_views
-from pointsman.operations.health import Finding, box_in_use, damage, findings, mend
+from pointsman.operations.health import HealthFinding, box_in_use, damage, findings, mend
 from pointsman.operations.key_usage import payers
 from pointsman.operations.model_catalogue import list_models, ping_models
 from pointsman.settings.display import shown as settings_view
@@ -206,7 +206,7 @@ def doctor(*, fix: bool, as_json: bool, store: str | None) -> int:
     return 1 if any(one.severity == "error" for one in found) else 0
 
 
-async def _findings(store: str | None, *, fix: bool) -> tuple[str, str, list[Finding], list[Finding]]:
+async def _findings(store: str | None, *, fix: bool) -> tuple[str, str, list[HealthFinding], list[HealthFinding]]:
     async with installation(store) as app:
         found = await findings(app.context)
         box = await box_in_use(app.settings)

@@ -10,11 +10,11 @@ from typing import Final, TypeAlias, TypeVar
 
 import click
 
-from pointsman.cli.error_boundary import Face
+from pointsman.cli.error_boundary import OutputMode
 from pointsman.definition.model.quantities import read_duration
 from pointsman.definition.problems import did_you_mean
 from pointsman.definition.reading.documents import BYTES_MAX, read_document
-from pointsman.executions.driving import Answer
+from pointsman.executions.driving import GivenAnswer
 from pointsman.values import Json, JsonObject
 
 Decorated = TypeVar("Decorated", bound=Callable[..., object])
@@ -23,7 +23,7 @@ Decorator: TypeAlias = Callable[[Decorated], Decorated]
 
 def _remember_json(ctx: click.Context, param: click.Parameter, value: bool) -> bool:  # noqa: FBT001 - click's signature
     face = ctx.find_root().obj
-    if isinstance(face, Face) and value:
+    if isinstance(face, OutputMode) and value:
         face.json = True
     return value
 
@@ -90,13 +90,13 @@ class Pair(click.ParamType[tuple[str, str]]):
         return name, text
 
 
-class AnswerPair(click.ParamType[Answer]):
+class AnswerPair(click.ParamType[GivenAnswer]):
     """NODE=JSON, where JSON is an action or {"action", "data", "comment"}."""
 
     name = "NODE=JSON"
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Answer:
-        if isinstance(value, Answer):
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> GivenAnswer:
+        if isinstance(value, GivenAnswer):
             return value
         node, text = Pair().convert(value, param, ctx)
         return said_at(node, text, param, ctx)
@@ -134,11 +134,13 @@ def os_user() -> str:
 ANSWER_KEYS: Final = ("action", "data", "comment", "digest")
 
 
-def said_at(node: str, text: str, param: click.Parameter | None = None, ctx: click.Context | None = None) -> Answer:
+def said_at(
+    node: str, text: str, param: click.Parameter | None = None, ctx: click.Context | None = None
+) -> GivenAnswer:
     """What was said at a gate. A word alone is an action."""
     value = value_of(text, what="the answer", param=param, ctx=ctx)
     if isinstance(value, str) and value:
-        return Answer(node, value)
+        return GivenAnswer(node, value)
     if isinstance(value, dict):
         action, comment = value.get("action"), value.get("comment", "")
         digest = value.get("digest", "")
@@ -151,7 +153,7 @@ def said_at(node: str, text: str, param: click.Parameter | None = None, ctx: cli
             message = f"the answer for {node!r} has no key {unknown[0]!r}. {near}".rstrip()
             raise click.BadParameter(f"{message} It has {', '.join(ANSWER_KEYS)}.", ctx, param)
         if isinstance(action, str) and isinstance(comment, str) and isinstance(digest, str):
-            return Answer(node, action, value.get("data"), comment, digest=digest)
+            return GivenAnswer(node, action, value.get("data"), comment, digest=digest)
     raise click.BadParameter(
         f'the answer for {node!r} must be an action such as approve, or {{"action": …, "data": …, "comment": …}}.',
         ctx,

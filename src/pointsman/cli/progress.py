@@ -30,7 +30,7 @@ REFRESHES_PER_S: Final = 8
 
 
 @dataclass(slots=True)
-class Line:
+class ProgressLine:
     """A step that has begun and not ended."""
 
     node: str
@@ -52,13 +52,13 @@ class Fan:
 
 
 @dataclass(slots=True)
-class Board:
+class ProgressBoard:
     """What is known of the executions of this process, from their events."""
 
     console: Console
     names: dict[str, str] = field(default_factory=dict[str, str])
     """Node -> what people call it. May come after the first events."""
-    running: dict[str, Line] = field(default_factory=dict[str, Line])
+    running: dict[str, ProgressLine] = field(default_factory=dict[str, ProgressLine])
     fans: dict[str, Fan] = field(default_factory=dict[str, Fan])
     rounds: dict[str, int] = field(default_factory=dict[str, int])
     steps: int = 0
@@ -108,7 +108,7 @@ class Board:
         scope = cast("list[JsonObject]", event.get("scope", []))
         depth = len(scope) + (event.get("parent") is not None)
         branch = f" {scope[-1]['branch']}" if scope else ""
-        line = self.running.setdefault(step, Line(_node(event), time.monotonic(), depth, branch))
+        line = self.running.setdefault(step, ProgressLine(_node(event), time.monotonic(), depth, branch))
         if event["kind"] == "gate_opened":
             line.note = "waits for a person"
 
@@ -145,7 +145,7 @@ class Board:
         elif line is not None and not line.depth:
             self._print_end(line, kind, event)
 
-    def _print_end(self, line: Line, kind: str, event: JsonObject) -> None:
+    def _print_end(self, line: ProgressLine, kind: str, event: JsonObject) -> None:
         took = f"{time.monotonic() - line.began:.1f} s"
         if kind == "step_failed":
             failure = cast(JsonObject, event["failure"])
@@ -206,9 +206,9 @@ def _say(message: str) -> None:
 
 
 @contextmanager
-def watched(app: Pointsman, *, quiet: bool) -> Generator[Board, None, None]:
+def watched(app: Pointsman, *, quiet: bool) -> Generator[ProgressBoard, None, None]:
     """Show what the app does while inside, on a terminal; else only what its progress nodes say."""
-    board = Board(Console(stderr=True, highlight=False))
+    board = ProgressBoard(Console(stderr=True, highlight=False))
     if quiet:
         yield board
         return

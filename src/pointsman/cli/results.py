@@ -10,7 +10,7 @@ import click
 
 from pointsman.cli.error_boundary import CANCELLED, FAILED, is_debugging
 from pointsman.cli.printing import harmless, print_json, say, shown
-from pointsman.executions.concurrency_limits import Standing
+from pointsman.executions.concurrency_limits import QueuePosition
 from pointsman.executions.views import SCRIPTED, short_digest
 from pointsman.settings.display import store_shown
 from pointsman.values import Json, JsonObject
@@ -65,7 +65,7 @@ def at_store(store: str | None) -> str:
     return f" --store {shlex.quote(store_shown(store))}" if store is not None else ""
 
 
-def queued_lines(standing: Standing | None, there: str) -> list[str]:
+def queued_lines(standing: QueuePosition | None, there: str) -> list[str]:
     """Whose end an execution waits for that has no place yet, and how to leave the line."""
     if standing is None:
         return []

@@ -39,7 +39,7 @@ from pointsman.cli.progress import watched
 from pointsman.cli.results import at_store, code_of, print_outcome, queued_lines, say_scripted
 from pointsman.cli.signals import stoppable
 from pointsman.errors import CallerError
-from pointsman.executions.driving import Answer, drive, outermost
+from pointsman.executions.driving import GivenAnswer, drive, outermost
 from pointsman.executions.dry_run import dry_view
 from pointsman.executions.execution import TakenOver
 from pointsman.executions.isolation import acts_outside
@@ -112,7 +112,7 @@ Reads: TypeAlias = Callable[[Pointsman, Workflow | str], Awaitable[Json]]
 
 
 async def dry_run(
-    app: Pointsman, found: Workflow | str | None, read: Reads, answers: Sequence[Answer], *, as_json: bool
+    app: Pointsman, found: Workflow | str | None, read: Reads, answers: Sequence[GivenAnswer], *, as_json: bool
 ) -> int:
     """Run it dry and print what came of it; the exit code."""
     async with app:
@@ -180,7 +180,7 @@ class Wishes(TypedDict):
 class Driving(TypedDict):
     """What `driving_options` gives a command."""
 
-    answers: tuple[Answer, ...]
+    answers: tuple[GivenAnswer, ...]
     model: str | None
     store: str | None
     script: Path | None
@@ -235,7 +235,7 @@ def run(
     given: str | None,
     fields: tuple[tuple[str, str], ...],
     command: str | None,
-    answers: tuple[Answer, ...],
+    answers: tuple[GivenAnswer, ...],
     model: str | None,
     store: str | None,
     script: Path | None,
@@ -319,7 +319,7 @@ async def _warn(app: Pointsman, workflow: Workflow | str, durability: str | None
 
 
 async def follow(
-    app: Pointsman, begin: Begin, answers: Sequence[Answer], *, as_json: bool, quiet: bool, store: str | None
+    app: Pointsman, begin: Begin, answers: Sequence[GivenAnswer], *, as_json: bool, quiet: bool, store: str | None
 ) -> int:
     """Drive an execution as far as it goes, show it on the way, print what became of it; the exit code."""
     seen = face()
@@ -332,7 +332,7 @@ async def follow(
             for line in queued_lines(await app.places.standing(execution.state), at_store(store)):
                 say(line)
             stopped, refused = False, False
-            unused: tuple[Answer, ...] = ()
+            unused: tuple[GivenAnswer, ...] = ()
             try:
                 unused = await drive(execution, answers)
             except TakenOver as why:

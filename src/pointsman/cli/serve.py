@@ -117,7 +117,7 @@ async def _serve(
     from pointsman.cli.announcements import announce, warn_of_scripted
     from pointsman.operations.logs import logging_to  # As below.
     from pointsman.operations.otel import telemetry_of
-    from pointsman.server.serving import Said  # Loads a web framework.
+    from pointsman.server.serving import ServerMessages  # Loads a web framework.
     from pointsman.server.serving import serve as serve_until_stopped
 
     app = installation(store, model=model, script=script)
@@ -129,7 +129,7 @@ async def _serve(
             tell("serving", f"{at} from {shown_store}{', standing by' if standby else ''}")
             warn_of_scripted(app)
 
-        said = Said(
+        said = ServerMessages(
             serving=serving,
             keeping=lambda: tell("keeping", shown_store),
             trouble=tried_again,

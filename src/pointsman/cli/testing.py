@@ -13,7 +13,7 @@ import click
 
 from pointsman.cli.options import json_option
 from pointsman.cli.printing import harmless, print_json
-from pointsman.testing.cases import Outcome, run_file
+from pointsman.testing.cases import CaseResult, run_file
 from pointsman.testing.files import ENDINGS, find_tests
 from pointsman.values import Json
 
@@ -34,7 +34,7 @@ def test(paths: tuple[Path, ...], *, wanted: str, junit: Path | None, as_json: b
     """
     files = [*find_tests(paths)]
     began = time.perf_counter()
-    outcomes: list[Outcome] = []
+    outcomes: list[CaseResult] = []
     for file in files:
         heading = False
         for outcome in run_file(file):
@@ -61,7 +61,7 @@ def _print_heading(file: Path) -> bool:
     return True
 
 
-def _print(outcome: Outcome) -> None:
+def _print(outcome: CaseResult) -> None:
     mark = click.style("✗", fg="red") if outcome.failures else click.style("✓", fg="green")
     click.echo(f"  {mark} {harmless(outcome.name)}  {click.style(f'{outcome.seconds:.2f} s', dim=True)}")
     for failure in outcome.failures:
@@ -76,7 +76,7 @@ def _print_total(passed: int, failed: int, took: float, paths: Sequence[Path]) -
     click.echo(f"{told}{passed} passed in {took:.1f} s")
 
 
-def _view(outcome: Outcome) -> Json:
+def _view(outcome: CaseResult) -> Json:
     failures = cast("list[Json]", [*outcome.failures])
     return {
         "file": str(outcome.file),
@@ -87,7 +87,7 @@ def _view(outcome: Outcome) -> Json:
     }
 
 
-def _write_junit(path: Path, outcomes: list[Outcome], took: float) -> None:
+def _write_junit(path: Path, outcomes: list[CaseResult], took: float) -> None:
     failed = sum(bool(outcome.failures) for outcome in outcomes)
     suite = ElementTree.Element(
         "testsuite", name="pointsman", tests=str(len(outcomes)), failures=str(failed), time=f"{took:.3f}"

@@ -10,7 +10,7 @@ from pointsman.cli.app_opening import go, installation
 from pointsman.cli.key_usage import paying_lines, written_amount
 from pointsman.cli.options import json_option, store_option
 from pointsman.cli.printing import print_json, shown
-from pointsman.executions.usage_rollup import DIMENSIONS, Dimension, History
+from pointsman.executions.usage_rollup import DIMENSIONS, Dimension, UsageRollup
 from pointsman.operations.budgets import budgets
 from pointsman.operations.csv_tables import csv_of
 from pointsman.operations.key_usage import payers
@@ -69,7 +69,7 @@ async def _usage(
     store: str | None, by: tuple[Dimension, ...], of: dict[Dimension, str], since: str, until: str, *, rebuild: bool
 ) -> list[JsonObject]:
     async with installation(store) as app:
-        history = History(app.context)
+        history = UsageRollup(app.context)
         if rebuild:
             await history.rebuild()
         return await history.usage(by, since=since, until=until, of=of)

@@ -43,7 +43,7 @@ class AddressInvalid(CallerError):
     code = "address-invalid"
 
 
-class Calls:
+class ServerCalls:
     """A server that is called."""
 
     def __init__(

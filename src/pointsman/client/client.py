@@ -21,7 +21,7 @@ from uuid import uuid4
 import httpx2
 import msgspec
 
-from pointsman.client.calls import Calls, segment
+from pointsman.client.calls import ServerCalls, segment
 from pointsman.client.executions import RemoteExecution
 from pointsman.values import Json, JsonObject
 
@@ -44,7 +44,7 @@ class Client:
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         """Absent: what `POINTSMAN_SERVER` and `POINTSMAN_KEY` say, else a server on this machine."""
-        self._calls = Calls(
+        self._calls = ServerCalls(
             url or os.environ.get(URL) or LOCAL,
             key or os.environ.get(KEY),
             timeout_s=timeout_s,

@@ -8,9 +8,9 @@ from contextlib import aclosing
 from typing import Final, Literal, TypeAlias, cast
 from uuid import uuid4
 
-from pointsman.client.calls import Calls, segment
+from pointsman.client.calls import ServerCalls, segment
 from pointsman.client.errors import refused
-from pointsman.client.streams import Told, told
+from pointsman.client.streams import StreamEvent, told
 from pointsman.errors import PointsmanError
 from pointsman.values import Json, JsonObject
 
@@ -29,7 +29,7 @@ FAILED: Final = "execution-failed"
 class RemoteExecution:
     """One execution. Nothing is kept here but its id: every call asks the server."""
 
-    def __init__(self, calls: Calls, id: str) -> None:
+    def __init__(self, calls: ServerCalls, id: str) -> None:
         self.id = id
         self._calls = calls
         self._path = f"/api/workflows/executions/{segment(id)}"
@@ -71,7 +71,7 @@ class RemoteExecution:
                 if event.id or live:
                     yield event.json()
 
-    def _told(self, *, after: str | None, begin: Begin, patience_s: float) -> AsyncGenerator[Told, None]:
+    def _told(self, *, after: str | None, begin: Begin, patience_s: float) -> AsyncGenerator[StreamEvent, None]:
         return told(self._calls, f"{self._path}/stream", {"from": begin}, after=after, patience_s=patience_s)
 
     async def journal(self, *, after: str | None = None) -> AsyncIterator[JsonObject]:

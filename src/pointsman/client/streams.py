@@ -16,7 +16,7 @@ from typing import Final
 import httpx2
 import msgspec
 
-from pointsman.client.calls import AWAY, CONNECT_S, Calls, Query, unreachable
+from pointsman.client.calls import AWAY, CONNECT_S, Query, ServerCalls, unreachable
 from pointsman.client.errors import refusal_in
 from pointsman.values import JsonObject
 
@@ -28,7 +28,7 @@ CLOSING: Final = "stream.closing"
 
 
 @dataclass(slots=True)
-class Told:
+class StreamEvent:
     """One event as it came."""
 
     id: str = ""
@@ -43,8 +43,8 @@ class Told:
 
 
 async def told(
-    calls: Calls, path: str, query: Query, *, after: str | None, patience_s: float
-) -> AsyncGenerator[Told, None]:
+    calls: ServerCalls, path: str, query: Query, *, after: str | None, patience_s: float
+) -> AsyncGenerator[StreamEvent, None]:
     """The events of an address until the server says that there are no more. Raises what it refuses, and
     `ServerUnreachable` where nothing came of coming back for `patience_s`."""
     last = after
@@ -81,7 +81,7 @@ class _Away(httpx2.TransportError):
     """Whatever is between here and the server says that it is away."""
 
 
-async def _once(calls: Calls, path: str, query: Query, last: str | None) -> AsyncGenerator[Told, None]:
+async def _once(calls: ServerCalls, path: str, query: Query, last: str | None) -> AsyncGenerator[StreamEvent, None]:
     headers = {"accept": "text/event-stream"} | ({"last-event-id": last} if last else {})
     given = {name: value for name, value in query.items() if value is not None}
     timeout = httpx2.Timeout(CONNECT_S, read=SILENT_S)
@@ -96,14 +96,14 @@ async def _once(calls: Calls, path: str, query: Query, last: str | None) -> Asyn
             yield event
 
 
-async def events_in(lines: AsyncIterator[str]) -> AsyncIterator[Told]:
+async def events_in(lines: AsyncIterator[str]) -> AsyncIterator[StreamEvent]:
     """Server-sent events out of lines; some have no more than an id. One that was cut off is none: it comes again."""
-    event = Told()
+    event = StreamEvent()
     async for line in lines:
         if not line:
             if event.data or event.id:
                 yield event
-            event = Told()
+            event = StreamEvent()
             continue
         name, _, value = line.partition(":")
         value = value.removeprefix(" ")
@@ -118,6 +118,6 @@ async def events_in(lines: AsyncIterator[str]) -> AsyncIterator[Told]:
                 pass  # Comments, and what is not for us.
 
 
-def _retry_s(event: Told) -> float | None:
+def _retry_s(event: StreamEvent) -> float | None:
     asked = event.json().get("retryMs")
     return asked / 1000 if isinstance(asked, int | float) else None

@@ -83,7 +83,7 @@ class SchemaWrong(AuthorError):
     code: ClassVar[str] = "schema-wrong"
 
 
-class Misfit(NamedTuple):
+class SchemaViolation(NamedTuple):
     """One place of a value that its schema forbids."""
 
     path: tuple[str | int, ...]
@@ -107,25 +107,25 @@ class JsonSchema:
         """Whether the schema allows the value. False also where that would take too long to find out."""
         return not self.misfits(value, most=1)
 
-    def misfits(self, value: Json, *, most: int = MISFITS_MAX) -> list[Misfit]:
+    def misfits(self, value: Json, *, most: int = MISFITS_MAX) -> list[SchemaViolation]:
         """What is wrong with the value; empty if nothing is. One misfit where finding all would take too long."""
         bound = _parts(value) * self._shape.expanded
         if bound > APPLICATIONS_MAX and self._shape.exceeds(value, APPLICATIONS_MAX):
             message = f"comparing it with its JSON Schema takes more than {APPLICATIONS_MAX} steps"
-            return [Misfit((), f"{message}: make the value smaller or the schema simpler")]
+            return [SchemaViolation((), f"{message}: make the value smaller or the schema simpler")]
         try:
             return self._found(value, most)
         except (ValueError, TypeError) as why:  # The library refuses values that are nested too deep, for example.
-            return [Misfit((), f"it cannot be compared with its JSON Schema: {_line(why)}")]
+            return [SchemaViolation((), f"it cannot be compared with its JSON Schema: {_line(why)}")]
 
-    def _found(self, value: Json, most: int) -> list[Misfit]:
+    def _found(self, value: Json, most: int) -> list[SchemaViolation]:
         if self._validator.is_valid(value):
             return []
         if not self._shape.exceeds(value, EXPLAINED_MAX, explained=True):
             errors = self._validator.iter_errors(value)
             return [_misfit(error) for error, _ in zip(errors, range(most), strict=False)]
         if self._shape.branches:
-            return [Misfit((), "it does not fit its JSON Schema (too much data to say where)")]
+            return [SchemaViolation((), "it does not fit its JSON Schema (too much data to say where)")]
         return [_first(self._validator, value)]
 
 
@@ -191,23 +191,23 @@ def _known_draft(name: Json) -> str | None:
     return next((draft for draft in DRAFTS if isinstance(name, str) and draft.rstrip("#") == name.rstrip("#")), None)
 
 
-def _first(validator: Draft202012Validator, value: Json) -> Misfit:
+def _first(validator: Draft202012Validator, value: Json) -> SchemaViolation:
     from jsonschema_rs import ValidationError
 
     try:
         validator.validate(value)
     except ValidationError as why:
         return _misfit(why)
-    return Misfit((), "it does not fit its JSON Schema")
+    return SchemaViolation((), "it does not fit its JSON Schema")
 
 
-def _misfit(error: object) -> Misfit:
+def _misfit(error: object) -> SchemaViolation:
     from jsonschema_rs import ValidationError, ValidationErrorKind
 
     assert isinstance(error, ValidationError)
     kind = error.kind
     extra = kind.unexpected if isinstance(kind, ValidationErrorKind.AdditionalProperties) else ()
-    return Misfit(tuple(error.instance_path), _cut(error.message), tuple(extra[:MISFITS_MAX]))
+    return SchemaViolation(tuple(error.instance_path), _cut(error.message), tuple(extra[:MISFITS_MAX]))
 
 
 def _line(why: BaseException) -> str:
@@ -264,16 +264,16 @@ def _sizes(value: Json) -> dict[int, int]:
 
 
 @dataclass(slots=True)
-class _Part:
+class _Subschema:
     """One subschema: what applies to the same value with it, and what applies to the parts of the value."""
 
     weight: int = 1
     """What comparing with a short value costs."""
     size: int = 1
     """What a misfit has to copy."""
-    same: list[_Part] = field(default_factory=list["_Part"])
-    named: dict[str, _Part] = field(default_factory=dict[str, "_Part"])
-    others: list[_Part] = field(default_factory=list["_Part"])
+    same: list[_Subschema] = field(default_factory=list["_Subschema"])
+    named: dict[str, _Subschema] = field(default_factory=dict[str, "_Subschema"])
+    others: list[_Subschema] = field(default_factory=list["_Subschema"])
     references: list[tuple[str, JsonObject]] = field(default_factory=list[tuple[str, JsonObject]])
     """Reference, and the root of the resource that it is in."""
     number: int = 0
@@ -283,7 +283,7 @@ class _Part:
 class _Shape:
     """The subschemas of a schema, and how often each may be applied."""
 
-    root: _Part
+    root: _Subschema
     faults: list[Problem]
     expanded: int = _MANY
     """The weight of all subschemas with the references written out; `_MANY` where they go round."""
@@ -293,7 +293,7 @@ class _Shape:
         """Whether more than `most` applications may be needed. Counts along the value, so that recursion ends."""
         cost = steps = 0
         shown = _sizes(value) if explained else {}
-        waiting: list[tuple[Json, dict[int, tuple[_Part, int]]]] = [(value, {0: (self.root, 1)})]
+        waiting: list[tuple[Json, dict[int, tuple[_Subschema, int]]]] = [(value, {0: (self.root, 1)})]
         while waiting:
             here, applied = waiting.pop()
             every = _with_same(applied)
@@ -312,9 +312,9 @@ class _Shape:
         return False
 
 
-def _with_same(applied: dict[int, tuple[_Part, int]]) -> dict[int, tuple[_Part, int]]:
+def _with_same(applied: dict[int, tuple[_Subschema, int]]) -> dict[int, tuple[_Subschema, int]]:
     """With all subschemas that these apply to the same value. A reference that goes round adds nothing."""
-    order: list[_Part] = []
+    order: list[_Subschema] = []
     state: dict[int, bool] = {}
     for start, _ in applied.values():
         waiting = [(start, False)]
@@ -338,9 +338,9 @@ def _with_same(applied: dict[int, tuple[_Part, int]]) -> dict[int, tuple[_Part, 
     return {part.number: (part, times[part.number]) for part in order}
 
 
-def _below(every: dict[int, tuple[_Part, int]], key: str | None) -> dict[int, tuple[_Part, int]]:
+def _below(every: dict[int, tuple[_Subschema, int]], key: str | None) -> dict[int, tuple[_Subschema, int]]:
     """The subschemas for one part of the value. `key`: of the member; None: an item."""
-    found: dict[int, tuple[_Part, int]] = {}
+    found: dict[int, tuple[_Subschema, int]] = {}
     for part, times in every.values():
         named = None if key is None else part.named.get(key)
         for inner in part.others if named is None else [*part.others, named]:
@@ -360,10 +360,10 @@ def _shape_of(schema: Json) -> _Shape:
     return shape
 
 
-def _expanded(root: _Part) -> int:
+def _expanded(root: _Subschema) -> int:
     """The weight with references written out."""
     found: dict[int, int] = {}
-    waiting: list[tuple[_Part, bool]] = [(root, False)]
+    waiting: list[tuple[_Subschema, bool]] = [(root, False)]
     while waiting:
         part, is_done = waiting.pop()
         inner = [*part.same, *part.named.values(), *part.others]
@@ -384,27 +384,27 @@ class _ShapeReader:
     """Reads one schema."""
 
     def __init__(self, schema: Json) -> None:
-        self.parts: dict[int, _Part] = {}
+        self.parts: dict[int, _Subschema] = {}
         """By the identity of the subschema: `schema` keeps them alive."""
         self.anchors: dict[tuple[int, str], JsonObject] = {}
         self.faults: list[Problem] = []
         self.patterns = 0
         self.branches = False
-        self.draft: _Part | None = None
+        self.draft: _Subschema | None = None
         """The schema of schemas, where something refers to it: it applies to the value and to all of its parts."""
         if isinstance(schema, dict):
             self.root = self._part(schema)
             self._read(schema)
         else:
-            self.root = _Part()
+            self.root = _Subschema()
             if not isinstance(schema, bool):
                 message = "a JSON Schema is an object, true or false"
                 self.faults.append(_fault((), message, f"The draft is {DRAFT}."))
 
-    def _part(self, schema: JsonObject) -> _Part:
+    def _part(self, schema: JsonObject) -> _Subschema:
         part = self.parts.get(id(schema))
         if part is None:
-            part = self.parts[id(schema)] = _Part(number=len(self.parts))
+            part = self.parts[id(schema)] = _Subschema(number=len(self.parts))
         return part
 
     def _read(self, schema: JsonObject) -> None:
@@ -428,7 +428,7 @@ class _ShapeReader:
             pointers = (reference for reference, _ in part.references if reference.startswith("#/"))
             waiting.extend((path, target, base, 0) for one in pointers for target in self._targets(one, base))
 
-    def _one(self, path: tuple[str | int, ...], here: JsonObject, base: JsonObject) -> _Part:
+    def _one(self, path: tuple[str | int, ...], here: JsonObject, base: JsonObject) -> _Subschema:
         part = self._part(here)
         part.weight = 1 + sum(_weight(key, here[key]) for key in _WHOLE if key in here)
         part.size = 1 + sum(_parts(here[key]) for key in _WHOLE if key in here)
@@ -452,9 +452,9 @@ class _ShapeReader:
             self._join(part, at, self._part(inner))
         return part
 
-    def _of_draft(self) -> _Part:
+    def _of_draft(self) -> _Subschema:
         if self.draft is None:
-            self.draft = _Part(number=-1, weight=DRAFT_WEIGHT, size=DRAFT_WEIGHT)
+            self.draft = _Subschema(number=-1, weight=DRAFT_WEIGHT, size=DRAFT_WEIGHT)
             self.draft.others.append(self.draft)
             self.branches = True
         return self.draft
@@ -472,7 +472,7 @@ class _ShapeReader:
             hint = f"Nothing is fetched. Leave `$schema` out, or name one of: {', '.join(DRAFTS)}."
             self.faults.append(error("schema-draft-unknown", pointer_to(*path, "$schema"), message, hint=hint))
 
-    def _pattern(self, path: tuple[str | int, ...], here: JsonObject, part: _Part) -> None:
+    def _pattern(self, path: tuple[str | int, ...], here: JsonObject, part: _Subschema) -> None:
         own = here.get("pattern")
         keys = here.get("patternProperties")
         texts = [own] if isinstance(own, str) else []
@@ -485,7 +485,7 @@ class _ShapeReader:
             self.faults.append(_fault(path, message, "Use `enum`, or fewer patterns."))
             self.patterns = -_MANY  # reported once
 
-    def _join(self, part: _Part, at: tuple[str | int, ...], inner: _Part) -> None:
+    def _join(self, part: _Subschema, at: tuple[str | int, ...], inner: _Subschema) -> None:
         key = str(at[0])
         if key == "properties":
             part.named[str(at[1])] = inner

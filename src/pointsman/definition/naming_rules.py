@@ -10,7 +10,7 @@ from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.control import JoinConfig, LoopConfig, ParallelConfig, StartConfig, WaitConfig
 from pointsman.definition.model.nodes import Node
 from pointsman.definition.model.work import PlannerConfig, TemplateRenderConfig, TransformConfig
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.expressions.names import Names
 from pointsman.expressions.template_pieces import Spelling
 
@@ -31,21 +31,21 @@ COMPENSATED: Final = "compensated"
 """What a compensation calls the step it undoes."""
 
 
-def compensations_of(workflow: Workflow) -> frozenset[str]:
+def compensations_of(workflow: WorkflowDefinition) -> frozenset[str]:
     """The nodes that undo others."""
     return frozenset(node.compensate for node in workflow.nodes if node.compensate is not None)
 
 
-def is_imported(workflow: Workflow) -> bool:
+def is_imported(workflow: WorkflowDefinition) -> bool:
     """Read from another dialect: its author could not know our stricter rules."""
     return workflow.dialect not in (None, "native")
 
 
-def spelling_of(workflow: Workflow) -> Spelling:
+def spelling_of(workflow: WorkflowDefinition) -> Spelling:
     return "single" if workflow.dialect in SINGLE_BRACES else "double"
 
 
-def fields_of(workflow: Workflow) -> frozenset[str]:
+def fields_of(workflow: WorkflowDefinition) -> frozenset[str]:
     """The state fields a document names: declared, given as input, or written by a node."""
     properties = (workflow.input_schema or {}).get("properties")
     found = set(properties) if isinstance(properties, dict) else set[str]()
@@ -55,7 +55,7 @@ def fields_of(workflow: Workflow) -> frozenset[str]:
     return frozenset(found - {"state", "data", "$"})
 
 
-def declared_in(workflow: Workflow) -> frozenset[str]:
+def declared_in(workflow: WorkflowDefinition) -> frozenset[str]:
     """All names that a document gives to data, at any place: `{ x }` in its templates means only these."""
     found = set(fields_of(workflow)) | (GRAPH_FIELDS if workflow.dialect == "graph" else frozenset[str]())
     if workflow.sources:
@@ -76,13 +76,13 @@ def declared_in(workflow: Workflow) -> frozenset[str]:
     return frozenset(found)
 
 
-def names_at_large(workflow: Workflow) -> Names:
+def names_at_large(workflow: WorkflowDefinition) -> Names:
     """The names of a workflow outside of all nodes."""
     first = fields_of(workflow) if workflow.dialect in FIELDS_FIRST else frozenset[str]()
     return Names(fields_first=first, declared=declared_in(workflow))
 
 
-def names_of(workflow: Workflow, graph: Graph, plain: Names) -> tuple[Names, ...]:
+def names_of(workflow: WorkflowDefinition, graph: Graph, plain: Names) -> tuple[Names, ...]:
     """For each node the names that win over others there: `as` names around it, and fields where they go first.
     `plain` are the names outside of all nodes."""
     alias = {

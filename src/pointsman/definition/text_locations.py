@@ -11,7 +11,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Final, Literal, NamedTuple, TypeAlias, Union, cast, get_args, get_origin
 
-from pointsman.definition.model.base import Shape, Spelled
+from pointsman.definition.model.base import Model, Spelled
 from pointsman.definition.model.control import (
     AGGREGATES,
     EmitConfig,
@@ -37,7 +37,7 @@ from pointsman.definition.model.operations import (
 )
 from pointsman.definition.model.text import Text
 from pointsman.definition.model.work import HttpAuth, HttpConfig, StructuredRecordConfig, ToolConfig, TransformConfig
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import pointer_to
 from pointsman.values import Json
 
@@ -45,7 +45,7 @@ Kind: TypeAlias = Literal[
     "expression", "path", "template", "jsonpath", "node", "agent", "tool", "workflow", "model", "parameters"
 ]
 
-TREES: Final[Mapping[type[Shape], frozenset[str]]] = {
+TREES: Final[Mapping[type[Model], frozenset[str]]] = {
     ToolConfig: frozenset({"parameters"}),
     EmitConfig: frozenset({"data"}),
     HttpConfig: frozenset({"url", "headers", "query", "body"}),
@@ -56,7 +56,7 @@ TREES: Final[Mapping[type[Shape], frozenset[str]]] = {
 """Fields that hold a JSON tree whose texts are templates, or one such text; secrets may stand in them."""
 
 
-WRITES: Final[Mapping[type[Shape], frozenset[str]]] = {
+WRITES: Final[Mapping[type[Model], frozenset[str]]] = {
     Node: frozenset({"outputs"}),
     StartConfig: frozenset({"set"}),
     TransformConfig: frozenset({"set"}),
@@ -102,14 +102,14 @@ class _Field(NamedTuple):
     writes: bool
 
 
-def sites_of(workflow: Workflow) -> list[Site]:
+def sites_of(workflow: WorkflowDefinition) -> list[Site]:
     """Return every site, in document order of each model's fields."""
     found: list[Site] = []
     _add_model(found, workflow, ())
     return found
 
 
-def _add_model(found: list[Site], model: Shape, parts: Parts) -> None:
+def _add_model(found: list[Site], model: Model, parts: Parts) -> None:
     """Add the sites of one model and of everything inside it. `parts` is where the model stands."""
     for field in _fields_of(type(model)):
         value: object = getattr(model, field.name)
@@ -137,7 +137,7 @@ def _add_value(found: list[Site], value: object, at: Parts, spelled: Kind | None
     if isinstance(value, str):
         if spelled is not None:
             found.append(Site(spelled, value, at))
-    elif isinstance(value, Shape):
+    elif isinstance(value, Model):
         _add_model(found, value, at)
     elif isinstance(value, Text):
         if spelled is not None:
@@ -154,7 +154,7 @@ def _add_value(found: list[Site], value: object, at: Parts, spelled: Kind | None
 
 
 @cache
-def _fields_of(model: type[Shape]) -> tuple[_Field, ...]:
+def _fields_of(model: type[Model]) -> tuple[_Field, ...]:
     found: list[_Field] = []
     for name, field in model.model_fields.items():
         key, writes = field.alias or name, name in WRITES.get(model, ())
@@ -193,6 +193,6 @@ def _spelled(annotation: object) -> tuple[Kind | None, Kind | None]:
 
 
 def _has_shapes(annotation: object) -> bool:
-    if isinstance(annotation, type) and issubclass(annotation, Shape):
+    if isinstance(annotation, type) and issubclass(annotation, Model):
         return True
     return any(_has_shapes(one) for one in get_args(annotation))

@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 
 from pointsman.definition.checks import check
 from pointsman.definition.checks.references import dropped_edges, ends_missing
-from pointsman.definition.checks.subject import NOTHING_ASKED, Known
+from pointsman.definition.checks.subject import NOTHING_ASKED, Installation
 from pointsman.definition.model.edges import Never
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import JsonPatchOp, Problem, limited, pointer_parts, sort_problems
 from pointsman.definition.reading.documents import Document
-from pointsman.dialects.detect import Read, read_workflow, read_workflows
-from pointsman.dialects.results import Imported
+from pointsman.dialects.detect import ReadDocument, read_workflow, read_workflows
+from pointsman.dialects.results import ImportedDocument
 from pointsman.values import Json
 
 
-def lenient(workflow: Workflow) -> tuple[Workflow, tuple[Problem, ...]]:
+def lenient(workflow: WorkflowDefinition) -> tuple[WorkflowDefinition, tuple[Problem, ...]]:
     """Switch off every edge one end of which does not exist. Each is a warning; without any it is the same workflow."""
     dangling = {edge for edge, _, _ in ends_missing(workflow)}
     if not dangling:
@@ -34,14 +34,14 @@ def lenient(workflow: Workflow) -> tuple[Workflow, tuple[Problem, ...]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedDocument:
     """A document and what was found in it. `workflow` is None where its shape has errors."""
 
-    workflow: Workflow | None
+    workflow: WorkflowDefinition | None
     problems: tuple[Problem, ...]
     """Sorted by place."""
     dialect: str | None
-    read: Read
+    read: ReadDocument
 
     @property
     def ok(self) -> bool:
@@ -54,27 +54,27 @@ def check_document(
     *,
     dialect: str | None = None,
     name: str = "",
-    known: Known = NOTHING_ASKED,
+    known: Installation = NOTHING_ASKED,
     drop_dangling: bool = False,
-) -> Checked:
+) -> CheckedDocument:
     """Read the one workflow of a document and check it. `drop_dangling` leaves out edges that lead nowhere."""
     return checked(read_workflow(document, dialect=dialect, name=name), known=known, drop_dangling=drop_dangling)
 
 
-def check_documents(document: Document, *, dialect: str | None = None, name: str = "") -> tuple[Checked, ...]:
+def check_documents(document: Document, *, dialect: str | None = None, name: str = "") -> tuple[CheckedDocument, ...]:
     """The same for a document with several workflows."""
     return tuple(checked(read) for read in read_workflows(document, dialect=dialect, name=name))
 
 
-def checked(read: Read, *, known: Known = NOTHING_ASKED, drop_dangling: bool = False) -> Checked:
+def checked(read: ReadDocument, *, known: Installation = NOTHING_ASKED, drop_dangling: bool = False) -> CheckedDocument:
     """Check what was read."""
     workflow, found = found_in(read, known=known, drop_dangling=drop_dangling)
-    return Checked(workflow, told(read, found), read.dialect, read)
+    return CheckedDocument(workflow, told(read, found), read.dialect, read)
 
 
 def found_in(
-    read: Read, *, known: Known = NOTHING_ASKED, drop_dangling: bool = False
-) -> tuple[Workflow | None, list[Problem]]:
+    read: ReadDocument, *, known: Installation = NOTHING_ASKED, drop_dangling: bool = False
+) -> tuple[WorkflowDefinition | None, list[Problem]]:
     """What would run, and what is wrong with it: problems of the native document, not placed yet."""
     workflow = read.workflow
     if workflow is None:
@@ -85,7 +85,7 @@ def found_in(
     return workflow, [*dropped, *check(workflow, known=known)]
 
 
-def told(read: Read, found: Iterable[Problem]) -> tuple[Problem, ...]:
+def told(read: ReadDocument, found: Iterable[Problem]) -> tuple[Problem, ...]:
     """Findings about the author's document, with those of reading it, sorted by place. At most `PROBLEMS_MAX` are
     placed; a note counts the rest."""
     own = {id(problem) for problem in read.problems}
@@ -93,7 +93,7 @@ def told(read: Read, found: Iterable[Problem]) -> tuple[Problem, ...]:
     return sort_problems(one if id(one) in own else read.placed(repaired(one, read)) for one in kept)
 
 
-def repaired(problem: Problem, read: Read) -> Problem:
+def repaired(problem: Problem, read: ReadDocument) -> Problem:
     """The problem with its repair told about the author's document; without it where that would not be safe."""
     if problem.fix is None or read.imported is None:
         return problem
@@ -102,7 +102,7 @@ def repaired(problem: Problem, read: Read) -> Problem:
     return replace(problem, fix=safe if len(safe) == len(operations) else None)
 
 
-def _translated(operation: JsonPatchOp, imported: Imported, author: Json) -> JsonPatchOp | None:
+def _translated(operation: JsonPatchOp, imported: ImportedDocument, author: Json) -> JsonPatchOp | None:
     """One operation on the author's document, if the same thing stands there in the same words."""
     native = str(operation["path"])
     pointer = imported.sources.author_pointer(native)

@@ -11,10 +11,10 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Final, Protocol, TypeAlias, cast
 
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, did_you_mean, error, pointer_to, sort_problems
 from pointsman.definition.reading.documents import SKETCH_HINT, Document
-from pointsman.dialects.results import Imported, Reader, Sources, Writer, Written
+from pointsman.dialects.results import DialectReader, DialectWriter, ImportedDocument, Sources, WrittenDocument
 from pointsman.dialects.scalar_conversion import validated
 from pointsman.dialects.shapes import DIALECTS, ENVELOPES, TABLES, Candidate, dialects_of, unwrapped
 from pointsman.errors import CallerError
@@ -39,8 +39,8 @@ class UnknownDialect(CallerError):
 class DialectModule(Protocol):
     """What each dialect offers."""
 
-    read: Reader
-    write: Writer
+    read: DialectReader
+    write: DialectWriter
 
 
 class Plugin(DialectModule, Protocol):
@@ -52,21 +52,21 @@ class Plugin(DialectModule, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadDocument:
     """What became of a document. `problems` are sorted and placed; `workflow` is None where the shape has errors."""
 
-    workflow: Workflow | None
+    workflow: WorkflowDefinition | None
     problems: tuple[Problem, ...]
     dialect: str | None
     document: Document
-    imported: Imported | None = None
+    imported: ImportedDocument | None = None
 
     def placed(self, problem: Problem) -> Problem:
         """A later finding about the workflow, told about the author's document, with line and column."""
         return self.document.placed(problem if self.imported is None else self.imported.placed(problem))
 
 
-def read_workflow(document: Document, *, dialect: str | None = None, name: str = "") -> Read:
+def read_workflow(document: Document, *, dialect: str | None = None, name: str = "") -> ReadDocument:
     """Read the one workflow of a document. `dialect` overrides detection; `name` (of the file) may become the id."""
     reads = read_workflows(document, dialect=dialect, name=name)
     if len(reads) == 1:
@@ -75,32 +75,34 @@ def read_workflow(document: Document, *, dialect: str | None = None, name: str =
     several = error(
         "several-workflows", "", f"the document has {len(reads)} workflows: {ids}", hint="Keep one of them."
     )
-    return Read(None, (document.placed(several),), None, document)
+    return ReadDocument(None, (document.placed(several),), None, document)
 
 
-def read_workflows(document: Document, *, dialect: str | None = None, name: str = "") -> tuple[Read, ...]:
+def read_workflows(document: Document, *, dialect: str | None = None, name: str = "") -> tuple[ReadDocument, ...]:
     """Read every workflow of a document; there is always at least one answer."""
     value = document.value
     sketches = document.problems if not document.is_readable else _sketches(document)
     if not document.is_readable or sketches:
-        return (Read(None, sort_problems((*document.problems, *sketches)), dialect, document),)
+        return (ReadDocument(None, sort_problems((*document.problems, *sketches)), dialect, document),)
     if not isinstance(value, dict):
         shape = error("shape", "", "a workflow must be an object", hint="It has at least 'nodes' and 'edges'.")
-        return (Read(None, (*document.problems, document.placed(shape)), dialect, document),)
+        return (ReadDocument(None, (*document.problems, document.placed(shape)), dialect, document),)
     candidates = unwrapped(value)
     return tuple(_read(document, candidate, dialect=dialect, name=name) for candidate in candidates)
 
 
-def write_workflow(workflow: Workflow, *, dialect: str, original: JsonObject | None = None) -> Written:
+def write_workflow(
+    workflow: WorkflowDefinition, *, dialect: str, original: JsonObject | None = None
+) -> WrittenDocument:
     """Spell a workflow in a dialect. `original` is the document it was read from, where it was in that dialect."""
     return _module_of(dialect).write(workflow, original)
 
 
-def _read(document: Document, candidate: Candidate, *, dialect: str | None, name: str) -> Read:
+def _read(document: Document, candidate: Candidate, *, dialect: str | None, name: str) -> ReadDocument:
     if dialect is None and _is_empty_envelope(candidate):
         pointer = candidate.sources.author_pointer("/nodes" if "nodes" in candidate.document else "")
         empty = error("no-nodes", pointer, "the workflow has no nodes", hint="Add a node.")
-        return Read(None, (*document.problems, document.placed(empty)), None, document)
+        return ReadDocument(None, (*document.problems, document.placed(empty)), None, document)
     found = list(dialects_of(candidate.document)) if dialect is None else [dialect]
     if dialect is None and not found:
         found = [
@@ -108,9 +110,9 @@ def _read(document: Document, candidate: Candidate, *, dialect: str | None, name
         ]
     if len(found) != 1:
         problem = _undecided(candidate)
-        return Read(None, (*document.problems, document.placed(problem)), None, document)
+        return ReadDocument(None, (*document.problems, document.placed(problem)), None, document)
     imported = _module_of(found[0]).read(candidate.document, name=name)
-    imported = Imported(imported.document, imported.losses, imported.sources.within(candidate.sources))
+    imported = ImportedDocument(imported.document, imported.losses, imported.sources.within(candidate.sources))
     losses = [_outer(loss, candidate.sources) for loss in imported.losses]
     workflow, imported, problems = validated(imported)
     empty = (
@@ -118,10 +120,10 @@ def _read(document: Document, candidate: Candidate, *, dialect: str | None, name
     )
     placed = [document.placed(imported.placed(problem)) for problem in (*problems, *empty)]
     everything = (*document.problems, *(document.placed(loss) for loss in losses), *placed)
-    return Read(workflow, sort_problems(everything), found[0], document, imported)
+    return ReadDocument(workflow, sort_problems(everything), found[0], document, imported)
 
 
-def _is_empty(workflow: Workflow | None) -> bool:
+def _is_empty(workflow: WorkflowDefinition | None) -> bool:
     return workflow is not None and all(node.type == "note" for node in workflow.nodes)
 
 
@@ -137,7 +139,7 @@ def _is_empty_envelope(candidate: Candidate) -> bool:
 
 def _outer(loss: Problem, sources: Sources) -> Problem:
     """Readers speak about the workflow they were given; its author about the whole file."""
-    return Imported({}, (), sources).placed(loss)
+    return ImportedDocument({}, (), sources).placed(loss)
 
 
 def _undecided(candidate: Candidate) -> Problem:

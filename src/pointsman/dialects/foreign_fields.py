@@ -1,7 +1,7 @@
 """What readers of foreign dialects share: the author's fields by one name each, and notes of where everything went.
 
 A reader hands on what it found, and the model of the language says what is wrong with it, at the author's own place.
-Only values without a native place are judged here (`Reading.count`, `Reading.version`).
+Only values without a native place are judged here (`ForeignReader.count`, `ForeignReader.version`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Final
 
 from pointsman.definition.problems import Problem, error, note, pointer_to, warning
-from pointsman.dialects.results import Imported, Sources
+from pointsman.dialects.results import ImportedDocument, Sources
 from pointsman.expressions.names import ROOTS
 from pointsman.values import Json, JsonObject
 
@@ -144,7 +144,7 @@ class Record:
 
 
 @dataclass(slots=True)
-class Reading:
+class ForeignReader:
     """One document being read: the native parts made so far are the reader's; this keeps what goes with them."""
 
     dialect: str
@@ -214,11 +214,11 @@ class Reading:
     def note(self, code: str, pointer: str, message: str, hint: str = "") -> None:
         self.problems.append(note(code, pointer, message, hint=hint))
 
-    def done(self, document: JsonObject) -> Imported:
-        return Imported(document, tuple(self.problems), Sources(self.origin))
+    def done(self, document: JsonObject) -> ImportedDocument:
+        return ImportedDocument(document, tuple(self.problems), Sources(self.origin))
 
 
-def records(value: Json, pointer: str, words: FieldWords, reading: Reading) -> list[Record]:
+def records(value: Json, pointer: str, words: FieldWords, reading: ForeignReader) -> list[Record]:
     """The objects of a list; whatever else is there is reported and left out."""
     if value is None:
         return []
@@ -253,7 +253,9 @@ def mixed_spellings(records: Iterable[Record]) -> Problem | None:
     return note("mixed-spellings", pointer[1] + pointer_to(pointer[0]), message, hint="Both are read. Use one.")
 
 
-def workflow_id(record: Record, reading: Reading, native: JsonObject, *, name: str, names: tuple[str, ...]) -> None:
+def workflow_id(
+    record: Record, reading: ForeignReader, native: JsonObject, *, name: str, names: tuple[str, ...]
+) -> None:
     """The document's own id; else one made of the file's name, else of the title. The same text gives the same id."""
     for field_name in names:
         if record.take(field_name) is not None:
@@ -263,7 +265,7 @@ def workflow_id(record: Record, reading: Reading, native: JsonObject, *, name: s
     native["id"] = slug(stem) or slug(text_of(record.value.get("name")) or "") or "workflow"
 
 
-def agents_of(value: Json, pointer: str, reading: Reading) -> JsonObject | None:
+def agents_of(value: Json, pointer: str, reading: ForeignReader) -> JsonObject | None:
     """An `agents` section: rows {id, name, system_prompt, scope, tools}, or native objects keyed by id."""
     if value is None:
         return None

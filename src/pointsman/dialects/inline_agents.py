@@ -6,15 +6,15 @@ from collections.abc import Collection
 
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.base import read_as
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.dialects.losses import document_of
 from pointsman.values import JsonObject
 
 
-class Agents:
+class InlineAgents:
     """The workflow's agents, and those that its nodes turn out to define."""
 
-    def __init__(self, workflow: Workflow) -> None:
+    def __init__(self, workflow: WorkflowDefinition) -> None:
         self.named: dict[str, AgentConfig] = dict(workflow.agents or {})
 
     def name_for(self, config: AgentConfig, node_id: str, *, beside: Collection[str] = ()) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, cast
 
-from pointsman.definition.model.base import EXTENSION_PREFIX, Shape, written
+from pointsman.definition.model.base import EXTENSION_PREFIX, Model, written
 from pointsman.definition.model.edges import Edge
 from pointsman.definition.model.nodes import Node
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, pointer_to, warning
 from pointsman.values import Json, JsonObject
 
@@ -19,16 +19,16 @@ def loss(pointer: str, what: str, dialect: str, *, hint: str = "") -> Problem:
     return warning("not-in-dialect", pointer, f"{what} cannot be said in {dialect!r}", hint=hint)
 
 
-def lost_fields(part: Shape, known: Collection[str], at: str, dialect: str) -> Iterator[Problem]:
+def lost_fields(part: Model, known: Collection[str], at: str, dialect: str) -> Iterator[Problem]:
     """One finding per field that was said and that the dialect has no word for. `x-*` keys are the author's own."""
     for key in document_of(part):
         if key not in known and not key.startswith(EXTENSION_PREFIX):
             yield loss(at + pointer_to(key), f"{key!r}", dialect)
 
 
-def document_of(part: Shape | None) -> JsonObject:
+def document_of(part: Model | None) -> JsonObject:
     """A part of a workflow as JSON, without what was left out; of the whole its head, without nodes and edges."""
-    if isinstance(part, Workflow):
+    if isinstance(part, WorkflowDefinition):
         found = as_json(part.model_dump(by_alias=True, exclude_unset=True, exclude={"nodes", "edges"}))
     else:
         found = as_json(written(part))
@@ -48,7 +48,7 @@ def as_json(value: object) -> Json:
             raise TypeError(f"not JSON: {type(value).__name__}")
 
 
-def extension_of(part: Shape, dialect: str) -> JsonObject:
+def extension_of(part: Model, dialect: str) -> JsonObject:
     """What the reader of the dialect put aside for its writer, and the author's other `x-*` keys."""
     extra = part.__pydantic_extra__ or {}
     own = as_json(extra.get(f"x-{dialect}"))
@@ -56,11 +56,11 @@ def extension_of(part: Shape, dialect: str) -> JsonObject:
     return {**others, **(own if isinstance(own, dict) else {})}
 
 
-def labels_of(workflow: Workflow) -> dict[str, str]:
+def labels_of(workflow: WorkflowDefinition) -> dict[str, str]:
     return {node.id: node.label for node in workflow.nodes}
 
 
-def outgoing(workflow: Workflow) -> dict[str, list[Edge]]:
+def outgoing(workflow: WorkflowDefinition) -> dict[str, list[Edge]]:
     found: dict[str, list[Edge]] = {node.id: [] for node in workflow.nodes}
     for edge in workflow.edges:
         found.setdefault(edge.source, []).append(edge)

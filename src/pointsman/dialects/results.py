@@ -1,7 +1,7 @@
 """What readers and writers of dialects give back: a native document, what was lost, and where everything came from.
 
 A reader is a pure function `read(document, *, name) -> Imported`; a writer is `write(workflow, original) -> Written`.
-Readers do not validate: `Workflow.from_document` does that once, and `Sources` turns its pointers into the author's.
+Readers do not validate: `WorkflowDefinition.from_document` does that once. `Sources` maps its pointers to the author's.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem
 from pointsman.values import JsonObject
 
@@ -46,7 +46,7 @@ def _nearest(origin: Mapping[str, str], pointer: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportedDocument:
     """A foreign document in native words. `losses` carry the author's pointers."""
 
     document: JsonObject
@@ -59,20 +59,20 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenDocument:
     """A workflow in a dialect's words. With losses the result does not read back as the same workflow."""
 
     document: JsonObject
     losses: tuple[Problem, ...] = ()
 
 
-class Reader(Protocol):
-    def __call__(self, document: JsonObject, *, name: str) -> Imported:
+class DialectReader(Protocol):
+    def __call__(self, document: JsonObject, *, name: str) -> ImportedDocument:
         """Turn a foreign document into a native one. `name` (of the file) is the id where the document has none."""
         ...
 
 
-class Writer(Protocol):
-    def __call__(self, workflow: Workflow, original: JsonObject | None) -> Written:
+class DialectWriter(Protocol):
+    def __call__(self, workflow: WorkflowDefinition, original: JsonObject | None) -> WrittenDocument:
         """Spell a workflow in the dialect; `original` is the document it was read from, where it was."""
         ...

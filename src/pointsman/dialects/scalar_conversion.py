@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, pointer_parts, warning
-from pointsman.dialects.results import Imported
+from pointsman.dialects.results import ImportedDocument
 from pointsman.values import Json, JsonObject
 
 _NUMBER: Final = re.compile(r"\s*-?[0-9]{1,15}(\.[0-9]{1,15})?\s*")
@@ -25,27 +25,27 @@ _TRUTH: Final = {"true": True, "false": False}
 class Validated(NamedTuple):
     """An imported document, held against the models."""
 
-    workflow: Workflow | None
-    imported: Imported
+    workflow: WorkflowDefinition | None
+    imported: ImportedDocument
     """With the converted values."""
     problems: tuple[Problem, ...]
     """Errors of the models, and a warning for each converted value; native pointers."""
 
 
-def validated(imported: Imported) -> Validated:
+def validated(imported: ImportedDocument) -> Validated:
     """Validate an imported document; convert scalars of the wrong type where that makes them valid."""
-    workflow, problems = Workflow.from_document(imported.document)
+    workflow, problems = WorkflowDefinition.from_document(imported.document)
     is_ours = "pointsman" in imported.document and imported.document.get("dialect", "native") == "native"
     changes = {} if is_ours else dict(_changes(imported.document, problems))
     if not changes:
         return Validated(workflow, imported, tuple(problems))
-    _, left = Workflow.from_document(_changed(imported.document, changes))
+    _, left = WorkflowDefinition.from_document(_changed(imported.document, changes))
     for one in left:
         changes.pop(one.pointer, None)
     if not changes:
         return Validated(workflow, imported, tuple(problems))
     document = _changed(imported.document, changes)
-    workflow, left = Workflow.from_document(document)
+    workflow, left = WorkflowDefinition.from_document(document)
     told = [
         warning(
             "type-converted",

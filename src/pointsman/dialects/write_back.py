@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, pointer_parts, warning
 from pointsman.dialects.foreign_fields import FieldWords
-from pointsman.dialects.results import Imported, Written
+from pointsman.dialects.results import ImportedDocument, WrittenDocument
 from pointsman.dialects.scalar_conversion import validated
 from pointsman.dialects.shapes import Candidate, unwrapped
 from pointsman.values import Json, JsonObject
@@ -69,8 +69,8 @@ class Dialect:
 
     name: str
     words: FieldWords
-    read: Callable[[JsonObject, str], Imported]
-    render: Callable[[Workflow], Rendered]
+    read: Callable[[JsonObject, str], ImportedDocument]
+    render: Callable[[WorkflowDefinition], Rendered]
     layout: Callable[[JsonObject], Layout] = flat_layout
     assemble: Callable[[JsonObject, Json, Json], JsonObject] = flat
     """The whole of a document that has no author."""
@@ -78,28 +78,30 @@ class Dialect:
     """`nodes` is an object keyed by id instead of a list."""
 
 
-def write_with(dialect: Dialect, workflow: Workflow, original: JsonObject | None) -> Written:
+def write_with(dialect: Dialect, workflow: WorkflowDefinition, original: JsonObject | None) -> WrittenDocument:
     """The workflow in the dialect; in the author's own words where it was read from `original`."""
     after = dialect.render(workflow)
     if original is None or workflow.dialect != dialect.name:
-        return Written(_fresh(dialect, after), after.losses)
+        return WrittenDocument(_fresh(dialect, after), after.losses)
     candidate = _own_part(dialect, workflow, original)
     imported = dialect.read(candidate.document, workflow.id)
     then = validated(imported).workflow
     if then is None:
         hint = "It was written anew: comments, order and fields the dialect does not know are not in it."
         why = warning("original-unreadable", "", f"the {dialect.name} document it was read from has errors", hint=hint)
-        return Written(_fresh(dialect, after), (*after.losses, why))
+        return WrittenDocument(_fresh(dialect, after), (*after.losses, why))
     path = pointer_parts(candidate.sources.author_pointer(""))
     merged = _merged(dialect, dialect.layout(_at(original, path)), imported, then=then, after=after)
     document = _replaced(original, path, merged.document)
     assert isinstance(document, dict), "the author's document is an object"
-    return Written(document, merged.losses)
+    return WrittenDocument(document, merged.losses)
 
 
-def _merged(dialect: Dialect, author: Layout, imported: Imported, *, then: Workflow, after: Rendered) -> Written:
+def _merged(
+    dialect: Dialect, author: Layout, imported: ImportedDocument, *, then: WorkflowDefinition, after: Rendered
+) -> WrittenDocument:
     before = dialect.render(then)
-    merge = Merge(_style_of([author.head, author.nodes, author.edges], dialect.words), dialect.words)
+    merge = ThreeWayMerge(_style_of([author.head, author.nodes, author.edges], dialect.words), dialect.words)
     if dialect.nodes_by_id and isinstance(author.nodes, dict):
         nodes = merge.value(author.nodes, {**before.nodes}, {**after.nodes})
     else:
@@ -108,10 +110,10 @@ def _merged(dialect: Dialect, author: Layout, imported: Imported, *, then: Workf
     head = merge.value(author.head, before.head, after.head)
     assert isinstance(head, dict), "objects merge into an object"
     losses = tuple(loss for loss in after.losses if loss not in before.losses)
-    return Written(author.assemble(head, nodes, edges), losses)
+    return WrittenDocument(author.assemble(head, nodes, edges), losses)
 
 
-def _own_part(dialect: Dialect, workflow: Workflow, original: JsonObject) -> Candidate:
+def _own_part(dialect: Dialect, workflow: WorkflowDefinition, original: JsonObject) -> Candidate:
     """The workflow inside the author's envelope; of several the one with its id."""
     first, *others = unwrapped(original)
     for candidate in (first, *others) if others else ():
@@ -150,7 +152,7 @@ def _fresh(dialect: Dialect, after: Rendered) -> JsonObject:
     return dialect.assemble(after.head, nodes, list(after.edges.values()))
 
 
-def _places(keys: Sequence[str], native: str, imported: Imported) -> dict[str, int]:
+def _places(keys: Sequence[str], native: str, imported: ImportedDocument) -> dict[str, int]:
     """Which element of the author's list each part came from."""
     found: dict[str, int] = {}
     for index, key in enumerate(keys):
@@ -160,12 +162,12 @@ def _places(keys: Sequence[str], native: str, imported: Imported) -> dict[str, i
     return found
 
 
-def node_keys(workflow: Workflow) -> tuple[str, ...]:
+def node_keys(workflow: WorkflowDefinition) -> tuple[str, ...]:
     """One key per node: its id, numbered where a broken document repeats it."""
     return _numbered([node.id for node in workflow.nodes])
 
 
-def edge_keys(workflow: Workflow) -> tuple[str, ...]:
+def edge_keys(workflow: WorkflowDefinition) -> tuple[str, ...]:
     return _numbered([edge.id or f"{edge.source}->{edge.target}" for edge in workflow.edges])
 
 
@@ -186,7 +188,7 @@ _ABSENT: Final = _Absent[None]()
 
 
 @dataclass(frozen=True, slots=True)
-class Merge:
+class ThreeWayMerge:
     """The three-way merge. New fields take the spelling the author uses most."""
 
     style: int

@@ -41,7 +41,7 @@ class GateUnclear(CallerError):
     code: ClassVar[str] = "gate-unclear"
 
 
-class Answer(NamedTuple):
+class GateAnswer(NamedTuple):
     """What a person says at a gate, and who they are."""
 
     action: str
@@ -65,7 +65,7 @@ class Past(NamedTuple):
     """By idempotency key: who, action, data."""
 
 
-async def answer_gate(runtime: LocalRuntime, driver: Driver, name: str, answer: Answer) -> None:
+async def answer_gate(runtime: LocalRuntime, driver: Driver, name: str, answer: GateAnswer) -> None:
     """Answer the open gate of that id, or of that node while it is unique. Durable when it returns.
 
     Raises `GateClosedAlready` saying how it was closed, `GateChangedMeanwhile` where the gate shows something
@@ -157,7 +157,7 @@ def _names(gates: list[OpenGate]) -> list[str]:
     return sorted({gate.id for gate in gates})
 
 
-async def _is_answered(runtime: LocalRuntime, driver: Driver, name: str, answer: Answer) -> bool:
+async def _is_answered(runtime: LocalRuntime, driver: Driver, name: str, answer: GateAnswer) -> bool:
     """Whether this very answer is in the journal. Raises `AnswerDiffers` where its key was used for another one."""
     async for past in _pasts(runtime, driver.execution, name):
         known = past.answers.get(answer.key)

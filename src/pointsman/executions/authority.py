@@ -41,7 +41,7 @@ UNKNOWN: Final = "agent"
 """The name that an execution acts under where nothing says who started it."""
 
 
-class Joined(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class JoinedParties(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The people who joined an execution."""
 
     parties: tuple[Party, ...] = ()
@@ -52,7 +52,7 @@ class Joined(Struct, frozen=True, kw_only=True, omit_defaults=True):
 async def starters_of(app: AppContext, state: ExecutionState) -> list[Party]:
     """Return the people whom an execution acts for, as they are recorded."""
     entry = await app.store.entries.find(JOINED, state.id)
-    joined = Joined() if entry is None else msgspec.convert(entry.value, Joined)
+    joined = JoinedParties() if entry is None else msgspec.convert(entry.value, JoinedParties)
     began = state.options.get(ACTORS)
     return [*([] if joined.instead else msgspec.convert(began or [], list[Party])), *joined.parties]
 
@@ -69,18 +69,18 @@ async def join(app: AppContext, caller: Caller, execution: str) -> None:
 async def own_fork(app: AppContext, caller: Caller, execution: str) -> None:
     """Record whose a fork is, before the fork exists: its origin's starters have no part in it."""
     parties = tuple(msgspec.convert(one, Party) for one in recorded(caller))
-    await app.store.entries.put(JOINED, execution, msgspec.to_builtins(Joined(parties=parties, instead=True)))
+    await app.store.entries.put(JOINED, execution, msgspec.to_builtins(JoinedParties(parties=parties, instead=True)))
 
 
 async def _put(app: AppContext, execution: str, parties: list[Party]) -> None:
     while True:
         entry = await app.store.entries.find(JOINED, execution)
-        known = Joined() if entry is None else msgspec.convert(entry.value, Joined)
+        known = JoinedParties() if entry is None else msgspec.convert(entry.value, JoinedParties)
         # The same person again: what they may do less now counts.
         wanted = tuple(dict.fromkeys((*known.parties, *parties)))
         if wanted == known.parties:
             return
-        value = msgspec.to_builtins(Joined(parties=wanted, instead=known.instead))
+        value = msgspec.to_builtins(JoinedParties(parties=wanted, instead=known.instead))
         try:
             await app.store.entries.put(JOINED, execution, value, after=0 if entry is None else entry.version)
         except EntryMoved:

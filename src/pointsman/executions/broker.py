@@ -21,10 +21,10 @@ from pointsman.context import AppContext
 from pointsman.engine.events.lifecycle import ExecutionCancelled, ExecutionCompleted, ExecutionFailed, ExecutionRetried
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.engine.steps import Step
-from pointsman.executions.live_feed import Board
+from pointsman.executions.live_feed import LiveFeed
 from pointsman.executions.partial_output import Spoken
 from pointsman.executions.public_events import Observability, bulletins, live_told, observability_of
-from pointsman.executions.ring_buffer import CHUNK_BYTES, ROW_END, START, Frame, Place, Ring, Wire
+from pointsman.executions.ring_buffer import CHUNK_BYTES, ROW_END, START, Place, Ring, StreamFrame, Wire
 from pointsman.ports import Row
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.values import ExecutionId, JsonObject
@@ -81,7 +81,7 @@ class Channel:
         if delta is None:
             return
         told: JsonObject = {**self._about(seen.step), "delta": delta}
-        self.ring.put([Frame(None, self._wire.encode(LIVE, told, ""))])
+        self.ring.put([StreamFrame(None, self._wire.encode(LIVE, told, ""))])
         self._tell()
 
     def so_far(self, said: Mapping[Step, str]) -> bytes:
@@ -99,7 +99,7 @@ class Channel:
     def beat(self) -> None:
         """A sign of life, if nothing was told since the last time."""
         if self._heard == self.ring.end:
-            self.ring.put([Frame(None, self._wire.sign)])
+            self.ring.put([StreamFrame(None, self._wire.sign)])
             self._tell()
         self._heard = self.ring.end
 
@@ -119,14 +119,14 @@ class Channel:
                 self.ended = known.status in ENDED and known.seq <= self.seq
             self._tell()
 
-    def frames_of(self, row: Row) -> list[Frame]:
+    def frames_of(self, row: Row) -> list[StreamFrame]:
         """What a row is told as."""
         return [self._frame(told) for told in bulletins(self.execution, row, self._level, self._redact)]
 
-    def _frame(self, told: JsonObject) -> Frame:
+    def _frame(self, told: JsonObject) -> StreamFrame:
         place = str(told["id"])
         seq, _, number = place.partition(".")
-        return Frame((int(seq), int(number)), self._wire.encode(str(told["event"]), told, place))
+        return StreamFrame((int(seq), int(number)), self._wire.encode(str(told["event"]), told, place))
 
     def close(self) -> None:
         self.let_go = True
@@ -155,7 +155,7 @@ class Channels:
         self._leave = app.feed.watch(self._see)
         self._closed = False
         self._spoken = Spoken()
-        self.board = Board(app, wire)
+        self.board = LiveFeed(app, wire)
         """All executions at once."""
 
     async def frames(self, execution: str, *, after: Place = START) -> AsyncGenerator[bytes, None]:
@@ -216,9 +216,9 @@ class Channels:
         """How many listen to anything now."""
         return self.board.subscribers + sum(channel.listeners for channel in self._open.values())
 
-    async def _kept(self, channel: Channel, after: Place) -> AsyncIterator[list[Frame]]:
+    async def _kept(self, channel: Channel, after: Place) -> AsyncIterator[list[StreamFrame]]:
         """What the journal has behind a place. The rest of the row it is in comes too."""
-        found: list[Frame] = []
+        found: list[StreamFrame] = []
         size = 0
         async for row in self._app.store.journal.read(channel.execution, after=max(after[0] - 1, 0)):
             for frame in channel.frames_of(row):

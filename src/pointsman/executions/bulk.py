@@ -40,7 +40,7 @@ class VerbUnfit(CallerError):
     code: ClassVar[str] = "verb-unfit"
 
 
-class Told(NamedTuple):
+class BulkResult(NamedTuple):
     """What became of one of them."""
 
     execution: ExecutionId
@@ -86,10 +86,10 @@ async def fitting(app: AppContext, verb: Verb, which: Which) -> list[Summary]:
 
 async def named(
     app: AppContext, verb: Verb, executions: Iterable[str], sees: Callable[[Summary], Awaitable[bool]]
-) -> tuple[list[Summary], list[Told]]:
+) -> tuple[list[Summary], list[BulkResult]]:
     """Those of the named ones for which the verb means something; and what is told of the others."""
     found: list[Summary] = []
-    others: list[Told] = []
+    others: list[BulkResult] = []
     for name in dict.fromkeys(map(ExecutionId, executions)):
         summary = await app.store.executions.find(name)
         if summary is None or not await sees(summary):
@@ -102,24 +102,24 @@ async def named(
     return found, others
 
 
-async def each(app: AppContext, verb: Verb, found: list[Summary], *, by: str = "") -> list[Told]:
+async def each(app: AppContext, verb: Verb, found: list[Summary], *, by: str = "") -> list[BulkResult]:
     """Do it to all of them, some at a time. One that refuses does not stop the others."""
     turns = asyncio.Semaphore(AT_ONCE)
 
-    async def one(summary: Summary) -> Told:
+    async def one(summary: Summary) -> BulkResult:
         async with turns:
             try:
-                return Told(summary.execution, await VERBS[verb](app, summary.execution, by))
+                return BulkResult(summary.execution, await VERBS[verb](app, summary.execution, by))
             except PointsmanError as why:
                 return _refused(summary.execution, why)
 
     return [*await asyncio.gather(*(one(summary) for summary in found))]
 
 
-async def runnable(app: AppContext, caller: Caller, found: list[Summary]) -> tuple[list[Summary], list[Told]]:
+async def runnable(app: AppContext, caller: Caller, found: list[Summary]) -> tuple[list[Summary], list[BulkResult]]:
     """Those that the caller may run again, which act for the caller too from now on; and what is told of the others."""
     may: list[Summary] = []
-    refused: list[Told] = []
+    refused: list[BulkResult] = []
     for one in found:
         try:
             await must_run(app, caller, one.execution)
@@ -131,8 +131,8 @@ async def runnable(app: AppContext, caller: Caller, found: list[Summary]) -> tup
     return may, refused
 
 
-def _refused(execution: ExecutionId, why: PointsmanError) -> Told:
-    return Told(execution, "refused", f"[{why.code}] {why}")
+def _refused(execution: ExecutionId, why: PointsmanError) -> BulkResult:
+    return BulkResult(execution, "refused", f"[{why.code}] {why}")
 
 
 async def _cancel(app: AppContext, execution: str, by: str) -> str:
@@ -176,6 +176,6 @@ VERBS: Final[dict[Verb, Callable[[AppContext, str, str], Awaitable[str]]]] = {
 }
 
 
-def told_view(told: Told) -> JsonObject:
+def told_view(told: BulkResult) -> JsonObject:
     """What became of one, as JSON."""
     return {"executionId": told.execution, "status": told.status, "error": told.error or None}

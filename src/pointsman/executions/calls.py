@@ -14,7 +14,7 @@ from pointsman.context import AppContext
 from pointsman.engine.reports import ToolCall
 from pointsman.executions.public_events import observability_of
 from pointsman.executions.views import usage_view
-from pointsman.executors.effect_ledger import Outcome, fingerprint
+from pointsman.executors.effect_ledger import ToolOutcome, fingerprint
 from pointsman.ports import ModelReply
 from pointsman.values import ExecutionId, Json, JsonObject
 
@@ -58,7 +58,7 @@ def _calls_in(recorded: dict[int, Json], attempt: int, redact: Redactor) -> list
             open_ += made
             found.append({**place, **_said(reply, redact), "calls": [shown for _, shown in made]})
         elif kind == "tool":
-            outcome = _outcome(msgspec.convert(told, Outcome), redact)
+            outcome = _outcome(msgspec.convert(told, ToolOutcome), redact)
             at = next((at for at, (mark, _) in enumerate(open_) if mark == asked), None)
             if at is None:
                 found.append({**place, **outcome})
@@ -83,7 +83,7 @@ def _reply(told: Json) -> ModelReply | None:
         return None
 
 
-def _outcome(outcome: Outcome, redact: Redactor) -> JsonObject:
+def _outcome(outcome: ToolOutcome, redact: Redactor) -> JsonObject:
     if outcome.failure is None:
         return {"done": True, "result": redact.json(outcome.result)}
     return {"done": True, "error": {"code": outcome.failure.code, "message": redact.text(outcome.failure.message)}}

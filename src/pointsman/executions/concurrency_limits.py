@@ -19,7 +19,7 @@ import msgspec
 
 from pointsman.background import retried
 from pointsman.definition.model.policies import Concurrency
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.reports import AdmissionGranted, CancelRequested
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.errors import CallerError
@@ -57,7 +57,7 @@ class Group(NamedTuple):
     most: int
 
 
-class Place(NamedTuple):
+class Admission(NamedTuple):
     """What the rule of a workflow says about one more execution of it."""
 
     group: Group
@@ -76,7 +76,7 @@ class InLine(NamedTuple):
     since: float
 
 
-class Standing(NamedTuple):
+class QueuePosition(NamedTuple):
     """Where an execution stands in line that has no place yet."""
 
     execution: ExecutionId
@@ -87,7 +87,7 @@ class Standing(NamedTuple):
     """How many wait before it."""
 
 
-def group_of(workflow: Workflow, rule: Concurrency, given: JsonObject) -> Group:
+def group_of(workflow: WorkflowDefinition, rule: Concurrency, given: JsonObject) -> Group:
     """The group of an execution with this input. Raises what its key raises."""
     name = str(workflow.id)
     if rule.key is not None:
@@ -105,7 +105,7 @@ def group_in(options: JsonObject) -> Group | None:
     return Group(name, most) if isinstance(name, str) and isinstance(most, int) else None
 
 
-class Look(NamedTuple):
+class PendingGroup(NamedTuple):
     """Somebody of a group is pending here."""
 
     task: asyncio.Task[None]
@@ -120,15 +120,15 @@ class Places:
         self._store = store
         self._clock = clock
         self._open = open_
-        self._looking: dict[str, Look] = {}
+        self._looking: dict[str, PendingGroup] = {}
         self._closed = False
 
-    async def before(self, workflow: Workflow, given: JsonObject, execution: ExecutionId) -> Place | None:
+    async def before(self, workflow: WorkflowDefinition, given: JsonObject, execution: ExecutionId) -> Admission | None:
         """What counts for an execution that is about to start; None: no rule. Raises `PlaceTaken` under `skip`."""
         rule = workflow.concurrency
         if rule is None:
             return None
-        place = Place(group_of(workflow, rule, given), rule.policy or "queue")
+        place = Admission(group_of(workflow, rule, given), rule.policy or "queue")
         if place.policy == "skip":
             await self.claim(place.group, execution)
         return place
@@ -155,7 +155,7 @@ class Places:
         if driver.state.status == "pending":
             self.look(group)
 
-    async def standing(self, state: ExecutionState) -> Standing | None:
+    async def standing(self, state: ExecutionState) -> QueuePosition | None:
         """Where a pending execution stands in line; None: it waits for no place."""
         group = group_in(state.options) if state.status == "pending" else None
         if group is None:
@@ -164,7 +164,7 @@ class Places:
         execution, holders = ExecutionId(state.id), tuple(line[: group.most])
         if execution in holders or execution not in line:
             return None  # it is about to begin
-        return Standing(execution, group, holders, line.index(execution) - group.most)
+        return QueuePosition(execution, group, holders, line.index(execution) - group.most)
 
     async def admit(self, group: Group) -> None:
         """Let those begin who have a place now."""
@@ -194,7 +194,7 @@ class Places:
             return
         again = asyncio.Event()
         task = asyncio.get_running_loop().create_task(self._keep_looking(group, again))
-        self._looking[group.name] = Look(task, again)
+        self._looking[group.name] = PendingGroup(task, again)
 
     async def _keep_looking(self, group: Group, again: asyncio.Event) -> None:
         try:

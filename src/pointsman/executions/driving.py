@@ -13,7 +13,7 @@ from pointsman.values import ExecutionId, Json
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GivenAnswer:
     """What is said at the next open gate of a node (or at the gate of that id). Each is said once."""
 
     node: str
@@ -37,7 +37,7 @@ async def outermost(app: AppContext, execution: Execution) -> Execution:
     return execution
 
 
-async def drive(execution: Execution, answers: Sequence[Answer] = ()) -> tuple[Answer, ...]:
+async def drive(execution: Execution, answers: Sequence[GivenAnswer] = ()) -> tuple[GivenAnswer, ...]:
     """Go on to the end, or to where only people and events can go on. The answers for which no gate opened."""
     left = list(answers)
     while True:

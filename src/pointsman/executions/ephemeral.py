@@ -20,14 +20,14 @@ from weakref import WeakValueDictionary
 from pointsman.auth.callers import Caller, Role
 from pointsman.auth.policy import sees_execution
 from pointsman.context import AppContext, Part, Services
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.executions.authority import AppRights
 from pointsman.executions.concurrency_limits import Places
 from pointsman.executions.deletion import erase
 from pointsman.executions.execution import Execution
 from pointsman.executions.session_turns import save_turn
-from pointsman.executions.starting import Starts, Wish
+from pointsman.executions.starting import StartRequest, Starts
 from pointsman.executions.step_rights import GuardedExecutors
 from pointsman.runtime.cache import SCOPE as CACHE
 from pointsman.runtime.local import EventSink, IsWaitingFor, LocalRuntime
@@ -41,7 +41,7 @@ KEPT_S: Final = 3600.0
 """So long after its end an execution is still found by its key, and a conversation by its name."""
 
 
-def is_fleeting(definition: Workflow) -> bool:
+def is_fleeting(definition: WorkflowDefinition) -> bool:
     return definition.config is not None and definition.config.persistence == "none"
 
 
@@ -74,7 +74,7 @@ class Fleeting:
         self._spoken: dict[str, float] = {}
         """When the last execution of a conversation ended, likewise."""
 
-    async def start(self, definition: Workflow, input: Json, wish: Wish) -> Execution:
+    async def start(self, definition: WorkflowDefinition, input: Json, wish: StartRequest) -> Execution:
         """Begin. Raises what starting others does."""
         models = self._app.services.models_to_check
         starts = Starts(self.runtime, self.library, self._places, self.runtime.open, models)

@@ -23,7 +23,7 @@ from pointsman.engine.scripted import is_scripted
 from pointsman.engine.state import ExecutionState, StepState
 from pointsman.engine.status import status_of
 from pointsman.errors import CallerError, PointsmanError
-from pointsman.executions.answering import Answer, answer_gate, delegate_gate, gate_named
+from pointsman.executions.answering import GateAnswer, answer_gate, delegate_gate, gate_named
 from pointsman.executions.data_edits import edits_of
 from pointsman.executions.families import (
     OpenGate,
@@ -318,7 +318,7 @@ class Execution:
         succeeds and changes nothing, also after the gate was closed. `digest`: of what the person saw, from the gate's
         view; the answer is refused where the gate shows something else by now.
         """
-        said = Answer(action, data, comment, by, tuple(groups), key, digest)
+        said = GateAnswer(action, data, comment, by, tuple(groups), key, digest)
         await answer_gate(self._runtime, await self._alive(), gate, said)
         await self._alive()
 

@@ -32,7 +32,7 @@ class FilesTooLarge(CallerError):
     code: ClassVar[str] = "files-too-large"
 
 
-class Given(NamedTuple):
+class UploadedFile(NamedTuple):
     """A file as it was sent."""
 
     content: bytes
@@ -63,7 +63,7 @@ def media_type_of(path: str) -> str:
     return mimetypes.guess_type(path, strict=False)[0] or PLAIN
 
 
-def input_with_files(given: Json, files: Mapping[str, list[Given]]) -> JsonObject:
+def input_with_files(given: Json, files: Mapping[str, list[UploadedFile]]) -> JsonObject:
     """The input, each file in the field it was sent for: `{data, mediaType, name}`, or a list where there are several.
 
     Raises `InputInvalid`, `FilesTooLarge`.
@@ -80,7 +80,7 @@ def input_with_files(given: Json, files: Mapping[str, list[Given]]) -> JsonObjec
     return found | {field: _as_value(several) for field, several in files.items()}
 
 
-def _as_value(files: list[Given]) -> Json:
+def _as_value(files: list[UploadedFile]) -> Json:
     values: list[Json] = [
         {
             "data": base64.b64encode(one.content).decode(),

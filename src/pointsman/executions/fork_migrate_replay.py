@@ -14,7 +14,7 @@ from pointsman.engine.reports import MigrationRequested
 from pointsman.engine.state import ExecutionState
 from pointsman.executions.authority import own_fork
 from pointsman.executions.execution import Execution
-from pointsman.executions.forking import Changes, at_row, before_step, fork, rows_of
+from pointsman.executions.forking import ForkChanges, at_row, before_step, fork, rows_of
 from pointsman.executions.migrating import move, onto_definition
 from pointsman.executions.opening import SCRIPTS
 from pointsman.executions.replays import replay_rows
@@ -72,7 +72,7 @@ class Lives:
         await self._app[SCRIPTS].take_up(name)
         caller = how.get("caller", LOCAL)
         onto = None if to is None else await self._onto(to, folded(name, origin.rows), by, caller)
-        changes = Changes(how.get("set", {}), how.get("input"), how.get("session"), how.get("limits", {}), by)
+        changes = ForkChanges(how.get("set", {}), how.get("input"), how.get("session"), how.get("limits", {}), by)
         begun = partial(own_fork, self._app, caller)
         forked = await fork(self.runtime, self.library, self._settings, origin, changes, onto=onto, begun=begun)
         return Execution(self.runtime, forked)

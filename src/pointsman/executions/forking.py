@@ -41,7 +41,7 @@ class NoSuchRow(CallerError):
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class ForkChanges:
     """What a fork does not take over as it is."""
 
     set: Mapping[str, Json] = field(default_factory=dict[str, Json])
@@ -55,7 +55,7 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ForkOrigin:
     """What a fork begins with: rows, and short of which step they stop."""
 
     execution: ExecutionId
@@ -73,29 +73,29 @@ async def rows_of(store: Store, execution: ExecutionId) -> list[Row]:
     return rows
 
 
-def at_row(execution: ExecutionId, rows: Sequence[Row], last: int) -> Origin:
+def at_row(execution: ExecutionId, rows: Sequence[Row], last: int) -> ForkOrigin:
     """Everything up to a row. Raises `NoSuchRow`."""
     if not 1 <= last <= len(rows):
         raise NoSuchRow(f"{execution!r} has no row {last}", hint=f"It has 1 to {len(rows)}: `pointsman events` shows.")
-    return Origin(execution, tuple(rows[:last]), last)
+    return ForkOrigin(execution, tuple(rows[:last]), last)
 
 
-async def before_step(library: Library, execution: ExecutionId, rows: Sequence[Row], name: str) -> Origin:
+async def before_step(library: Library, execution: ExecutionId, rows: Sequence[Row], name: str) -> ForkOrigin:
     """Everything that led to a step, which has not begun. Raises `NoSuchStep`, `NoWayBack`."""
     number, step = row_of(rows, name)
     state = folded(execution, rows[:number])
     begun = rows[0].events[0] if number == 0 else None
     definition, options = getattr(begun, "definition", state.definition), getattr(begun, "options", state.options)
     events = short_of(await library.pinned(definition, options), state, rows[number], step)
-    return Origin(execution, (*rows[:number], Row(state.seq, state.at, events)), number + 1, step)
+    return ForkOrigin(execution, (*rows[:number], Row(state.seq, state.at, events)), number + 1, step)
 
 
 async def fork(
     runtime: LocalRuntime,
     library: Library,
     settings: Settings,
-    origin: Origin,
-    changes: Changes,
+    origin: ForkOrigin,
+    changes: ForkChanges,
     *,
     onto: MigrationRequested | None = None,
     begun: Begun | None = None,

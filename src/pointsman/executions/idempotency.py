@@ -33,7 +33,7 @@ class KeyInUse(CallerError):
     code: ClassVar[str] = "key-in-use"
 
 
-class Kept(Struct, frozen=True, omit_defaults=True):
+class StoredReply(Struct, frozen=True, omit_defaults=True):
     """What was answered under a key."""
 
     asked: str
@@ -46,16 +46,16 @@ class Kept(Struct, frozen=True, omit_defaults=True):
     """Those that belong to the answer."""
 
 
-class Once:
+class IdempotencyKeys:
     """The keys of one store."""
 
     def __init__(self, entries: ConfigStore, clock: Clock) -> None:
         self._entries = entries
         self._clock = clock
 
-    async def begin(self, name: str, asked: bytes) -> Kept | None:
+    async def begin(self, name: str, asked: bytes) -> StoredReply | None:
         """Take a key for what is asked now; None: it is the first time. Raises `KeyReused`, `KeyInUse`."""
-        kept = Kept(sha256(asked).hexdigest(), self._clock.now())
+        kept = StoredReply(sha256(asked).hexdigest(), self._clock.now())
         try:
             await self._entries.put(KIND, name, _plain(kept), after=0)
         except EntryMoved:
@@ -66,7 +66,7 @@ class Once:
         """Keep what was answered. One that is too large is told as in use when it is asked for again."""
         if len(body) <= ANSWER_BYTES_MAX:
             answer = msgspec.json.decode(body) if body else None
-            kept = Kept(sha256(asked).hexdigest(), self._clock.now(), status, answer, headers)
+            kept = StoredReply(sha256(asked).hexdigest(), self._clock.now(), status, answer, headers)
             await self._entries.put(KIND, name, _plain(kept))
 
     async def undone(self, name: str) -> None:
@@ -81,7 +81,7 @@ class Once:
             await self._entries.delete(KIND, key)
         return len(old)
 
-    async def _known(self, name: str, asked: str) -> Kept:
+    async def _known(self, name: str, asked: str) -> StoredReply:
         entry = await self._entries.find(KIND, name)
         kept = None if entry is None else _read(entry.value)
         if kept is not None and kept.asked != asked:
@@ -99,9 +99,9 @@ def name_of(who: str, what: str, key: str) -> str:
     return sha256(f"{who}\0{what}\0{key}".encode()).hexdigest()
 
 
-def _plain(kept: Kept) -> JsonObject:
+def _plain(kept: StoredReply) -> JsonObject:
     return msgspec.to_builtins(kept)
 
 
-def _read(value: Json) -> Kept:
-    return msgspec.convert(value, Kept, strict=False)
+def _read(value: Json) -> StoredReply:
+    return msgspec.convert(value, StoredReply, strict=False)

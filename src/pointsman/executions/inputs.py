@@ -9,7 +9,7 @@ import msgspec
 from pointsman.auth.subjects import InputInvalid, is_conversational
 from pointsman.definition.json_schema import JsonSchema, SchemaWrong
 from pointsman.definition.model.control import StartConfig
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.errors import CallerError
 from pointsman.values import Json, JsonObject
 
@@ -26,7 +26,7 @@ class EventTooLarge(CallerError):
     code: ClassVar[str] = "event-too-large"
 
 
-def input_for(workflow: Workflow, given: Json) -> JsonObject:
+def input_for(workflow: WorkflowDefinition, given: Json) -> JsonObject:
     """The input as an object: a text goes to the one required field, `goal`, or the conversation. Defaults filled in.
 
     Raises `InputInvalid`, naming every field that does not fit.
@@ -50,7 +50,7 @@ def _check_text(given: Json) -> None:
         raise InputInvalid(f"the input cannot be kept: {why}", hint="Nest it less, below a few hundred.") from None
 
 
-def _as_object(workflow: Workflow, given: Json, schema: JsonObject | None) -> JsonObject:
+def _as_object(workflow: WorkflowDefinition, given: Json, schema: JsonObject | None) -> JsonObject:
     if given is None:
         return {}
     if isinstance(given, dict):
@@ -60,7 +60,7 @@ def _as_object(workflow: Workflow, given: Json, schema: JsonObject | None) -> Js
     raise InputInvalid("the input must be an object or a text", hint='Give {"field": value}.')
 
 
-def text_field(workflow: Workflow, schema: JsonObject | None) -> str:
+def text_field(workflow: WorkflowDefinition, schema: JsonObject | None) -> str:
     """The field of the input that a text alone is. Raises `InputInvalid`."""
     required = (schema or {}).get("required")
     if isinstance(required, list) and len(required) == 1 and isinstance(required[0], str):
@@ -83,7 +83,7 @@ def _takes(schema: JsonObject | None) -> str:
     return f"It takes {', '.join(f'{name} (required)' if name in needed else str(name) for name in names)}."
 
 
-def _defaults(workflow: Workflow) -> JsonObject:
+def _defaults(workflow: WorkflowDefinition) -> JsonObject:
     for node in workflow.nodes:
         if isinstance(node.config, StartConfig) and node.config.defaults is not None:
             return node.config.defaults
@@ -103,7 +103,7 @@ def check_input(found: JsonObject, schema: JsonObject) -> None:
         raise InputInvalid("; ".join(shown), hint=_takes(schema))
 
 
-def conversation_for(workflow: Workflow, given: JsonObject, history: tuple[Json, ...]) -> list[Json]:
+def conversation_for(workflow: WorkflowDefinition, given: JsonObject, history: tuple[Json, ...]) -> list[Json]:
     """The messages a turn starts with: what was said before, then what the user says now."""
     said = given.get(MESSAGES)
     if isinstance(said, list):

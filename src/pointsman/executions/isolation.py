@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from pointsman.definition.model.work import HttpConfig
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.text_locations import sites_of
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
@@ -19,7 +19,7 @@ from pointsman.engine.failures import Failure, failure_by
 from pointsman.engine.reports import ToolCall, ToolCallsProposed, WorkDone, WorkFailed
 from pointsman.errors import CallerError
 from pointsman.executors.failures import WorkRefused, work_failed
-from pointsman.ports import Executor, Run, Tools, ToolSpec
+from pointsman.ports import ExecutionPort, Executor, Tools, ToolSpec
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.registry import ToolRegistry
 from pointsman.values import Json, JsonObject
@@ -74,7 +74,7 @@ class _IsolatedTools:
         """Servers of tools that are not allowed are not connected."""
         await self._tools.prepare([name for name in names if self.may_call(name)])
 
-    async def call(self, call: ToolCall, *, key: str, run: Run | None = None) -> Json:
+    async def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Json:
         """Raises `ToolFailed` (`outside-refused`)."""
         if not self.may_call(call.name):
             message = f"the tool {call.name!r} would act outside of the workflow test"
@@ -93,7 +93,7 @@ class _IsolatedTools:
         return spec is not None and bool(spec.memory or spec.off)
 
 
-def acts_outside(workflow: Workflow, registry: ToolRegistry) -> list[str]:
+def acts_outside(workflow: WorkflowDefinition, registry: ToolRegistry) -> list[str]:
     """What a workflow calls outside although a script answers: its http nodes, and tools that the script lacks. For
     people, in document order."""
     isolated = _IsolatedTools(registry, registry, ())
@@ -110,7 +110,9 @@ class _IsolatedHttp:
         self._real = real
         self._isolation = isolation
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ToolCallsProposed:
+    async def execute(
+        self, command: Execute, spec: WorkSpec, run: ExecutionPort
+    ) -> WorkDone | WorkFailed | ToolCallsProposed:
         config = command.input.get("config")
         said = config if isinstance(config, dict) else {}
         request = f"{said.get('method') or 'GET'} {said.get('url')}"

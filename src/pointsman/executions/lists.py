@@ -8,7 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from pointsman.context import AppContext
-from pointsman.executions.usage_rollup import History
+from pointsman.executions.usage_rollup import UsageRollup
 from pointsman.executions.views import need_text, status_shown
 from pointsman.searching import says
 from pointsman.store.records import TRIAL, ExecutionQuery, Summary
@@ -80,7 +80,7 @@ async def found_executions(
         narrowed = narrowed and (trials or not one.execution.startswith(TRIAL))
         return narrowed and session in (None, one.session) and (sees is None or await sees(one))
 
-    return [summary_view(one) for one in await History(app).search(words, sees=fits, limit=limit)]
+    return [summary_view(one) for one in await UsageRollup(app).search(words, sees=fits, limit=limit)]
 
 
 def summary_view(summary: Summary) -> JsonObject:

@@ -52,20 +52,20 @@ def wanted(app: AppContext, caller: Caller, *, workflow: str | None, session: st
     return fits
 
 
-class Change(NamedTuple):
+class LiveChange(NamedTuple):
     """What is told at once; without a summary: to everybody."""
 
     summary: Summary | None
     data: bytes
 
 
-class Board:
+class LiveFeed:
     """All executions of one installation, for the subscribers of one server."""
 
     def __init__(self, app: AppContext, wire: Wire) -> None:
         self._app = app
         self._wire = wire
-        self._changes: list[Change] = []
+        self._changes: list[LiveChange] = []
         self._begin = 0
         """The position of the first change at hand."""
         self._known: dict[ExecutionId, tuple[float, str]] = {}
@@ -103,7 +103,7 @@ class Board:
         finally:
             self._part()
 
-    async def _since(self, after: float | None) -> list[Change]:
+    async def _since(self, after: float | None) -> list[LiveChange]:
         if after is None:
             return []
         query = ExecutionQuery(since=Instant(after - LATE_S), limit=TOLD_MAX + 1)
@@ -112,12 +112,12 @@ class Board:
             return [self._reset()]
         return [self._change(one) for one in sorted(found, key=lambda one: one.updated)]
 
-    def _change(self, summary: Summary) -> Change:
-        return Change(summary, self._wire.encode(CHANGED, summary_view(summary), f"{summary.updated:.6f}"))
+    def _change(self, summary: Summary) -> LiveChange:
+        return LiveChange(summary, self._wire.encode(CHANGED, summary_view(summary), f"{summary.updated:.6f}"))
 
-    def _reset(self) -> Change:
+    def _reset(self) -> LiveChange:
         told = self._wire.encode(RESET, {"reason": "more changed than is at hand: read the list"}, f"{self._mark:.6f}")
-        return Change(None, told)
+        return LiveChange(None, told)
 
     async def _enter(self) -> None:
         self.subscribers += 1
@@ -161,7 +161,7 @@ class Board:
                 silent_s = 0.0
             elif silent_s >= HEARTBEAT_S:
                 silent_s = 0.0
-                self._put([Change(None, self._wire.sign)])
+                self._put([LiveChange(None, self._wire.sign)])
 
     async def _take_in(self, *, late_s: float) -> None:
         since = self._mark - late_s
@@ -176,7 +176,7 @@ class Board:
         self._mark = max([self._mark, *(one.updated for one in found)])
         self._put([self._change(one) for one in sorted(fresh, key=lambda one: one.updated)])
 
-    def _put(self, changes: list[Change]) -> None:
+    def _put(self, changes: list[LiveChange]) -> None:
         if not changes:
             return
         self._changes += changes

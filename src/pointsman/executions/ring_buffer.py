@@ -20,7 +20,7 @@ CHUNK_BYTES: Final = 16_384
 """Frames are sent together up to about so many."""
 
 
-class Frame(NamedTuple):
+class StreamFrame(NamedTuple):
     """What is sent at once. `place` is None for what is live only."""
 
     place: Place | None
@@ -34,23 +34,23 @@ class Ring:
         self.behind = behind
         """Every frame with a place behind this one is in the ring."""
         self.begin = 0
-        self._frames: list[Frame] = []
+        self._frames: list[StreamFrame] = []
 
     @property
     def end(self) -> int:
         """Behind the newest frame."""
         return self.begin + len(self._frames)
 
-    def put(self, frames: list[Frame]) -> None:
+    def put(self, frames: list[StreamFrame]) -> None:
         self._frames += frames
         if len(self._frames) > 2 * FRAMES:
             gone, self._frames = self._frames[:-FRAMES], self._frames[-FRAMES:]
             self.begin += len(gone)
             self.behind = max((frame.place for frame in gone if frame.place is not None), default=self.behind)
 
-    def since(self, position: int) -> list[Frame]:
+    def since(self, position: int) -> list[StreamFrame]:
         """The frames from a position on: some of them, where they are large."""
-        found: list[Frame] = []
+        found: list[StreamFrame] = []
         size = 0
         for frame in self._frames[position - self.begin :]:
             found.append(frame)

@@ -25,7 +25,7 @@ KEPT_S: Final = 60.0
 """Since it was last asked for."""
 
 
-class Begun:
+class RowCache:
     """The long rows of one installation that were read in part."""
 
     def __init__(self) -> None:
@@ -64,8 +64,8 @@ async def rows_on(app: AppContext, execution: ExecutionId, seq: int) -> AsyncIte
         yield row
 
 
-def begun_in(app: AppContext) -> Begun:
+def begun_in(app: AppContext) -> RowCache:
     return app[BEGUN]
 
 
-BEGUN: Final = Part[Begun]("long rows", lambda _: Begun())
+BEGUN: Final = Part[RowCache]("long rows", lambda _: RowCache())

@@ -33,14 +33,14 @@ class SessionBusy(CallerError):
     code: ClassVar[str] = "session-busy"
 
 
-class Turn(NamedTuple):
+class SessionTurn(NamedTuple):
     """Where a conversation goes on."""
 
     name: ExecutionId
     history: tuple[Json, ...]
 
 
-async def next_turn(runtime: LocalRuntime, session: str, *, prefix: str = "exec-") -> Turn:
+async def next_turn(runtime: LocalRuntime, session: str, *, prefix: str = "exec-") -> SessionTurn:
     """`prefix`: how its name begins. Raises `SessionClosed`, `SessionBusy`."""
     await finish_last_turn(runtime, session)
     said = await runtime.store.sessions.load(session)
@@ -53,7 +53,7 @@ async def next_turn(runtime: LocalRuntime, session: str, *, prefix: str = "exec-
     while True:
         name = id_for_key("turn", f"{session}|{len(said.messages)}|{tried}", prefix=prefix)
         if not await runtime.journal.last(name):
-            return Turn(name, said.messages)
+            return SessionTurn(name, said.messages)
         if (await runtime.load(name)).status not in ENDED:
             raise busy(session, name)
         tried += 1

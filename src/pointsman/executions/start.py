@@ -16,7 +16,7 @@ from pointsman.executions.ephemeral import EPHEMERAL, is_fleeting
 from pointsman.executions.execution import Execution
 from pointsman.executions.opening import PLACES, driver_for
 from pointsman.executions.start_quota import own_session, take_start
-from pointsman.executions.starting import Starts, Wish
+from pointsman.executions.starting import StartRequest, Starts
 from pointsman.runtime.driver import Driver
 from pointsman.values import ExecutionId, Json, JsonObject
 from pointsman.workflows.authors import Party, all_of, author_of, recorded
@@ -68,7 +68,7 @@ async def start(
     given: JsonObject = {name: how.get(name) for name in ("durability", "language", "trigger", "trial")}
     given |= {"by": how.get("by") or None, ACTORS: recorded(caller) or None}
     options |= {name: value for name, value in given.items() if value is not None}
-    wish = Wish(options, how.get("session"), how.get("config") or {}, how.get("execution"), how.get("key"))
+    wish = StartRequest(options, how.get("session"), how.get("config") or {}, how.get("execution"), how.get("key"))
     if fleeting is not None:
         return await fleeting.start(definition, input, wish)
     if app.services.script is not None:

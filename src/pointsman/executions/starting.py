@@ -10,7 +10,7 @@ from typing import ClassVar, TypeAlias
 from msgspec.structs import replace
 
 from pointsman.auth.subjects import check_session, is_conversational
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.partial_run import OPTION
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import Start
@@ -22,7 +22,7 @@ from pointsman.executions.concurrency_limits import Places
 from pointsman.executions.execution import Execution
 from pointsman.executions.ids import id_for_key, new_id
 from pointsman.executions.inputs import conversation_for, input_for
-from pointsman.executions.session_turns import Turn, busy, finish_last_turn, next_turn
+from pointsman.executions.session_turns import SessionTurn, busy, finish_last_turn, next_turn
 from pointsman.models.transport import PydanticModels
 from pointsman.runtime.children import children_of
 from pointsman.runtime.driver import Driver
@@ -97,7 +97,7 @@ class KeyReused(CallerError):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class StartRequest:
     """What is asked of one start, beside its input."""
 
     options: JsonObject
@@ -109,7 +109,7 @@ class Wish:
     """Whatever was started under it is the execution that is meant."""
 
 
-def id_of(definition: Workflow, wish: Wish) -> ExecutionId | None:
+def id_of(definition: WorkflowDefinition, wish: StartRequest) -> ExecutionId | None:
     """The id that its caller gives it; None: it has none yet."""
     return wish.execution if wish.key is None else wish.execution or id_for_key(definition.id, wish.key)
 
@@ -127,7 +127,7 @@ class Starts:
         self._places = places
         self._open = open_
 
-    async def start(self, definition: Workflow, input: Json, wish: Wish) -> Execution:
+    async def start(self, definition: WorkflowDefinition, input: Json, wish: StartRequest) -> Execution:
         """Begin, or find what was begun under the key. Raises `InputInvalid`, `KeyReused`, `PlaceTaken`, and
         `ModelUnusable` or `ModelUnnamed` where a model cannot be called from here."""
         given = input_for(definition, input)
@@ -155,22 +155,24 @@ class Starts:
             await self._places.enter(place.group, driver, replace=place.policy == "replace")
         return Execution(self._runtime, driver)
 
-    async def _turn(self, definition: Workflow, wish: Wish) -> Turn:
+    async def _turn(self, definition: WorkflowDefinition, wish: StartRequest) -> SessionTurn:
         """Its name, and what was said before. Raises `SessionBusy`, `SessionClosed`."""
         named = id_of(definition, wish)
         if wish.session is not None:
             check_session(wish.session)
         if wish.session is None or (named is not None and await self._runtime.journal.last(named)):
-            return Turn(named or new_id(), ())
+            return SessionTurn(named or new_id(), ())
         if not is_conversational(definition):
             await finish_last_turn(self._runtime, wish.session)
             said = await self._runtime.store.sessions.load(wish.session)
-            return Turn(named or new_id(), said.messages)
+            return SessionTurn(named or new_id(), said.messages)
         prefix = TRIAL if OPTION in wish.options else "exec-"
         turn = await next_turn(self._runtime, wish.session, prefix=prefix)
-        return turn if named is None else Turn(named, turn.history)
+        return turn if named is None else SessionTurn(named, turn.history)
 
-    async def _report(self, definition: Workflow, given: JsonObject, wish: Wish, history: tuple[Json, ...]) -> Start:
+    async def _report(
+        self, definition: WorkflowDefinition, given: JsonObject, wish: StartRequest, history: tuple[Json, ...]
+    ) -> Start:
         options = dict(wish.options)
         if is_conversational(definition):
             options["history"] = len(history)

@@ -19,7 +19,7 @@ from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.reports import ToolCall, ToolCallsProposed, WorkDone, WorkFailed
 from pointsman.executions.authority import AppRights
-from pointsman.ports import Executor, Run, Tools, ToolSpec
+from pointsman.ports import ExecutionPort, Executor, Tools, ToolSpec
 from pointsman.runtime.dependencies import ExecutorsFor
 from pointsman.tools.registry import unknown_tool
 from pointsman.values import Json
@@ -34,7 +34,7 @@ PENDING: Final = "tool_executor"
 """The kind of work that carries out calls which agents left."""
 
 
-class Attempt(NamedTuple):
+class ToolCallingAttempt(NamedTuple):
     """What calls tools at the moment."""
 
     execution: str
@@ -43,16 +43,16 @@ class Attempt(NamedTuple):
     """Tools that the execution may not call."""
 
 
-_attempt: ContextVar[Attempt | None] = ContextVar("pointsman-attempt", default=None)
+_attempt: ContextVar[ToolCallingAttempt | None] = ContextVar("pointsman-attempt", default=None)
 
 
-def attempt_at_work() -> Attempt | None:
+def attempt_at_work() -> ToolCallingAttempt | None:
     """Return the attempt that calls tools at the moment."""
     return _attempt.get()
 
 
 @contextmanager
-def _working(attempt: Attempt) -> Generator[None]:
+def _working(attempt: ToolCallingAttempt) -> Generator[None]:
     token = _attempt.set(attempt)
     try:
         yield
@@ -72,7 +72,7 @@ class GuardedTools:
     async def prepare(self, names: Iterable[str]) -> None:
         await self._tools.prepare(names)
 
-    async def call(self, call: ToolCall, *, key: str, run: Run | None = None) -> Json:
+    async def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Json:
         if _is_hidden(call.name):
             raise unknown_tool(call.name)
         return await self._tools.call(call, key=key, run=run)
@@ -99,7 +99,7 @@ class GuardedExecutors:
         """As what it is around."""
         return await self._executors.has(need)
 
-    async def hidden(self, command: Execute, spec: WorkSpec, run: Run) -> frozenset[str]:
+    async def hidden(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> frozenset[str]:
         """Return the saved workflows that an attempt names as tools and may not call."""
         # What `tool_executor` calls was asked for by agents before it.
         texts = _texts([spec.config, command.input if spec.kind == PENDING else None])
@@ -125,9 +125,11 @@ class _Guarded:
         self._guard = guard
         self._executor = executor
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ToolCallsProposed:
+    async def execute(
+        self, command: Execute, spec: WorkSpec, run: ExecutionPort
+    ) -> WorkDone | WorkFailed | ToolCallsProposed:
         hidden = await self._guard.hidden(command, spec, run)
-        with _working(Attempt(run.execution, command.step.node, hidden)):
+        with _working(ToolCallingAttempt(run.execution, command.step.node, hidden)):
             report = await self._executor.execute(command, spec, run)
         if isinstance(report, WorkFailed) and report.failure.needs.startswith(f"tool:{PREFIX}"):
             # Saved workflows are in the store: what is missing or hidden here is so for every worker.

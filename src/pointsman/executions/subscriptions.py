@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Beginning: TypeAlias = Literal["start", "now", "snapshot"]
 
 
-class Joined(NamedTuple):
+class SubscriptionStart(NamedTuple):
     """Where it begins."""
 
     after: Place
@@ -39,7 +39,7 @@ class Joined(NamedTuple):
 
 async def join(
     app: AppContext, channels: Channels, execution: str, *, begin: Beginning, last: str | None
-) -> Joined | None:
+) -> SubscriptionStart | None:
     """`last`: the id of the last event that was heard. None: it has ended, and nothing is left to tell.
 
     Raises `PlaceInvalid` where the journal has no such event: to go on behind it would leave out what comes before it.
@@ -48,17 +48,17 @@ async def join(
     if last:
         place = place_of(last)
         await _must_be_told(app, name, place)
-        return None if await channels.is_over(name, place) else Joined(place)
+        return None if await channels.is_over(name, place) else SubscriptionStart(place)
     if begin == "start":
-        return Joined(START)
+        return SubscriptionStart(START)
     if begin == "snapshot":
         rows, view = await seen(app.runtime, app.settings, name)
-        return Joined(_end_of(name, rows[-1]), view)
+        return SubscriptionStart(_end_of(name, rows[-1]), view)
     state = await app.runtime.load(name)
     if state.status in ENDED:
         return None
     row = await _row(app, name, state.seq)
-    return Joined(START if row is None else _end_of(name, row))
+    return SubscriptionStart(START if row is None else _end_of(name, row))
 
 
 async def _must_be_told(app: AppContext, execution: ExecutionId, place: Place) -> None:

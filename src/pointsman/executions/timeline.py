@@ -25,7 +25,7 @@ Kind: TypeAlias = Literal["work", "gate", "wait", "child", "parallel"]
 
 
 @dataclass(slots=True)
-class Span:
+class TimelineSpan:
     """One thing that took time: an attempt, a gate, a timer, a sub-workflow, an open parallel."""
 
     step: Step
@@ -52,7 +52,7 @@ class Span:
 
 
 @dataclass(slots=True)
-class Account:
+class NodeUsage:
     """What a node consumed, all its visits and attempts together."""
 
     steps: int = 0
@@ -83,11 +83,11 @@ class Account:
 class Timeline:
     """Spans in the order they began, and an account per node in the order nodes were first reached."""
 
-    spans: list[Span] = field(default_factory=list[Span])
-    accounts: dict[str, Account] = field(default_factory=dict[str, Account])
+    spans: list[TimelineSpan] = field(default_factory=list[TimelineSpan])
+    accounts: dict[str, NodeUsage] = field(default_factory=dict[str, NodeUsage])
     begin: float = 0.0
     end: float = 0.0
-    _open: dict[Step, Span] = field(default_factory=dict[Step, Span])
+    _open: dict[Step, TimelineSpan] = field(default_factory=dict[Step, TimelineSpan])
 
     def take(self, row: Row, event: events.Event) -> None:
         """Take one event, in journal order."""
@@ -149,11 +149,11 @@ class Timeline:
             case _:
                 pass
 
-    def _account(self, step: Step) -> Account:
-        return self.accounts.setdefault(step.node, Account())
+    def _account(self, step: Step) -> NodeUsage:
+        return self.accounts.setdefault(step.node, NodeUsage())
 
     def _begin(self, step: Step, kind: Kind, at: float, *, attempt: int = 1) -> None:
-        span = Span(step, kind, at, attempt)
+        span = TimelineSpan(step, kind, at, attempt)
         self.spans.append(span)
         self._open[step] = span
 
@@ -264,7 +264,7 @@ Answerers: TypeAlias = Mapping[str, JsonObject]
 """Node -> `{modelsUsed, keysUsed}`, each sorted, each once."""
 
 
-async def answerers_of(effects: EffectStore, execution: ExecutionId, spans: Iterable[Span]) -> Answerers:
+async def answerers_of(effects: EffectStore, execution: ExecutionId, spans: Iterable[TimelineSpan]) -> Answerers:
     """One read for each attempt that paid for something."""
     nodes = {f"{span.step}:{span.attempt}": span.step.node for span in spans if span.kind == "work"}
     models: dict[str, set[str]] = {}

@@ -43,7 +43,7 @@ def _key_of(reply: ModelReply) -> str:
     return f"{reply.provider}/{reply.key}" if reply.provider else str(reply.key)
 
 
-class Account:
+class ExecutionUsage:
     """Grows with the rows of one execution."""
 
     def __init__(self) -> None:
@@ -114,9 +114,9 @@ def paid(usage: Usage, *, scripted: bool) -> UsageAmounts:
     return taken
 
 
-async def account_of(store: Store, execution: ExecutionId) -> Account:
+async def account_of(store: Store, execution: ExecutionId) -> ExecutionUsage:
     """The account of an execution, as far as it is."""
-    account = Account()
+    account = ExecutionUsage()
     async for row in store.journal.read(execution):
         account.take(row)
     async for step, kind, value in _effects(store, execution):

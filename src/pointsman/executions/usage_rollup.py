@@ -25,7 +25,7 @@ from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.errors import CallerError
 from pointsman.executions.deletion import summaries
 from pointsman.executions.public_events import observability_of
-from pointsman.executions.usage_accounts import ALL, FOUND, Account, account_of
+from pointsman.executions.usage_accounts import ALL, FOUND, ExecutionUsage, account_of
 from pointsman.executions.views import status_shown
 from pointsman.runtime.local import UnknownExecution
 from pointsman.store.memory_words import texts, words_of
@@ -73,7 +73,7 @@ class PeriodInvalid(CallerError):
     code: ClassVar[str] = "period-invalid"
 
 
-class Told(NamedTuple):
+class UsageAudience(NamedTuple):
     """Who is told what, where it is not everything for everybody."""
 
     workflow: Sees
@@ -82,7 +82,7 @@ class Told(NamedTuple):
     """Whether somebody may know of an execution of which only this is known: whose it is, and what it runs on."""
 
 
-class History:
+class UsageRollup:
     """The history of one installation."""
 
     def __init__(self, app: AppContext) -> None:
@@ -122,7 +122,7 @@ class History:
         since: str = "",
         until: str = "",
         of: Mapping[Dimension, str] | None = None,
-        sees: Told | None = None,
+        sees: UsageAudience | None = None,
     ) -> list[JsonObject]:
         """What was taken and paid for, the dearest first. `since` and `until` are days (of UTC), both included; `of`
         leaves out what has another name there."""
@@ -153,7 +153,7 @@ class History:
         found.sort(key=lambda one: (one.started, one.execution), reverse=True)
         return found[:limit]
 
-    async def _sums(self, query: UsageQuery, sees: Told | None) -> list[tuple[About, UsageAmounts]]:
+    async def _sums(self, query: UsageQuery, sees: UsageAudience | None) -> list[tuple[About, UsageAmounts]]:
         """Who is not told everything: of the revisions that are theirs to see, and of the executions where those, or
         who began them, are named."""
         if sees is None:
@@ -201,7 +201,7 @@ class History:
         return " ".join(words_of(" ".join(text for value in told.values() for text in texts(value)))[:WORDS_MAX])
 
 
-async def _is_told(sees: Told, one: About) -> bool:
+async def _is_told(sees: UsageAudience, one: About) -> bool:
     """`one`: a workflow and its revision; with an execution where that is told of."""
     workflow, revision, *execution = one
     if not await sees.workflow(str(workflow), int(revision)):
@@ -209,7 +209,7 @@ async def _is_told(sees: Told, one: About) -> bool:
     return not execution or await sees.execution(str(execution[0]))
 
 
-def _takings(summary: Summary, account: Account) -> list[UsageRecord]:
+def _takings(summary: Summary, account: ExecutionUsage) -> list[UsageRecord]:
     return [
         UsageRecord(
             day=day,
@@ -279,7 +279,7 @@ class Chronicler:
             ended, self._round = self._round, None
             ended.result()
         self._looked = now
-        self._round = asyncio.create_task(History(self._app).catch_up())
+        self._round = asyncio.create_task(UsageRollup(self._app).catch_up())
 
     async def close(self) -> None:
         """Stop: what is left is taken in by the next one."""

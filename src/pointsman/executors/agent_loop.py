@@ -19,9 +19,9 @@ from pointsman.engine.reports import ToolCall, ToolCallsProposed, WorkDone, Work
 from pointsman.errors import PointsmanError
 from pointsman.executors.agent_settings import AgentSettings, agent_settings, model_of
 from pointsman.executors.approvals import CallsNeedApproval
-from pointsman.executors.attachments import NO_FILES, Sources, with_files
+from pointsman.executors.attachments import NO_FILES, AttachmentSources, with_files
 from pointsman.executors.decision import DecisionExecutor
-from pointsman.executors.effect_ledger import TOO_LONG, Ledger, Outcome, World
+from pointsman.executors.effect_ledger import TOO_LONG, Ledger, ToolOutcome, World
 from pointsman.executors.engine_tools import (
     Injected,
     Intercepted,
@@ -32,15 +32,15 @@ from pointsman.executors.engine_tools import (
     next_of,
 )
 from pointsman.executors.failures import WorkRefused, failure_of, work_failed
-from pointsman.executors.guardrails import Guardrails
-from pointsman.executors.history import History
+from pointsman.executors.guardrails import AttemptGuardrails
+from pointsman.executors.history import TranscriptWindow
 from pointsman.executors.model_answers import EMPTY, REASKS_MAX, Expected, Wrong
 from pointsman.executors.prompts import conversation_of, messages_of, system_of
 from pointsman.executors.tool_rounds import CIRCLING, ToolRounds, allowed_tools
 from pointsman.models.failures import ModelFailed
-from pointsman.models.repair import Read
+from pointsman.models.repair import ParsedJson
 from pointsman.models.transcript import as_text, assistant_message, role_of, tool_message, user_message
-from pointsman.ports import ModelReply, ModelRequest, Run, Thought, Tools
+from pointsman.ports import ExecutionPort, ModelReply, ModelRequest, Thought, Tools
 from pointsman.values import Json, JsonObject
 
 
@@ -54,7 +54,9 @@ class AgentExecutor:
         self._world = world
         self._decision = DecisionExecutor(world)
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ToolCallsProposed:
+    async def execute(
+        self, command: Execute, spec: WorkSpec, run: ExecutionPort
+    ) -> WorkDone | WorkFailed | ToolCallsProposed:
         """One attempt: as many questions and tool calls as it takes, within bounds."""
         if "choices" in spec.config:
             return await self._decision.execute(command, spec, run)
@@ -62,7 +64,7 @@ class AgentExecutor:
         try:
             settings = agent_settings(spec)
             await self._world.tools.prepare(settings.tools or ())
-            files = Sources(self._world.fetch, self._world.keep, run.execution)
+            files = AttachmentSources(self._world.fetch, self._world.keep, run.execution)
             loop = AgentLoop(command, spec, run, settings=settings, tools=self._world.tools, ledger=ledger, files=files)
             return await loop.perform()
         except CallsNeedApproval as why:
@@ -71,7 +73,7 @@ class AgentExecutor:
             return work_failed(command, failure_of(why), ledger.usage)
 
 
-class Kept(Struct):
+class AgentLoopState(Struct):
     """What the loop has so far."""
 
     transcript: list[Json] = []
@@ -93,12 +95,12 @@ class AgentLoop:
         self,
         command: Execute,
         spec: WorkSpec,
-        run: Run,
+        run: ExecutionPort,
         *,
         settings: AgentSettings,
         tools: Tools,
         ledger: Ledger,
-        files: Sources = NO_FILES,
+        files: AttachmentSources = NO_FILES,
     ) -> None:
         self._command = command
         self._spec = spec
@@ -109,11 +111,11 @@ class AgentLoop:
         self._tools = ToolRounds(command, spec, run, allowed=allowed_tools(settings, tools), ledger=ledger)
         self._expected = Expected(settings.output_schema, settings.result or "text")
         self._injected: Injected = injected(spec, self._expected.schema, has_tools=bool(self._tools.allowed))
-        self._kept = Kept()
-        self._guardrails = Guardrails(command, spec, settings, ledger)
+        self._kept = AgentLoopState()
+        self._guardrails = AttemptGuardrails(command, spec, settings, ledger)
         self._files = files
         self._heard = False
-        self._history = History(ledger, settings.memory, self._request(), name=self._name)
+        self._history = TranscriptWindow(ledger, settings.memory, self._request(), name=self._name)
         self._now: Json = None
         """What is to be done now: it stays, whatever else is shortened."""
 
@@ -220,7 +222,7 @@ class AgentLoop:
             self._kept.added.append(assistant_message(ModelReply(text=text), name=self._name))
         return self._done(read.value, text, label=label)
 
-    def _read(self, text: str, found: Intercepted) -> tuple[str, Read | Wrong]:
+    def _read(self, text: str, found: Intercepted) -> tuple[str, ParsedJson | Wrong]:
         if found.misrouted:
             return text, Wrong("`router` was called without `next`. Call it again with one of the legal values.")
         if found.final is not None and self._expected.schema is not None:
@@ -251,10 +253,10 @@ class AgentLoop:
             raise WorkRefused(_endless(self._spec, self._settings.iterations_max))
         self._keep(assistant_message(reply, name=self._name, calls=calls))
         outcomes = iter(await self._tools.perform([call for call in legal if call not in left]))
-        told: list[tuple[ToolCall, Outcome]] = []
+        told: list[tuple[ToolCall, ToolOutcome]] = []
         for call, refusal in zip(calls, refusals, strict=True):
             if refusal is not None:
-                told.append((call, Outcome(failure=refusal)))
+                told.append((call, ToolOutcome(failure=refusal)))
             elif call not in left:
                 told.append((call, next(outcomes)))
         for call, outcome in told:
@@ -266,7 +268,7 @@ class AgentLoop:
             self._kept.transcript.append(user_message(CIRCLING))
         return None
 
-    def _tell(self, call: ToolCall, outcome: Outcome) -> None:
+    def _tell(self, call: ToolCall, outcome: ToolOutcome) -> None:
         self._keep(tool_message(call, outcome.told(), name=self._name))
 
     def _keep(self, message: JsonObject) -> None:

@@ -10,14 +10,14 @@ from pointsman.engine.actions import WorkSpec
 from pointsman.engine.failures import Failure
 from pointsman.executors.failures import WorkRefused
 from pointsman.models.transcript import text_of
-from pointsman.ports import Thinking
+from pointsman.ports import ReasoningEffort
 from pointsman.values import JsonObject
 
 ITERATIONS: Final = 10
 """Most rounds of model and tools where the agent says nothing else."""
 
 
-class AgentMemory(msgspec.Struct, frozen=True, kw_only=True):
+class HistorySettings(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent is shown of what was said before. How far back that goes is the plan's."""
 
     window: int | None = None
@@ -39,8 +39,8 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     max_tokens: int | None = None
     key_index: int | None = None
     purpose: str | None = None
-    thinking: Thinking | None = None
-    memory: AgentMemory = AgentMemory()
+    thinking: ReasoningEffort | None = None
+    memory: HistorySettings = HistorySettings()
     guardrails: JsonObject | None = None
 
     @property

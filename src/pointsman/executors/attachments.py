@@ -47,7 +47,7 @@ Keep: TypeAlias = Callable[[str, str], Awaitable[bytes]]
 """Reads a file that an execution keeps, by its path. Raises `ToolFailed`."""
 
 
-class Sources(NamedTuple):
+class AttachmentSources(NamedTuple):
     """Where files come from. Absent: there are none of these."""
 
     fetch: Fetch | None = None
@@ -55,10 +55,10 @@ class Sources(NamedTuple):
     execution: str = ""
 
 
-NO_FILES: Final = Sources()
+NO_FILES: Final = AttachmentSources()
 
 
-async def with_files(message: Json, files: Json, sources: Sources) -> Json:
+async def with_files(message: Json, files: Json, sources: AttachmentSources) -> Json:
     """The message with files as parts of its content. Raises `WorkRefused`."""
     parts: list[Json] = [{"type": "text", "text": content_of(message)}]
     total = 0
@@ -111,7 +111,7 @@ def _uploaded(upload: JsonObject) -> Iterator[Json]:
         raise _refused("file-unreadable", message, "Give its text as `content`, or its pages as `pageImages`.")
 
 
-async def _read(value: Json, sources: Sources) -> tuple[str, bytes]:
+async def _read(value: Json, sources: AttachmentSources) -> tuple[str, bytes]:
     match value:
         case str() if value.startswith("data:"):
             return _embedded(value)
@@ -144,7 +144,7 @@ def _decoded(data: str) -> bytes:
         raise _refused("file-unreadable", f"the data of a file are no base64: {why}", "Encode it as base64.") from None
 
 
-async def _kept(path: str, sources: Sources) -> tuple[str, bytes]:
+async def _kept(path: str, sources: AttachmentSources) -> tuple[str, bytes]:
     if sources.keep is None:
         hint = "The operator says where executions keep files: [files] directory."
         raise _refused("file-unreadable", f"{head(path, 100)!r} is no file: this installation keeps none", hint)

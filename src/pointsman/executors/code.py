@@ -9,7 +9,7 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.reports import WorkDone, WorkFailed
 from pointsman.errors import EngineBug
 from pointsman.executors.failures import failure_of, work_failed
-from pointsman.ports import Run
+from pointsman.ports import ExecutionPort
 from pointsman.redaction import tail
 from pointsman.tool_output import CHARS_MAX
 from pointsman.tools.sandbox.interpreter import CodeFailed, Interpreter
@@ -23,7 +23,7 @@ class CodeExecutor:
     def __init__(self, interpreter: Interpreter) -> None:
         self._interpreter = interpreter
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed:
+    async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkDone | WorkFailed:
         inputs = command.input.get("inputs")
         if not isinstance(inputs, dict):
             raise EngineBug(f"a code step was given {command.input!r}")

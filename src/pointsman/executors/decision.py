@@ -17,13 +17,13 @@ from pointsman.executors.failures import WorkRefused, failure_of, work_failed
 from pointsman.executors.prompts import with_value
 from pointsman.executors.structured_output import ask_for_json
 from pointsman.models.transcript import text_of, user_message
-from pointsman.ports import ModelRequest, Run
+from pointsman.ports import ExecutionPort, ModelRequest
 from pointsman.values import Json, JsonObject
 
 _SYSTEM: Final = "Decide by what you are shown. Choose exactly one of:\n{choices}\nGive a short reason."
 
 
-class Choice(msgspec.Struct, frozen=True, kw_only=True):
+class DecisionChoice(msgspec.Struct, frozen=True, kw_only=True):
     value: str
     label: Json = None
     description: Json = None
@@ -35,7 +35,7 @@ class DecisionExecutor:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed:
+    async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkDone | WorkFailed:
         """`next` is the choice; the result says why: {"choice", "reason"}."""
         ledger = Ledger(self._world, command, spec, run)
         try:
@@ -56,7 +56,7 @@ class DecisionExecutor:
         )
 
 
-def _request(command: Execute, spec: WorkSpec, settings: AgentSettings, choices: list[Choice]) -> ModelRequest:
+def _request(command: Execute, spec: WorkSpec, settings: AgentSettings, choices: list[DecisionChoice]) -> ModelRequest:
     system = _SYSTEM.format(choices="\n".join(map(_line, choices)))
     own = text_of(command.input.get("system"))
     return ModelRequest(
@@ -71,11 +71,11 @@ def _request(command: Execute, spec: WorkSpec, settings: AgentSettings, choices:
     )
 
 
-def _choices(spec: WorkSpec) -> list[Choice]:
+def _choices(spec: WorkSpec) -> list[DecisionChoice]:
     listed = spec.config.get("choices")
     try:
         choices = [
-            Choice(value=one) if isinstance(one, str) else msgspec.convert(one, Choice)
+            DecisionChoice(value=one) if isinstance(one, str) else msgspec.convert(one, DecisionChoice)
             for one in (listed if isinstance(listed, list) else [])
         ]
     except msgspec.ValidationError as why:
@@ -86,12 +86,12 @@ def _choices(spec: WorkSpec) -> list[Choice]:
     return choices
 
 
-def _line(choice: Choice) -> str:
+def _line(choice: DecisionChoice) -> str:
     said = [text for text in (text_of(choice.label), text_of(choice.description)) if text]
     return f"- {choice.value}" + (f": {'. '.join(said)}" if said else "")
 
 
-def _schema(choices: list[Choice]) -> JsonObject:
+def _schema(choices: list[DecisionChoice]) -> JsonObject:
     values: list[Json] = [choice.value for choice in choices]
     return {
         "type": "object",

@@ -30,12 +30,12 @@ from pointsman.executors.secrets import MaskedHearing, masked_failure, revealed
 from pointsman.models.failures import ModelFailed
 from pointsman.models.transcript import text_of
 from pointsman.ports import (
+    ExecutionPort,
     Executor,
     Hear,
     ModelReply,
     ModelRequest,
     Models,
-    Run,
     SecretRule,
     Secrets,
     Tools,
@@ -94,7 +94,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     """What the handles in a document stand for."""
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What came of a tool call: a result, or why not."""
 
     result: Json = None
@@ -135,7 +135,7 @@ def _seconds(said: Json) -> float | None:
 class Ledger:
     """The calls of one attempt, each bounded in time (`CallTimes`); the runtime bounds the whole."""
 
-    def __init__(self, world: World, command: Execute, spec: WorkSpec, run: Run) -> None:
+    def __init__(self, world: World, command: Execute, spec: WorkSpec, run: ExecutionPort) -> None:
         self._world = world
         self._command = command
         self._spec = spec
@@ -190,7 +190,7 @@ class Ledger:
         masked = redaction.json(plain)
         return reply if masked is plain else msgspec.convert(masked, ModelReply)
 
-    async def call(self, calls: Iterable[ToolCall], *, at_once: bool = False) -> list[Outcome]:
+    async def call(self, calls: Iterable[ToolCall], *, at_once: bool = False) -> list[ToolOutcome]:
         """Call tools, one after another or `at_once`; outcomes come in the order of the calls.
 
         Raises `CallsNeedApproval` before any of them is made, where people must agree to some first; `WorkRefused`
@@ -219,16 +219,16 @@ class Ledger:
         self._number += 1
         return self._number
 
-    async def _call(self, number: int, call: ToolCall) -> Outcome:
+    async def _call(self, number: int, call: ToolCall) -> ToolOutcome:
         asked = fingerprint(call.name, call.arguments)
         recorded = self._run.effects.recorded(number, kind="tool", request=asked)
         if recorded is not None:
-            return self._counted(msgspec.convert(recorded, Outcome))
+            return self._counted(msgspec.convert(recorded, ToolOutcome))
         decided = self._approvals.decided(number, call)
         if isinstance(decided, Failure):
-            outcome = Outcome(failure=decided)
+            outcome = ToolOutcome(failure=decided)
         elif isinstance(decided, Returned):
-            outcome = Outcome(result=decided.result)
+            outcome = ToolOutcome(result=decided.result)
         else:
             content = fingerprint(decided.name, decided.arguments)
             key = f"{self._run.execution}:{self._command.step}:{number}:{content}"
@@ -242,13 +242,13 @@ class Ledger:
         await self._run.effects.record(number, "tool", msgspec.to_builtins(outcome), request=asked)
         return self._counted(outcome)
 
-    def _counted(self, outcome: Outcome) -> Outcome:
+    def _counted(self, outcome: ToolOutcome) -> ToolOutcome:
         if outcome.usage is not None:
             self.usage = added(self.usage, outcome.usage)
         self.printed = tail(self.printed + outcome.printed, CHARS_MAX)
         return outcome
 
-    async def _bounded_call(self, call: ToolCall, *, key: str) -> Outcome:
+    async def _bounded_call(self, call: ToolCall, *, key: str) -> ToolOutcome:
         # The key names no attempt: a retry must not do twice what may have been done. It names the content: in
         # another attempt the model may want something else at the same number.
         limit, hint = self._times.of_tool(self._world.tools.find(call.name))
@@ -264,30 +264,30 @@ class Ledger:
                 shown = msgspec.structs.replace(call, arguments=found.value) if found.guards else call
                 with hiding(*masks), gathering() as printed:
                     result = masks.json(await self._world.tools.call(shown, key=key, run=self._run))
-                return Outcome(result=result, printed=tail(masks.text(printed.text), CHARS_MAX))
+                return ToolOutcome(result=result, printed=tail(masks.text(printed.text), CHARS_MAX))
         except ToolFailed as why:
             if self._run.leaves(why.failure):
                 raise WorkRefused(masks.failure(why.failure)) from why
-            return Outcome(failure=masks.failure(why.failure))
+            return ToolOutcome(failure=masks.failure(why.failure))
         except TimeoutError:
             if not bound.expired():
                 raise
             message = f"the tool {call.name!r} did not answer within {limit:g} s"
-            return Outcome(failure=Failure(code="tool-timeout", message=message, retryable=True, hint=hint))
+            return ToolOutcome(failure=Failure(code="tool-timeout", message=message, retryable=True, hint=hint))
 
-    async def _remember(self, call: ToolCall, tool: ToolSpec, number: int) -> Outcome:
+    async def _remember(self, call: ToolCall, tool: ToolSpec, number: int) -> ToolOutcome:
         try:
             asked = memory_command(self._command, call, tool, number)
         except ToolFailed as why:
-            return Outcome(failure=why.failure)
+            return ToolOutcome(failure=why.failure)
         assert self._world.memory is not None, "an installation has a memory"
         report = await self._world.memory.execute(asked, self._spec, self._run)
         if isinstance(report, WorkDone):
-            return Outcome(result=report.result, usage=report.usage)
+            return ToolOutcome(result=report.result, usage=report.usage)
         assert isinstance(report, WorkFailed)  # memory asks no people
         if report.failure.code == SPENT:  # not for the model to know: the execution stops
             raise WorkRefused(report.failure)
-        return Outcome(failure=report.failure)
+        return ToolOutcome(failure=report.failure)
 
     def _recorded_reply(self, number: int, asked: str) -> ModelReply | None:
         recorded = self._run.effects.recorded(number, kind="model", request=asked)

@@ -34,7 +34,7 @@ _SCHEMA: Final[JsonObject] = {
 }
 
 
-class Rule(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class GuardrailRule(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """As the config says it."""
 
     name: str = ""
@@ -46,12 +46,12 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     on_fail: Literal["retry", "fail"] = "retry"
 
 
-class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    before: tuple[Rule, ...] = ()
-    after: tuple[Rule, ...] = ()
+class GuardrailRules(msgspec.Struct, frozen=True, kw_only=True):
+    before: tuple[GuardrailRule, ...] = ()
+    after: tuple[GuardrailRule, ...] = ()
 
 
-class Given(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class GuardrailContext(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What was known when the step began, an entry per rule, and the data that rules of the answer read."""
 
     before: tuple[Json, ...] = ()
@@ -63,7 +63,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     config: JsonObject = {}
 
 
-class Guardrails:
+class AttemptGuardrails:
     """The rules of one attempt."""
 
     def __init__(self, command: Execute, spec: WorkSpec, settings: AgentSettings, ledger: Ledger) -> None:
@@ -71,8 +71,8 @@ class Guardrails:
         self._spec = spec
         self._settings = settings
         self._ledger = ledger
-        self._rules = msgspec.convert(settings.guardrails or {}, Rules)
-        self._given = msgspec.convert(command.input.get("guardrails") or {}, Given)
+        self._rules = msgspec.convert(settings.guardrails or {}, GuardrailRules)
+        self._given = msgspec.convert(command.input.get("guardrails") or {}, GuardrailContext)
 
     async def check_asked(self) -> None:
         """Raises `WorkRefused` where something does not hold; also what asking a model raises."""
@@ -110,7 +110,7 @@ class Guardrails:
         env = Environment(given.state, given.nodes, names, given.config)
         return compile_expression(expression, names=Names(frozenset(given.as_names))).holds(env)
 
-    async def _judged(self, rule: Rule, question: Json, value: Json) -> str:
+    async def _judged(self, rule: GuardrailRule, question: Json, value: Json) -> str:
         """Why a model says that a rule does not hold; empty: it does."""
         request = ModelRequest(
             model=rule.model or model_of(self._spec, self._settings),
@@ -124,7 +124,7 @@ class Guardrails:
         answer = await ask_for_json(self._ledger, request, _SCHEMA)
         return "" if answer["holds"] is True else text_of(answer["reason"]) or "the rule does not hold"
 
-    def _failure(self, rule: Rule, wrong: str, what: str) -> Failure:
+    def _failure(self, rule: GuardrailRule, wrong: str, what: str) -> Failure:
         named = f"the guardrail {rule.name!r}" if rule.name else "a guardrail"
         message = f"{named} of {self._spec.node!r} refused {what}: {rule.message or wrong}"
         hint = (

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from pointsman.executors.agent_settings import AgentMemory
+from pointsman.executors.agent_settings import HistorySettings
 from pointsman.executors.effect_ledger import Ledger, fingerprint
 from pointsman.models.transcript import SUMMARY, as_text, calls_of, content_of, role_of, text_of, user_message
 from pointsman.ports import ModelReply, ModelRequest
@@ -47,10 +47,10 @@ class Recalled(NamedTuple):
     """The new summary, for the conversation."""
 
 
-class History:
+class TranscriptWindow:
     """Keeps one agent's transcript within its budget. One per attempt: it learns how long tokens are here."""
 
-    def __init__(self, ledger: Ledger, memory: AgentMemory, asks: ModelRequest, *, name: str) -> None:
+    def __init__(self, ledger: Ledger, memory: HistorySettings, asks: ModelRequest, *, name: str) -> None:
         """`asks`: how the agent asks its model, without messages."""
         self._ledger = ledger
         self._memory = memory

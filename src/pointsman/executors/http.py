@@ -11,9 +11,9 @@ from pointsman.engine.reports import WorkDone, WorkFailed
 from pointsman.errors import EngineBug, PointsmanError
 from pointsman.executors.failures import failure_of, work_failed
 from pointsman.executors.secrets import Masks, Revealed, revealed
-from pointsman.ports import Run, Secrets
+from pointsman.ports import ExecutionPort, Secrets
 from pointsman.redaction import hiding
-from pointsman.tools.egress.http_calls import Call, Outgoing
+from pointsman.tools.egress.http_calls import HttpCall, Outgoing
 from pointsman.tools.http.requests import request_of
 from pointsman.tools.http.responses import ResponseType, failure_of_call, failure_of_status, result_of
 from pointsman.values import Json
@@ -26,7 +26,7 @@ class HttpExecutor:
         self._outgoing = outgoing
         self._secrets = secrets
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed:
+    async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkDone | WorkFailed:
         config = command.input.get("config")
         if not isinstance(config, dict):
             raise EngineBug(f"an http step was given {command.input!r}")
@@ -43,7 +43,7 @@ class HttpExecutor:
         with hiding(*masks):
             return await self._sent(command, call, found, masks)
 
-    async def _sent(self, command: Execute, call: Call, found: Revealed, masks: Masks) -> WorkDone | WorkFailed:
+    async def _sent(self, command: Execute, call: HttpCall, found: Revealed, masks: Masks) -> WorkDone | WorkFailed:
         """Send the call and report its answer."""
         config = found.value
         try:
@@ -57,6 +57,6 @@ class HttpExecutor:
         return WorkDone(step=command.step, attempt=command.attempt, result=masks.json(result))
 
 
-def _key(command: Execute, run: Run) -> str:
+def _key(command: Execute, run: ExecutionPort) -> str:
     """The same for all attempts of a step: one that came through unheard must not be done twice."""
     return sha256(f"{run.execution}:{command.step}".encode()).hexdigest()[:32]

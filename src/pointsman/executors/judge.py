@@ -16,7 +16,7 @@ from pointsman.executors.failures import failure_of, work_failed
 from pointsman.executors.prompts import with_value
 from pointsman.executors.structured_output import ask_for_json
 from pointsman.models.transcript import user_message
-from pointsman.ports import ModelRequest, Run
+from pointsman.ports import ExecutionPort, ModelRequest
 from pointsman.values import Json, JsonObject
 
 _SYSTEM: Final = (
@@ -24,7 +24,7 @@ _SYSTEM: Final = (
 )
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True):
+class JudgeQuestion(msgspec.Struct, frozen=True, kw_only=True):
     edge: str
     prompt: str
     model: str | None = None
@@ -39,7 +39,7 @@ class JudgeExecutor:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed:
+    async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkDone | WorkFailed:
         ledger = Ledger(self._world, command, spec, run)
         result: JsonObject = {}
         try:
@@ -60,7 +60,7 @@ class JudgeExecutor:
         )
 
 
-def _request(command: Execute, spec: WorkSpec, model: str | None, questions: list[Question]) -> ModelRequest:
+def _request(command: Execute, spec: WorkSpec, model: str | None, questions: list[JudgeQuestion]) -> ModelRequest:
     settings = agent_settings(spec)
     text = "\n\n".join(f"[{question.edge}] {question.prompt}" for question in questions)
     return ModelRequest(
@@ -74,14 +74,14 @@ def _request(command: Execute, spec: WorkSpec, model: str | None, questions: lis
     )
 
 
-def _questions(command: Execute) -> list[Question]:
+def _questions(command: Execute) -> list[JudgeQuestion]:
     try:
-        return msgspec.convert(command.input.get("questions"), list[Question])
+        return msgspec.convert(command.input.get("questions"), list[JudgeQuestion])
     except msgspec.ValidationError as why:
         raise EngineBug(f"a judge was asked {command.input!r}") from why
 
 
-def _schema(questions: list[Question]) -> JsonObject:
+def _schema(questions: list[JudgeQuestion]) -> JsonObject:
     answer: JsonObject = {
         "type": "object",
         "required": ["answer", "reason"],

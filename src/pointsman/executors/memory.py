@@ -16,13 +16,24 @@ from pointsman.executors.effect_ledger import fingerprint
 from pointsman.executors.failures import failure_of, work_failed
 from pointsman.executors.memory_owners import Owner, check_name, key_in, names_of, owner_of, prefix_of
 from pointsman.models.transcript import as_text, text_of
-from pointsman.ports import Change, ChangingMemory, Clock, Found, Meaning, MemoryOperation, Once, Quota, Run, Writer
+from pointsman.ports import (
+    ChangeAuthor,
+    ChangeId,
+    ChangingMemory,
+    Clock,
+    ExecutionPort,
+    Found,
+    Meaning,
+    MemoryChange,
+    MemoryOperation,
+    Quota,
+)
 from pointsman.values import Json
 
 SEARCH_LIMIT: Final = 10
 
 
-class Wish(Struct, frozen=True):
+class MemoryRequest(Struct, frozen=True):
     """What a node wants of which memory."""
 
     owner: Owner
@@ -46,7 +57,7 @@ class MemoryExecutor:
         self._clock = clock
         self._quota = quota
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed:
+    async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkDone | WorkFailed:
         try:
             wish = _wish(command, spec, run)
             if wish.operation != "search":
@@ -64,11 +75,11 @@ class MemoryExecutor:
             return work_failed(command, failure_of(why))
         return WorkDone(step=command.step, attempt=command.attempt, result=result)
 
-    async def _change(self, command: Execute, spec: WorkSpec, run: Run, wish: Wish) -> Json:
+    async def _change(self, command: Execute, spec: WorkSpec, run: ExecutionPort, wish: MemoryRequest) -> Json:
         operation = wish.operation
         assert changes(operation), "asked before"
         now, ttl = self._clock.now(), command.input.get("ttl")
-        change = Change(
+        change = MemoryChange(
             scope=wish.owner.scope,
             namespace=wish.owner.name,
             key=key_in(wish.namespace, wish.key),
@@ -82,18 +93,18 @@ class MemoryExecutor:
         # The name tells no attempt: a retry must not do twice what may have been done. It tells what is done: in
         # another attempt it may be something else.
         same = fingerprint(change.scope, change.namespace, change.key, operation, change.value)
-        answer = await self._memory.change(change, once=Once(run.execution, f"memory {command.step} {same}"))
+        answer = await self._memory.change(change, once=ChangeId(run.execution, f"memory {command.step} {same}"))
         if self._meaning is not None:
             self._meaning.changed(change.scope, change.namespace)
         return answer
 
-    async def _get(self, command: Execute, wish: Wish) -> Json:
+    async def _get(self, command: Execute, wish: MemoryRequest) -> Json:
         owner, now = wish.owner, self._clock.now()
         value = await self._memory.get(owner.scope, owner.name, key_in(wish.namespace, wish.key), at=now)
         section = command.input.get("section")
         return value if not isinstance(section, str) else section_of(text_of(value), section)
 
-    async def _search(self, command: Execute, wish: Wish, run: Run) -> WorkDone | WorkFailed:
+    async def _search(self, command: Execute, wish: MemoryRequest, run: ExecutionPort) -> WorkDone | WorkFailed:
         owner, now = (wish.owner.scope, wish.owner.name), self._clock.now()
         limit = command.input.get("limit")
         text = text_of(command.input.get("query")) or wish.key
@@ -112,8 +123,8 @@ class MemoryExecutor:
         )
 
 
-def _writer(command: Execute, spec: WorkSpec, run: Run) -> Writer:
-    return Writer(
+def _writer(command: Execute, spec: WorkSpec, run: ExecutionPort) -> ChangeAuthor:
+    return ChangeAuthor(
         execution=run.execution,
         workflow=text_of(spec.settings.get("workflow")),
         node=spec.node,
@@ -137,7 +148,7 @@ def section_of(text: str, title: str) -> str | None:
     return None if found is None else found[1].strip()
 
 
-def _wish(command: Execute, spec: WorkSpec, run: Run) -> Wish:
+def _wish(command: Execute, spec: WorkSpec, run: ExecutionPort) -> MemoryRequest:
     given = command.input
     scope, namespace = text_of(given.get("scope")), as_text(given.get("namespace") or "")
     if namespace:
@@ -151,4 +162,4 @@ def _wish(command: Execute, spec: WorkSpec, run: Run) -> Wish:
         workflow=spec.settings.get("workflow"),
     )
     inside = "" if owner.scope == "shared" else namespace
-    return Wish(owner, inside, text_of(given.get("operation")), as_text(given.get("key") or ""))
+    return MemoryRequest(owner, inside, text_of(given.get("operation")), as_text(given.get("key") or ""))

@@ -7,7 +7,7 @@ from typing import Final, Literal, cast
 from pointsman.engine.failures import Failure
 from pointsman.executors.failures import WorkRefused
 from pointsman.executors.lenient_parsing import is_lenient, taken, without_leniency
-from pointsman.models.repair import Read, read_json, read_whole
+from pointsman.models.repair import ParsedJson, read_json, read_whole
 from pointsman.redaction import head
 from pointsman.tools.schemas import Checker, SchemaWrong
 from pointsman.values import Json, JsonObject
@@ -50,24 +50,24 @@ class Expected:
     def is_text(self) -> bool:
         return self._checker is None and self._result == "text"
 
-    def read(self, text: str) -> Read | Wrong:
+    def read(self, text: str) -> ParsedJson | Wrong:
         """The result that a text stands for."""
         if self.is_json:
             found = read_json(text)
             return NOT_JSON if found is None else self.check(found.value)
         if self._result == "auto":
             whole = read_whole(text)
-            return whole if whole is not None and isinstance(whole.value, dict | list) else Read(text)
-        return Read(text)
+            return whole if whole is not None and isinstance(whole.value, dict | list) else ParsedJson(text)
+        return ParsedJson(text)
 
-    def check(self, value: Json) -> Read | Wrong:
+    def check(self, value: Json) -> ParsedJson | Wrong:
         """The value, if the schema admits it."""
         if self._lenient is not None:
             value = taken(value, self._lenient)
         problems = "" if self._checker is None else self._checker.problems(value)
         if problems:
             return Wrong(f"Your answer does not fit its schema: {problems}. Answer again, corrected.")
-        return Read(value)
+        return ParsedJson(value)
 
     def given_up(self, wrong: Wrong, text: str) -> Failure:
         """The failure of a model that was told often enough."""

@@ -26,11 +26,11 @@ from pointsman.expressions.environment import Environment
 from pointsman.expressions.names import Names
 from pointsman.expressions.templates import compile_template
 from pointsman.models.transcript import as_text, text_of
-from pointsman.ports import Run
+from pointsman.ports import ExecutionPort
 from pointsman.values import Json, JsonObject
 
 
-class Given(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PlannerTexts(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What the plan gives along: the texts, and the data that they read."""
 
     system: str | None = None
@@ -48,7 +48,7 @@ class TaskTexts:
     """What the agent of a task is told. Without a template: the goal, the task, and what came of those before."""
 
     def __init__(self, given: Json, goal: str) -> None:
-        self._given = Given() if given is None else msgspec.convert(given, Given)
+        self._given = PlannerTexts() if given is None else msgspec.convert(given, PlannerTexts)
         self._goal = goal
 
     def of(self, task: JsonObject, before: list[JsonObject]) -> tuple[str, str]:
@@ -84,7 +84,7 @@ _SYSTEM: Final = (
 _WRITER: Final = "You write up work that others have done. Use their results alone; leave nothing important out."
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PlannerSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The part of a planner's config that no agent has."""
 
     max_tasks: int = TASKS_MAX
@@ -101,7 +101,9 @@ class PlannerExecutor:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ToolCallsProposed:
+    async def execute(
+        self, command: Execute, spec: WorkSpec, run: ExecutionPort
+    ) -> WorkDone | WorkFailed | ToolCallsProposed:
         ledger = Ledger(self._world, command, spec, run)
         try:
             result = await _Planning(self._world, command, spec, run, ledger).perform()
@@ -121,14 +123,14 @@ class PlannerExecutor:
 class _Planning:
     """One attempt."""
 
-    def __init__(self, world: World, command: Execute, spec: WorkSpec, run: Run, ledger: Ledger) -> None:
+    def __init__(self, world: World, command: Execute, spec: WorkSpec, run: ExecutionPort, ledger: Ledger) -> None:
         self._world = world
         self._command = command
         self._spec = spec
         self._run = run
         self._ledger = ledger
         self._settings = agent_settings(spec)
-        self._said = msgspec.convert(spec.config, Said)
+        self._said = msgspec.convert(spec.config, PlannerSettings)
         self._goal = text_of(command.input.get("goal"))
         agents = command.input.get("agents")
         self._agents: JsonObject = agents if isinstance(agents, dict) else {}

@@ -15,7 +15,7 @@ from pointsman.engine.reports import WorkDone, WorkFailed
 from pointsman.executors.failures import work_failed
 from pointsman.models.repair import read_json
 from pointsman.models.transcript import as_text
-from pointsman.ports import Run
+from pointsman.ports import ExecutionPort
 from pointsman.tools.schemas import Checker, SchemaWrong
 from pointsman.values import Json, JsonObject
 
@@ -30,7 +30,7 @@ class RecordExecutor:
     `status` is `valid`, `invalid` (not what the schema says) or `unsupported` (a quote is not in the source).
     """
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed:
+    async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkDone | WorkFailed:
         schema = spec.config.get("schema")
         try:
             checker = Checker(schema if isinstance(schema, dict) else {})

@@ -12,7 +12,7 @@ from pointsman.executors.effect_ledger import Ledger, World
 from pointsman.executors.failures import failure_of, work_failed
 from pointsman.executors.structured_output import ask_for_json
 from pointsman.models.transcript import as_text, text_of, user_message
-from pointsman.ports import ModelRequest, Run
+from pointsman.ports import ExecutionPort, ModelRequest
 from pointsman.values import Json, JsonObject
 
 _SYSTEM: Final = (
@@ -34,7 +34,7 @@ class RecoveryExecutor:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed:
+    async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkDone | WorkFailed:
         ledger = Ledger(self._world, command, spec, run)
         listed = command.input.get("routes")
         routes = [route for route in listed if isinstance(route, str)] if isinstance(listed, list) else []

@@ -23,7 +23,7 @@ from pointsman.executors.record_extraction import RecordExecutor
 from pointsman.executors.recovery import RecoveryExecutor
 from pointsman.executors.tool import PendingCallsExecutor, ToolExecutor
 from pointsman.executors.verifier import VerifierExecutor
-from pointsman.ports import Executor, Models, Run, Secrets, Tools
+from pointsman.ports import ExecutionPort, Executor, Models, Secrets, Tools
 from pointsman.redaction import hiding
 from pointsman.tools.sandbox.interpreter import CodeLimits, Interpreter
 from pointsman.values import Json
@@ -59,7 +59,9 @@ class _Hiding:
         self._executor = executor
         self._secrets = secrets
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ToolCallsProposed:
+    async def execute(
+        self, command: Execute, spec: WorkSpec, run: ExecutionPort
+    ) -> WorkDone | WorkFailed | ToolCallsProposed:
         """Perform it."""
         with hiding(self._secrets.redaction):
             return await self._executor.execute(command, spec, run)

@@ -22,7 +22,7 @@ from pointsman.executors.failures import WorkRefused
 from pointsman.expressions.parameters import SecretText
 from pointsman.ports import Hear, Secrets
 from pointsman.redaction import CHARS_MIN, Redaction, Stream, redaction_of
-from pointsman.tools.egress.secret_hosts import Guard, refused
+from pointsman.tools.egress.secret_hosts import SecretHosts, refused
 from pointsman.tools.tracebacks import retold
 from pointsman.values import Json, JsonObject
 
@@ -31,7 +31,7 @@ class Revealed(NamedTuple):
     """A tree with its secrets, and those with the hosts they may go to."""
 
     value: JsonObject
-    guards: tuple[Guard, ...] = ()
+    guards: tuple[SecretHosts, ...] = ()
 
     def masks(self, secrets: Secrets) -> Masks:
         """What hides these secrets, and every other that is known."""
@@ -92,7 +92,7 @@ async def revealed(
     return Revealed(found, tuple(guards.values()))
 
 
-async def _guard(name: str, secrets: Secrets, revision: str, tool: str | None) -> Guard:
+async def _guard(name: str, secrets: Secrets, revision: str, tool: str | None) -> SecretHosts:
     """A secret that this document may use. Raises `OperatorError`, `WorkRefused`."""
     value = secrets.secret(name)
     if value is None:
@@ -109,7 +109,7 @@ async def _guard(name: str, secrets: Secrets, revision: str, tool: str | None) -
     rule = secrets.rule(name)
     if tool is not None and not any(fnmatchcase(tool, pattern) for pattern in rule.tools):
         raise refused(name, f"to the tool {tool!r}", f"--tool {tool}")
-    return Guard(name=name, value=value, hosts=rule.hosts)
+    return SecretHosts(name=name, value=value, hosts=rule.hosts)
 
 
 def masked_failure(failure: Failure, redaction: Redaction) -> Failure:

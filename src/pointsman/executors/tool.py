@@ -8,10 +8,10 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall, ToolCallsProposed, WorkDone, WorkFailed
 from pointsman.errors import EngineBug
 from pointsman.executors.approvals import CallsNeedApproval
-from pointsman.executors.effect_ledger import Ledger, Outcome, World
+from pointsman.executors.effect_ledger import Ledger, ToolOutcome, World
 from pointsman.executors.failures import WorkRefused, work_failed
 from pointsman.models.transcript import read_call, text_of, tool_message
-from pointsman.ports import Run
+from pointsman.ports import ExecutionPort
 from pointsman.values import Json, JsonObject
 
 
@@ -26,7 +26,9 @@ class PendingCallsExecutor:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ToolCallsProposed:
+    async def execute(
+        self, command: Execute, spec: WorkSpec, run: ExecutionPort
+    ) -> WorkDone | WorkFailed | ToolCallsProposed:
         listed = command.input.get("calls")
         calls = [call for one in (listed if isinstance(listed, list) else []) if (call := read_call(one)) is not None]
         caller = text_of(command.input.get("caller")) or spec.name or spec.node
@@ -49,7 +51,7 @@ class PendingCallsExecutor:
         )
 
 
-def _entry(call: ToolCall, outcome: Outcome) -> Json:
+def _entry(call: ToolCall, outcome: ToolOutcome) -> Json:
     entry: JsonObject = {"tool": call.name, "toolCallId": call.id}
     if outcome.failure is None:
         return {**entry, "result": outcome.result}
@@ -62,7 +64,9 @@ class ToolExecutor:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ToolCallsProposed:
+    async def execute(
+        self, command: Execute, spec: WorkSpec, run: ExecutionPort
+    ) -> WorkDone | WorkFailed | ToolCallsProposed:
         name, parameters = command.input.get("tool"), command.input.get("parameters")
         if not isinstance(name, str) or not isinstance(parameters, dict | None):
             raise EngineBug(f"a tool step was given {command.input!r}")

@@ -9,10 +9,10 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
 from pointsman.executors.agent_settings import AgentSettings
-from pointsman.executors.effect_ledger import Ledger, Outcome, fingerprint
+from pointsman.executors.effect_ledger import Ledger, ToolOutcome, fingerprint
 from pointsman.executors.failures import WorkRefused
 from pointsman.executors.memory_tools import DEFAULT, offered
-from pointsman.ports import Run, Tools, ToolSpec
+from pointsman.ports import ExecutionPort, Tools, ToolSpec
 from pointsman.tools.tool import RESERVED, need_of
 from pointsman.values import Json
 
@@ -27,7 +27,7 @@ class ToolRounds:
     """Runs the calls of one round after the other."""
 
     def __init__(
-        self, command: Execute, spec: WorkSpec, run: Run, *, allowed: dict[str, ToolSpec], ledger: Ledger
+        self, command: Execute, spec: WorkSpec, run: ExecutionPort, *, allowed: dict[str, ToolSpec], ledger: Ledger
     ) -> None:
         self._command = command
         self._spec = spec
@@ -56,7 +56,7 @@ class ToolRounds:
         tool = self.allowed[call.name]
         return tool.side == "server" and not tool.memory
 
-    async def perform(self, calls: list[ToolCall]) -> list[Outcome]:
+    async def perform(self, calls: list[ToolCall]) -> list[ToolOutcome]:
         """All at once; what came of them in their order."""
         for call in calls:
             self._run.delta(self._command, {"kind": "tool_call", "tool": call.name, "arguments": call.arguments})
@@ -65,7 +65,7 @@ class ToolRounds:
             self._run.delta(self._command, {"kind": "tool_result", "tool": call.name, "ok": outcome.failure is None})
         return outcomes
 
-    def count(self, told: list[tuple[ToolCall, Outcome]]) -> None:
+    def count(self, told: list[tuple[ToolCall, ToolOutcome]]) -> None:
         """Raises `WorkRefused` where the same was called and told too often in a row."""
         parts: list[Json] = [[call.name, call.arguments, outcome.told()] for call, outcome in told]
         mark = fingerprint(*parts)

@@ -24,7 +24,7 @@ from pointsman.executors.approvals import CallsNeedApproval
 from pointsman.executors.effect_ledger import Ledger, World
 from pointsman.executors.failures import failure_of, work_failed
 from pointsman.models.transcript import as_text, text_of
-from pointsman.ports import Run
+from pointsman.ports import ExecutionPort
 from pointsman.values import Json, JsonObject
 
 RETRIES: Final = 3
@@ -50,7 +50,7 @@ _SCHEMA: Final[JsonObject] = {
 }
 
 
-class Bounds(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class VerifierLimits(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """When a verdict is not left to the model alone."""
 
     mode: str | None = None
@@ -79,10 +79,12 @@ class VerifierExecutor:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ToolCallsProposed:
+    async def execute(
+        self, command: Execute, spec: WorkSpec, run: ExecutionPort
+    ) -> WorkDone | WorkFailed | ToolCallsProposed:
         ledger = Ledger(self._world, command, spec, run)
         try:
-            settings, bounds = _settings(spec), msgspec.convert(spec.config, Bounds)
+            settings, bounds = _settings(spec), msgspec.convert(spec.config, VerifierLimits)
             before = _before(command.input.get("before"))
             await self._world.tools.prepare(settings.tools or ())
             asked = replace(command, input=_input(command, bounds, before), messages=())
@@ -96,7 +98,7 @@ class VerifierExecutor:
         return replace(done, result=msgspec.to_builtins(said), next=said.verdict, text=None, messages=())
 
 
-def judged(said: Judgement, before: Judgement, bounds: Bounds) -> Judgement:
+def judged(said: Judgement, before: Judgement, bounds: VerifierLimits) -> Judgement:
     """The judgement in effect: what scores too little does not pass, and nothing is tried for ever."""
     verdict, reason = said.verdict, said.reason
     if verdict == "pass" and bounds.threshold is not None and said.score < bounds.threshold:
@@ -123,7 +125,7 @@ def _plain(issue: str) -> str:
 
 def _settings(spec: WorkSpec) -> AgentSettings:
     said = agent_settings(spec)
-    rounds = msgspec.convert(spec.config, Bounds).max_tool_rounds
+    rounds = msgspec.convert(spec.config, VerifierLimits).max_tool_rounds
     return replace(said, max_iterations=rounds, output_schema=_SCHEMA, result=None, purpose="validation")
 
 
@@ -135,7 +137,7 @@ def _before(said: Json) -> Judgement:
         return Judgement()
 
 
-def _input(command: Execute, bounds: Bounds, before: Judgement) -> JsonObject:
+def _input(command: Execute, bounds: VerifierLimits, before: Judgement) -> JsonObject:
     given = command.input
     task = _ADVERSARIAL if bounds.mode == "adversarial" else ""
     system = "\n\n".join(part for part in (text_of(given.get("system")) or _STANDARD, task) if part)

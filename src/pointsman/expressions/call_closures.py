@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pointsman.expressions.environment import Frame
+from pointsman.expressions.environment import EvaluationFrame
 from pointsman.expressions.failures import MixedTypes, Spot
 from pointsman.expressions.functions import Apply, Function, elements
 from pointsman.expressions.operators import type_name
@@ -36,7 +36,7 @@ def listed(items: tuple[Code, ...]) -> Code:
 def comprehension(body: Code, slot: int, source: Code, condition: Code | None, spot: Spot) -> Code:
     """`[body for slot in source if condition]`; null counts as an empty list."""
 
-    def run(frame: Frame) -> Json:
+    def run(frame: EvaluationFrame) -> Json:
         made: list[Json] = []
         for element in elements("for", frame, spot, source(frame)):
             frame.slots[slot] = element
@@ -51,7 +51,7 @@ def matcher(subject: Code, pattern: str, spot: Spot, pattern_spot: Spot) -> Code
     """`matches(text, "pattern")`: the pattern is found somewhere in the text. RE2: linear, no backtracking."""
     compiled = compile_pattern(pattern, pattern_spot)
 
-    def run(frame: Frame) -> Json:
+    def run(frame: EvaluationFrame) -> Json:
         value = subject(frame)
         if value is None:
             return False

@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 from pointsman.expressions.call_closures import comprehension, invoke, listed, matcher
-from pointsman.expressions.environment import MISSING, Frame
+from pointsman.expressions.environment import MISSING, EvaluationFrame
 from pointsman.expressions.failures import Spot, UnknownFunction, WrongArguments
 from pointsman.expressions.functions import ALIASES, FUNCTIONS, INSTEAD, SPECIAL, Apply
 from pointsman.expressions.name_resolution import PathReader
@@ -203,7 +203,7 @@ class Compiler:
         body = self.code(tree.body)
         self.paths.unbind(tree.variable, outer)
 
-        def run(frame: Frame, element: Json) -> Json:
+        def run(frame: EvaluationFrame, element: Json) -> Json:
             frame.slots[slot] = element
             return body(frame)
 

@@ -42,7 +42,7 @@ class Environment:
     """Collects the paths that templates left empty, where someone wants to know."""
 
 
-class Frame:
+class EvaluationFrame:
     """One evaluation: the environment, what is left of the budget, and the variables of lambdas."""
 
     __slots__ = ("env", "slots", "visits_left")

@@ -6,7 +6,7 @@ from functools import cached_property, lru_cache
 
 from pointsman.expressions.canonical import canonical_text
 from pointsman.expressions.compiler import Compiler
-from pointsman.expressions.environment import Environment, Frame
+from pointsman.expressions.environment import Environment, EvaluationFrame
 from pointsman.expressions.failures import DataTooDeep, ResultTooLarge, Spot
 from pointsman.expressions.limits import COMPILED_MAX, RESULT_CHARS_MAX, RESULT_NODES_MAX
 from pointsman.expressions.name_resolution import PathRead
@@ -40,7 +40,7 @@ class Expression:
     def evaluate(self, env: Environment) -> Json:
         """The value; a missing path is None. Raises `ExpressionFailed`. Parts of the data may be shared with it."""
         try:
-            value = self._code(Frame(env, self._slots))
+            value = self._code(EvaluationFrame(env, self._slots))
         except RecursionError:
             raise self._too_deep() from None
         if self._builds and parts(value, RESULT_NODES_MAX, RESULT_CHARS_MAX) > RESULT_NODES_MAX:
@@ -54,7 +54,7 @@ class Expression:
     def holds(self, env: Environment) -> bool:
         """Whether the value counts as true: not false, null, 0, "", [] or {}. Raises `ExpressionFailed`."""
         try:
-            return bool(self._code(Frame(env, self._slots)))
+            return bool(self._code(EvaluationFrame(env, self._slots)))
         except RecursionError:
             raise self._too_deep() from None
 

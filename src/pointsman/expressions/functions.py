@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from pointsman.expressions.environment import Frame
+from pointsman.expressions.environment import EvaluationFrame
 from pointsman.expressions.failures import MixedTypes, Spot, TextTooLong
 from pointsman.expressions.limits import TEXT_CHARS_MAX
 from pointsman.expressions.operators import (
@@ -23,10 +23,10 @@ from pointsman.expressions.operators import (
 )
 from pointsman.values import Json
 
-Apply: TypeAlias = Callable[[Frame, Json], Json]
+Apply: TypeAlias = Callable[[EvaluationFrame, Json], Json]
 """A compiled lambda."""
-Plain: TypeAlias = Callable[[Frame, Spot, list[Json]], Json]
-Over: TypeAlias = Callable[[Frame, Spot, list[Json], Apply | None], Json]
+Plain: TypeAlias = Callable[[EvaluationFrame, Spot, list[Json]], Json]
+Over: TypeAlias = Callable[[EvaluationFrame, Spot, list[Json], Apply | None], Json]
 
 JSON_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,80})(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 ROUND_DIGITS_MAX: Final = 15
@@ -50,7 +50,7 @@ def wrong(name: str, wanted: str, got: Json, spot: Spot) -> MixedTypes:
     return MixedTypes(f"{name}() wants {wanted}, not {type_name(got)}", spot=spot)
 
 
-def length(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+def length(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
     value = given[0]
     if value is None:
         return 0
@@ -62,7 +62,7 @@ def length(frame: Frame, spot: Spot, given: list[Json]) -> Json:
 def on_text(name: str, change: Callable[[str], str]) -> Plain:
     """A function from text to text; null stays null."""
 
-    def run(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+    def run(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
         value = given[0]
         if value is None:
             return None
@@ -79,7 +79,7 @@ def on_text(name: str, change: Callable[[str], str]) -> Plain:
 def on_start(name: str, test: Callable[[str, str], bool]) -> Plain:
     """A test of two texts; false where one is null."""
 
-    def run(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+    def run(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
         value, piece = given
         if value is None or piece is None:
             return False
@@ -90,15 +90,15 @@ def on_start(name: str, test: Callable[[str, str], bool]) -> Plain:
     return run
 
 
-def contains(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+def contains(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
     return member(given[1], given[0], frame, spot)
 
 
-def text(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+def text(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
     return text_of(given[0], frame, spot)
 
 
-def number(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+def number(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
     value = given[0]
     if isinstance(value, bool):
         return int(value)
@@ -120,7 +120,7 @@ def number(frame: Frame, spot: Spot, given: list[Json]) -> Json:
     )
 
 
-def absolute(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+def absolute(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
     value = given[0]
     if value is None:
         return None
@@ -129,7 +129,7 @@ def absolute(frame: Frame, spot: Spot, given: list[Json]) -> Json:
     raise wrong("abs", "a number", value, spot)
 
 
-def rounded(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+def rounded(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
     """Half goes to the even neighbour, as in IEEE 754 and Python."""
     value = given[0]
     if value is None:
@@ -144,20 +144,20 @@ def rounded(frame: Frame, spot: Spot, given: list[Json]) -> Json:
     return calculated(lambda: round(value, digits), spot)
 
 
-def type_of(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+def type_of(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
     return type_name(given[0])
 
 
-def keys(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+def keys(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
     value = fields("keys", frame, spot, given[0])
     return list[Json](value)
 
 
-def values(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+def values(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
     return list(fields("values", frame, spot, given[0]).values())
 
 
-def fields(name: str, frame: Frame, spot: Spot, value: Json) -> dict[str, Json]:
+def fields(name: str, frame: EvaluationFrame, spot: Spot, value: Json) -> dict[str, Json]:
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -166,7 +166,7 @@ def fields(name: str, frame: Frame, spot: Spot, value: Json) -> dict[str, Json]:
     return value
 
 
-def join(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+def join(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
     separator = given[1] if len(given) == 2 else ", "
     if not isinstance(separator, str):
         raise wrong("join", "a text between the elements", separator, spot)
@@ -180,7 +180,7 @@ def join(frame: Frame, spot: Spot, given: list[Json]) -> Json:
     return separator.join(pieces)
 
 
-def split(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+def split(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
     value, separator = given
     if value is None:
         return []
@@ -193,7 +193,7 @@ def split(frame: Frame, spot: Spot, given: list[Json]) -> Json:
     return list[Json](value.split(separator))
 
 
-def elements(name: str, frame: Frame, spot: Spot, value: Json) -> list[Json]:
+def elements(name: str, frame: EvaluationFrame, spot: Spot, value: Json) -> list[Json]:
     """The elements of a list, paid for."""
     if value is None:
         return []
@@ -207,7 +207,7 @@ def elements(name: str, frame: Frame, spot: Spot, value: Json) -> list[Json]:
 def extreme(name: str, sign: str) -> Over:
     """`min` and `max` of a list, or of several arguments; null of none."""
 
-    def run(frame: Frame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
+    def run(frame: EvaluationFrame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
         found: Json = None
         best: Json = None
         for element in elements(name, frame, spot, given[0] if len(given) == 1 else given):
@@ -221,7 +221,7 @@ def extreme(name: str, sign: str) -> Over:
     return run
 
 
-def total(frame: Frame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
+def total(frame: EvaluationFrame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
     running: int | float = 0
     for element in elements("sum", frame, spot, given[0]):
         value = apply(frame, element) if apply else element
@@ -232,32 +232,32 @@ def total(frame: Frame, spot: Spot, given: list[Json], apply: Apply | None) -> J
     return running
 
 
-def any_of(frame: Frame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
+def any_of(frame: EvaluationFrame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
     return any(apply(frame, x) if apply else x for x in elements("any", frame, spot, given[0]))
 
 
-def all_of(frame: Frame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
+def all_of(frame: EvaluationFrame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
     return all(apply(frame, x) if apply else x for x in elements("all", frame, spot, given[0]))
 
 
-def filtered(frame: Frame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
+def filtered(frame: EvaluationFrame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
     return [x for x in elements("filter", frame, spot, given[0]) if (apply(frame, x) if apply else x)]
 
 
-def mapped(frame: Frame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
+def mapped(frame: EvaluationFrame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
     return [apply(frame, x) if apply else x for x in elements("map", frame, spot, given[0])]
 
 
-def found_in(frame: Frame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
+def found_in(frame: EvaluationFrame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
     return next((x for x in elements("find", frame, spot, given[0]) if (apply(frame, x) if apply else x)), None)
 
 
-def counted(frame: Frame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
+def counted(frame: EvaluationFrame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
     listed = elements("count", frame, spot, given[0])
     return sum(1 for x in listed if apply(frame, x)) if apply else len(listed)
 
 
-def arranged(frame: Frame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
+def arranged(frame: EvaluationFrame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
     listed = elements("sort", frame, spot, given[0])
     weights = [apply(frame, x) for x in listed] if apply else listed
     numbers = [w for w in weights if is_number(w)]
@@ -273,7 +273,7 @@ def arranged(frame: Frame, spot: Spot, given: list[Json], apply: Apply | None) -
     return [listed[i] for i in order]
 
 
-def distinct(frame: Frame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
+def distinct(frame: EvaluationFrame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
     first: dict[Hashable, Json] = {}
     for element in elements("unique", frame, spot, given[0]):
         weight = apply(frame, element) if apply else element
@@ -296,11 +296,11 @@ def titled(text: str) -> str:
     return TITLE_WORD.sub(lambda found: found[0][0].upper() + found[0][1:].lower(), text)
 
 
-def first_of(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+def first_of(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
     return end_of("first", given[0], 0, spot)
 
 
-def last_of(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+def last_of(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
     return end_of("last", given[0], -1, spot)
 
 
@@ -313,7 +313,7 @@ def end_of(name: str, value: Json, at: int, spot: Spot) -> Json:
     return value[at]
 
 
-def reverse(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+def reverse(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
     value = given[0]
     if isinstance(value, str):
         bounded_text(len(value), spot)
@@ -321,7 +321,7 @@ def reverse(frame: Frame, spot: Spot, given: list[Json]) -> Json:
     return elements("reverse", frame, spot, value)[::-1]
 
 
-def replace(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+def replace(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
     value, old, new = given
     if value is None:
         return None
@@ -333,7 +333,7 @@ def replace(frame: Frame, spot: Spot, given: list[Json]) -> Json:
     return value.replace(old, new)
 
 
-def truncate(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+def truncate(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
     value, most = given[0], given[1]
     if value is None:
         return None
@@ -344,12 +344,12 @@ def truncate(frame: Frame, spot: Spot, given: list[Json]) -> Json:
     return value if len(value) <= most else value[: most - 1] + "…"
 
 
-def whole_number(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+def whole_number(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
     value = number(frame, spot, given)
     return int(value) if isinstance(value, float) else value
 
 
-def as_json(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+def as_json(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
     value, indent = given[0], given[1] if len(given) == 2 else None
     if indent is not None and (not isinstance(indent, int) or isinstance(indent, bool) or not 0 <= indent <= 8):
         raise wrong("json", "an indent from 0 to 8", indent, spot)
@@ -359,7 +359,7 @@ def as_json(frame: Frame, spot: Spot, given: list[Json]) -> Json:
     return written
 
 
-def lines(frame: Frame, spot: Spot, given: list[Json]) -> Json:
+def lines(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
     value = given[0]
     if not isinstance(value, list | dict):
         return shown(value, spot)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pointsman.expressions import path_access
-from pointsman.expressions.environment import MISSING, Frame, Missing
+from pointsman.expressions.environment import MISSING, EvaluationFrame, Missing
 from pointsman.expressions.failures import ExpressionError, MissingValue, SecretNotAllowed, Spot
 from pointsman.expressions.names import ITEM_SEGMENT, Names
 from pointsman.expressions.operators import whole
@@ -64,7 +64,7 @@ class PathReader:
         probe = self.probe_of(place)
         spot = self.spot(tree)
 
-        def absent(frame: Frame) -> Json:
+        def absent(frame: EvaluationFrame) -> Json:
             value = probe(frame)
             if value is not MISSING:
                 return value
@@ -119,7 +119,7 @@ class PathReader:
         steps = self.steps(parts, [self.fixed_key(part) for part in parts])
         slots, farther = tuple(reversed(self.inside)), self.probe_of(place)
 
-        def probe(frame: Frame) -> Json | Missing:
+        def probe(frame: EvaluationFrame) -> Json | Missing:
             for slot in slots:
                 element = frame.slots[slot]
                 if isinstance(element, dict) and name in element:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pointsman.expressions.environment import Frame
+from pointsman.expressions.environment import EvaluationFrame
 from pointsman.expressions.failures import MixedTypes, Spot
 from pointsman.expressions.label_equality import same_label
 from pointsman.expressions.operators import add, arithmetic, is_number, member, ordered, type_name
@@ -23,7 +23,7 @@ def logic(sign: str, operands: tuple[Code, ...]) -> Code:
         return lambda frame: left(frame) or last(frame)
     decides = sign == "or"
 
-    def run(frame: Frame) -> Json:
+    def run(frame: EvaluationFrame) -> Json:
         for operand in early:
             value = operand(frame)
             if bool(value) is decides:
@@ -36,7 +36,7 @@ def logic(sign: str, operands: tuple[Code, ...]) -> Code:
 def coalesce(early: list[Code], last: Code) -> Code:
     """The first operand that is not null."""
 
-    def run(frame: Frame) -> Json:
+    def run(frame: EvaluationFrame) -> Json:
         for operand in early:
             value = operand(frame)
             if value is not None:
@@ -57,7 +57,7 @@ def compare_literal(side: Code, literal: Json, *, equal: bool) -> Code:
             return lambda frame: side(frame) == literal
         return lambda frame: side(frame) != literal
 
-    def run(frame: Frame) -> Json:
+    def run(frame: EvaluationFrame) -> Json:
         value = side(frame)
         return (value == literal and not isinstance(value, bool)) is equal
 
@@ -75,7 +75,7 @@ def compare(first: Code, rest: tuple[tuple[str, Code], ...], spot: Spot) -> Code
         sign, right = rest[0]
         return lambda frame: related(sign, first(frame), right(frame), frame, spot)
 
-    def run(frame: Frame) -> Json:
+    def run(frame: EvaluationFrame) -> Json:
         left = first(frame)
         for sign, operand in rest:
             value = operand(frame)
@@ -87,7 +87,7 @@ def compare(first: Code, rest: tuple[tuple[str, Code], ...], spot: Spot) -> Code
     return run
 
 
-def related(sign: str, left: Json, right: Json, frame: Frame, spot: Spot) -> bool:
+def related(sign: str, left: Json, right: Json, frame: EvaluationFrame, spot: Spot) -> bool:
     """One comparison of two values."""
     match sign:
         case "==":
@@ -105,7 +105,7 @@ def related(sign: str, left: Json, right: Json, frame: Frame, spot: Spot) -> boo
 def arithmetic_chain(first: Code, rest: tuple[tuple[str, Code], ...], spot: Spot, *, additive: bool) -> Code:
     """`a + b - c` in one loop: a long chain nests no deeper than a short one."""
 
-    def run(frame: Frame) -> Json:
+    def run(frame: EvaluationFrame) -> Json:
         value = first(frame)
         for sign, operand in rest:
             right = operand(frame)
@@ -121,7 +121,7 @@ def arithmetic_chain(first: Code, rest: tuple[tuple[str, Code], ...], spot: Spot
 def negative(sign: str, operand: Code, spot: Spot) -> Code:
     """`-x` and `+x` of numbers."""
 
-    def run(frame: Frame) -> Json:
+    def run(frame: EvaluationFrame) -> Json:
         value = operand(frame)
         if not is_number(value):
             raise MixedTypes(f"{sign!r} wants a number, not {type_name(value)}", spot=spot)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Final, TypeGuard
 
-from pointsman.expressions.environment import Frame
+from pointsman.expressions.environment import EvaluationFrame
 from pointsman.expressions.failures import DividedByZero, MixedTypes, NumberOutOfRange, Spot, TextTooLong
 from pointsman.expressions.limits import INTEGER_BITS_MAX, TEXT_CHARS_MAX
 from pointsman.values import Json
@@ -46,7 +46,7 @@ def type_name(value: Json) -> str:
             return "object"
 
 
-def equal(left: Json, right: Json, frame: Frame, spot: Spot) -> bool:
+def equal(left: Json, right: Json, frame: EvaluationFrame, spot: Spot) -> bool:
     """Deep equality without coercion: `1 == 1.0`, but `true != 1` and `"1" != 1`."""
     if isinstance(left, list):
         if not isinstance(right, list) or len(left) != len(right):
@@ -90,7 +90,7 @@ TEXT_ORDER: Final[dict[str, Callable[[str, str], bool]]] = {
 }
 
 
-def member(needle: Json, hay: Json, frame: Frame, spot: Spot) -> bool:
+def member(needle: Json, hay: Json, frame: EvaluationFrame, spot: Spot) -> bool:
     """`in`: element of a list, key of an object, part of a text; false in null."""
     if hay is None:
         return False
@@ -105,7 +105,7 @@ def member(needle: Json, hay: Json, frame: Frame, spot: Spot) -> bool:
     raise mixed("in", needle, hay, spot)
 
 
-def add(left: Json, right: Json, frame: Frame, spot: Spot) -> Json:
+def add(left: Json, right: Json, frame: EvaluationFrame, spot: Spot) -> Json:
     """`+`: numbers, texts, lists."""
     if isinstance(left, str) and isinstance(right, str):
         bounded_text(len(left) + len(right), spot)
@@ -155,7 +155,7 @@ def calculated(compute: Callable[[], int | float], spot: Spot) -> int | float:
     raise NumberOutOfRange("the result is no finite number", spot=spot)
 
 
-def text_of(value: Json, frame: Frame, spot: Spot) -> str:
+def text_of(value: Json, frame: EvaluationFrame, spot: Spot) -> str:
     """A value as text: a text is itself, all else is its JSON."""
     if isinstance(value, str):
         return value

@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Final, Protocol, TypeAlias, cast
 
-from pointsman.expressions.environment import MISSING, Frame, Missing
+from pointsman.expressions.environment import MISSING, EvaluationFrame, Missing
 from pointsman.expressions.failures import MixedTypes, Spot
 from pointsman.expressions.operators import type_name, whole
 from pointsman.values import Json
 
-Code: TypeAlias = Callable[[Frame], Json]
-Probe: TypeAlias = Callable[[Frame], "Json | Missing"]
-PathStep: TypeAlias = Callable[[Frame, "Json | Missing"], "Json | Missing"]
+Code: TypeAlias = Callable[[EvaluationFrame], Json]
+Probe: TypeAlias = Callable[[EvaluationFrame], "Json | Missing"]
+PathStep: TypeAlias = Callable[[EvaluationFrame, "Json | Missing"], "Json | Missing"]
 
 Key: TypeAlias = str | int
 
@@ -43,14 +43,14 @@ def key_step(key: Key) -> PathStep:
     return lambda frame, value: fetch(value, key)
 
 
-def length_step(frame: Frame, value: Json | Missing) -> Json | Missing:
+def length_step(frame: EvaluationFrame, value: Json | Missing) -> Json | Missing:
     """`.length`: that key of an object which has it, else how long the value is."""
     if isinstance(value, dict) and "length" in value:
         return value["length"]
     return len(value) if isinstance(value, list | dict | str) else MISSING
 
 
-def item_step(frame: Frame, value: Json | Missing) -> Json | Missing:
+def item_step(frame: EvaluationFrame, value: Json | Missing) -> Json | Missing:
     """`.current_fanout_item`: the entry of this branch's item; outside of branches there is none."""
     key = frame.env.item_key
     return MISSING if key is None else fetch(value, key)
@@ -59,7 +59,7 @@ def item_step(frame: Frame, value: Json | Missing) -> Json | Missing:
 def computed_step(code: Code, spot: Spot) -> PathStep:
     """`[expression]`."""
 
-    def step(frame: Frame, value: Json | Missing) -> Json | Missing:
+    def step(frame: EvaluationFrame, value: Json | Missing) -> Json | Missing:
         key = code(frame)
         return MISSING if key is None else fetch(value, index_of(key, spot))
 
@@ -78,7 +78,7 @@ def index_of(key: Json, spot: Spot) -> Key:
 def each_step(rest: tuple[PathStep, ...], spot: Spot, *, flatten: bool) -> PathStep:
     """`.*`: the rest of the path from every element, without those that lead nowhere."""
 
-    def step(frame: Frame, value: Json | Missing) -> Json | Missing:
+    def step(frame: EvaluationFrame, value: Json | Missing) -> Json | Missing:
         if isinstance(value, dict):
             value = list(value.values())
         if not isinstance(value, list):
@@ -99,7 +99,7 @@ def each_step(rest: tuple[PathStep, ...], spot: Spot, *, flatten: bool) -> PathS
     return step
 
 
-def follow(frame: Frame, value: Json | Missing, steps: tuple[PathStep, ...]) -> Json | Missing:
+def follow(frame: EvaluationFrame, value: Json | Missing, steps: tuple[PathStep, ...]) -> Json | Missing:
     """Where the steps lead."""
     for step in steps:
         if value is MISSING:
@@ -111,7 +111,7 @@ def follow(frame: Frame, value: Json | Missing, steps: tuple[PathStep, ...]) -> 
 def bare_base(name: str) -> Probe:
     """A name that is nothing else: state field, engine name, setting."""
 
-    def base(frame: Frame) -> Json | Missing:
+    def base(frame: EvaluationFrame) -> Json | Missing:
         env = frame.env
         value = env.state.get(name, MISSING)
         if value is MISSING:
@@ -126,7 +126,7 @@ def named_base(name: str) -> Probe:
     return lambda frame: frame.env.names.get(name, MISSING)
 
 
-def next_base(frame: Frame) -> Json | Missing:
+def next_base(frame: EvaluationFrame) -> Json | Missing:
     """`state.next`: the step's own `next` on its edges, else a field of that name."""
     value = frame.env.names.get("next", MISSING)
     return frame.env.state.get("next", MISSING) if value is MISSING else value
@@ -142,7 +142,7 @@ def computed_entry_base(root: str, code: Code, spot: Spot) -> Probe:
     """`nodes[expression]`."""
     mapping = mapping_of(root)
 
-    def base(frame: Frame) -> Json | Missing:
+    def base(frame: EvaluationFrame) -> Json | Missing:
         key = code(frame)
         return MISSING if key is None else mapping(frame).get(str(index_of(key, spot)), MISSING)
 
@@ -155,31 +155,31 @@ def whole_base(root: str) -> Probe:
     return lambda frame: dict(mapping(frame))
 
 
-def state_base(frame: Frame) -> Json | Missing:
+def state_base(frame: EvaluationFrame) -> Json | Missing:
     """The state itself."""
     return frame.env.state
 
 
-def data_base(frame: Frame) -> Json | Missing:
+def data_base(frame: EvaluationFrame) -> Json | Missing:
     """What `state.data` means: the field of that name where there is one, else the state."""
     state = frame.env.state
     return state.get("data", state)
 
 
-def mapping_of(root: str) -> Callable[[Frame], Mapping[str, Json]]:
+def mapping_of(root: str) -> Callable[[EvaluationFrame], Mapping[str, Json]]:
     """Where the entries of a root live."""
     return {"nodes": nodes_of, "config": config_of}[root]
 
 
-def nodes_of(frame: Frame) -> Mapping[str, Json]:
+def nodes_of(frame: EvaluationFrame) -> Mapping[str, Json]:
     return frame.env.nodes
 
 
-def config_of(frame: Frame) -> Mapping[str, Json]:
+def config_of(frame: EvaluationFrame) -> Mapping[str, Json]:
     return frame.env.config
 
 
-CONTAINER: Final[dict[str, Callable[[Frame], KeyLookup]]] = {
+CONTAINER: Final[dict[str, Callable[[EvaluationFrame], KeyLookup]]] = {
     "state": attrgetter("env.state"),
     "nodes": attrgetter("env.nodes"),
     "config": attrgetter("env.config"),
@@ -194,7 +194,7 @@ def fixed_path(container: str, keys: tuple[Key, ...], slow: Probe) -> Probe:
         return field_path(keys[0], slow)
     start = CONTAINER[container]
 
-    def read(frame: Frame) -> KeyLookup | Json | Missing:
+    def read(frame: EvaluationFrame) -> KeyLookup | Json | Missing:
         # JSON is dicts, lists and texts by contract; anything else lands in `slow`, which looks at types.
         value = start(frame)
         try:
@@ -210,7 +210,7 @@ def fixed_path(container: str, keys: tuple[Key, ...], slow: Probe) -> Probe:
 def field_path(name: str, slow: Probe) -> Probe:
     """A single field of the state: the commonest path."""
 
-    def read(frame: Frame) -> Json | Missing:
+    def read(frame: EvaluationFrame) -> Json | Missing:
         value = frame.env.state.get(name, MISSING)
         return slow(frame) if value is MISSING else value
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pointsman.expressions.environment import Frame
+from pointsman.expressions.environment import EvaluationFrame
 from pointsman.expressions.failures import MixedTypes, Spot
 from pointsman.expressions.operators import CHARS_PER_VISIT_BITS, type_name, whole
 from pointsman.expressions.path_access import Code
@@ -12,7 +12,7 @@ from pointsman.values import Json
 def cut(base: Code, start: Code | None, stop: Code | None, spot: Spot) -> Code:
     """A part of a list or text; of null, null. Bounds beyond the ends are the ends."""
 
-    def run(frame: Frame) -> Json:
+    def run(frame: EvaluationFrame) -> Json:
         value = base(frame)
         low, high = bound(start, frame, spot), bound(stop, frame, spot)
         if value is None:
@@ -30,7 +30,7 @@ def cut(base: Code, start: Code | None, stop: Code | None, spot: Spot) -> Code:
     return run
 
 
-def bound(code: Code | None, frame: Frame, spot: Spot) -> int | None:
+def bound(code: Code | None, frame: EvaluationFrame, spot: Spot) -> int | None:
     """A bound of a slice; null and absent mean the end."""
     value = code(frame) if code else None
     if value is None:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 from pointsman.expressions.compiler import Compiler
-from pointsman.expressions.environment import MISSING, Environment, Frame
+from pointsman.expressions.environment import MISSING, Environment, EvaluationFrame
 from pointsman.expressions.failures import DataTooDeep, MissingValue, MixedTypes, Spot, TextTooLong
 from pointsman.expressions.functions import ALIASES, shown
 from pointsman.expressions.limits import TEXT_CHARS_MAX
@@ -78,7 +78,7 @@ class RenderBuffer:
         )
 
 
-Write: TypeAlias = Callable[[Frame, RenderBuffer], None]
+Write: TypeAlias = Callable[[EvaluationFrame, RenderBuffer], None]
 
 
 class Template:
@@ -107,7 +107,7 @@ class Template:
 
     def render(self, env: Environment) -> RenderedTemplate:
         """Fill it in. Raises `MissingValue` for a `{x}` that is not there, `TextTooLong`."""
-        page, frame = RenderBuffer(self.source), Frame(env, self._slots)
+        page, frame = RenderBuffer(self.source), EvaluationFrame(env, self._slots)
         try:
             for write in self._writes:
                 write(frame, page)
@@ -128,7 +128,7 @@ class Template:
                 missing.extend(rendered.missing)
             return rendered.text
         try:
-            value = self._probe(Frame(env, self._slots))
+            value = self._probe(EvaluationFrame(env, self._slots))
         except RecursionError:
             spot = Spot(self.source, 0, len(self.source))
             raise DataTooDeep("a value is nested too deeply for this placeholder", spot=spot) from None
@@ -186,7 +186,7 @@ class TemplateCompiler:
     def tag(self, tag: Tag, probe: Probe) -> Write:
         spot = Spot(self.source, tag.at, tag.end)
 
-        def write(frame: Frame, page: RenderBuffer) -> None:
+        def write(frame: EvaluationFrame, page: RenderBuffer) -> None:
             value = probe(frame)
             if value is MISSING:
                 page.miss(tag)
@@ -200,7 +200,7 @@ class TemplateCompiler:
         then, otherwise = self.all(block.then), self.all(block.otherwise)
         negated = block.negated
 
-        def write(frame: Frame, page: RenderBuffer) -> None:
+        def write(frame: EvaluationFrame, page: RenderBuffer) -> None:
             for part in then if bool(holds(frame)) is not negated else otherwise:
                 part(frame, page)
 
@@ -218,7 +218,7 @@ class TemplateCompiler:
             self.paths.unbind(name, outer)
         spot = Spot(self.source, block.at, block.end)
 
-        def write(frame: Frame, page: RenderBuffer) -> None:
+        def write(frame: EvaluationFrame, page: RenderBuffer) -> None:
             value = probe(frame)
             entries = entries_of(None if value is MISSING else value, spot)
             frame.spend(len(entries), spot)

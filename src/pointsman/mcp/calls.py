@@ -19,7 +19,7 @@ from mcp.types import CallToolResult, TextContent, Tool
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from mcp import MCPError
-from pointsman.authoring.tools import Call
+from pointsman.authoring.tools import VerbCall
 from pointsman.authoring.workbench import Hear, Workbench
 from pointsman.errors import PointsmanError
 from pointsman.values import JsonObject
@@ -49,11 +49,11 @@ class Offered(Protocol):
     @property
     def shown(self) -> Tool: ...
 
-    async def call(self, call: Call, arguments: JsonObject) -> JsonObject: ...
+    async def call(self, call: VerbCall, arguments: JsonObject) -> JsonObject: ...
 
 
 @dataclass(slots=True)
-class Calls:
+class PendingToolCalls:
     """The calls of one server that wait for an execution.
 
     In the newer protocol over HTTP there are no connections: clients choose their ids independently of one another, so
@@ -83,7 +83,7 @@ class Calls:
 
         try:
             async with progress(context) as hear:
-                answer = await tool.call(Call(bench=bench, hear=hear, began=began), arguments)
+                answer = await tool.call(VerbCall(bench=bench, hear=hear, began=began), arguments)
         except asyncio.CancelledError:
             if place is None and not self._closing:
                 self._end(waited)

@@ -49,8 +49,8 @@ from pointsman.authoring.workbench import Workbench
 from pointsman.definition.model.schema import native_schema
 from pointsman.errors import OperatorError, PointsmanError
 from pointsman.mcp.audit import Context, Deeds
-from pointsman.mcp.calls import Calls
-from pointsman.mcp.tools import VerbTool, WorkflowTool, tool_named, verbs_of, workflows_of
+from pointsman.mcp.calls import PendingToolCalls
+from pointsman.mcp.tools import McpVerb, McpWorkflow, tool_named, verbs_of, workflows_of
 from pointsman.store.records import WorkflowEntry
 from pointsman.values import JsonObject
 from pointsman.workflows.document_work import DOCUMENTS
@@ -158,7 +158,7 @@ LOOKED_EVERY_S: Final = 2.0
 """Other faces and processes save workflows too; what this one saves is told at once."""
 
 
-class Changes:
+class ToolListNotifier:
     """Newer clients listen to the bus; older ones are told on the connection they hold."""
 
     def __init__(self, bus: InMemorySubscriptionBus) -> None:
@@ -210,14 +210,14 @@ INSTRUCTIONS: Final = (
 
 
 @dataclass(slots=True)
-class Face:
+class McpEndpoint:
     """One server. `asks` knows who is at the other end."""
 
     app: Pointsman
     asks: Asks
     deeds: Deeds
-    calls: Calls = field(default_factory=Calls)
-    changes: Changes = field(default_factory=lambda: Changes(InMemorySubscriptionBus()))
+    calls: PendingToolCalls = field(default_factory=PendingToolCalls)
+    changes: ToolListNotifier = field(default_factory=lambda: ToolListNotifier(InMemorySubscriptionBus()))
     server: Server[Any] = field(init=False)
     _listens: ListenHandler = field(init=False)
     _saved: WorkflowTools = field(init=False)
@@ -290,7 +290,7 @@ class Face:
         return result
 
     async def _called(
-        self, context: Context, bench: Workbench, tool: VerbTool | WorkflowTool, arguments: JsonObject
+        self, context: Context, bench: Workbench, tool: McpVerb | McpWorkflow, arguments: JsonObject
     ) -> CallToolResult:
         if not tool.is_deed:
             return await self.calls.made(context, bench, tool, arguments)
@@ -320,6 +320,6 @@ class Face:
 async def serve_stdio(app: Pointsman, *, name: str = "") -> None:
     """Until the client closes its end. What runs then goes on when the store is kept, or resumed."""
     caller = Caller(name=name or LOCAL.name, role=LOCAL.role, entrance="shell")
-    face = Face(app, lambda _: caller, Deeds(app.audit))
+    face = McpEndpoint(app, lambda _: caller, Deeds(app.audit))
     async with stdio_server() as (incoming, outgoing), face.watching():
         await face.server.run(incoming, outgoing, face.options)

@@ -8,7 +8,7 @@ from typing import Any
 from mcp.types import Tool, ToolAnnotations
 
 from pointsman.auth.policy import visible
-from pointsman.authoring.tools import Call, Effect, Verb, error_of, verbs
+from pointsman.authoring.tools import Effect, Verb, VerbCall, error_of, verbs
 from pointsman.authoring.workbench import Workbench
 from pointsman.errors import PointsmanError
 from pointsman.ports import ToolSpec
@@ -17,7 +17,7 @@ from pointsman.workflows.workflow_tools import PREFIX, WorkflowTools
 
 
 @dataclass(frozen=True, slots=True)
-class VerbTool:
+class McpVerb:
     """A verb of the library."""
 
     verb: Verb[Any]
@@ -41,12 +41,12 @@ class VerbTool:
         """It may change something."""
         return self.verb.effect != "reads"
 
-    async def call(self, call: Call, arguments: JsonObject) -> JsonObject:
+    async def call(self, call: VerbCall, arguments: JsonObject) -> JsonObject:
         return await self.verb.call(call, arguments)
 
 
 @dataclass(frozen=True, slots=True)
-class WorkflowTool:
+class McpWorkflow:
     """A saved workflow: called, it runs."""
 
     spec: ToolSpec
@@ -73,7 +73,7 @@ class WorkflowTool:
     def _input(self, arguments: JsonObject) -> Json:
         return arguments if self.spec.parameters.get("type", "object") == "object" else arguments.get("input")
 
-    async def call(self, call: Call, arguments: JsonObject) -> JsonObject:
+    async def call(self, call: VerbCall, arguments: JsonObject) -> JsonObject:
         """Its start is refused as any other is: what is wrong with the input is in the answer."""
         try:
             execution = await call.bench.start(self.spec.workflow, self._input(arguments), key=call.key)
@@ -90,20 +90,20 @@ def hints(effect: Effect) -> ToolAnnotations:
     )
 
 
-def verbs_of(bench: Workbench) -> list[VerbTool]:
+def verbs_of(bench: Workbench) -> list[McpVerb]:
     """Those that the caller's role allows."""
-    return [VerbTool(verb) for verb in verbs().values() if bench.caller.has(verb.role)]
+    return [McpVerb(verb) for verb in verbs().values() if bench.caller.has(verb.role)]
 
 
-async def workflows_of(bench: Workbench, saved: WorkflowTools) -> list[WorkflowTool]:
+async def workflows_of(bench: Workbench, saved: WorkflowTools) -> list[McpWorkflow]:
     """The saved workflows that the caller may run. `saved` knows those it has read before."""
     if not bench.caller.has("operator"):
         return []
     specs = [tool.spec for tool in await saved.listed()]
-    return [WorkflowTool(spec) for spec in specs if await visible(bench.app, bench.caller, spec.workflow)]
+    return [McpWorkflow(spec) for spec in specs if await visible(bench.app, bench.caller, spec.workflow)]
 
 
-async def tool_named(bench: Workbench, saved: WorkflowTools, name: str) -> VerbTool | WorkflowTool | None:
+async def tool_named(bench: Workbench, saved: WorkflowTools, name: str) -> McpVerb | McpWorkflow | None:
     """None: there is none for this caller."""
     offered = await workflows_of(bench, saved) if name.startswith(PREFIX) else verbs_of(bench)
     return next((tool for tool in offered if tool.shown.name == name), None)

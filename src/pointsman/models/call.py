@@ -20,7 +20,7 @@ from pointsman.models.failures import ModelFailed
 from pointsman.models.key_budgets import BUDGET_SPENT, Days
 from pointsman.models.key_pool import PATIENCE_S, REFUSED_S, KeysExhausted, LoopClock
 from pointsman.models.prices import Prices
-from pointsman.models.providers import Line, Providers
+from pointsman.models.providers import ModelRoute, Providers
 from pointsman.ports import Clock, Hear, ModelReply, ModelRequest
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ RATE_LIMITED: Final = "model-rate-limited"
 UNANSWERED: Final = frozenset({"model-unavailable", "model-server-error", "model-unreachable"})
 
 
-class Ear:
+class TextListener:
     """Hears the text as it streams, and remembers that it did: what was said cannot be taken back."""
 
     def __init__(self, hear: Hear | None) -> None:
@@ -48,7 +48,7 @@ class Ear:
         self._hear(text)
 
 
-class Caller:
+class ModelCaller:
     """Calls models over their lines."""
 
     def __init__(
@@ -64,7 +64,7 @@ class Caller:
         self._days = days or Days()
         self._clock: Clock = clock or LoopClock()
 
-    async def call(self, line: Line, request: ModelRequest, ear: Ear) -> ModelReply:
+    async def call(self, line: ModelRoute, request: ModelRequest, ear: TextListener) -> ModelReply:
         """Raises `ModelFailed`, `ModelUnusable`."""
         left, tried, failure, refused = line.retries, set[int](), None, list[str]()
         while True:
@@ -96,7 +96,7 @@ class Caller:
             if failure.code in UNANSWERED:
                 await self._clock.sleep_until(self._clock.now() + (failure.retry_after_s or line.wait_s))
 
-    async def _paid(self, line: Line, key: int, request: ModelRequest, ear: Ear) -> ModelReply:
+    async def _paid(self, line: ModelRoute, key: int, request: ModelRequest, ear: TextListener) -> ModelReply:
         """The exchange, where the key may still pay for it today. Raises `ModelFailed`, `ModelUnusable`."""
         model, limit = self._providers.model(line, key), line.day
         if (refusal := await self._days.refusal(line.provider, key, limit)) is not None:
@@ -109,7 +109,7 @@ class Caller:
         unpriced = f"no price of {reply.model!r} is known: the dollars of the day do not count it"
         return replace(reply, warnings=(*reply.warnings, unpriced))
 
-    async def _rest(self, line: Line, key: int, failure: Failure) -> None:
+    async def _rest(self, line: ModelRoute, key: int, failure: Failure) -> None:
         if failure.code == RATE_LIMITED:
             wait = line.wait_s if failure.retry_after_s is None else failure.retry_after_s
             line.pool.rest(key, wait, failure)
@@ -119,7 +119,7 @@ class Caller:
 
 
 async def bounded(
-    model: Model, request: ModelRequest, ear: Ear, *, name: str, headers: dict[str, str] | None = None
+    model: Model, request: ModelRequest, ear: TextListener, *, name: str, headers: dict[str, str] | None = None
 ) -> ModelReply:
     """One exchange within the request's time. Raises `ModelFailed`."""
     from pointsman.models.exchange import exchange
@@ -146,7 +146,7 @@ def _may_help(failure: Failure, *, elsewhere: bool) -> bool:
     return elsewhere or failure.code == RATE_LIMITED
 
 
-def _told(reply: ModelReply, line: Line, key: int, index: int | None, refused: list[str]) -> ModelReply:
+def _told(reply: ModelReply, line: ModelRoute, key: int, index: int | None, refused: list[str]) -> ModelReply:
     """The reply with the key that paid, and what was not as it was asked for."""
     if not line.key_count:
         return replace(reply, provider=line.provider)

@@ -16,7 +16,7 @@ from pointsman.models.failures import ModelFailed, ModelUnusable
 from pointsman.models.key_budgets import Days
 from pointsman.models.key_pool import REFUSED_S
 from pointsman.models.prices import Prices, cost_usd
-from pointsman.models.providers import Line, Providers
+from pointsman.models.providers import ModelRoute, Providers
 
 if TYPE_CHECKING:
     from pydantic_ai.embeddings import EmbeddingModel, EmbeddingResult, EmbeddingSettings
@@ -69,7 +69,7 @@ class Embedders:
         finally:
             line.pool.give_back(key)
 
-    async def _payer(self, line: Line) -> int:
+    async def _payer(self, line: ModelRoute) -> int:
         """A key that still pays today, to be given back. Raises `ModelFailed` where none does."""
         while True:
             key = await line.pool.take()
@@ -90,7 +90,7 @@ class Embedders:
         for one in connections:
             await one.aclose()
 
-    def _model(self, line: Line, key: int) -> EmbeddingModel:
+    def _model(self, line: ModelRoute, key: int) -> EmbeddingModel:
         place = (line.provider, line.model, key)
         if place not in self._open:
             from pointsman.models.clients import open_embedder  # Clients are loaded by those who use them.
@@ -128,7 +128,7 @@ def _vectors_of(found: EmbeddingResult, texts: Sequence[str]) -> list[tuple[floa
     return vectors
 
 
-def _usage_of(found: EmbeddingResult, line: Line) -> Usage:
+def _usage_of(found: EmbeddingResult, line: ModelRoute) -> Usage:
     tokens = found.usage.input_tokens
     cost = cost_usd(found.provider_name or "", found.model_name or line.model, input_tokens=tokens, output_tokens=0)
     return Usage(input_tokens=tokens, model_calls=1, cost_usd=cost)

@@ -46,7 +46,7 @@ from pointsman.engine.failures import Failure, connection_problem
 from pointsman.json_meter import JsonUnreadable, decode_json
 from pointsman.models.client_warnings import gathering_warnings
 from pointsman.models.failures import ModelFailed
-from pointsman.models.raw_responses import Sent, listening
+from pointsman.models.raw_responses import RawResponse, listening
 from pointsman.models.wire import REFUSED_HINT, to_messages, to_parameters, to_reply, to_settings
 from pointsman.ports import Hear, ModelReply, ModelRequest, Thought
 from pointsman.redaction import head
@@ -194,7 +194,7 @@ def _failures_named(model: object) -> Generator[None]:
             raise ModelFailed(_with_evidence(why.failure, model, sent)) from why
 
 
-def _with_evidence(failure: Failure, model: object, sent: Sent) -> Failure:
+def _with_evidence(failure: Failure, model: object, sent: RawResponse) -> Failure:
     """The failure of an answer that is none of its wire, with what was sent."""
     if not sent.status or failure.details is not None or failure.code not in _UNREAD:
         return failure

@@ -22,16 +22,16 @@ DAY_S: Final = 86_400
 BUDGET_SPENT: Final = "model-key-budget-spent"
 
 
-class Spent(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class KeySpending(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one key paid for on one day."""
 
     calls: int = 0
     tokens: int = 0
     usd: float = 0.0
 
-    def with_(self, usage: Usage) -> Spent:
+    def with_(self, usage: Usage) -> KeySpending:
         tokens = usage.input_tokens + usage.output_tokens
-        return Spent(calls=self.calls + 1, tokens=self.tokens + tokens, usd=self.usd + (usage.cost_usd or 0.0))
+        return KeySpending(calls=self.calls + 1, tokens=self.tokens + tokens, usd=self.usd + (usage.cost_usd or 0.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class DayLimit:
     tokens: int | None = None
     usd: float | None = None
 
-    def reached(self, spent: Spent) -> str:
+    def reached(self, spent: KeySpending) -> str:
         """What is used up, in words; empty: nothing is."""
         if self.calls is not None and spent.calls >= self.calls:
             return f"{spent.calls} of {self.calls} calls"
@@ -56,7 +56,7 @@ class DayLimit:
 class Spending(Protocol):
     """Remembers what keys paid for, for every process of an installation. Keys are known by their numbers alone."""
 
-    async def spent(self, provider: str, key: int, day: int) -> Spent:
+    async def spent(self, provider: str, key: int, day: int) -> KeySpending:
         """`day`: days since 1970, UTC."""
         ...
 
@@ -67,11 +67,11 @@ class SpendingHere:
     """Remembers for this process alone; of each key the last day on which it paid."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, int], tuple[int, Spent]] = {}
+        self._known: dict[tuple[str, int], tuple[int, KeySpending]] = {}
 
-    async def spent(self, provider: str, key: int, day: int) -> Spent:
-        kept, spent = self._known.get((provider, key), (day, Spent()))
-        return spent if kept == day else Spent()
+    async def spent(self, provider: str, key: int, day: int) -> KeySpending:
+        kept, spent = self._known.get((provider, key), (day, KeySpending()))
+        return spent if kept == day else KeySpending()
 
     async def add(self, provider: str, key: int, day: int, usage: Usage) -> None:
         self._known[provider, key] = day, (await self.spent(provider, key, day)).with_(usage)
@@ -100,7 +100,7 @@ class Days:
         counted = self._here if limit is None else self._spending
         await counted.add(provider, key, self._today(), usage)
 
-    async def paid_for(self, provider: str, key: int, limit: DayLimit | None) -> Spent:
+    async def paid_for(self, provider: str, key: int, limit: DayLimit | None) -> KeySpending:
         """What it paid for today: in all processes where it has a limit, else in this one."""
         counted = self._here if limit is None else self._spending
         return await counted.spent(provider, key, self._today())

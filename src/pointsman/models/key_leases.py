@@ -1,6 +1,6 @@
 """Turns of keys that several processes share: agreed where all of them can read it, one turn at a time.
 
-    process A ─ a key is granted here ─▶ take ─┬─▶ `Turn`: wait so long, then call
+    process A ─ a key is granted here ─▶ take ─┬─▶ `KeyLease`: wait so long, then call
     process B ─ …                              └─▶ not granted: the key was used, or rests, elsewhere; choose again
 
 A process asks for a turn only when it would call now, so one that dies leaves at most one turn unused, and processes
@@ -15,7 +15,7 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class KeyLease:
     """What came of asking for one."""
 
     granted: bool
@@ -30,7 +30,7 @@ class Turn:
 class Turns(Protocol):
     """Agrees with the other processes who calls next."""
 
-    async def take(self, provider: str, key: int, *, interval_s: float, key_interval_s: float) -> Turn:
+    async def take(self, provider: str, key: int, *, interval_s: float, key_interval_s: float) -> KeyLease:
         """Ask to call a provider with a key, that many seconds after the call before and after the key's."""
         ...
 

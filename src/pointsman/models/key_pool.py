@@ -24,7 +24,7 @@ from typing import ClassVar, Final, Literal, TypeAlias
 
 from pointsman.engine.failures import Failure
 from pointsman.models.failures import ModelFailed
-from pointsman.models.key_leases import Turn, Turns
+from pointsman.models.key_leases import KeyLease, Turns
 from pointsman.ports import Clock
 from pointsman.values import JsonObject
 
@@ -199,7 +199,7 @@ class KeyPool:
     def _spread(self) -> float:
         return uniform(0, min(SPREAD_S, self._pacing.key_interval_s / 10))
 
-    def _learn(self, turn: Turn) -> None:
+    def _learn(self, turn: KeyLease) -> None:
         """Take over what other processes did to keys."""
         now = self._clock.now()
         for key, seconds in turn.ready_in_s.items():

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ModelRoute:
     """How one model is reached."""
 
     provider: str
@@ -77,7 +77,7 @@ class Providers:
         reached = [settings for settings, _ in self._reached.values() if settings is not None]
         return [key for provider in (*self._known.values(), *reached) for key in provider.keys]
 
-    def line(self, provider: str, model: str, *, otherwise: Callable[[], Provider] | None = None) -> Line:
+    def line(self, provider: str, model: str, *, otherwise: Callable[[], Provider] | None = None) -> ModelRoute:
         """How a model is reached; `otherwise` describes a provider that nothing else does. Raises `ModelUnusable`."""
         if provider not in self._reached:
             settings = self._known.get(provider)
@@ -92,7 +92,7 @@ class Providers:
             turns = self._turns if settings is not None and settings.shared else None
             pool = KeyPool(provider, keys=keys, pacing=pacing, clock=self._clock, turns=turns)
             self._reached[provider] = settings, pool
-        return Line(provider, model, *self._reached[provider])
+        return ModelRoute(provider, model, *self._reached[provider])
 
     def check(self, provider: str, model: str) -> None:
         """Raise `ModelUnusable` where the model cannot be called from here: an unknown provider, no key, no address, a
@@ -125,7 +125,7 @@ class Providers:
         """Of the providers that were asked so far."""
         return {name: pool for name, (_, pool) in self._reached.items()}
 
-    def model(self, line: Line, key: int = 0) -> Model:
+    def model(self, line: ModelRoute, key: int = 0) -> Model:
         """The client that speaks with that key. Raises `ModelUnusable`: a part that is not installed, a variable."""
         place = (line.provider, line.model, key)
         if place not in self._open:
@@ -143,7 +143,7 @@ class Providers:
         for one in connections:
             await one.aclose()
 
-    def _connect(self, line: Line, key: int) -> Model:
+    def _connect(self, line: ModelRoute, key: int) -> Model:
         from pointsman.models.clients import infer, open_model
 
         if line.settings is None:

@@ -21,7 +21,7 @@ BODY_BYTES_MAX: Final = 1_000
 
 
 @dataclass(slots=True)
-class Sent:
+class RawResponse:
     """The last response of a call."""
 
     status: int = 0
@@ -39,13 +39,13 @@ class Sent:
         return " ".join((unfinished(text) if self.is_cut else masked(text)).split())
 
 
-_listener: ContextVar[Sent | None] = ContextVar("_listener", default=None)
+_listener: ContextVar[RawResponse | None] = ContextVar("_listener", default=None)
 
 
 @contextmanager
-def listening() -> Generator[Sent]:
+def listening() -> Generator[RawResponse]:
     """What comes in inside."""
-    sent = Sent()
+    sent = RawResponse()
     token = _listener.set(sent)
     try:
         yield sent
@@ -68,7 +68,7 @@ async def note(response: httpx2.Response) -> None:
 class _Overheard(httpx2.AsyncByteStream):
     """A stream that keeps its beginning while it is read."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, sent: Sent) -> None:
+    def __init__(self, stream: httpx2.AsyncByteStream, sent: RawResponse) -> None:
         self._stream, self._sent = stream, sent
 
     async def __aiter__(self) -> AsyncIterator[bytes]:

@@ -26,13 +26,13 @@ _FENCED: Final = re.compile(r"\A\s*```[\w-]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```\s*\Z
 _FENCE_INSIDE: Final = re.compile(r"```[\w-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
 
 
-class Read(msgspec.Struct, frozen=True):
+class ParsedJson(msgspec.Struct, frozen=True):
     """A JSON value that was read; wrapped, because `null` is a value too."""
 
     value: Json
 
 
-def read_json(text: str) -> Read | None:
+def read_json(text: str) -> ParsedJson | None:
     """The JSON value a model meant, or None."""
     if (whole := read_whole(text)) is not None:
         return whole
@@ -44,7 +44,7 @@ def read_json(text: str) -> Read | None:
     return None
 
 
-def read_whole(text: str) -> Read | None:
+def read_whole(text: str) -> ParsedJson | None:
     """The JSON value that the whole text is, with or without a fence around it; nothing is repaired."""
     if (read := _strict(text)) is not None:
         return read
@@ -67,9 +67,9 @@ def without_trailing_commas(text: str) -> str:
     return "".join(text[before + 1 : after] for before, after in pairwise([-1, *dropped, len(text)]))
 
 
-def _strict(text: str) -> Read | None:
+def _strict(text: str) -> ParsedJson | None:
     try:
-        return Read(decode_json(text))
+        return ParsedJson(decode_json(text))
     except JsonUnreadable:
         return None
 

@@ -38,7 +38,7 @@ class ScriptedCall(Struct, frozen=True, kw_only=True):
     arguments: JsonObject = {}
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class ScriptedAnswer(Struct, frozen=True, kw_only=True):
     """One answer. Without any content the model answers from the prompt, after the delay."""
 
     text: str | None = None
@@ -59,7 +59,7 @@ class Answer(Struct, frozen=True, kw_only=True):
         return not (self.text is not None or self.has_value or self.tool_calls or self.next is not None or self.end)
 
 
-class Rule(Struct, frozen=True, kw_only=True, dict=True):
+class ScriptRule(Struct, frozen=True, kw_only=True, dict=True):
     """When to say what. Everything named must hold."""
 
     nodes: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
     matches: str | None = None
     times: int | None = None
     """Used this often at most, in each scope of each execution."""
-    answers: tuple[Answer, ...] = (Answer(),)
+    answers: tuple[ScriptedAnswer, ...] = (ScriptedAnswer(),)
     """One after another; the last one stays."""
 
     @cached_property
@@ -95,6 +95,6 @@ class Rule(Struct, frozen=True, kw_only=True, dict=True):
 class Script(Struct, frozen=True, kw_only=True):
     """Everything a scripted model knows. The empty script answers every prompt by itself."""
 
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[ScriptRule, ...] = ()
     tools: dict[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     """Tool name -> its `description`, `parameters`, `results` (see `pointsman.tools.scripted`)."""

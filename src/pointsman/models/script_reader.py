@@ -13,7 +13,7 @@ from pointsman.engine.reports import Usage
 from pointsman.errors import AuthorError
 from pointsman.expressions.failures import BadPattern, Spot
 from pointsman.expressions.patterns import compile_pattern
-from pointsman.models.script import Answer, Fail, Rule, Script, ScriptedCall
+from pointsman.models.script import Fail, Script, ScriptedAnswer, ScriptedCall, ScriptRule
 from pointsman.models.script_schema import SCRIPT_SCHEMA
 from pointsman.values import Json, JsonObject
 
@@ -134,12 +134,12 @@ def _wrong_duration(value: Json) -> str:
     return ""
 
 
-def _rule(rule: JsonObject) -> Rule:
+def _rule(rule: JsonObject) -> ScriptRule:
     nodes = rule.get("node", [])
     listed = rule.get("answers")
     answers = cast("list[JsonObject]", listed) if isinstance(listed, list) else [rule]
     item = rule.get("item")
-    return Rule(
+    return ScriptRule(
         nodes=(nodes,) if isinstance(nodes, str) else tuple(cast("list[str]", nodes)),
         exact={key: str(rule[key]) for key in _EXACT if key in rule},
         counts={meant: cast("int", rule[key]) for key, meant in _COUNTS.items() if key in rule},
@@ -151,10 +151,10 @@ def _rule(rule: JsonObject) -> Rule:
     )
 
 
-def _answer(answer: JsonObject) -> Answer:
+def _answer(answer: JsonObject) -> ScriptedAnswer:
     calls = cast("list[JsonObject]", answer.get("toolCalls", []))
     used = cast("dict[str, int] | None", answer.get("usage"))
-    return Answer(
+    return ScriptedAnswer(
         text=cast("str | None", answer.get("text")),
         value=answer.get("json"),
         has_value="json" in answer,

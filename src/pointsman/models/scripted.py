@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from pointsman.engine.reports import ToolCall, Usage
 from pointsman.models.schema_samples import sample
-from pointsman.models.script import Answer, Hints, Rule, Script, ScriptedCall
+from pointsman.models.script import Hints, Script, ScriptedAnswer, ScriptedCall, ScriptRule
 from pointsman.models.transcript import as_text, content_of, text_of
 from pointsman.redaction import head
 from pointsman.values import END, Json, JsonObject
@@ -37,7 +37,7 @@ _CHARS_PER_TOKEN: Final = 4
 Uses: TypeAlias = dict[tuple[str, str, int], int]
 
 
-class Said(Struct, frozen=True, kw_only=True):
+class ScriptedReply(Struct, frozen=True, kw_only=True):
     """What is put on the wire."""
 
     text: str = ""
@@ -45,7 +45,7 @@ class Said(Struct, frozen=True, kw_only=True):
     usage: Usage = Usage()
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class ScriptedRequest(Struct, frozen=True, kw_only=True):
     """What a request of the Chat Completions wire asks for."""
 
     last: str
@@ -63,23 +63,23 @@ class ScriptedModel:
         self._script = script or Script()
         self._uses: Uses = {}
 
-    def choose(self, hints: Hints, last: str) -> Answer:
+    def choose(self, hints: Hints, last: str) -> ScriptedAnswer:
         """The answer of the first rule that fits and is not used up; an empty one where none does."""
         for index, rule in enumerate(self._script.rules):
             if rule.fits(hints, last):
                 used = self._count(rule, index, hints)
                 if used is not None:
                     return rule.answers[min(used, len(rule.answers) - 1)]
-        return Answer()
+        return ScriptedAnswer()
 
-    def say(self, answer: Answer, hints: Hints, asked: Asked) -> Said:
+    def say(self, answer: ScriptedAnswer, hints: Hints, asked: ScriptedRequest) -> ScriptedReply:
         """The content of the answer in the form the request asks for."""
         text, calls = _improvised(hints, asked) if answer.is_empty else _scripted(answer, asked)
         chars = len(text) + sum(len(as_text(call.arguments)) for call in calls)
         used = Usage(input_tokens=asked.chars // _CHARS_PER_TOKEN, output_tokens=chars // _CHARS_PER_TOKEN)
-        return Said(text=text, calls=_numbered(calls, hints), usage=answer.usage or used)
+        return ScriptedReply(text=text, calls=_numbered(calls, hints), usage=answer.usage or used)
 
-    def _count(self, rule: Rule, index: int, hints: Hints) -> int | None:
+    def _count(self, rule: ScriptRule, index: int, hints: Hints) -> int | None:
         """How often the rule was used before here; None once it is used up."""
         if rule.times is None and len(rule.answers) == 1:
             return 0
@@ -101,11 +101,11 @@ def _numbered(calls: list[ScriptedCall], hints: Hints) -> tuple[ToolCall, ...]:
     )
 
 
-def read_request(body: JsonObject) -> Asked:
+def read_request(body: JsonObject) -> ScriptedRequest:
     """What matters of a request body."""
     listed = body.get("messages")
     messages = listed if isinstance(listed, list) else []
-    return Asked(
+    return ScriptedRequest(
         last=content_of(messages[-1]) if messages else "",
         chars=sum(len(content_of(message)) for message in messages),
         tools=_tools(body.get("tools")),
@@ -129,7 +129,7 @@ def _schema(response_format: Json) -> JsonObject | None:
     return schema if isinstance(schema, dict) else None
 
 
-def _scripted(answer: Answer, asked: Asked) -> tuple[str, list[ScriptedCall]]:
+def _scripted(answer: ScriptedAnswer, asked: ScriptedRequest) -> tuple[str, list[ScriptedCall]]:
     calls = list(answer.tool_calls)
     text = answer.text or ""
     label = END if answer.end and answer.next is None else answer.next
@@ -145,7 +145,7 @@ def _scripted(answer: Answer, asked: Asked) -> tuple[str, list[ScriptedCall]]:
     return text, calls
 
 
-def _improvised(hints: Hints, asked: Asked) -> tuple[str, list[ScriptedCall]]:
+def _improvised(hints: Hints, asked: ScriptedRequest) -> tuple[str, list[ScriptedCall]]:
     """Nobody scripted this call: do the least that is valid."""
     who = text_of(hints.get("agent")) or text_of(hints.get("node")) or "model"
     text = f"Scripted answer of {who} to: {head(' '.join(asked.last.split()), _EXCERPT)}"
@@ -163,12 +163,12 @@ def _improvised(hints: Hints, asked: Asked) -> tuple[str, list[ScriptedCall]]:
     return text, calls
 
 
-def _wanted(asked: Asked) -> JsonObject | None:
+def _wanted(asked: ScriptedRequest) -> JsonObject | None:
     """The schema an answer must satisfy, whichever way it was offered."""
     return asked.schema if asked.schema is not None else asked.tools.get("final_result")
 
 
-def _give(value: Json, asked: Asked) -> tuple[str, list[ScriptedCall]]:
+def _give(value: Json, asked: ScriptedRequest) -> tuple[str, list[ScriptedCall]]:
     """A JSON answer: as the call of `final_result` where that is offered, else as text."""
     if (parameters := asked.tools.get("final_result")) is None:
         return json.dumps(value, ensure_ascii=False), []
@@ -177,7 +177,7 @@ def _give(value: Json, asked: Asked) -> tuple[str, list[ScriptedCall]]:
     return "", [ScriptedCall(name="final_result", arguments=arguments)]
 
 
-def _leave_by(label: str, asked: Asked) -> tuple[str, list[ScriptedCall]]:
+def _leave_by(label: str, asked: ScriptedRequest) -> tuple[str, list[ScriptedCall]]:
     """Leave by a label: by the injected tool, by the schema's `choice` or `next`, else in plain JSON."""
     if (tool := _routing_tool(asked, label)) is not None:
         return "", [ScriptedCall(name=tool, arguments={} if tool == "end" else {"next": label})]
@@ -190,13 +190,13 @@ def _leave_by(label: str, asked: Asked) -> tuple[str, list[ScriptedCall]]:
     return as_text({"next": label}), []
 
 
-def _routing_tool(asked: Asked, label: str) -> str | None:
+def _routing_tool(asked: ScriptedRequest, label: str) -> str | None:
     if label == END and "end" in asked.tools:
         return "end"
     return "router" if "router" in asked.tools else None
 
 
-def _routes(asked: Asked) -> list[str]:
+def _routes(asked: ScriptedRequest) -> list[str]:
     properties = asked.tools.get("router", {}).get("properties")
     field = properties.get("next") if isinstance(properties, dict) else None
     labels = field.get("enum") if isinstance(field, dict) else None

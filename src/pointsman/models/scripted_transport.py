@@ -12,8 +12,8 @@ from typing import Final
 
 import httpx2
 
-from pointsman.models.script import Answer, Fail, Hints
-from pointsman.models.scripted import HINTS_HEADER, Said, ScriptedModel, Sleep, read_request
+from pointsman.models.script import Fail, Hints, ScriptedAnswer
+from pointsman.models.scripted import HINTS_HEADER, ScriptedModel, ScriptedReply, Sleep, read_request
 from pointsman.models.transcript import as_text
 from pointsman.values import Json, JsonObject
 
@@ -46,7 +46,7 @@ class ScriptedTransport(httpx2.AsyncBaseTransport):
             )
         return httpx2.Response(200, json=_completion(said))
 
-    async def _events(self, said: Said, answer: Answer) -> AsyncIterator[bytes]:
+    async def _events(self, said: ScriptedReply, answer: ScriptedAnswer) -> AsyncIterator[bytes]:
         """The answer as server-sent events, a few words at a time."""
         for delta in _deltas(said):
             if answer.token_delay_s:
@@ -68,7 +68,7 @@ def _failure(fail: Fail, request: httpx2.Request) -> httpx2.Response:
             return httpx2.Response(fail.status or 500, headers=headers, json={"error": {"message": fail.message}})
 
 
-def _completion(said: Said) -> JsonObject:
+def _completion(said: ScriptedReply) -> JsonObject:
     message: JsonObject = {"role": "assistant", "content": said.text or None}
     if said.calls:
         message["tool_calls"] = _wire_calls(said)
@@ -89,7 +89,7 @@ class _Stream(httpx2.AsyncByteStream):
         return self._events
 
 
-def _deltas(said: Said) -> Iterator[JsonObject]:
+def _deltas(said: ScriptedReply) -> Iterator[JsonObject]:
     words = said.text.split(" ")
     for at in range(0, len(words) if said.text else 0, _WORDS_PER_CHUNK):
         more = at + _WORDS_PER_CHUNK < len(words)
@@ -99,7 +99,7 @@ def _deltas(said: Said) -> Iterator[JsonObject]:
         yield {"role": "assistant", "tool_calls": [{"index": index, **call}]}
 
 
-def _wire_calls(said: Said) -> list[Json]:
+def _wire_calls(said: ScriptedReply) -> list[Json]:
     return [
         {
             "id": call.id,
@@ -118,10 +118,10 @@ def _envelope(kind: str) -> JsonObject:
     return {"id": "scripted", "object": kind, "created": 0, "model": NAME}
 
 
-def _finish(said: Said) -> str:
+def _finish(said: ScriptedReply) -> str:
     return "tool_calls" if said.calls else "stop"
 
 
-def _usage(said: Said) -> JsonObject:
+def _usage(said: ScriptedReply) -> JsonObject:
     prompt, completion = said.usage.input_tokens, said.usage.output_tokens
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}

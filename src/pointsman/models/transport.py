@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from pointsman.engine.failures import Failure, failure_by
 from pointsman.errors import Outage, PointsmanError
-from pointsman.models.call import Caller, Ear, bounded
+from pointsman.models.call import ModelCaller, TextListener, bounded
 from pointsman.models.embedding import Embedded, Embedders
 from pointsman.models.failures import ModelFailed, ModelUnnamed, ModelUnusable
 from pointsman.models.key_budgets import Days, Spending
@@ -108,7 +108,7 @@ class PydanticModels:
         self.days = days = Days(spending)
         prices = prices or Prices()
         self._embedders = Embedders(self._providers, days, prices)
-        self._caller = Caller(self._providers, clock, days=days, prices=prices)
+        self._caller = ModelCaller(self._providers, clock, days=days, prices=prices)
         self.choice = ModelChoice(only, default, {**(purposes or {})}, fallback)
         self._temperatures = temperatures or {}
         self._addresses: JsonObject = {name: [one.kind, one.base_url] for name, one in (providers or {}).items()}
@@ -121,9 +121,9 @@ class PydanticModels:
         Another model is asked only before the first word was heard.
         """
         with hiding(redaction := key_redaction(self._providers.keys)):
-            return await self._asked(request, Ear(on_text), redaction)
+            return await self._asked(request, TextListener(on_text), redaction)
 
-    async def _asked(self, request: ModelRequest, ear: Ear, redaction: Redaction) -> ModelReply:
+    async def _asked(self, request: ModelRequest, ear: TextListener, redaction: Redaction) -> ModelReply:
         if request.temperature is None and request.purpose in self._temperatures:
             request = replace(request, temperature=self._temperatures[request.purpose])
         names = self.names_for(request)
@@ -201,7 +201,7 @@ class PydanticModels:
             return why
         return None
 
-    async def _ask(self, name: str, request: ModelRequest, ear: Ear) -> ModelReply:
+    async def _ask(self, name: str, request: ModelRequest, ear: TextListener) -> ModelReply:
         try:
             if is_scripted(name):
                 line = self._providers.line(SCRIPTED, SCRIPTED, otherwise=self._scripted)

@@ -34,7 +34,7 @@ from pointsman.models.failures import ModelFailed
 from pointsman.models.prices import cost_usd
 from pointsman.models.repair import read_json
 from pointsman.models.transcript import as_text, calls_of, content_of, role_of, text_of
-from pointsman.ports import ModelReply, Thinking, ToolSpec
+from pointsman.ports import ModelReply, ReasoningEffort, ToolSpec
 from pointsman.ports import ModelRequest as Request
 from pointsman.redaction import head
 from pointsman.values import Json, JsonObject
@@ -45,7 +45,7 @@ _LEVELS: Final = (("low", 1_024), ("medium", 8_192))
 Level = Literal["minimal", "low", "medium", "high"]
 
 
-def thinking_settings(thinking: Thinking, system: str) -> ModelSettings:
+def thinking_settings(thinking: ReasoningEffort, system: str) -> ModelSettings:
     """`system` is the provider's name. A budget goes to those that know budgets, to others as the nearest level."""
     settings = ModelSettings()
     if thinking.chat_template_kwargs is not None:

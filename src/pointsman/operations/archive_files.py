@@ -20,7 +20,7 @@ FILES_BYTES_MAX: Final = 200_000_000
 """Of all files of one export together."""
 
 
-class Kept(NamedTuple):
+class ArchivedFile(NamedTuple):
     """A file of an execution that is exported."""
 
     execution: ExecutionId
@@ -30,21 +30,21 @@ class Kept(NamedTuple):
     """Along with it; what does not is only named."""
 
 
-async def kept_by(app: AppContext, members: Iterable[ExecutionId]) -> list[Kept]:
+async def kept_by(app: AppContext, members: Iterable[ExecutionId]) -> list[ArchivedFile]:
     """The files of an execution and its sub-workflows, each where the limits leave room for it."""
     if app.settings.files is None:
         return []
-    found, room = list[Kept](), FILES_BYTES_MAX
+    found, room = list[ArchivedFile](), FILES_BYTES_MAX
     most = min(FILE_BYTES_MAX, app.settings.files.file_bytes_max)
     for member in members:
         for file in await asyncio.to_thread(Jail(app.settings.files, member).files):
             goes = file.size <= min(most, room)
             room -= file.size if goes else 0
-            found.append(Kept(member, file.path, file.size, goes))
+            found.append(ArchivedFile(member, file.path, file.size, goes))
     return found
 
 
-async def file_lines(app: AppContext, kept: Iterable[Kept]) -> AsyncIterator[FileLine]:
+async def file_lines(app: AppContext, kept: Iterable[ArchivedFile]) -> AsyncIterator[FileLine]:
     """A line for each, unless it was deleted meanwhile."""
     assert app.settings.files is not None, "somebody keeps files"
     for one in kept:

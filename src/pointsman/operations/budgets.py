@@ -18,7 +18,7 @@ from pointsman.context import AppContext
 from pointsman.engine.compile.limits import capped, limits_of
 from pointsman.engine.plan_limits import PlanLimits
 from pointsman.errors import AuthorError
-from pointsman.executions.usage_rollup import Told, check_day
+from pointsman.executions.usage_rollup import UsageAudience, check_day
 from pointsman.store.budget_usage import Measure, Spenders, SpendingQuery
 from pointsman.store.records import Summary
 from pointsman.values import Instant, Json, JsonObject, WorkflowId
@@ -32,7 +32,7 @@ MEASURES: Final[tuple[Measure, ...]] = ("tokens", "modelCalls", "toolCalls", "co
 class Budgets:
     """Of one period, for one who asks."""
 
-    def __init__(self, app: AppContext, *, since: str = "", until: str = "", sees: Told | None = None) -> None:
+    def __init__(self, app: AppContext, *, since: str = "", until: str = "", sees: UsageAudience | None = None) -> None:
         """`since` and `until` are days (of UTC), both included: they bound what has ended. Raises `PeriodInvalid`."""
         for day in (since, until):
             check_day(day)
@@ -84,7 +84,7 @@ class Budgets:
         found = await self._app.store.executions.spending(query)
         return [one for one in found if self._sees is None or await self._is_seen(self._sees, workflow, one)]
 
-    async def _is_seen(self, sees: Told, workflow: str, some: Spenders) -> bool:
+    async def _is_seen(self, sees: UsageAudience, workflow: str, some: Spenders) -> bool:
         kin = (workflow, some.revision, some.owner, some.session, some.parent)
         if kin not in self._seen:
             self._seen[kin] = await sees.listed(
@@ -103,7 +103,9 @@ class Budgets:
         return self._seen[kin]
 
 
-async def budgets(app: AppContext, *, since: str = "", until: str = "", sees: Told | None = None) -> list[JsonObject]:
+async def budgets(
+    app: AppContext, *, since: str = "", until: str = "", sees: UsageAudience | None = None
+) -> list[JsonObject]:
     """See `Budgets`."""
     return await Budgets(app, since=since, until=until, sees=sees).rows()
 

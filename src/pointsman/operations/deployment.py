@@ -11,7 +11,7 @@ from typing import Final
 
 from pointsman.auth.keys import Keys
 from pointsman.context import AppContext
-from pointsman.operations.findings import Finding
+from pointsman.operations.findings import HealthFinding
 from pointsman.settings import FILE, Settings, config_directory
 from pointsman.store.sqlite.connection import path_of
 from pointsman.tools.files.directory import UNFINISHED
@@ -23,7 +23,7 @@ LEFT_S: Final = 3600.0
 """Files of an execution that nobody knows are left over once they are this old: one may be beginning."""
 
 
-async def deployment(app: AppContext) -> AsyncIterator[Finding]:
+async def deployment(app: AppContext) -> AsyncIterator[HealthFinding]:
     """Nothing of this matters while only its owner uses an installation: it is looked at once keys are made."""
     for one in _readable_by_others(app.settings):
         yield one
@@ -33,19 +33,19 @@ async def deployment(app: AppContext) -> AsyncIterator[Finding]:
             yield one
         if endless := [key.name for key in keys if key.expires is None]:
             hint = "Make new ones with `pointsman keys add NAME --days 90`, and revoke these."
-            yield Finding("note", "endless-keys", f"keys that never expire: {_names(endless)}", hint)
+            yield HealthFinding("note", "endless-keys", f"keys that never expire: {_names(endless)}", hint)
         if expired := [key.name for key in keys if not key.is_good_at(app.clock.now())]:
             hint = "`pointsman keys revoke NAME` forgets one."
-            yield Finding("note", "expired-keys", f"keys that have expired: {_names(expired)}", hint)
+            yield HealthFinding("note", "expired-keys", f"keys that have expired: {_names(expired)}", hint)
     if left := await _left_over(app):
         message = (
             f"{app.settings.files.directory if app.settings.files else ''}: {_names(left)} are of no execution here"
         )
         hint = "If no other store uses that directory, delete them."
-        yield Finding("note", "left-over-files", message, hint)
+        yield HealthFinding("note", "left-over-files", message, hint)
 
 
-def _readable_by_others(settings: Settings) -> Iterator[Finding]:
+def _readable_by_others(settings: Settings) -> Iterator[HealthFinding]:
     """Everybody on this machine could read (or change) what should be private."""
     private = [path for path in (config_directory() / FILE, Path(FILE)) if _says_secrets(path)]
     if settings.store_url.startswith("sqlite:"):
@@ -56,7 +56,7 @@ def _readable_by_others(settings: Settings) -> Iterator[Finding]:
             continue
         severity = "warning" if mode & stat.S_IWOTH or path.name == FILE else "note"
         can = "change" if mode & stat.S_IWOTH else "read"
-        yield Finding(severity, "open-file", f"everybody on this machine can {can} {path}", f"chmod o-rwx {path}")
+        yield HealthFinding(severity, "open-file", f"everybody on this machine can {can} {path}", f"chmod o-rwx {path}")
 
 
 def _says_secrets(path: Path) -> bool:
@@ -79,17 +79,17 @@ def _is_shut(directory: Path) -> bool:
     return any(not (_mode(above) or 0) & stat.S_IXOTH for above in (directory, *directory.parents))
 
 
-def _reached(settings: Settings) -> Iterator[Finding]:
+def _reached(settings: Settings) -> Iterator[HealthFinding]:
     server = settings.server
     local = server.host in ("localhost", "::1") or server.host.startswith("127.")
     if server.names and not server.proxies:
         message = "`server.names` says that a proxy is in front, and no `server.proxies` are believed"
         hint = 'Callers all look like the proxy. Say where it is: proxies = ["127.0.0.1/32"].'
-        yield Finding("note", "proxy-unknown", message, hint)
+        yield HealthFinding("note", "proxy-unknown", message, hint)
     if not local and not server.proxies:
         message = f"the server listens on {server.host} without TLS: keys travel readable"
         hint = "Let it listen on 127.0.0.1, and put a proxy with TLS in front: docs/how-to/deploying.md."
-        yield Finding("warning", "no-tls", message, hint)
+        yield HealthFinding("warning", "no-tls", message, hint)
 
 
 async def _left_over(app: AppContext) -> list[str]:

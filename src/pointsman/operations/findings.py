@@ -11,7 +11,7 @@ Severity: TypeAlias = Literal["error", "warning", "note"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class HealthFinding:
     """Something an operator should know, and what to do about it."""
 
     severity: Severity

@@ -19,14 +19,14 @@ from pointsman.executions.copies import interrupted, undo_interrupted
 from pointsman.executions.deletion import PAGE, summaries
 from pointsman.models.transport import is_scripted
 from pointsman.operations.deployment import deployment
-from pointsman.operations.findings import Finding
+from pointsman.operations.findings import HealthFinding
 from pointsman.operations.lost_secrets import unheard
 from pointsman.runtime.passivation import Passivation
 from pointsman.settings import Settings
 from pointsman.store.errors import LeaderExists
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.store.sqlite.connection import path_of
-from pointsman.tools.sandbox.selection import Box, SandboxMissing, find_box
+from pointsman.tools.sandbox.selection import Sandbox, SandboxMissing, find_box
 from pointsman.tools.sandbox.workers import interpreter
 from pointsman.values import ExecutionId
 
@@ -40,9 +40,9 @@ WAITED_S: Final = 86_400.0
 LISTED_MAX: Final = 5
 
 
-async def findings(app: AppContext) -> list[Finding]:
+async def findings(app: AppContext) -> list[HealthFinding]:
     """Everything, the worst first. Reads lists, not journals: `damage` reads everything."""
-    found = [Finding("warning", "store", text) for text in app.store.warnings()]
+    found = [HealthFinding("warning", "store", text) for text in app.store.warnings()]
     found += _room(app)
     found += _model_and_tools(app)
     found += [one async for one in _servers(app)]
@@ -53,16 +53,16 @@ async def findings(app: AppContext) -> list[Finding]:
     unused = await app.store.removal.sweep(dry_run=True)
     if unused.blobs:
         message = f"{unused.blobs} contents ({unused.bytes} bytes) are used by nobody"
-        found.append(Finding("note", "unused-contents", message, "`pointsman gc` deletes them.", mendable=True))
+        found.append(HealthFinding("note", "unused-contents", message, "`pointsman gc` deletes them.", mendable=True))
     if copies := await interrupted(app):
         message = f"{_names([copy.executions[0] for copy in copies])}: forked or imported, and interrupted in that"
         hint = "`pointsman gc` deletes what is left of them; fork or import again."
-        found.append(Finding("note", "interrupted-copies", message, hint, mendable=True))
+        found.append(HealthFinding("note", "interrupted-copies", message, hint, mendable=True))
     order = ("error", "warning", "note")
     return sorted(found, key=lambda one: order.index(one.severity))
 
 
-async def mend(app: AppContext, found: list[Finding]) -> list[Finding]:
+async def mend(app: AppContext, found: list[HealthFinding]) -> list[HealthFinding]:
     """Do what can be done without any risk; what was done."""
     mended = [one for one in found if one.mendable]
     if mended:
@@ -71,42 +71,44 @@ async def mend(app: AppContext, found: list[Finding]) -> list[Finding]:
     return mended
 
 
-def _room(app: AppContext) -> Iterator[Finding]:
+def _room(app: AppContext) -> Iterator[HealthFinding]:
     if not app.settings.store_url.startswith("sqlite:"):
         return
     directory = path_of(app.settings.store_url).parent
     free = shutil.disk_usage(Path(directory)).free
     if free < ROOM_BYTES_MIN:
         message = f"{directory} has {free // 1_000_000} MB left"
-        yield Finding("error", "little-room", message, "Make room: a full disk stops every execution.")
+        yield HealthFinding("error", "little-room", message, "Make room: a full disk stops every execution.")
 
 
-def _model_and_tools(app: AppContext) -> Iterator[Finding]:
+def _model_and_tools(app: AppContext) -> Iterator[HealthFinding]:
     if app.services.model is not None and is_scripted(app.services.model):
         message = "the scripted model answers every agent: its answers are made up"
-        yield Finding("warning", "scripted-model", message, "Leave out `scripted`, and name a model of a provider.")
+        yield HealthFinding(
+            "warning", "scripted-model", message, "Leave out `scripted`, and name a model of a provider."
+        )
     elif not app.settings.has_provider():
         message = "no model provider is configured: workflows that call a model are refused"
         hint = "Set a provider's key, for example OPENAI_API_KEY, or ask for made-up answers: --model scripted."
-        yield Finding("warning", "no-provider", message, hint)
+        yield HealthFinding("warning", "no-provider", message, hint)
     elif not app.settings.model:
         message = "no default model is set: an agent that names none cannot be asked"
-        yield Finding("note", "no-default-model", message, "Set `model` in pointsman.toml.")
+        yield HealthFinding("note", "no-default-model", message, "Set `model` in pointsman.toml.")
     for name in app.tools.names():
         try:
             app.tools.find(name)
         except PointsmanError as why:
-            yield Finding("error", "tool", f"tool {name!r}: {why}", why.hint)
+            yield HealthFinding("error", "tool", f"tool {name!r}: {why}", why.hint)
 
 
-async def _servers(app: AppContext) -> AsyncIterator[Finding]:
+async def _servers(app: AppContext) -> AsyncIterator[HealthFinding]:
     """MCP servers that do not answer. Each is asked."""
     await app.tools.prepare_all()
     for failure in app.tools.servers().values():
         if failure is not None:
             printed = (failure.details or {}).get("stderr")
             message = f"{failure.message}\n{printed}" if printed else failure.message
-            yield Finding("error", failure.code, message, failure.hint)
+            yield HealthFinding("error", failure.code, message, failure.hint)
 
 
 async def box_in_use(settings: Settings) -> str:
@@ -117,29 +119,31 @@ async def box_in_use(settings: Settings) -> str:
         return ""
 
 
-def _box(settings: Settings) -> Box:
+def _box(settings: Settings) -> Sandbox:
     return find_box(settings.sandbox.box)
 
 
-async def _sandbox(app: AppContext) -> AsyncIterator[Finding]:
+async def _sandbox(app: AppContext) -> AsyncIterator[HealthFinding]:
     try:
         await asyncio.to_thread(_box, app.settings)
         interpreter()
     except SandboxMissing as why:
         severity = "error" if app.settings.commands else "note"
-        yield Finding(severity, "sandbox-missing", f"{why}: what needs it is refused", why.hint)
+        yield HealthFinding(severity, "sandbox-missing", f"{why}: what needs it is refused", why.hint)
     for one in _commands(app):
         yield one
 
 
-def _commands(app: AppContext) -> Iterator[Finding]:
+def _commands(app: AppContext) -> Iterator[HealthFinding]:
     for name, command in app.settings.commands.items():
         if not os.access(command.program, os.X_OK):
             hint = f"Install it, or correct `commands.{name}.argv` in the settings."
-            yield Finding("error", "command-missing", f"the command {name!r}: there is no {command.program!r}", hint)
+            yield HealthFinding(
+                "error", "command-missing", f"the command {name!r}: there is no {command.program!r}", hint
+            )
 
 
-async def _executions(app: AppContext) -> AsyncIterator[Finding]:
+async def _executions(app: AppContext) -> AsyncIterator[HealthFinding]:
     """Executions that should go on and do not."""
     now = app.clock.now()
     stuck, overdue, orphans = list[Summary](), list[Summary](), list[Summary]()
@@ -157,28 +161,28 @@ async def _executions(app: AppContext) -> AsyncIterator[Finding]:
                 waiting[event].append(one)
     for event, who in sorted(waiting.items()):
         hint = f"`pointsman publish {event}` tells it to all of them; `pointsman cancel EXECUTION` ends one."
-        yield Finding("note", "unheard", f"{_named(who)}: waiting for the event {event!r} for over a day", hint)
+        yield HealthFinding("note", "unheard", f"{_named(who)}: waiting for the event {event!r} for over a day", hint)
     resume = "`pointsman resume EXECUTION` goes on with one; a running keeper with all of them."
     if overdue or stuck:
         yield await _keeper(app)
     if overdue:
-        yield Finding("warning", "overdue", f"{_named(overdue)}: a timer rang and nobody heard it", resume)
+        yield HealthFinding("warning", "overdue", f"{_named(overdue)}: a timer rang and nobody heard it", resume)
     if stuck:
-        yield Finding("warning", "stuck", f"{_named(stuck)}: nothing was written for an hour", resume)
+        yield HealthFinding("warning", "stuck", f"{_named(stuck)}: nothing was written for an hour", resume)
     if orphans:
         hint = "`pointsman cancel EXECUTION`, then `pointsman delete EXECUTION`."
-        yield Finding("warning", "orphans", f"{_named(orphans)}: the execution that started it is gone", hint)
+        yield HealthFinding("warning", "orphans", f"{_named(orphans)}: the execution that started it is gone", hint)
 
 
-async def _keeper(app: AppContext) -> Finding:
+async def _keeper(app: AppContext) -> HealthFinding:
     """Whether anybody goes on with them: asked by becoming the keeper for a moment, which is as good as asking."""
     try:
         keep = await app.store.keep("doctor")
     except LeaderExists as why:
-        return Finding("note", "kept", str(why), "Ask there why it does not go on with them.")
+        return HealthFinding("note", "kept", str(why), "Ask there why it does not go on with them.")
     await keep.release()
     message = "nobody keeps the store: timers ring nowhere, and what was left is not taken up"
-    return Finding("warning", "nobody-keeps", message, "Run `pointsman keep`.")
+    return HealthFinding("warning", "nobody-keeps", message, "Run `pointsman keep`.")
 
 
 def _named(some: list[Summary]) -> str:

@@ -37,7 +37,7 @@ from pointsman.operations.archive import (
 )
 from pointsman.operations.archive_files import Sizes, bring_file, learn_file, must_have_room
 from pointsman.operations.exporting import SCOPES
-from pointsman.ports import Change, Row
+from pointsman.ports import MemoryChange, Row
 from pointsman.runtime.local import child_id
 from pointsman.runtime.passivation import Passivation
 from pointsman.store.blob_references import blobs_named
@@ -60,7 +60,7 @@ class ExecutionExists(CallerError):
 
 
 @dataclass(slots=True)
-class Family:
+class ArchiveContents:
     """What the first reading found out."""
 
     names: list[ExecutionId] = field(default_factory=list[ExecutionId])
@@ -92,9 +92,9 @@ async def import_file(app: AppContext, path: Path, *, name: ExecutionId | None) 
     return found.new[found.names[0]]
 
 
-def verified(path: Path) -> Family:
+def verified(path: Path) -> ArchiveContents:
     """Read all of it, and fold every journal. Raises `ImportRefused`."""
-    found, codec = Family(), Codec[Event](Event, UPCASTERS)
+    found, codec = ArchiveContents(), Codec[Event](Event, UPCASTERS)
     for line in read_lines(path):
         match line:
             case HeaderLine():
@@ -115,7 +115,7 @@ def verified(path: Path) -> Family:
     return found
 
 
-def _learn(found: Family, line: RowLine, events: tuple[Event, ...]) -> None:
+def _learn(found: ArchiveContents, line: RowLine, events: tuple[Event, ...]) -> None:
     if not events:
         raise ImportRefused(f"nothing happened in row {line.seq} of {line.execution!r}", hint=DAMAGED)
     if line.seq == 1:
@@ -139,7 +139,7 @@ def _learn(found: Family, line: RowLine, events: tuple[Event, ...]) -> None:
             found.asked[line.execution] += [(event.step, call.number) for call in event.calls]
 
 
-def _rename(found: Family, name: ExecutionId | None) -> None:
+def _rename(found: ArchiveContents, name: ExecutionId | None) -> None:
     """A sub-workflow's id follows from its parent's: a new name for one is a new name for all below it."""
     top = found.names[0]
     found.new[top] = name if name is not None else top
@@ -152,7 +152,7 @@ def _rename(found: Family, name: ExecutionId | None) -> None:
         found.new[child] = child_id(found.new[parent], step, attempt, call)
 
 
-def _caller(found: Family, parent: ExecutionId, child: ExecutionId) -> tuple[Step, int, int]:
+def _caller(found: ArchiveContents, parent: ExecutionId, child: ExecutionId) -> tuple[Step, int, int]:
     for step, call in found.asked[parent]:
         for attempt in range(1, ATTEMPTS_MAX + 1):
             if child_id(parent, step, attempt, call) == child:
@@ -160,14 +160,14 @@ def _caller(found: Family, parent: ExecutionId, child: ExecutionId) -> tuple[Ste
     raise ImportRefused(f"no step of {parent!r} called {child!r}", hint=DAMAGED)
 
 
-async def _make_room(app: AppContext, found: Family) -> None:
+async def _make_room(app: AppContext, found: ArchiveContents) -> None:
     await make_room(app, found.new[found.names[0]])
     for name in found.new.values():
         if await app.store.executions.find(name) is not None:
             raise ExecutionExists(f"{name!r} is here already", hint="Give the copy a name of its own: --new-id.")
 
 
-async def _bring_contents(app: AppContext, found: Family) -> None:
+async def _bring_contents(app: AppContext, found: ArchiveContents) -> None:
     """Blobs first, and whether the definitions can be used. Those of a refused import are swept in a while."""
     for content in found.contents.values():
         await app.store.blobs.put(content)
@@ -178,7 +178,7 @@ async def _bring_contents(app: AppContext, found: Family) -> None:
         await app[LIBRARY].pinned(state.definition, state.options)
 
 
-async def _bring_conversation(app: AppContext, found: Family) -> None:
+async def _bring_conversation(app: AppContext, found: ArchiveContents) -> None:
     """What was said before this turn, where this store has not heard it."""
     started = found.started[found.names[0]]
     known = started.options.get("history")
@@ -186,7 +186,7 @@ async def _bring_conversation(app: AppContext, found: Family) -> None:
         await app.store.sessions.append(started.session, tuple(started.messages[:known]), after=0)
 
 
-async def _bring_rows(app: AppContext, path: Path, found: Family) -> None:
+async def _bring_rows(app: AppContext, path: Path, found: ArchiveContents) -> None:
     """The second reading. The lists learn of each execution with its last row, of the first one last of all."""
     codec, pending = Codec[Event](Event, UPCASTERS), list[asyncio.Future[None]]()
     last: dict[str, Row] = {}
@@ -224,7 +224,7 @@ def _effect(app: AppContext, name: ExecutionId, attempt: str, number: int, value
 
 
 async def _remember(app: AppContext, name: ExecutionId, line: MemoryLine) -> None:
-    change = Change(
+    change = MemoryChange(
         scope=line.scope,
         namespace=name,
         key=line.key,
@@ -241,7 +241,7 @@ def _memory(app: AppContext, name: ExecutionId, line: MemoryLine) -> asyncio.Fut
     return asyncio.ensure_future(_remember(app, name, line))
 
 
-def _renamed(found: Family, events: tuple[Event, ...]) -> tuple[Event, ...]:
+def _renamed(found: ArchiveContents, events: tuple[Event, ...]) -> tuple[Event, ...]:
     """The start with its parent's name here; whose parent was not exported has none here."""
     first = events[0] if events else None
     if not isinstance(first, ExecutionStarted):

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from pointsman.models.key_leases import Turn
+from pointsman.models.key_leases import KeyLease
 from pointsman.ports import Clock
 from pointsman.store.api import Store
 from pointsman.store.errors import EntryMoved
@@ -23,7 +23,7 @@ AHEAD_S: Final = 60.0
 """A turn lies no further ahead: processes have one each. Later ones were written by a clock that runs ahead."""
 
 
-class Standing(Struct, frozen=True, omit_defaults=True):
+class ProviderState(Struct, frozen=True, omit_defaults=True):
     """How it stands with a provider. Times are unix seconds; keys are their numbers, as text."""
 
     next: float = 0.0
@@ -33,11 +33,11 @@ class Standing(Struct, frozen=True, omit_defaults=True):
     rests: Mapping[str, float] = field(default_factory=dict[str, float])
     """Until when each rests that was limited."""
 
-    def as_of(self, now: float, *, ahead_s: float) -> Standing:
+    def as_of(self, now: float, *, ahead_s: float) -> ProviderState:
         """Without what is over, and what only a clock that runs ahead can have written."""
         keys = {name: at for name, at in self.keys.items() if now < at <= now + ahead_s}
         rests = {name: at for name, at in self.rests.items() if now < at}
-        return Standing(self.next if self.next <= now + ahead_s else now, keys, rests)
+        return ProviderState(self.next if self.next <= now + ahead_s else now, keys, rests)
 
 
 class KeptTurns:
@@ -47,7 +47,7 @@ class KeptTurns:
         self._entries = store.entries
         self._clock = clock
 
-    async def take(self, provider: str, key: int, *, interval_s: float, key_interval_s: float) -> Turn:
+    async def take(self, provider: str, key: int, *, interval_s: float, key_interval_s: float) -> KeyLease:
         """Again where somebody else took one meanwhile."""
         name = str(key)
         while True:
@@ -59,7 +59,7 @@ class KeptTurns:
                 return _not_yet(kept, now)
             taken = replace(kept, next=at + interval_s, keys={**kept.keys, name: at + key_interval_s})
             if await self._put(provider, taken, version):
-                return Turn(granted=True, wait_s=at - now)
+                return KeyLease(granted=True, wait_s=at - now)
 
     async def rest(self, provider: str, key: int, seconds: float) -> None:
         """What is known already is not shortened."""
@@ -78,11 +78,11 @@ class KeptTurns:
         now = self._clock.now()
         return {int(name): at for name, at in standing.rests.items() if at > now}
 
-    async def _standing(self, provider: str) -> tuple[Standing, int]:
+    async def _standing(self, provider: str) -> tuple[ProviderState, int]:
         entry = await self._entries.find(KIND, provider)
-        return (Standing(), 0) if entry is None else (msgspec.convert(entry.value, Standing), entry.version)
+        return (ProviderState(), 0) if entry is None else (msgspec.convert(entry.value, ProviderState), entry.version)
 
-    async def _put(self, provider: str, standing: Standing, version: int) -> bool:
+    async def _put(self, provider: str, standing: ProviderState, version: int) -> bool:
         """False: somebody else was faster."""
         try:
             await self._entries.put(KIND, provider, msgspec.to_builtins(standing), after=version)
@@ -91,8 +91,8 @@ class KeptTurns:
         return True
 
 
-def _not_yet(standing: Standing, now: float) -> Turn:
-    return Turn(
+def _not_yet(standing: ProviderState, now: float) -> KeyLease:
+    return KeyLease(
         granted=False,
         ready_in_s={int(name): at - now for name, at in standing.keys.items()},
         rests_s={int(name): at - now for name, at in standing.rests.items()},

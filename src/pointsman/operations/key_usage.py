@@ -10,7 +10,7 @@ from typing import Final
 
 from pointsman.context import AppContext
 from pointsman.models.failures import ModelUnusable
-from pointsman.models.key_budgets import DayLimit, Days, Spent
+from pointsman.models.key_budgets import DayLimit, Days, KeySpending
 from pointsman.models.key_pool import KeyPool, KeyState
 from pointsman.models.provider import FROM_ENVIRONMENT, HANDLE, Provider, ProviderSettings
 from pointsman.models.provider_kinds import KINDS
@@ -84,7 +84,12 @@ def _names(one: ProviderSettings, provider: Provider) -> list[str | None]:
 
 
 def _standing(
-    app: AppContext, state: KeyState, paid: Spent, limit: DayLimit | None, anew_at: float, rests_until: float | None
+    app: AppContext,
+    state: KeyState,
+    paid: KeySpending,
+    limit: DayLimit | None,
+    anew_at: float,
+    rests_until: float | None,
 ) -> JsonObject:
     now = app.clock.now()
     condition, why = state.condition, state.why

@@ -68,7 +68,7 @@ ASKED: Final = frozenset({"message", "options", "approvers"})
 """What people are asked is content."""
 
 
-class Line(logging.Formatter):
+class LogFormatter(logging.Formatter):
     """Writes records as lines."""
 
     def __init__(self, redact: Redactor, *, as_json: bool) -> None:
@@ -141,7 +141,7 @@ class LogThrottle:
 def logging_to(app: AppContext, settings: LogSettings, stream: TextIO | None = None) -> Generator[None, None, None]:
     """Log what this installation does, and what libraries warn of, until the block is left."""
     handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(Line(redactor_for(app.settings), as_json=settings.format == "json"))
+    handler.setFormatter(LogFormatter(redactor_for(app.settings), as_json=settings.format == "json"))
     root, before = logging.getLogger(), logging.getLogger().level
     root.addHandler(handler)
     root.setLevel(logging.WARNING)

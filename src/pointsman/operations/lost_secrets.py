@@ -10,13 +10,13 @@ from typing import Final
 from pointsman.auth.vault import VAULT
 from pointsman.context import AppContext
 from pointsman.errors import OperatorError
-from pointsman.operations.findings import Finding
+from pointsman.operations.findings import HealthFinding
 from pointsman.triggers.notifications.outbox import Outbox
 
 LISTED_MAX: Final = 5
 
 
-async def unheard(app: AppContext) -> AsyncIterator[Finding]:
+async def unheard(app: AppContext) -> AsyncIterator[HealthFinding]:
     """Calls that need such a secret fail, and people wait for such a notice: both are quiet until then."""
     with suppress(OperatorError):  # What it read before counts.
         await app[VAULT].refresh()
@@ -25,13 +25,13 @@ async def unheard(app: AppContext) -> AsyncIterator[Finding]:
         closed[why.code, why.hint].append(name)
     for (code, hint), names in closed.items():
         message = f"{_named(names)}: kept in the store, and cannot be opened here ({code})"
-        yield Finding("error", "secret-closed", message, hint)
+        yield HealthFinding("error", "secret-closed", message, hint)
     letters = [kept.letter for kept in await Outbox(app).list()]
     dead = Counter(letter.to for letter in letters if letter.state == "dead")
     for to, count in sorted(dead.items()):
         why = next(letter.error for letter in letters if letter.state == "dead" and letter.to == to)
         hint = "`pointsman notifications list` shows them, `pointsman notifications retry ID` sends one again."
-        yield Finding("warning", "notices-given-up", f"{count} notices to {to!r} were given up: {why}", hint)
+        yield HealthFinding("warning", "notices-given-up", f"{count} notices to {to!r} were given up: {why}", hint)
 
 
 def _named(names: list[str]) -> str:

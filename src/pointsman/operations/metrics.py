@@ -41,7 +41,7 @@ class Bounded:
         return value
 
 
-class Family:
+class MetricFamily:
     """What all measures of one name share."""
 
     kind: Kind = "counter"
@@ -58,7 +58,7 @@ class Family:
         return (*zip(self.labels, values, strict=True), *more)
 
 
-class Counter(Family):
+class Counter(MetricFamily):
     """Only grows."""
 
     def __init__(self, name: str, help: str, labels: Labels) -> None:
@@ -73,7 +73,7 @@ class Counter(Family):
             yield "_total", self.named(labels), value
 
 
-class Gauge(Family):
+class Gauge(MetricFamily):
     """As it is now: asked for when somebody looks."""
 
     kind: Kind = "gauge"
@@ -89,7 +89,7 @@ class Gauge(Family):
             yield "", self.named(labels), value
 
 
-class Clock(Family):
+class CounterSource(MetricFamily):
     """Only grows, and is asked for when somebody looks."""
 
     def __init__(self, name: str, help: str, read: Callable[[], float]) -> None:
@@ -100,7 +100,7 @@ class Clock(Family):
         yield "_total", (), self._read()
 
 
-class Histogram(Family):
+class Histogram(MetricFamily):
     """How often a value was at most so much."""
 
     kind: Kind = "histogram"
@@ -129,14 +129,14 @@ class Histogram(Family):
             yield "_count", self.named(labels), total
 
 
-FamilyT = TypeVar("FamilyT", bound=Family)
+FamilyT = TypeVar("FamilyT", bound=MetricFamily)
 
 
 class Measures:
     """Every family of one process."""
 
     def __init__(self) -> None:
-        self.families: list[Family] = []
+        self.families: list[MetricFamily] = []
 
     def counter(self, name: str, help: str, *labels: str) -> Counter:
         return self._with(Counter(name, help, labels))
@@ -144,8 +144,8 @@ class Measures:
     def gauge(self, name: str, help: str, *labels: str, read: Callable[[], Iterable[tuple[Labels, float]]]) -> Gauge:
         return self._with(Gauge(name, help, labels, read))
 
-    def clock(self, name: str, help: str, *, read: Callable[[], float]) -> Clock:
-        return self._with(Clock(name, help, read))
+    def clock(self, name: str, help: str, *, read: Callable[[], float]) -> CounterSource:
+        return self._with(CounterSource(name, help, read))
 
     def histogram(self, name: str, help: str, *labels: str) -> Histogram:
         return self._with(Histogram(name, help, labels))

@@ -10,7 +10,7 @@ from pointsman.auth.redaction import Redactor, redactor_for
 from pointsman.call_observers import ModelCalled, ToolCalled
 from pointsman.context import AppContext
 from pointsman.errors import OperatorError
-from pointsman.operations.spans import Span, Value
+from pointsman.operations.spans import TraceSpan, Value
 from pointsman.operations.tracing import Export, TracedExecutors, Tracing
 from pointsman.settings.observability import TelemetrySettings
 from pointsman.values import JsonObject
@@ -93,7 +93,7 @@ def exporter_of(processor: SpanProcessor, resource: Resource, redact: Redactor) 
     def context(trace: int, span: int) -> SpanContext:
         return SpanContext(trace, span, is_remote=False, trace_flags=sampled)
 
-    def export(span: Span) -> None:
+    def export(span: TraceSpan) -> None:
         failure = span.failure
         attributes = span.attributes if failure is None else {**span.attributes, "error.type": failure.code}
         told = redact(cast("JsonObject", dict(attributes)))

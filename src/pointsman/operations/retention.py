@@ -15,7 +15,7 @@ from pointsman.context import AppContext
 from pointsman.engine.state import ENDED
 from pointsman.executions.copies import interrupted, undo_interrupted
 from pointsman.executions.deletion import PAGE, ExecutionUnfinished, delete_family, family, summaries
-from pointsman.executions.idempotency import Once
+from pointsman.executions.idempotency import IdempotencyKeys
 from pointsman.settings import Settings
 from pointsman.settings.sections import Keep
 from pointsman.store.records import ExecutionQuery, Summary
@@ -73,7 +73,7 @@ async def collect(app: AppContext, *, dry_run: bool = False) -> Collected:
     copies = len(await interrupted(app)) if dry_run else await undo_interrupted(app)
     memories = await app.store.memory.purge(app.clock.now(), dry_run=dry_run)
     logins = 0 if dry_run else await logins_of(app).purge()
-    keys = await Once(app.store.entries, app.clock).purge(dry_run=dry_run)
+    keys = await IdempotencyKeys(app.store.entries, app.clock).purge(dry_run=dry_run)
     swept = await app.store.removal.sweep(dry_run=dry_run)
     given_back = 0 if dry_run else await app.store.removal.compact()
     return Collected(tuple(gone), swept.blobs, swept.bytes, copies, memories, logins, keys, given_back, dry_run)

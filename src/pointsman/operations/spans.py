@@ -31,7 +31,7 @@ STILL: Final = frozenset({"waiting", "paused", "interrupted", "completed", "fail
 Value: TypeAlias = str | int | float | bool
 
 
-class Span(NamedTuple):
+class TraceSpan(NamedTuple):
     """Something that took time, and is over. Ids as OpenTelemetry has them."""
 
     trace: int
@@ -47,7 +47,7 @@ class Span(NamedTuple):
     """It is a call of something outside."""
 
 
-class Origin(NamedTuple):
+class TraceOrigin(NamedTuple):
     """Where an execution belongs: a trace, and the span that began it."""
 
     trace: int
@@ -58,21 +58,21 @@ def traceparent(trace: int, span: int) -> str:
     return f"00-{trace:032x}-{span:016x}-01"
 
 
-def origin_in(given: object) -> Origin | None:
+def origin_in(given: object) -> TraceOrigin | None:
     """What a `traceparent` says; None: it says nothing that can be used."""
     found = TRACEPARENT.fullmatch(given) if isinstance(given, str) else None
     if found is None or not int(found[1], 16) or not int(found[2], 16):
         return None
-    return Origin(int(found[1], 16), int(found[2], 16))
+    return TraceOrigin(int(found[1], 16), int(found[2], 16))
 
 
-def origin_of(execution: str, options: JsonObject, above: Trace | None) -> Origin:
+def origin_of(execution: str, options: JsonObject, above: Trace | None) -> TraceOrigin:
     """Of an execution: below the step that called it, else as its trigger says, else a trace of its own."""
     if above is not None:
-        return Origin(above.origin.trace, above.children.get(ExecutionId(execution)))
+        return TraceOrigin(above.origin.trace, above.children.get(ExecutionId(execution)))
     trigger = options.get("trigger")
     said = origin_in(trigger.get("traceparent")) if isinstance(trigger, dict) else None
-    return said or Origin(_id(execution, size=16), None)
+    return said or TraceOrigin(_id(execution, size=16), None)
 
 
 def span_id(execution: str, *parts: object) -> int:
@@ -83,7 +83,7 @@ def _id(text: str, *, size: int) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=size).digest(), "big") or 1
 
 
-class Begun(NamedTuple):
+class OpenSpan(NamedTuple):
     """An attempt that is under way."""
 
     at: float
@@ -96,11 +96,11 @@ class Trace:
     """One execution, row by row."""
 
     execution: ExecutionId
-    origin: Origin
+    origin: TraceOrigin
     workflow: str = ""
     session: str | None = None
     seq: int = 0
-    steps: dict[Step, Begun] = field(default_factory=dict[Step, Begun])
+    steps: dict[Step, OpenSpan] = field(default_factory=dict[Step, OpenSpan])
     by_name: dict[str, int] = field(default_factory=dict[str, int])
     """The spans of the attempts under way, by the names of their steps."""
     children: dict[ExecutionId, int] = field(default_factory=dict[ExecutionId, int])
@@ -111,7 +111,7 @@ class Trace:
     """The stretch before this one."""
     _failure: Failure | None = None
 
-    def take(self, row: Row, status: str) -> Iterator[Span]:
+    def take(self, row: Row, status: str) -> Iterator[TraceSpan]:
         """The next row, and the status behind it: the spans that are over with it."""
         self.seq = row.seq
         if self._stretch is None:
@@ -121,7 +121,7 @@ class Trace:
         if status in STILL and not any(begun.runs for begun in self.steps.values()):
             yield self._ended(row.at, status)
 
-    def _event(self, event: events.Event, row: Row) -> Iterator[Span]:
+    def _event(self, event: events.Event, row: Row) -> Iterator[TraceSpan]:
         match event:
             case events.StepStarted(step=step, runs=runs):
                 self._begin(step, row.at, 1, runs=runs)
@@ -147,7 +147,7 @@ class Trace:
                 pass
 
     def _begin(self, step: Step, at: float, attempt: int, *, runs: bool) -> None:
-        self.steps[step] = Begun(at, attempt, runs)
+        self.steps[step] = OpenSpan(at, attempt, runs)
         self.by_name[str(step)] = span_id(self.execution, step, attempt)
 
     def _calls(self, step: Step, call: int) -> None:
@@ -157,7 +157,9 @@ class Trace:
         if begun is not None:
             self.steps[step] = begun._replace(runs=False)
 
-    def _end(self, step: Step, at: float, *, failure: Failure | None = None, agent: bool = False) -> Iterator[Span]:
+    def _end(
+        self, step: Step, at: float, *, failure: Failure | None = None, agent: bool = False
+    ) -> Iterator[TraceSpan]:
         begun = self.steps.pop(step, None)
         span = self.by_name.pop(str(step), None)
         called = span in self.children.values()
@@ -173,9 +175,9 @@ class Trace:
         if agent:
             told |= {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": step.node}
         name = f"invoke_agent {step.node}" if agent else f"step {step.node}"
-        yield Span(self.origin.trace, span, name, begun.at, at, self._parent, told, failure)
+        yield TraceSpan(self.origin.trace, span, name, begun.at, at, self._parent, told, failure)
 
-    def _gate(self, event: wait_events.GateOpened | wait_events.GateClosed, row: Row) -> Iterator[Span]:
+    def _gate(self, event: wait_events.GateOpened | wait_events.GateClosed, row: Row) -> Iterator[TraceSpan]:
         step = event.step
         told: dict[str, Value] = {"pointsman.execution.id": self.execution, "pointsman.node": step.node}
         if isinstance(event, wait_events.GateOpened):
@@ -183,7 +185,7 @@ class Trace:
             self._gates[step] = span, row.at
             if step in self.steps:
                 self.steps[step] = self.steps[step]._replace(runs=False)
-            yield Span(self.origin.trace, span, f"gate opened {step.node}", row.at, row.at, self._parent, told)
+            yield TraceSpan(self.origin.trace, span, f"gate opened {step.node}", row.at, row.at, self._parent, told)
             return
         opened = self._gates.pop(step, None)
         if opened is None:
@@ -191,10 +193,10 @@ class Trace:
         told |= {"pointsman.gate.waited_s": row.at - opened[1], "pointsman.gate.cause": event.cause}
         span = span_id(self.execution, "closed", row.seq, step)
         name = f"gate answered {step.node}"
-        yield Span(self.origin.trace, span, name, row.at, row.at, self._parent, told, links=(opened[0],))
+        yield TraceSpan(self.origin.trace, span, name, row.at, row.at, self._parent, told, links=(opened[0],))
         self.steps.pop(step, None)
 
-    def _ended(self, at: float, status: str) -> Span:
+    def _ended(self, at: float, status: str) -> TraceSpan:
         assert self._stretch is not None, "a row began it"
         span, begin = self._stretch
         told: dict[str, Value] = {
@@ -209,7 +211,7 @@ class Trace:
         self._stretch, self._before = None, span
         failure, self._failure = self._failure, None
         name = f"invoke_workflow {self.workflow}"
-        return Span(self.origin.trace, span, name, begin, at, self.origin.parent, told, failure, links)
+        return TraceSpan(self.origin.trace, span, name, begin, at, self.origin.parent, told, failure, links)
 
     @property
     def _parent(self) -> int | None:

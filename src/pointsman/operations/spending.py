@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from pointsman.engine.reports import Usage
-from pointsman.models.key_budgets import Spent
+from pointsman.models.key_budgets import KeySpending
 from pointsman.store.api import Store
 from pointsman.store.errors import EntryMoved
 from pointsman.store.records import ConfigEntry
@@ -21,7 +21,7 @@ class KeptSpending:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def spent(self, provider: str, key: int, day: int) -> Spent:
+    async def spent(self, provider: str, key: int, day: int) -> KeySpending:
         return _of(await self._store.entries.find(KIND, _name(provider, key)), day)
 
     async def add(self, provider: str, key: int, day: int, usage: Usage) -> None:
@@ -45,8 +45,8 @@ def _name(provider: str, key: int) -> str:
     return f"{provider}/{key}"
 
 
-def _of(entry: ConfigEntry | None, day: int) -> Spent:
+def _of(entry: ConfigEntry | None, day: int) -> KeySpending:
     value = None if entry is None else entry.value
     if not isinstance(value, dict) or value.get("day") != day:
-        return Spent()
-    return msgspec.convert(value.get("spent"), Spent)
+        return KeySpending()
+    return msgspec.convert(value.get("spent"), KeySpending)

@@ -24,8 +24,8 @@ from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.engine.status import status_of
 from pointsman.errors import PointsmanError
 from pointsman.operations.logs import say
-from pointsman.operations.spans import Span, Trace, Value, origin_of, span_id, traceparent
-from pointsman.ports import Executor, Row, Run
+from pointsman.operations.spans import Trace, TraceSpan, Value, origin_of, span_id, traceparent
+from pointsman.ports import ExecutionPort, Executor, Row
 from pointsman.runtime.dependencies import ExecutorsFor
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.tools.egress.context import TRACEPARENT
@@ -36,10 +36,10 @@ KNOWN_MAX: Final = 10_000
 WAITING_MAX: Final = 100_000
 """What may wait to be told: beyond that the oldest is not told."""
 
-Export: TypeAlias = Callable[[Span], None]
+Export: TypeAlias = Callable[[TraceSpan], None]
 
 
-class Seen(NamedTuple):
+class TracedRow(NamedTuple):
     """A row, and what was true behind it."""
 
     execution: ExecutionId
@@ -59,7 +59,7 @@ class Tracing:
         self._export = export
         self._below = int(sample * 2**64)
         self._known: OrderedDict[ExecutionId, Trace] = OrderedDict()
-        self._queue: deque[Seen | ModelCalled | ToolCalled] = deque(maxlen=WAITING_MAX)
+        self._queue: deque[TracedRow | ModelCalled | ToolCalled] = deque(maxlen=WAITING_MAX)
         self._news = asyncio.Event()
         self._leave = app.feed.watch(self._see), app.services.calls.listen(self._hear)
         self._task = asyncio.create_task(self._run())
@@ -77,7 +77,7 @@ class Tracing:
             return
         state = seen.state
         self._put(
-            Seen(
+            TracedRow(
                 seen.execution,
                 seen.row,
                 status_of(state),
@@ -91,7 +91,7 @@ class Tracing:
     def _hear(self, called: ModelCalled | ToolCalled) -> None:
         self._put(called)
 
-    def _put(self, one: Seen | ModelCalled | ToolCalled) -> None:
+    def _put(self, one: TracedRow | ModelCalled | ToolCalled) -> None:
         self._queue.append(one)
         self._news.set()
 
@@ -109,9 +109,9 @@ class Tracing:
             except PointsmanError as why:
                 say(logging.WARNING, "trace.lost", {"code": why.code, "message": str(why)})
 
-    async def _take(self, one: Seen | ModelCalled | ToolCalled) -> None:
+    async def _take(self, one: TracedRow | ModelCalled | ToolCalled) -> None:
         match one:
-            case Seen():
+            case TracedRow():
                 trace = await self._trace(one)
                 if one.row.seq > trace.seq:
                     self._tell(*trace.take(one.row, one.status))
@@ -122,7 +122,7 @@ class Tracing:
             case ToolCalled():
                 self._tell_call(one.key.partition(":")[0], _tool_span, one)
 
-    async def _trace(self, seen: Seen) -> Trace:
+    async def _trace(self, seen: TracedRow) -> Trace:
         found = self._known.get(seen.execution)
         if found is None:
             above = None if seen.parent is None else await self._above(ExecutionId(seen.parent))
@@ -167,7 +167,7 @@ class Tracing:
         if trace is not None:
             self._tell(span_of(trace, called))
 
-    def _tell(self, *spans: Span) -> None:
+    def _tell(self, *spans: TraceSpan) -> None:
         for span in spans:
             if span.trace & (2**64 - 1) < self._below:
                 self._export(span)
@@ -185,10 +185,10 @@ class Tracing:
         return traceparent(trace_id, span_id(execution, command.step, command.attempt))
 
 
-_SpanOf: TypeAlias = Callable[[Trace, ModelCalled | ToolCalled], Span]
+_SpanOf: TypeAlias = Callable[[Trace, ModelCalled | ToolCalled], TraceSpan]
 
 
-def _model_span(trace: Trace, called: ModelCalled | ToolCalled) -> Span:
+def _model_span(trace: Trace, called: ModelCalled | ToolCalled) -> TraceSpan:
     assert isinstance(called, ModelCalled)
     request, reply = called.request, called.reply
     provider, _, model = request.model.partition(":")
@@ -214,10 +214,12 @@ def _model_span(trace: Trace, called: ModelCalled | ToolCalled) -> Span:
     span = span_id(trace.execution, step, request.hints.get("attempt"), "model", request.hints.get("call"))
     name = f"chat {told['gen_ai.request.model']}"
     parent = trace.by_name.get(step)
-    return Span(trace.origin.trace, span, name, called.begin, called.end, parent, told, called.failure, client=True)
+    return TraceSpan(
+        trace.origin.trace, span, name, called.begin, called.end, parent, told, called.failure, client=True
+    )
 
 
-def _tool_span(trace: Trace, called: ModelCalled | ToolCalled) -> Span:
+def _tool_span(trace: Trace, called: ModelCalled | ToolCalled) -> TraceSpan:
     assert isinstance(called, ToolCalled)
     step = called.key.partition(":")[2].rsplit(":", 2)[0]
     told: dict[str, Value] = {
@@ -229,7 +231,7 @@ def _tool_span(trace: Trace, called: ModelCalled | ToolCalled) -> Span:
     }
     span, parent = span_id(called.key, called.begin), trace.by_name.get(step)
     name = f"execute_tool {called.call.name}"
-    return Span(trace.origin.trace, span, name, called.begin, called.end, parent, told, called.failure)
+    return TraceSpan(trace.origin.trace, span, name, called.begin, called.end, parent, told, called.failure)
 
 
 class TracedExecutors:
@@ -255,7 +257,9 @@ class _Traced:
         self._executor = executor
         self._tracing = tracing
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ToolCallsProposed:
+    async def execute(
+        self, command: Execute, spec: WorkSpec, run: ExecutionPort
+    ) -> WorkDone | WorkFailed | ToolCallsProposed:
         token = TRACEPARENT.set(self._tracing.context(run.execution, command))
         try:
             return await self._executor.execute(command, spec, run)

@@ -10,7 +10,7 @@ from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.context import AppContext
 from pointsman.definition.problems import did_you_mean
 from pointsman.errors import CallerError
-from pointsman.executions.usage_rollup import DIMENSIONS, Dimension, Told
+from pointsman.executions.usage_rollup import DIMENSIONS, Dimension, UsageAudience
 from pointsman.store.records import Summary
 from pointsman.values import ExecutionId
 
@@ -41,7 +41,7 @@ def _is_dimension(name: str) -> TypeGuard[Dimension]:
     return name in DIMENSIONS
 
 
-def told_to(app: AppContext, caller: Caller) -> Told | None:
+def told_to(app: AppContext, caller: Caller) -> UsageAudience | None:
     """What somebody is told; None: everything. Of single executions those that are still there and seen in lists."""
     if caller.role == "admin":
         return None
@@ -59,4 +59,4 @@ def told_to(app: AppContext, caller: Caller) -> Told | None:
     async def listed(summary: Summary) -> bool:
         return await sees(app, caller, summary)
 
-    return Told(workflow, execution, listed)
+    return UsageAudience(workflow, execution, listed)

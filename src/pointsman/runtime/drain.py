@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.steps import Step
-from pointsman.ports import Executor, Run
+from pointsman.ports import ExecutionPort, Executor
 from pointsman.runtime.local import LocalRuntime
 from pointsman.values import ExecutionId, Json, Seconds
 
@@ -40,7 +40,7 @@ class HoldingExecutor:
     def executor_for(self, command: Execute) -> Executor:
         return self
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> NoReturn:
+    async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> NoReturn:
         place = run.execution, command.step
         self.places.add(place)
         task = asyncio.current_task()

@@ -6,7 +6,7 @@ from pointsman.engine.reports import Usage
 from pointsman.engine.scripted import is_scripted
 from pointsman.engine.state import ExecutionState, UsageTotal
 from pointsman.runtime.inbox import gates_in
-from pointsman.store.budget_usage import AMOUNT_MAX, Spent
+from pointsman.store.budget_usage import AMOUNT_MAX, BudgetUsage
 from pointsman.store.records import Summary
 from pointsman.values import ExecutionId, Instant, WorkflowId
 
@@ -71,9 +71,9 @@ def summary_of(
     )
 
 
-def spent_of(usage: UsageTotal) -> Spent:
+def spent_of(usage: UsageTotal) -> BudgetUsage:
     """What budgets count of it."""
-    return Spent(
+    return BudgetUsage(
         tokens=min(usage.input_tokens + usage.output_tokens, AMOUNT_MAX),
         model_calls=min(usage.model_calls, AMOUNT_MAX),
         tool_calls=min(usage.tool_calls, AMOUNT_MAX),

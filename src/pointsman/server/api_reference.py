@@ -62,7 +62,7 @@ ADDRESS: Final = "http://localhost:8000"
 EXAMPLE_CHARS_MAX: Final = 4000
 
 
-class Operation(NamedTuple):
+class DocumentedOperation(NamedTuple):
     """One operation of the document."""
 
     method: str
@@ -77,7 +77,7 @@ class Operation(NamedTuple):
 def page_of(document: Described) -> str:
     """The whole page."""
     shapes = cast("Described", document["components"]["schemas"])
-    parts: defaultdict[str, list[Operation]] = defaultdict(list)
+    parts: defaultdict[str, list[DocumentedOperation]] = defaultdict(list)
     for operation in _operations(document):
         parts[str(operation.told["tags"][0])].append(operation)
     tags = [tag for tag in document["tags"] if parts.get(str(tag["name"]))]
@@ -98,30 +98,30 @@ def page_of(document: Described) -> str:
     )
 
 
-def _operations(document: Described) -> Iterator[Operation]:
+def _operations(document: Described) -> Iterator[DocumentedOperation]:
     for path, methods in cast("dict[str, Described]", document["paths"]).items():
         for method in METHODS:
             if method in methods:
-                yield Operation(method.upper(), path, methods[method])
+                yield DocumentedOperation(method.upper(), path, methods[method])
 
 
-def _contents(tag: str, operations: list[Operation]) -> str:
+def _contents(tag: str, operations: list[DocumentedOperation]) -> str:
     links = "".join(
         f'<li><a href="#{one.id}">{_method(one)} {_text(one.told["summary"])}</a></li>' for one in operations
     )
     return f"<details open><summary>{_text(tag)}</summary><ul>{links}</ul></details>"
 
 
-def _method(one: Operation) -> str:
+def _method(one: DocumentedOperation) -> str:
     return f'<b class="{one.method.lower()}">{one.method}</b>'
 
 
-def _part(tag: Described, operations: list[Operation], shapes: Described) -> str:
+def _part(tag: Described, operations: list[DocumentedOperation], shapes: Described) -> str:
     sections = "".join(_operation(one, shapes) for one in operations)
     return f"<h2>{_text(tag['name'])}</h2><p>{_text(tag['description'])}</p>{sections}"
 
 
-def _operation(one: Operation, shapes: Described) -> str:
+def _operation(one: DocumentedOperation, shapes: Described) -> str:
     body = cast("Described", one.told.get("requestBody", {}).get("content", {}))
     return (
         f'<section id="{one.id}"><h3><a href="#{one.id}">{_text(one.told["summary"])}</a></h3>'
@@ -132,7 +132,7 @@ def _operation(one: Operation, shapes: Described) -> str:
     )
 
 
-def _parameters(one: Operation, shapes: Described) -> str:
+def _parameters(one: DocumentedOperation, shapes: Described) -> str:
     given = cast("list[Described]", one.told.get("parameters", ()))
     rows = [
         (str(each["name"]), str(each["in"]), _kind(each["schema"], shapes), bool(each.get("required")), _said(each))
@@ -154,7 +154,7 @@ def _taken(body: Described, shapes: Described) -> str:
     return found
 
 
-def _curl(one: Operation, body: Described) -> str:
+def _curl(one: DocumentedOperation, body: Described) -> str:
     lines = [f"curl -f -X {one.method} '{ADDRESS}{one.path}' -H 'authorization: Bearer pm_…'"]
     for media, content in body.items():
         lines += [f"-H 'content-type: {media}'"] if not media.startswith("multipart/") else []
@@ -167,7 +167,7 @@ def _curl(one: Operation, body: Described) -> str:
     return f"<pre>{_text(FOLDED.join(lines))}</pre>"
 
 
-def _answered(one: Operation, shapes: Described) -> str:
+def _answered(one: DocumentedOperation, shapes: Described) -> str:
     found = ""
     for status, answer in cast("dict[str, Described]", one.told["responses"]).items():
         if status >= "400":
@@ -188,7 +188,7 @@ def _example(media: str, content: Described, shapes: Described) -> str:
     return f"{_table(media, ('name', 'type', 'meaning'), rows)}<pre>{_text(shown)}</pre>"
 
 
-def _refused(one: Operation) -> str:
+def _refused(one: DocumentedOperation) -> str:
     told = [
         f"<li><b>{status}</b> {_prose(str(answer['description']))}</li>"
         for status, answer in cast("dict[str, Described]", one.told["responses"]).items()

@@ -20,7 +20,7 @@ from pointsman.auth.login_throttle import Strangers
 from pointsman.auth.logins import Logins
 from pointsman.auth.oidc_login import provider_of
 from pointsman.auth.oidc_tokens import tokens_of
-from pointsman.auth.people import Seen
+from pointsman.auth.people import KnownPeople
 from pointsman.auth.rate_limiter import Pace, Seats
 from pointsman.auth.redaction import redactor_for
 from pointsman.executions.broker import Channels
@@ -33,9 +33,9 @@ from pointsman.server.json_responses import JsonReply
 from pointsman.server.mcp_transport import McpDoor
 from pointsman.server.middleware.audit import Recorded
 from pointsman.server.middleware.requests import Heard, Requests, counted
-from pointsman.server.middleware.security import OWN_NAMES, Gate, turned_away
+from pointsman.server.middleware.security import OWN_NAMES, SecurityMiddleware, turned_away
 from pointsman.server.openapi_document import document_of, operation_id
-from pointsman.server.operation import Operation, order_by_path
+from pointsman.server.operation import ApiRoute, order_by_path
 from pointsman.server.routes import (
     access,
     agents,
@@ -107,7 +107,7 @@ def answered_by_address(api: FastAPI, method: str, path: str, why: HTTPException
 
 
 def _is_at(route: Route, path: str) -> bool:
-    return route.is_at(path) if isinstance(route, Operation) else bool(route.path_regex.match(path))
+    return route.is_at(path) if isinstance(route, ApiRoute) else bool(route.path_regex.match(path))
 
 
 JOBS: Final = ("pointsman.app", "pointsman.authoring.workbench")
@@ -170,7 +170,7 @@ def make_desk(app: Pointsman, *, is_local: bool, life: Life | None = None) -> De
         logins=logins,
         tokens=tokens,
         provider=provider_of(app.settings, tokens),
-        seen=Seen(app.store.entries, app.clock),
+        seen=KnownPeople(app.store.entries, app.clock),
         audit=app.audit,
         pace=Pace(
             app.clock,
@@ -202,7 +202,7 @@ def make_application(
     known = frozenset(name.lower() for name in names)
     own = OWN_NAMES | known if desk.is_local or known else None
     attended = Attended(McpDoor(api(), desk), desk, body_bytes_max=body_bytes_max)
-    gate = Gate(Recorded(attended, desk.audit), names=own)
+    gate = SecurityMiddleware(Recorded(attended, desk.audit), names=own)
     return Requests(InTheirWords(gate), counted(desk.measuring.measures), *heard)
 
 
@@ -223,7 +223,7 @@ def api() -> FastAPI:
     for router in ROUTERS:
         made.include_router(router)
     made.state.routers = ROUTERS
-    order_by_path(one for router in ROUTERS for one in router.routes if isinstance(one, Operation))
+    order_by_path(one for router in ROUTERS for one in router.routes if isinstance(one, ApiRoute))
     made.add_exception_handler(PointsmanError, _refused)
     made.add_exception_handler(RequestValidationError, _misread)
     made.add_exception_handler(HTTPException, _http)

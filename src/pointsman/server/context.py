@@ -20,9 +20,9 @@ from pointsman.auth.callers import LOCAL, Caller, Role
 from pointsman.auth.keys import Keys
 from pointsman.auth.login_throttle import Strangers
 from pointsman.auth.logins import Logins
-from pointsman.auth.oidc_login import Provider
+from pointsman.auth.oidc_login import IdentityProvider
 from pointsman.auth.oidc_tokens import Tokens, is_token
-from pointsman.auth.people import Seen
+from pointsman.auth.people import KnownPeople
 from pointsman.auth.presence import Presence, Seat
 from pointsman.auth.rate_limiter import Pace, Seats
 from pointsman.auth.redaction import Redactor
@@ -103,9 +103,9 @@ class Desk:
     keys: Keys
     logins: Logins
     tokens: Tokens | None
-    provider: Provider | None
+    provider: IdentityProvider | None
     """With which browsers log in."""
-    seen: Seen
+    seen: KnownPeople
     """Whom it named."""
     audit: Audit
     pace: Pace

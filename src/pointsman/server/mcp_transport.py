@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
     from pointsman.mcp.audit import Context
-    from pointsman.mcp.server import Face
+    from pointsman.mcp.server import McpEndpoint
 
 PATH: Final = "/mcp"
 CALLER: Final = "pointsman.caller"
@@ -81,10 +81,10 @@ class McpDoor:
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # Most servers have no such client.
 
         from pointsman.mcp.audit import Deeds  # As above.
-        from pointsman.mcp.server import Face
+        from pointsman.mcp.server import McpEndpoint
 
         deeds = Deeds(self._desk.audit, lambda context: address_of(_request(context)))
-        face: Face = Face(self._desk.app, _caller, deeds)
+        face: McpEndpoint = McpEndpoint(self._desk.app, _caller, deeds)
         manager = StreamableHTTPSessionManager(face.server, max_request_body_size=BODY_BYTES_MAX)
         async with manager.run(), face.watching():
             opened.set_result(manager)

@@ -22,11 +22,11 @@ from pointsman.server.required_roles import asks_for_key, demands_of
 PARAMETER: Final = re.compile(r"\{[^}]*\}")
 
 
-class Operation(APIRoute):
+class ApiRoute(APIRoute):
     """One operation. An address that fits two paths belongs to the more exact one, whatever the method: `executions` is
     not the id of a workflow."""
 
-    rivals: tuple[Operation, ...] = ()
+    rivals: tuple[ApiRoute, ...] = ()
     """Operations of paths that are more exact, and may fit the same address."""
 
     def is_at(self, address: str) -> bool:
@@ -59,7 +59,7 @@ class Operation(APIRoute):
         return admit
 
 
-def order_by_path(operations: Iterable[Operation]) -> None:
+def order_by_path(operations: Iterable[ApiRoute]) -> None:
     """Tell each operation its rivals."""
     known = [*operations]
     samples = {one.path_format: PARAMETER.sub("x", one.path_format) for one in known}
@@ -77,4 +77,4 @@ class Operations(APIRouter):
     """A router whose routes are operations."""
 
     def __init__(self, *, prefix: str = "", tags: list[str] | None = None) -> None:
-        super().__init__(prefix=prefix, tags=[*(tags or ())], route_class=Operation)
+        super().__init__(prefix=prefix, tags=[*(tags or ())], route_class=ApiRoute)

@@ -106,7 +106,7 @@ class AddressTaken(OperatorError):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ServerMessages:
     """What an operator hears, at the start and later."""
 
     serving: Callable[[str], None]
@@ -143,7 +143,7 @@ class Server(uvicorn.Server):
         yield
 
 
-async def serve(app: Pointsman, *, settings: ServerSettings, standby: bool = False, said: Said) -> None:
+async def serve(app: Pointsman, *, settings: ServerSettings, standby: bool = False, said: ServerMessages) -> None:
     """Serve an open installation until a signal stops it, and keep its store meanwhile.
 
     Raises `Unguarded`, `AddressTaken`, and `LeaderExists` where another process leads the store; with `standby` it
@@ -214,7 +214,7 @@ def configured(application: ASGIApp, settings: ServerSettings = ServerSettings()
 
 
 @asynccontextmanager
-async def kept(app: Pointsman, life: Life, said: Said, *, standby: bool) -> AsyncGenerator[None, None]:
+async def kept(app: Pointsman, life: Life, said: ServerMessages, *, standby: bool) -> AsyncGenerator[None, None]:
     """The store is kept by this process: from now on, or (`standby`) as soon as nobody else does."""
     if app.store.read_only:
         # It serves what can be read; `/ready` tells that nothing else can be done.

@@ -8,7 +8,7 @@ from pointsman.settings import Settings
 
 if TYPE_CHECKING:
     from pointsman.tools.egress.http_calls import Outgoing
-    from pointsman.tools.egress.transport import Rules
+    from pointsman.tools.egress.transport import EgressPolicy
 
 
 def outgoing_of(settings: Settings) -> Outgoing:
@@ -19,9 +19,9 @@ def outgoing_of(settings: Settings) -> Outgoing:
     return Outgoing(rules_of(settings), timeout_s=http.timeout.seconds, body_bytes_max=http.body_bytes_max)
 
 
-def rules_of(settings: Settings) -> Rules:
+def rules_of(settings: Settings) -> EgressPolicy:
     """Return where calls may go whose address is data."""
-    from pointsman.tools.egress.transport import WEB_PORTS, Rules  # It loads an HTTP client.
+    from pointsman.tools.egress.transport import WEB_PORTS, EgressPolicy  # It loads an HTTP client.
 
     http = settings.http
-    return Rules(networks=http.networks, ports=WEB_PORTS | {*http.ports}, plain=http.plain)
+    return EgressPolicy(networks=http.networks, ports=WEB_PORTS | {*http.ports}, plain=http.plain)

@@ -15,7 +15,7 @@ AMOUNT_MAX: Final = 1 << 53
 """Of calls and tokens: stores count no further."""
 
 
-class Spent(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class BudgetUsage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What an execution has spent so far, with its sub-workflows, as its budgets count it."""
 
     tokens: int = 0
@@ -56,7 +56,7 @@ class Spenders(Struct, frozen=True, kw_only=True):
     parent: ExecutionId | None = None
 
 
-def amount_of(spent: Spent, measure: Measure) -> float:
+def amount_of(spent: BudgetUsage, measure: Measure) -> float:
     """Return the amount that a budget measures."""
     match measure:
         case "tokens":

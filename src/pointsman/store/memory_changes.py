@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from pointsman.ports import Change, Quota
+from pointsman.ports import MemoryChange, Quota
 from pointsman.store.codec import encode_json
 from pointsman.store.errors import MemoryFull, MemoryNotAList
 from pointsman.values import Json
@@ -29,7 +29,7 @@ class ChangeResult(NamedTuple):
     answer: Json
 
 
-def change_result(change: Change, known: Json | None) -> ChangeResult:
+def change_result(change: MemoryChange, known: Json | None) -> ChangeResult:
     """Raises `MemoryNotAList`, `MemoryFull` for a value larger than one may be."""
     match change.operation:
         case "delete":
@@ -55,7 +55,7 @@ def not_a_list(key: str) -> MemoryNotAList:
     return MemoryNotAList(f"the value of {key!r} is not a list", hint="Use another key, or set the value.")
 
 
-def check_room(change: Change, keys: int) -> None:
+def check_room(change: MemoryChange, keys: int) -> None:
     """Raise `MemoryFull` if one more key exceeds the quota."""
     if keys >= change.quota.keys:
         raise MemoryFull(

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec import Raw, Struct
 
-from pointsman.ports import Change, Writer
+from pointsman.ports import ChangeAuthor, MemoryChange
 from pointsman.store.codec import decode_json
 from pointsman.store.memory_changes import ChangeResult
 from pointsman.store.records import PastValue
@@ -35,7 +35,7 @@ DIGITS: Final = 10
 class HistoryEntry(Struct, frozen=True, omit_defaults=True):
     """One change of a value, as it is stored."""
 
-    by: Writer | None = None
+    by: ChangeAuthor | None = None
     """None: unknown."""
     value: Raw = Raw()
     """The earlier value; empty: it is still the present one."""
@@ -89,7 +89,7 @@ def number_of(stored: str) -> int:
 
 
 def history_update(
-    change: Change, current: CurrentValue | None, made: ChangeResult, last: HistoryRow | None
+    change: MemoryChange, current: CurrentValue | None, made: ChangeResult, last: HistoryRow | None
 ) -> HistoryUpdate:
     """Return the history rows for a value that is set or appended to. `last`: the row with the highest number.
 
@@ -115,7 +115,7 @@ def history_update(
     return HistoryUpdate((before, now) if change.quota.earlier else (now,), number + 1 - change.quota.earlier)
 
 
-def _now(change: Change, number: int) -> HistoryRow:
+def _now(change: MemoryChange, number: int) -> HistoryRow:
     return HistoryRow(number, msgspec.json.encode(HistoryEntry(by=change.by)), change.at, change.expires)
 
 

@@ -6,8 +6,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from pointsman.ports import Writer
-from pointsman.store.budget_usage import Spent
+from pointsman.ports import ChangeAuthor
+from pointsman.store.budget_usage import BudgetUsage
 from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
 
 DIGITS_MAX: Final = 18
@@ -109,7 +109,7 @@ class Summary(Struct, frozen=True, kw_only=True):
     """The process that wrote its last row; empty: unknown."""
     gates: tuple[GateEntry, ...] | None = None
     """All its open gates; None: unchanged. Lists may leave them out; inboxes return them."""
-    spent: Spent = Spent()
+    spent: BudgetUsage = BudgetUsage()
     scripted: bool = False
     """The scripted model answers in it."""
 
@@ -228,7 +228,7 @@ class PastValue(Struct, frozen=True):
     changed: float
     """Unix seconds; 0: unknown."""
     expires: float | None = None
-    by: Writer | None = None
+    by: ChangeAuthor | None = None
     """None: unknown."""
 
 

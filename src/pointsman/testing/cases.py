@@ -15,13 +15,13 @@ from pydantic import ValidationError
 
 from pointsman.app import Execution, Pointsman, Workflow
 from pointsman.errors import PointsmanError
-from pointsman.executions.driving import Answer, drive
+from pointsman.executions.driving import GivenAnswer, drive
 from pointsman.executions.isolation import Isolation
 from pointsman.models.script import Script
 from pointsman.runtime.clock import SystemClock
 from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
-from pointsman.testing.files import Case, Expect, TestRefused, read_tests
+from pointsman.testing.files import Expect, TestRefused, WorkflowCase, read_tests
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.builtin.documents import shipped
 from pointsman.workflows.scripts import load_script, parse_script
@@ -71,7 +71,7 @@ IN_MEMORY: Final = "memory:"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CaseResult:
     """What became of one test. No failures: it passed."""
 
     file: Path
@@ -81,21 +81,21 @@ class Outcome:
     """Of real time."""
 
 
-def run_file(path: Path) -> Iterator[Outcome]:
+def run_file(path: Path) -> Iterator[CaseResult]:
     """Run the tests of a file. A file that cannot be used is one failed test."""
     try:
         cases = read_tests(path)
     except TestRefused as why:
         told = [f"{path}:{p.line}:{p.column}: {p.message}" for p in why.problems] or [str(why)]
-        yield Outcome(path, path.name, tuple(told), 0.0)
+        yield CaseResult(path, path.name, tuple(told), 0.0)
         return
     for case in cases:
         began = time.perf_counter()
         failures = run_case(case, path.parent)
-        yield Outcome(path, case.name, failures, time.perf_counter() - began)
+        yield CaseResult(path, case.name, failures, time.perf_counter() - began)
 
 
-def run_case(case: Case, directory: Path, *, store: str = IN_MEMORY) -> tuple[str, ...]:
+def run_case(case: WorkflowCase, directory: Path, *, store: str = IN_MEMORY) -> tuple[str, ...]:
     """Run one test; what was not as expected. In another store than memory time is real, and pauses are left out."""
     virtual = store == IN_MEMORY and not case.allow  # What is outside takes real time.
     try:
@@ -117,7 +117,7 @@ def run_case(case: Case, directory: Path, *, store: str = IN_MEMORY) -> tuple[st
         return (f"{why.code}: {why} {why.hint}".rstrip(),)
 
 
-def _script(case: Case, directory: Path) -> Script | None:
+def _script(case: WorkflowCase, directory: Path) -> Script | None:
     if case.script is None:
         return None
     if isinstance(case.script, str):
@@ -125,7 +125,7 @@ def _script(case: Case, directory: Path) -> Script | None:
     return parse_script(msgspec.json.encode(case.script).decode())
 
 
-async def _run(app: Pointsman, source: Workflow, saved: list[Workflow], case: Case) -> list[str]:
+async def _run(app: Pointsman, source: Workflow, saved: list[Workflow], case: WorkflowCase) -> list[str]:
     async with app:
         for one in saved:
             await app.save(one)
@@ -141,7 +141,7 @@ async def _run(app: Pointsman, source: Workflow, saved: list[Workflow], case: Ca
     return [*found, *(f"answers: no gate of {one.node!r} opened for {one.action!r}" for one in unused)]
 
 
-async def _drive(execution: Execution, case: Case) -> tuple[Answer, ...]:
+async def _drive(execution: Execution, case: WorkflowCase) -> tuple[GivenAnswer, ...]:
     answers = tuple(_answer(node, one) for node, said in case.answers.items() for one in said)
     answers = await drive(execution, answers)
     for name, data in case.signals.items():
@@ -153,13 +153,13 @@ async def _drive(execution: Execution, case: Case) -> tuple[Answer, ...]:
     return answers
 
 
-def _answer(node: str, said: str | JsonObject) -> Answer:
+def _answer(node: str, said: str | JsonObject) -> GivenAnswer:
     if isinstance(said, str):
-        return Answer(node, said)
+        return GivenAnswer(node, said)
     unknown = set(said) - {"action", "data", "comment"}
     if unknown or not isinstance(said.get("action"), str):
         raise TestRefused(f"answers.{node}: an answer is an action, or {{action, data, comment}}, not {shown(said)}")
-    return Answer(node, str(said["action"]), said.get("data"), str(said.get("comment", "")))
+    return GivenAnswer(node, str(said["action"]), said.get("data"), str(said.get("comment", "")))
 
 
 def _mismatches(expect: Expect, view: JsonObject, events: list[JsonObject]) -> Iterator[str]:

@@ -81,7 +81,7 @@ class Expect(_Part):
     """Codes of errors that `check` finds: then it is not run."""
 
 
-class Case(_Part):
+class WorkflowCase(_Part):
     """One test. In a list of cases, what is absent is as the file says."""
 
     name: str = ""
@@ -109,7 +109,7 @@ class Case(_Part):
     expect: Expect = Expect()
 
 
-class TestFile(Case):
+class TestFile(WorkflowCase):
     """A file of tests."""
 
     __test__: ClassVar[bool] = False
@@ -126,7 +126,7 @@ def find_tests(paths: Sequence[Path]) -> Iterator[Path]:
             yield path
 
 
-def read_tests(path: Path) -> tuple[Case, ...]:
+def read_tests(path: Path) -> tuple[WorkflowCase, ...]:
     """The cases of a file. Raises `TestRefused`."""
     try:
         with path.open("rb") as stream:
@@ -142,7 +142,9 @@ def read_tests(path: Path) -> tuple[Case, ...]:
     try:
         file = TestFile.model_validate(value)
         named = {key: one for key, one in value.items() if key not in ("cases", "name")}
-        made = [Case.model_validate({**named, **case}) for case in file.cases] or [Case.model_validate(named)]
+        made = [WorkflowCase.model_validate({**named, **case}) for case in file.cases] or [
+            WorkflowCase.model_validate(named)
+        ]
     except ValidationError as why:
         found = [_problem(list(one["loc"]), one["msg"]) for one in why.errors()]
         raise _refused(path, [document.placed(problem) for problem in found]) from None

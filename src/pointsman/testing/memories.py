@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from pointsman.ports import Change, MemoryOperation, Once, Quota
+from pointsman.ports import ChangeId, MemoryChange, MemoryOperation, Quota
 from pointsman.store.errors import MemoryFull, MemoryNotAList
 from pointsman.testing.journals import Rule, opened, refused
 from pointsman.testing.memory_history import RECALLING_RULES
@@ -43,7 +43,7 @@ async def nothing_appended_to_memory_at_the_same_time_is_lost(url: str) -> None:
         assert await memory.get("session", "ann", "name") == "Ann"
 
 
-def appended(key: str, value: Json) -> Change:
+def appended(key: str, value: Json) -> MemoryChange:
     return changing("append", key, value)
 
 
@@ -55,9 +55,9 @@ def changing(
     at: float = 0.0,
     keys: int = 100,
     expires: float | None = None,
-) -> Change:
+) -> MemoryChange:
     """A change of what session `ann` remembers."""
-    return Change(
+    return MemoryChange(
         scope="session",
         namespace="ann",
         key=key,
@@ -70,7 +70,7 @@ def changing(
 
 
 async def a_change_of_memory_happens_once_under_one_name(url: str) -> None:
-    first, other = Once(ExecutionId("exec-1"), "log"), Once(ExecutionId("exec-2"), "log")
+    first, other = ChangeId(ExecutionId("exec-1"), "log"), ChangeId(ExecutionId("exec-2"), "log")
     async with opened(url) as store:
         memory = store.memory
         assert await memory.change(appended("log", "a"), once=first) == ["a"]
@@ -79,13 +79,13 @@ async def a_change_of_memory_happens_once_under_one_name(url: str) -> None:
         assert await memory.change(appended("log", "c"), once=other) == ["a", "b", "c"]
         assert await memory.get("session", "ann", "log") == ["a", "b", "c"]
         assert await store.effects.recorded(ExecutionId("exec-1"), "log") == {1: ["a"]}
-        big = Once(ExecutionId("exec-1"), "big")
+        big = ChangeId(ExecutionId("exec-1"), "big")
         large = replace(changing("set", "big", "x" * 200_000), quota=Quota(9, 300_000))
         assert await memory.change(large, once=big) == "x" * 200_000
         assert await memory.change(changing("delete", "big")) is True
         assert await memory.change(large, once=big) == "x" * 200_000
         assert await memory.get("session", "ann", "big") is None
-        name = Once(ExecutionId("exec-1"), "name")
+        name = ChangeId(ExecutionId("exec-1"), "name")
         await memory.put("session", "ann", "name", "Ann")
         assert await refused(memory.change(appended("name", 1), once=name), MemoryNotAList)
         await memory.put("session", "ann", "name", None)

@@ -7,15 +7,15 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from pointsman.ports import Change, MemoryOperation, Once, Quota, Writer
+from pointsman.ports import ChangeAuthor, ChangeId, MemoryChange, MemoryOperation, Quota
 from pointsman.store.api import Store
 from pointsman.store.errors import MemoryFull
 from pointsman.store.records import PastValue
 from pointsman.testing.journals import Rule, opened, refused
 from pointsman.values import ExecutionId, Json
 
-ANN: Final = Writer(person="ann", entrance="login")
-NEWS: Final = Writer(execution="exec-1", workflow="news", node="keep")
+ANN: Final = ChangeAuthor(person="ann", entrance="login")
+NEWS: Final = ChangeAuthor(execution="exec-1", workflow="news", node="keep")
 
 
 def changing(
@@ -24,13 +24,13 @@ def changing(
     *,
     key: str = "tone",
     at: float = 0.0,
-    by: Writer | None = ANN,
+    by: ChangeAuthor | None = ANN,
     expires: float | None = None,
     earlier: int = 20,
-) -> Change:
+) -> MemoryChange:
     """A change of what ann remembers."""
     quota = Quota(100, 1000, earlier)
-    return Change(
+    return MemoryChange(
         scope="user",
         namespace="ann",
         key=key,
@@ -83,7 +83,7 @@ async def what_is_written_again_has_no_past_but_another_writer(url: str) -> None
 async def a_list_tells_how_it_grew(url: str) -> None:
     async with opened(url) as store:
         for number in range(4):
-            by = Writer(execution=f"exec-{number}")
+            by = ChangeAuthor(execution=f"exec-{number}")
             await store.memory.change(changing("append", number, key="log", at=float(number), by=by))
         await store.memory.change(changing("set", [9], key="log", at=5.0))
         await store.memory.change(changing("append", 10, key="log", at=6.0))
@@ -182,7 +182,7 @@ async def what_has_expired_is_not_told(url: str) -> None:
 
 
 async def what_happens_once_leaves_one_trace(url: str) -> None:
-    once = Once(ExecutionId("exec-1"), "keep")
+    once = ChangeId(ExecutionId("exec-1"), "keep")
     async with opened(url) as store:
         for _ in range(3):
             await store.memory.change(changing("append", "a", by=NEWS), once=once)
@@ -213,7 +213,7 @@ async def what_was_written_without_a_trace_is_nobodys(url: str) -> None:
 
 async def of_writers_at_the_same_time_each_is_told(url: str) -> None:
     async with opened(url) as store:
-        written = (changing("set", number, by=Writer(person=f"{number}"), earlier=50) for number in range(40))
+        written = (changing("set", number, by=ChangeAuthor(person=f"{number}"), earlier=50) for number in range(40))
         await asyncio.gather(*(store.memory.change(one) for one in written))
         told = await history(store)
         assert [one.number for one in told] == [*range(40, 0, -1)]

@@ -90,7 +90,7 @@ Answer: TypeAlias = Callable[[Step, GateState], "GateAnswered | None"]
 Child: TypeAlias = Callable[[StartChild], ChildEnded]
 
 
-class Outcome(NamedTuple):
+class SimulationResult(NamedTuple):
     """How an execution went."""
 
     status: Status
@@ -118,7 +118,7 @@ class LawBroken(AssertionError):
 
 
 @dataclass(slots=True)
-class Asked:
+class PendingCommands:
     """What the world was asked and has not answered."""
 
     work: dict[Step, Execute] = field(default_factory=dict[Step, Execute])
@@ -205,7 +205,7 @@ class Simulation:
         self._follower = ExecutionState("simulated")
         """Folds the rows as they come and decides nothing."""
         self.rows: list[Row] = []
-        self.asked = Asked()
+        self.asked = PendingCommands()
         self.reports: list[Report] = []
         self.now = 1_000_000.0
         self.told: dict[str, int] = {}
@@ -216,19 +216,19 @@ class Simulation:
         self.at_rest: Callable[[], Report | None] = lambda: None
         """Asked when nobody owes anything any more: what else happens. None: nothing."""
 
-    def run(self, input: JsonObject | None = None) -> Outcome:
+    def run(self, input: JsonObject | None = None) -> SimulationResult:
         """Start, and go on until it has ended or waits for something that will not come."""
         self.tell(Start(input=input or {}, seed=self.seed))
         return self.go_on()
 
-    def run_rows(self, input: JsonObject, rows: int) -> Outcome:
+    def run_rows(self, input: JsonObject, rows: int) -> SimulationResult:
         """Start, and stop in the middle: after so many rows."""
         self.tell(Start(input=input, seed=self.seed))
         while len(self.rows) < rows and (report := self._next()) is not None:
             self.tell(report)
         return self.outcome
 
-    def go_on(self) -> Outcome:
+    def go_on(self) -> SimulationResult:
         """Let the world answer until it has nothing to say."""
         for _ in range(DECISIONS_MAX):
             report = self._next()
@@ -242,9 +242,9 @@ class Simulation:
         raise LawBroken(f"not over after {DECISIONS_MAX} reports")
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> SimulationResult:
         """How it stands now."""
-        return Outcome(self.state.status, self.state.output, tuple(self.rows), self.state)
+        return SimulationResult(self.state.status, self.state.output, tuple(self.rows), self.state)
 
     def tell(self, report: Report) -> None:
         """Deliver one report. Refused answers decide nothing."""
@@ -381,7 +381,7 @@ class Simulation:
 
     def ask_again(self) -> None:
         """Whoever drives it now knows only what is outstanding."""
-        self.asked = Asked()
+        self.asked = PendingCommands()
         for command in outstanding(self.plan, self.state):
             self.asked.take(command)
 
@@ -396,7 +396,7 @@ class Simulation:
                 raise LawBroken(f"the gate of {at.step} shows {at.gate.values} of {at.gate.editable}, not the data")
         if not are_alike(again, self.state) and describe(again) != describe(self.state):
             raise LawBroken(f"folding the rows gives another state:\n{differences(again, self.state)}")
-        owed = Asked()
+        owed = PendingCommands()
         for command in outstanding(self.plan, self.state):
             owed.take(command)
         open_ = {at.step for at in self.state.steps.values() if at.gate is not None}

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from pointsman.store.budget_usage import Spenders, SpendingQuery, Spent
+from pointsman.store.budget_usage import BudgetUsage, Spenders, SpendingQuery
 from pointsman.store.records import Summary
 from pointsman.testing.journals import Rule, opened
 from pointsman.testing.usage import USAGE_RULES
@@ -25,7 +25,7 @@ def desk(number: int, tokens: int, **more: object) -> Summary:
         status="completed",
         started=Instant(0),
         updated=Instant(number),
-        spent=Spent(tokens=tokens, model_calls=number, cost_usd=tokens / 1000),
+        spent=BudgetUsage(tokens=tokens, model_calls=number, cost_usd=tokens / 1000),
     )
     return replace(one, **more)
 
@@ -95,12 +95,12 @@ async def who_spent_is_told_apart_by_what_decides_who_sees_it(url: str) -> None:
 async def a_summary_that_only_paid_replaces_the_one_before(url: str) -> None:
     async with opened(url) as store:
         first = desk(1, 10, status="running", awaits=("door",))
-        for one in (first, replace(first, spent=Spent(tokens=20), updated=Instant(7), awaits=("bell",))):
+        for one in (first, replace(first, spent=BudgetUsage(tokens=20), updated=Instant(7), awaits=("bell",))):
             await store.executions.put(one)
         assert await store.executions.find(first.execution) == replace(
-            first, spent=Spent(tokens=20), updated=Instant(7), awaits=("bell",)
+            first, spent=BudgetUsage(tokens=20), updated=Instant(7), awaits=("bell",)
         )
-        moved = replace(first, spent=Spent(tokens=30), session="talk", wakes=Instant(9))
+        moved = replace(first, spent=BudgetUsage(tokens=30), session="talk", wakes=Instant(9))
         await store.executions.put(moved)
         assert await store.executions.list() == [moved]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pointsman.ports import Change, Quota
+from pointsman.ports import MemoryChange, Quota
 from pointsman.store.api import Store
 from pointsman.store.errors import VectorsDiffer
 from pointsman.store.records import Embedding
@@ -23,7 +23,7 @@ WHERE: Final[dict[str, tuple[float, ...]]] = {
 
 
 async def remember(store: Store, key: str, value: Json, *, owner: str = "ann", expires: float | None = None) -> None:
-    change = Change(
+    change = MemoryChange(
         scope="user",
         namespace=owner,
         key=key,

@@ -17,7 +17,7 @@ from pointsman.engine.failures import Failure
 from pointsman.ports import ToolSpec
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.http.config import AnObject
-from pointsman.tools.tool import OUTPUT_BYTES_MAX, Limits, ToolContext
+from pointsman.tools.tool import OUTPUT_BYTES_MAX, ToolContext, ToolLimits
 from pointsman.values import Json, JsonObject
 
 
@@ -40,7 +40,7 @@ class ClientTool:
 
     def __init__(self, name: str, described: ClientToolDescription) -> None:
         self.name = name
-        self.limits = Limits()
+        self.limits = ToolLimits()
         self.spec = ToolSpec(
             name=name,
             description=described.description,

@@ -7,7 +7,7 @@ from typing import Final
 from pointsman.engine.failures import Failure
 from pointsman.ports import ToolSpec
 from pointsman.tools.failures import ToolFailed
-from pointsman.tools.tool import Limits, ToolContext
+from pointsman.tools.tool import ToolContext, ToolLimits
 from pointsman.values import Json, JsonObject
 
 _ANYTHING: Final[JsonObject] = {"type": "object"}
@@ -19,7 +19,7 @@ class OffTool:
     def __init__(self, name: str, description: str, *, because: str) -> None:
         """`because`: what is missing, and where to put it."""
         self.name = name
-        self.limits = Limits()
+        self.limits = ToolLimits()
         self.spec = ToolSpec(name=name, description=description, parameters=_ANYTHING, off=because)
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:

@@ -22,7 +22,7 @@ from pointsman.engine.failures import Failure
 from pointsman.ports import ToolSpec
 from pointsman.tools.failures import ToolFailed, ToolMisdefined
 from pointsman.tools.json_results import must_have_json_keys, not_json
-from pointsman.tools.tool import OUTPUT_BYTES_MAX, RESERVED, Limits, ToolContext
+from pointsman.tools.tool import OUTPUT_BYTES_MAX, RESERVED, ToolContext, ToolLimits
 from pointsman.values import Bytes, Json, JsonObject
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class FunctionTool(Generic[P, R]):
         *,
         name: str,
         description: str,
-        limits: Limits,
+        limits: ToolLimits,
         side: Literal["server", "client"] = "server",
         idempotent: bool = False,
         requires_approval: bool = False,
@@ -215,7 +215,7 @@ def tool(
             function,
             name=name or function.__name__,
             description=description if description is not None else inspect.getdoc(function) or "",
-            limits=Limits(timeout_s=timeout_s, output_bytes_max=Bytes(output_bytes_max)),
+            limits=ToolLimits(timeout_s=timeout_s, output_bytes_max=Bytes(output_bytes_max)),
             side=side,
             idempotent=idempotent,
             requires_approval=requires_approval,

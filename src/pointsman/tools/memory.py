@@ -12,7 +12,7 @@ from pointsman.definition.model.agents import MEMORY_TOOLS
 from pointsman.engine.failures import Failure
 from pointsman.ports import ToolSpec
 from pointsman.tools.failures import ToolFailed
-from pointsman.tools.tool import Limits, ToolContext
+from pointsman.tools.tool import ToolContext, ToolLimits
 from pointsman.values import Json, JsonObject
 
 KEY: Final[JsonObject] = {"type": "string", "minLength": 1, "maxLength": 500, "description": "What it is called."}
@@ -50,7 +50,7 @@ class MemoryTool:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.limits = Limits()
+        self.limits = ToolLimits()
         operation = name.removeprefix("memory_")
         description, properties, required = OPERATIONS[operation]
         parameters: JsonObject = {

@@ -16,7 +16,7 @@ from pointsman.engine.failures import Failure, failure_by
 from pointsman.engine.reports import ToolCall
 from pointsman.errors import Outage, PointsmanError
 from pointsman.json_meter import excess_of
-from pointsman.ports import Run, ToolSpec
+from pointsman.ports import ExecutionPort, ToolSpec
 from pointsman.tool_output import printing
 from pointsman.tools.failures import ToolFailed, ToolMisdefined, ToolNameTaken, ToolNotLoaded
 from pointsman.tools.functions import FunctionTool
@@ -153,7 +153,7 @@ class ToolRegistry:
             return spec
         return replace(spec, timeout_s=tool.limits.timeout_s)
 
-    async def call(self, call: ToolCall, *, key: str, run: Run | None = None) -> Json:
+    async def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Json:
         """Call it: arguments checked before, time and size bounded. Raises `ToolFailed`."""
         await self.prepare([call.name])
         tool = self._found(call.name)

@@ -19,7 +19,7 @@ import msgspec
 from pointsman.engine.failures import Failure
 from pointsman.ports import ToolSpec
 from pointsman.tools.failures import ToolFailed
-from pointsman.tools.tool import Limits, ToolContext
+from pointsman.tools.tool import ToolContext, ToolLimits
 from pointsman.values import Json, JsonObject
 
 _ANYTHING: Final[JsonObject] = {"type": "object"}
@@ -37,7 +37,7 @@ class CannedTool:
         """Execution -> the results that were used, in order; only of those with `times`."""
         parameters = script.get("parameters")
         self.name = name
-        self.limits = Limits()
+        self.limits = ToolLimits()
         self.spec = ToolSpec(
             name=name,
             description=str(script.get("description", "A scripted tool.")),

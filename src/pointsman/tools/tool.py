@@ -7,7 +7,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from pointsman.ports import Run, ToolSpec
+from pointsman.ports import ExecutionPort, ToolSpec
 from pointsman.values import Bytes, Json, JsonObject
 
 OUTPUT_BYTES_MAX: Final = Bytes(1_000_000)
@@ -23,7 +23,7 @@ Origin: TypeAlias = Literal["function", "plugin", "builtin", "scripted", "http",
 """Where a tool comes from; `scripted` ones answer from a script and are shown as such."""
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class ToolLimits(Struct, frozen=True, kw_only=True):
     """How much a tool may answer, and how long it may take where that is less than its caller allows."""
 
     timeout_s: float | None = None
@@ -36,7 +36,7 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     key: str
     """Idempotency key: a call that is repeated after a crash has the same."""
     execution: str = ""
-    run: Run | None = None
+    run: ExecutionPort | None = None
     """The execution's attempt that calls; None: a call outside of executions."""
 
 
@@ -77,7 +77,7 @@ class Tool(Protocol):
     def spec(self) -> ToolSpec: ...
 
     @property
-    def limits(self) -> Limits: ...
+    def limits(self) -> ToolLimits: ...
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Do it. Raises `ToolFailed` for failures with a name; any other exception is the failure `tool-failed`."""

@@ -11,7 +11,7 @@ from typing import Final
 
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
-from pointsman.ports import Run, Tools, ToolSpec
+from pointsman.ports import ExecutionPort, Tools, ToolSpec
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.tool import need_of
 from pointsman.values import Json, JsonObject
@@ -36,7 +36,7 @@ class UnscriptedTools:
         """As the tools of the installation do."""
         await self._tools.prepare(names)
 
-    async def call(self, call: ToolCall, *, key: str, run: Run | None = None) -> Json:
+    async def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Json:
         """Call it. Raises `ToolFailed` (`tool-not-scripted`) for a stand-in."""
         found = self._tools.find(call.name)
         if found is not None and not found.off:

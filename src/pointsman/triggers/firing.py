@@ -24,7 +24,7 @@ from pointsman.executions.opening import reach_execution
 from pointsman.runtime.local import UnknownExecution
 from pointsman.store.errors import EntryMoved, StoreFailed
 from pointsman.triggers.owners import TriggerStopped, author_for, owner_for
-from pointsman.triggers.schedules import RESULTS_KEPT, Fired, Kept, Outcome, Schedule, Schedules
+from pointsman.triggers.schedules import RESULTS_KEPT, Fired, Outcome, Schedule, Schedules, StoredSchedule
 from pointsman.triggers.starts import CausedStarts, id_for
 from pointsman.values import ExecutionId
 from pointsman.workflows.calendar import due_after
@@ -76,11 +76,11 @@ class Scheduler:
         await self._schedules.change(id, lambda one: _noted(one, [fired], _opened(one.open, fired)))
         return fired
 
-    async def _settle(self, kept: Kept, now: float) -> list[Fired]:
+    async def _settle(self, kept: StoredSchedule, now: float) -> list[Fired]:
         """Its outcomes up to `now`. Who loses the race to note them looks again: what was started is found."""
         id, schedule, version = kept
         while schedule.active:
-            look = Look(id, schedule, now, await self._still_open(schedule.open))
+            look = DueCheck(id, schedule, now, await self._still_open(schedule.open))
             told, dues = await self._sorted(look)
             for due in (*schedule.queued, *dues):
                 fired = await self._take(look, due)
@@ -103,7 +103,7 @@ class Scheduler:
             return told
         return []
 
-    async def _sorted(self, look: Look) -> tuple[list[Fired], list[float]]:
+    async def _sorted(self, look: DueCheck) -> tuple[list[Fired], list[float]]:
         """Which of the times that have come are over and missed, and which are to run."""
         schedule, now = look.schedule, look.now
         since = max(schedule.settled, now - max(schedule.catch_up_s, ON_TIME_S))
@@ -125,7 +125,7 @@ class Scheduler:
             told.append(Fired(due=missed[-1], at=now, outcome="missed", count=len(missed)))
         return told, [*found, *made_up, *fresh]
 
-    async def _take(self, look: Look, due: float) -> Fired:
+    async def _take(self, look: DueCheck, due: float) -> Fired:
         """The outcome of one time. One that was started before a crash is found, whatever is open."""
         if look.open and not await self._starts.began(_execution_for(look.id, due)):
             match look.schedule.overlap:
@@ -149,7 +149,7 @@ class Scheduler:
         found = [await self._app.store.executions.find(ExecutionId(one)) for one in executions]
         return tuple(one.execution for one in found if one is not None and one.status not in ENDED)
 
-    async def _stop(self, look: Look) -> None:
+    async def _stop(self, look: DueCheck) -> None:
         for execution in look.open:
             with suppress(WrongStatus, UnknownExecution):  # it ended by itself, or was deleted
                 reached = await reach_execution(self._app, execution)
@@ -180,7 +180,7 @@ class Scheduler:
 
 
 @dataclass(slots=True)
-class Look:
+class DueCheck:
     """One look at one schedule, whose times are taken in order."""
 
     id: str

@@ -12,12 +12,12 @@ import msgspec
 from msgspec.structs import replace
 
 from pointsman.context import AppContext
-from pointsman.definition.model.workflow import Trigger, Workflow
+from pointsman.definition.model.workflow import Trigger, WorkflowDefinition
 from pointsman.errors import AuthorError, CallerError
 from pointsman.settings import HANDLE
 from pointsman.triggers.declarations import EVENT, WEBHOOK, Declared, read_declared
 from pointsman.triggers.deliveries import Deliveries
-from pointsman.triggers.schedules import CATCH_UP_S, CATCH_UP_S_MAX, Kept, Schedule, Schedules
+from pointsman.triggers.schedules import CATCH_UP_S, CATCH_UP_S_MAX, Schedule, Schedules, StoredSchedule
 from pointsman.triggers.webhooks import IN_DOCUMENT
 from pointsman.values import Json
 from pointsman.workflows.calendar import timing_of
@@ -34,11 +34,11 @@ def schedule_id(workflow: str, trigger: str) -> str:
     return f"{workflow}/{trigger}"
 
 
-def in_effect(workflow: Workflow, trigger: Trigger) -> bool:
+def in_effect(workflow: WorkflowDefinition, trigger: Trigger) -> bool:
     return workflow.enabled is not False and workflow.status != "draft" and trigger.enabled is not False
 
 
-async def put_schedules(app: AppContext, schedules: Schedules, workflow: Workflow) -> None:
+async def put_schedules(app: AppContext, schedules: Schedules, workflow: WorkflowDefinition) -> None:
     """Make the schedules of a workflow what its document says. What people paused, and what was
     stopped, stays so."""
     there = {kept.id: kept for kept in await schedules.list() if kept.schedule.workflow == workflow.id}
@@ -75,7 +75,7 @@ async def drop_schedules(schedules: Schedules, workflow: str) -> None:
             await schedules.remove(kept.id)
 
 
-async def _put(app: AppContext, schedules: Schedules, id: str, wanted: Schedule, there: Kept | None) -> None:
+async def _put(app: AppContext, schedules: Schedules, id: str, wanted: Schedule, there: StoredSchedule | None) -> None:
     now = app.clock.now()
     if there is None:
         await schedules.put(id, replace(wanted, begin=now, settled=now), after=0)
@@ -97,7 +97,7 @@ async def _put(app: AppContext, schedules: Schedules, id: str, wanted: Schedule,
     await schedules.change(id, changed)
 
 
-async def put_declared(app: AppContext, workflow: Workflow, deliveries: Deliveries) -> None:
+async def put_declared(app: AppContext, workflow: WorkflowDefinition, deliveries: Deliveries) -> None:
     """Make the webhooks and event triggers of a workflow what its document says."""
     wanted: dict[tuple[str, str], Declared] = {}
     for trigger in workflow.triggers or ():
@@ -125,7 +125,7 @@ async def drop_declared(
                     await deliveries.forget(entry.key)
 
 
-def declared_of(workflow: Workflow, trigger: Trigger) -> Declared | None:
+def declared_of(workflow: WorkflowDefinition, trigger: Trigger) -> Declared | None:
     """None: it is a schedule, or does not say enough."""
     if trigger.type == "schedule" or not (trigger.path if trigger.type == "webhook" else trigger.event):
         return None
@@ -144,7 +144,7 @@ def declared_of(workflow: Workflow, trigger: Trigger) -> Declared | None:
     )
 
 
-async def paths_must_be_free(app: AppContext, workflow: Workflow) -> None:
+async def paths_must_be_free(app: AppContext, workflow: WorkflowDefinition) -> None:
     """Raises `WebhookTaken` where another workflow has a path that this one wants."""
     for trigger in workflow.triggers or ():
         if trigger.type != "webhook" or not trigger.path:

@@ -43,7 +43,7 @@ Overlap: TypeAlias = Literal["allow", "skip", "queue", "replace"]
 Outcome: TypeAlias = Literal["started", "missed", "skipped", "queued", "failed"]
 
 
-class Plan(TypedDict, total=False):
+class ScheduleTimes(TypedDict, total=False):
     """When a workflow is started by itself: exactly one of `cron`, `every`, `at`."""
 
     cron: str | None
@@ -153,7 +153,7 @@ class Schedule(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return next(due_after(self.timing, self.settled, begin=self.begin), None)
 
 
-class Kept(NamedTuple):
+class StoredSchedule(NamedTuple):
     """A schedule as it is in the store."""
 
     id: str
@@ -167,7 +167,7 @@ class Schedules:
     def __init__(self, app: AppContext) -> None:
         self._app = app
 
-    async def plan(self, workflow: str, **how: Unpack[Plan]) -> Kept:
+    async def plan(self, workflow: str, **how: Unpack[ScheduleTimes]) -> StoredSchedule:
         """Start a saved workflow when `how` says. Raises what `timing_of` and `add` raise."""
         timing = timing_in_plan(how)
         name, missed, overlap = how.get("id"), how.get("missed", "once"), how.get("overlap", "skip")
@@ -188,7 +188,7 @@ class Schedules:
         overlap: Overlap = "skip",
         catch_up_s: float = CATCH_UP_S,
         caller: Caller = LOCAL,
-    ) -> Kept:
+    ) -> StoredSchedule:
         """Due from now on, in the name of `caller`.
 
         Raises `ScheduleExists`, `ScheduleInvalid`, `TimingInvalid`, `UnknownWorkflow`.
@@ -218,9 +218,11 @@ class Schedules:
             raise ScheduleExists(
                 f"the schedule id {id!r} is taken", hint="Delete that one, or take another id."
             ) from None
-        return Kept(id, schedule, version)
+        return StoredSchedule(id, schedule, version)
 
-    async def revise(self, id: str, workflow: str, /, *, after: str | None = None, **how: Unpack[Plan]) -> Kept:
+    async def revise(
+        self, id: str, workflow: str, /, *, after: str | None = None, **how: Unpack[ScheduleTimes]
+    ) -> StoredSchedule:
         """Make it what is said here; what it started, and what became of it, stays. Other times count from now on.
 
         `after`: the `mark` it must have. Raises `RevisionMoved`, `ScheduleInvalid` for one that a document declares,
@@ -252,27 +254,27 @@ class Schedules:
         """Raises `EntryMoved` where someone else changed it."""
         return await self._app.store.entries.put(KIND, id, msgspec.to_builtins(schedule), after=after)
 
-    async def find(self, id: str) -> Kept | None:
+    async def find(self, id: str) -> StoredSchedule | None:
         found = await self._app.store.entries.find(KIND, id)
-        return None if found is None else Kept(id, msgspec.convert(found.value, Schedule), found.version)
+        return None if found is None else StoredSchedule(id, msgspec.convert(found.value, Schedule), found.version)
 
-    async def get(self, id: str) -> Kept:
+    async def get(self, id: str) -> StoredSchedule:
         """Raises `NoSuchSchedule`."""
         found = await self.find(id)
         if found is None:
             raise no_such_schedule(id)
         return found
 
-    async def list(self) -> list[Kept]:
+    async def list(self) -> list[StoredSchedule]:
         """All of them, by id."""
         found = await self._app.store.entries.list(KIND)
-        return [Kept(entry.key, msgspec.convert(entry.value, Schedule), entry.version) for entry in found]
+        return [StoredSchedule(entry.key, msgspec.convert(entry.value, Schedule), entry.version) for entry in found]
 
-    async def pause(self, id: str) -> Kept:
+    async def pause(self, id: str) -> StoredSchedule:
         """Nothing is due until it is resumed. What is queued stays so."""
         return await self.change(id, lambda schedule: replace(schedule, paused=True))
 
-    async def resume(self, id: str) -> Kept:
+    async def resume(self, id: str) -> StoredSchedule:
         """Due from now on: times that passed during the pause are not made up for."""
         now = self._app.clock.now()
         return await self.change(
@@ -306,7 +308,7 @@ class Schedules:
         now = self._app.clock.now()
         return [*islice(due_after(timing, now, begin=now), count)]
 
-    async def change(self, id: str, change: Callable[[Schedule], Schedule]) -> Kept:
+    async def change(self, id: str, change: Callable[[Schedule], Schedule]) -> StoredSchedule:
         """Change it, however often others do so at the same time. Raises `NoSuchSchedule`."""
         while True:
             kept = await self.get(id)
@@ -314,12 +316,12 @@ class Schedules:
             if changed == kept.schedule:
                 return kept
             try:
-                return Kept(id, changed, await self.put(id, changed, after=kept.version))
+                return StoredSchedule(id, changed, await self.put(id, changed, after=kept.version))
             except EntryMoved:
                 continue
 
 
-def must_own(kept: Kept, caller: Caller, what: str) -> None:
+def must_own(kept: StoredSchedule, caller: Caller, what: str) -> None:
     """Raise `NotAllowed` where a schedule is not the caller's; `what` as in "change it"."""
     owner = kept.schedule.owners[0].name if kept.schedule.owners else ""
     must_be_of(Sharing(owner=owner, audience="private"), caller, f"the schedule {kept.id!r}", what)
@@ -330,7 +332,7 @@ def usual_id(workflow: str) -> str:
     return workflow.partition("@")[0].removeprefix(BUILT_IN)
 
 
-def timing_in_plan(how: Plan) -> Timing:
+def timing_in_plan(how: ScheduleTimes) -> Timing:
     """Raises as `timing_of`."""
     return timing_of(
         cron=how.get("cron"), every_s=how.get("every"), at=how.get("at"), timezone=how.get("timezone", "UTC")
@@ -342,6 +344,6 @@ def _must_be_ahead(timing: Timing, now: float) -> None:
         raise TimingInvalid(f"{instant_text(timing.at)} is over", hint="Name a time that is still to come.")
 
 
-def _must_be_its_own(kept: Kept, hint: str) -> None:
+def _must_be_its_own(kept: StoredSchedule, hint: str) -> None:
     if kept.schedule.trigger:
         raise ScheduleInvalid(f"{kept.id!r} belongs to the document of {kept.schedule.workflow!r}", hint=hint)

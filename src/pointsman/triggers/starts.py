@@ -16,7 +16,7 @@ from pointsman.store.errors import JournalMoved
 from pointsman.values import ExecutionId, Json, JsonObject
 
 
-class Started(NamedTuple):
+class TriggeredStart(NamedTuple):
     """`new` is false where an execution of that cause was there already."""
 
     execution: ExecutionId
@@ -46,7 +46,7 @@ class CausedStarts:
         *cause: str,
         caller: Caller,
         config: Mapping[str, Json] | None = None,
-    ) -> Started:
+    ) -> TriggeredStart:
         """Start a saved workflow for a caller because of `cause`: its kind, which one of it, what else is special
         about it.
 
@@ -56,13 +56,13 @@ class CausedStarts:
         lock = self._locks.setdefault(name, asyncio.Lock())
         async with lock:
             if await self.began(name):
-                return Started(name, new=False)
+                return TriggeredStart(name, new=False)
             try:
                 trigger: JsonObject = {"kind": cause[0], "id": cause[1]}
                 await start(self._app, workflow, input, config=config, execution=name, trigger=trigger, caller=caller)
             except JournalMoved:
-                return Started(name, new=False)
-            return Started(name, new=True)
+                return TriggeredStart(name, new=False)
+            return TriggeredStart(name, new=True)
 
     async def began(self, execution: ExecutionId) -> bool:
         return await self._app.store.journal.last(execution) > 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from pointsman.context import AppContext, Part
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.triggers.events import Events
 from pointsman.triggers.firing import Scheduler
 from pointsman.triggers.saved import (
@@ -32,7 +32,7 @@ class Triggers:
         self.events = Events(app, self.starts)
         self.webhooks = Webhooks(app, self.events)
 
-    async def put(self, workflow: Workflow) -> None:
+    async def put(self, workflow: WorkflowDefinition) -> None:
         """Put the triggers of a saved workflow into effect, and those it had and has no more out of it."""
         try:
             resolved = self._app[LIBRARY].resolved(workflow)
@@ -50,7 +50,7 @@ class Triggers:
         """Let nothing be lost that was to be written later."""
         await self.webhooks.deliveries.close()
 
-    async def check(self, workflow: Workflow) -> None:
+    async def check(self, workflow: WorkflowDefinition) -> None:
         """Raises `WebhookTaken` where it cannot be put into effect."""
         await paths_must_be_free(self._app, workflow)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pointsman.triggers.events import Published
-from pointsman.triggers.schedules import Fired, Kept
+from pointsman.triggers.schedules import Fired, StoredSchedule
 from pointsman.values import Json, JsonObject
 
 
-def schedule_view(kept: Kept) -> JsonObject:
+def schedule_view(kept: StoredSchedule) -> JsonObject:
     """`next` is null where nothing is due any more, and of a schedule that rests."""
     schedule = kept.schedule
     results: list[Json] = [fired_view(one) for one in schedule.results]

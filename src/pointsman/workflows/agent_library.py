@@ -34,7 +34,7 @@ AROUND: Final = "agent-check"
 """The workflow that a description is checked in."""
 
 
-class Agents:
+class SavedAgents:
     """The saved agents of one installation."""
 
     def __init__(self, app: AppContext) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.context import AppContext
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.text_locations import sites_of
 from pointsman.errors import AuthorError
 from pointsman.values import Json, JsonObject
@@ -28,7 +28,7 @@ async def agent_uses(app: AppContext, name: str, sees: Callable[[str], Awaitable
     return found
 
 
-def names_in(workflow: Workflow, name: str) -> list[Json]:
+def names_in(workflow: WorkflowDefinition, name: str) -> list[Json]:
     """As what a workflow names that agent; nothing where it has one of its own of that name."""
     own = workflow.agents or {}
     named = {site.text for site in sites_of(workflow) if site.kind == "agent" and site.text not in own}

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.base import read_as
-from pointsman.definition.model.workflow import Workflow as Definition
+from pointsman.definition.model.workflow import WorkflowDefinition as Definition
 from pointsman.definition.text_locations import sites_of
 from pointsman.errors import CallerError
 from pointsman.store.api import ConfigStore

@@ -46,10 +46,10 @@ def _search(settings: Settings) -> Tool:
     def outgoing(search: SearchSettings) -> Outgoing:
         from pointsman.tools.egress.addresses import EVERYWHERE  # It loads an HTTP client.
         from pointsman.tools.egress.http_calls import Outgoing
-        from pointsman.tools.egress.transport import Rules
+        from pointsman.tools.egress.transport import EgressPolicy
 
         # Its address is the operator's own word.
-        rules = Rules(networks=EVERYWHERE, ports=None, plain=settings.http.plain)
+        rules = EgressPolicy(networks=EVERYWHERE, ports=None, plain=settings.http.plain)
         return Outgoing(rules, timeout_s=search.timeout.seconds, redirects_max=0)
 
     return WebSearchTool(settings.search, outgoing=outgoing, resolved=settings.resolved)

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pointsman.definition.checks.subject import Known, ToolFacts
+from pointsman.definition.checks.subject import Installation, ToolFacts
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.work import UnboundConfig
-from pointsman.definition.model.workflow import Workflow as Definition
+from pointsman.definition.model.workflow import WorkflowDefinition as Definition
 from pointsman.definition.problems import Problem, did_you_mean, error, pointer_to, warning
 from pointsman.dialects.checking import found_in, told
 from pointsman.models.prices import Prices
@@ -31,7 +31,7 @@ OF_AN_AGENT: Final = re.compile(r"/tools/\d+$")
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedSource:
     """All problems of a source, sorted by place."""
 
     problems: tuple[Problem, ...]
@@ -93,9 +93,9 @@ class CheckFacts:
     """It answers every agent."""
 
     @property
-    def known(self) -> Known:
+    def known(self) -> Installation:
         tools = NamedTools(self.tools, self.tool_names)
-        return Known(tools=tools, agents=tools_of(self.agents), workflows=self.workflows)
+        return Installation(tools=tools, agents=tools_of(self.agents), workflows=self.workflows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ def called_again(source: Workflow, durability: str, settings: Settings, tools: T
     """The tools that may be called twice when it is started with this durability, whatever its own is."""
     if source.read.workflow is None:
         return []
-    known = Known(tools=KnownTools(tools), agents=tools_of(settings.agents), workflows=(), durability=durability)
+    known = Installation(tools=KnownTools(tools), agents=tools_of(settings.agents), workflows=(), durability=durability)
     _, found = found_in(source.read, known=known, drop_dangling=True)
     return [problem for problem in found if problem.code == "not-idempotent"]
 

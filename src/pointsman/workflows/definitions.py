@@ -12,7 +12,7 @@ from pointsman.auth.callers import LOCAL, Caller
 from pointsman.auth.policy import sees_agent, sees_tool, sees_workflow
 from pointsman.context import AppContext, Part
 from pointsman.definition.model.agents import AgentConfig
-from pointsman.definition.model.workflow import Workflow as Definition
+from pointsman.definition.model.workflow import WorkflowDefinition as Definition
 from pointsman.errors import CallerError
 from pointsman.models.model_names import is_provider
 from pointsman.models.provider_kinds import KINDS
@@ -23,7 +23,7 @@ from pointsman.tools.registry import ToolRegistry
 from pointsman.values import Instant
 from pointsman.workflows.agents import configs_of, saved_agents
 from pointsman.workflows.builtin.documents import IDS
-from pointsman.workflows.checking import Checked, CheckFacts, KnownTools, check_workflow
+from pointsman.workflows.checking import CheckedSource, CheckFacts, KnownTools, check_workflow
 from pointsman.workflows.document_work import DOCUMENTS, SHORT_CHARS_MAX, DocumentWork, beside
 from pointsman.workflows.library import LIBRARY, Prepared
 from pointsman.workflows.outline import Outline
@@ -109,7 +109,7 @@ class CheckBasis(NamedTuple):
 
 async def check(
     app: AppContext, workflow: Workflow, *, lenient: bool = False, model: str | None = None, reader: Caller = ANYBODY
-) -> Checked:
+) -> CheckedSource:
     """Return everything that is wrong with a workflow, limited to what `reader` may see. Raises `DocumentTooExpensive`,
     `TooManyRequests`."""
     services = app.services
@@ -119,15 +119,15 @@ async def check(
 
 async def check_against(
     known: CheckBasis, workflow: Workflow, *, lenient: bool = False, reader: Caller = ANYBODY
-) -> Checked:
+) -> CheckedSource:
     """As `check`, also where no store is open."""
     found = await outlined(known.documents, workflow, by=reader.name)
     if found.head is None:
-        return Checked(found.problems, found.dialect, workflow)
+        return CheckedSource(found.problems, found.dialect, workflow)
     facts = await _facts(known, found, lenient=lenient, reader=reader)
     job = partial(known.documents.run, check_workflow, workflow, facts, by=reader.name, chars=workflow.chars)
     result = await job(of=workflow.digest)
-    return Checked(result.problems, found.dialect, workflow, result.repaired)
+    return CheckedSource(result.problems, found.dialect, workflow, result.repaired)
 
 
 async def _facts(known: CheckBasis, found: Outline, *, lenient: bool, reader: Caller) -> CheckFacts:

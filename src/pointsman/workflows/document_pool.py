@@ -24,7 +24,7 @@ from threading import Lock, Thread, Timer
 from typing import ClassVar, Final, NamedTuple, cast
 
 from pointsman.errors import AuthorError, EngineBug, OperatorError, PointsmanError
-from pointsman.workflows.document_worker import JOB, PICKLE_PROTOCOL, REPLY, Outcome, rebuilt
+from pointsman.workflows.document_worker import JOB, PICKLE_PROTOCOL, REPLY, JobResult, rebuilt
 
 MB: Final = 1_000_000
 START_S_MAX: Final = 60.0
@@ -200,7 +200,7 @@ class DocumentPool:
         except _Lost:
             worker.goes_on = False
             raise self._too_expensive(worker.why_ended(), job.seconds) from None
-        return self._result(cast(Outcome, pickle.loads(reply)))  # noqa: S301 - our own worker wrote it
+        return self._result(cast(JobResult, pickle.loads(reply)))  # noqa: S301 - our own worker wrote it
 
     def _started(self) -> _Worker:
         worker = _Worker(self.memory_mb * MB, self._modules)
@@ -213,7 +213,7 @@ class DocumentPool:
         worker.close()
         return self._started() if worker.is_ready and not self._is_closed else None
 
-    def _result(self, outcome: Outcome) -> Performed:
+    def _result(self, outcome: JobResult) -> Performed:
         match outcome.kind:
             case "value":
                 return Performed(outcome.value, outcome.cpu_s)

@@ -4,7 +4,7 @@
 
 A job is a pickled `(function, arguments)`. Documents travel as text: both ends unpickle only what this program wrote.
 The kernel ends the process (SIGPROF) when a job takes more processor time than it may. A job that needs more memory
-than the process may have fails with `Outcome(kind="memory")`. The process ends when its input does. Started by
+than the process may have fails with `JobResult(kind="memory")`. The process ends when its input does. Started by
 `document_pool`; it imports some modules before the first job, so that no job pays for them.
 """
 
@@ -37,7 +37,7 @@ PICKLE_PROTOCOL: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class JobResult:
     """What came of a job."""
 
     kind: Literal["value", "refused", "memory", "bug"]
@@ -74,7 +74,7 @@ def _perform(jobs: BufferedReader, replies: BufferedWriter, memory_bytes: int) -
     try:
         reply, fits = _reply(job), True
     except MemoryError:
-        reply, fits = pickle.dumps(Outcome("memory"), PICKLE_PROTOCOL), False
+        reply, fits = pickle.dumps(JobResult("memory"), PICKLE_PROTOCOL), False
     signal.setitimer(signal.ITIMER_PROF, 0)
     # What a large document leaves behind would count against the next one.
     goes_on = fits and _peak_bytes() < memory_bytes // 2
@@ -89,13 +89,13 @@ def _reply(job: bytes) -> bytes:
         function, arguments = pickle.loads(job)  # noqa: S301 - the server wrote it
         value = function(*arguments)
     except PointsmanError as why:
-        outcome = Outcome("refused", taken_apart(why))
+        outcome = JobResult("refused", taken_apart(why))
     except MemoryError:
         raise
     except Exception:
-        outcome = Outcome("bug", traceback.format_exc())
+        outcome = JobResult("bug", traceback.format_exc())
     else:
-        outcome = Outcome("value", value, time.process_time() - started)
+        outcome = JobResult("value", value, time.process_time() - started)
     return pickle.dumps(outcome, PICKLE_PROTOCOL)
 
 

@@ -15,7 +15,7 @@ from pointsman.definition.reading.yaml_reader import read_yaml
 from pointsman.json_meter import JsonUnreadable, TooMuchJson, decode_json
 from pointsman.settings import HttpTools, Settings, SettingsInvalid
 from pointsman.settings.egress import outgoing_of
-from pointsman.tools.http.openapi import BYTES_MAX, Imported, OpenApiUnreadable, read_openapi
+from pointsman.tools.http.openapi import BYTES_MAX, OpenApiImport, OpenApiUnreadable, read_openapi
 from pointsman.tools.http.tool import HttpTool
 from pointsman.values import Json
 
@@ -35,7 +35,7 @@ def http_tools(settings: Settings) -> list[HttpTool]:
     return [HttpTool(name, one, outgoing=outgoing, secrets=settings) for name, one in described.items()]
 
 
-def tool_file(imported: Imported) -> str:
+def tool_file(imported: OpenApiImport) -> str:
     """What a file under `tool_files` holds."""
     return json.dumps({"tools": imported.tools}, indent=2, ensure_ascii=False)
 
@@ -54,7 +54,7 @@ def _file(path: Path) -> HttpTools:
         raise SettingsInvalid(f"{at} in the tool file {str(path)!r}: {first['msg']}", hint="Correct it.") from None
 
 
-async def import_openapi(settings: Settings, source: str, *, server: str = "", prefix: str = "") -> Imported:
+async def import_openapi(settings: Settings, source: str, *, server: str = "", prefix: str = "") -> OpenApiImport:
     """The tools of an OpenAPI document: a file, or an address of the web.
 
     Raises `OpenApiUnreadable`, and what `Outgoing.send` raises.
@@ -68,9 +68,9 @@ async def import_openapi(settings: Settings, source: str, *, server: str = "", p
 
 
 async def _fetched(settings: Settings, address: str) -> bytes:
-    from pointsman.tools.egress.http_calls import Call  # It loads an HTTP client.
+    from pointsman.tools.egress.http_calls import HttpCall  # It loads an HTTP client.
 
-    answer = await outgoing_of(settings).send(Call(method="GET", url=address))
+    answer = await outgoing_of(settings).send(HttpCall(method="GET", url=address))
     if answer.status != 200:
         raise OpenApiUnreadable(f"{address!r} answered {answer.status}", hint="Look at it in a browser.")
     return answer.body

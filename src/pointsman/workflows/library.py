@@ -16,7 +16,7 @@ from pointsman.auth.subjects import DefinitionGone, UnknownWorkflow
 from pointsman.context import Part
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.work import PlannerConfig, ToolConfig, VerifierConfig, WorkflowCallConfig
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.compile.partial_run import tried
 from pointsman.engine.partial_run import OPTION as TRIAL
@@ -95,7 +95,7 @@ class Rights(Protocol):
 class Prepared(NamedTuple):
     """A definition that is ready to run, for the people in whose name it runs."""
 
-    definition: Workflow
+    definition: WorkflowDefinition
     revision: int
     """The saved revision that it is; 0 for a document."""
     authors: dict[str, Json]
@@ -132,7 +132,7 @@ class Library:
     def agents(self) -> Mapping[str, AgentConfig]:
         return self._settings.agents
 
-    def resolved(self, workflow: Workflow) -> Workflow:
+    def resolved(self, workflow: WorkflowDefinition) -> WorkflowDefinition:
         """What runs: the variables replaced, and pauses left out where the settings say so.
 
         Raises `VariableUnresolved` naming those that nobody grants.
@@ -151,18 +151,18 @@ class Library:
                 hint="Put it under [variables] in pointsman.toml, give --var NAME=value, or set it in the environment "
                 "where `variables_from_env` allows it.",
             )
-        found, problems = Workflow.from_document(substituted(document, granted))
+        found, problems = WorkflowDefinition.from_document(substituted(document, granted))
         if found is None:
             raise AuthorError(f"after its variables were replaced: {problems[0].message}")
         return found
 
-    async def prepared(self, workflow: Workflow, revision: int = 0, reader: Caller = LOCAL) -> Prepared:
+    async def prepared(self, workflow: WorkflowDefinition, revision: int = 0, reader: Caller = LOCAL) -> Prepared:
         """As `resolved`, and with the saved agents that it names and that `reader` may use."""
 
         async def sees(name: str) -> bool:
             return self.rights is None or await self.rights.sees_agent(reader, name)
 
-        def ready() -> tuple[Workflow, set[str]]:
+        def ready() -> tuple[WorkflowDefinition, set[str]]:
             resolved = self.resolved(workflow)
             return resolved, agents_named(resolved) - self._settings.agents.keys()
 
@@ -170,7 +170,7 @@ class Library:
         found = await with_saved_agents(resolved, named, self._entries, sees)
         return Prepared(found.workflow, revision, found.authors, reader)
 
-    async def keep(self, workflow: Workflow) -> str:
+    async def keep(self, workflow: WorkflowDefinition) -> str:
         """Store the definition an execution will run on; its digest."""
         return await self._store.blobs.put(await beside(size_of(workflow), lambda: encoded(workflow)))
 
@@ -217,7 +217,7 @@ class Library:
                 self._model_uses.popitem(last=False)
         return found
 
-    async def kept(self, definition: str) -> Workflow:
+    async def kept(self, definition: str) -> WorkflowDefinition:
         """A kept definition by its digest. Raises `DefinitionGone`."""
         data = await self._blob(definition)
         return await beside(len(data), lambda: _kept(data, definition))
@@ -230,7 +230,7 @@ class Library:
             )
         return data
 
-    async def saved(self, reference: str) -> tuple[Workflow, int]:
+    async def saved(self, reference: str) -> tuple[WorkflowDefinition, int]:
         """A workflow by `id`, `id@revision` or `id@semver`, saved or built in. Raises `UnknownWorkflow`."""
         found = await self.found(reference)
         return await read_saved_beside(found), found.revision
@@ -280,7 +280,7 @@ class Library:
         reader = reader if self.rights is None else together(reader, await self.rights.author_of(saved))
         return await self.prepared(await read_saved_beside(saved), saved.revision, reader)
 
-    async def called(self, workflow: Workflow, reader: Caller = LOCAL) -> list[str]:
+    async def called(self, workflow: WorkflowDefinition, reader: Caller = LOCAL) -> list[str]:
         """Return what its nodes call, and the saved workflows that are tools of its agents and that `reader` sees."""
         called = [node.config.workflow for node in workflow.nodes if isinstance(node.config, WorkflowCallConfig)]
         tools = [*tools_in(workflow, self.agents)]
@@ -291,7 +291,7 @@ class Library:
         named = workflows_named(saved, await self._saved.list())
         return [*called, *[one for one in named if await self._sees(reader, one)]]
 
-    async def called_by(self, workflow: Workflow, node: str) -> list[str]:
+    async def called_by(self, workflow: WorkflowDefinition, node: str) -> list[str]:
         """Return what one node calls, as `called` does."""
         found = tuple(one for one in workflow.nodes if one.id == node)
         agents = {one.config.agent for one in found if isinstance(one.config, AgentConfig)}
@@ -359,32 +359,32 @@ class Library:
         return plan, Start(input={}, config={}, definition=definition, options=options)
 
 
-def _kept(data: bytes, definition: str) -> Workflow:
-    workflow, problems = Workflow.from_document(msgspec.json.decode(data))
+def _kept(data: bytes, definition: str) -> WorkflowDefinition:
+    workflow, problems = WorkflowDefinition.from_document(msgspec.json.decode(data))
     if workflow is None:
         raise DefinitionGone(f"the definition {definition[:12]} cannot be read: {problems[0].message}")
     return workflow
 
 
-def read_saved(saved: SavedWorkflow) -> Workflow:
+def read_saved(saved: SavedWorkflow) -> WorkflowDefinition:
     """The definition of a saved revision. Raises `AuthorError`."""
-    workflow, problems = Workflow.from_document(saved.draft.native)
+    workflow, problems = WorkflowDefinition.from_document(saved.draft.native)
     if workflow is None:
         raise AuthorError(f"the saved workflow {saved.draft.id!r} has errors: {problems[0].message}")
     return workflow
 
 
-async def read_saved_beside(saved: SavedWorkflow) -> Workflow:
+async def read_saved_beside(saved: SavedWorkflow) -> WorkflowDefinition:
     """As `read_saved`: in a thread where the workflow is long."""
     return await beside(len(saved.draft.text), lambda: read_saved(saved))
 
 
-def size_of(workflow: Workflow) -> int:
+def size_of(workflow: WorkflowDefinition) -> int:
     """About how many characters its document has, without its texts, which cost little."""
     return ELEMENT_CHARS * (len(workflow.nodes) + len(workflow.edges))
 
 
-def without_delays(workflow: Workflow) -> Workflow:
+def without_delays(workflow: WorkflowDefinition) -> WorkflowDefinition:
     """The workflow, no step of which is paused before it starts."""
     nodes = tuple(
         node.model_copy(update={"execution": node.execution.model_copy(update={"delay": None})})
@@ -395,16 +395,16 @@ def without_delays(workflow: Workflow) -> Workflow:
     return workflow.model_copy(update={"nodes": nodes})
 
 
-def encoded(workflow: Workflow) -> bytes:
+def encoded(workflow: WorkflowDefinition) -> bytes:
     """The native document as it is kept."""
     return msgspec.json.encode(workflow.to_document())
 
 
-def digest_of(workflow: Workflow) -> str:
+def digest_of(workflow: WorkflowDefinition) -> str:
     return sha256(encoded(workflow)).hexdigest()
 
 
-def tools_in(workflow: Workflow, agents: Mapping[str, AgentConfig]) -> Iterator[str]:
+def tools_in(workflow: WorkflowDefinition, agents: Mapping[str, AgentConfig]) -> Iterator[str]:
     """The tools that its nodes and agents may call; `agents`: those of the settings."""
     known = {**agents, **(workflow.agents or {})}
     for config in (*(node.config for node in workflow.nodes), *(workflow.agents or {}).values()):

@@ -7,7 +7,7 @@ import json
 import re
 from typing import ClassVar, Final, NamedTuple, cast
 
-from pointsman.definition.model.workflow import Workflow as Definition
+from pointsman.definition.model.workflow import WorkflowDefinition as Definition
 from pointsman.dialects.detect import write_workflow
 from pointsman.errors import AuthorError
 from pointsman.values import Json, JsonObject

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from pointsman.definition.checks.repairs import meant, nearest, question
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, error, warning
 from pointsman.definition.text_locations import sites_of
 from pointsman.models.model_names import LISTED, OTHERS, full_name, is_listed, is_provider, listed_models
@@ -19,7 +19,9 @@ SUGGESTED_MAX: Final = 20
 _FORM: Final = "Write provider:model, such as 'openai:gpt-5'."
 
 
-def model_name_problems(workflow: Workflow, providers: Collection[str], model: str | None) -> Iterator[Problem]:
+def model_name_problems(
+    workflow: WorkflowDefinition, providers: Collection[str], model: str | None
+) -> Iterator[Problem]:
     """What is wrong with the names a workflow gives to models. `providers`: those of the settings. With a `model` given
     for all, nothing blocks."""
     told: dict[str, Problem | None] = {}
@@ -36,7 +38,7 @@ def model_name_problems(workflow: Workflow, providers: Collection[str], model: s
         yield replace(problem, pointer=pointer, fix=fix, severity="warning" if model else problem.severity)
 
 
-def _named(workflow: Workflow) -> Iterator[tuple[str, str]]:
+def _named(workflow: WorkflowDefinition) -> Iterator[tuple[str, str]]:
     if workflow.config is not None and workflow.config.default_model is not None:
         yield "/config/defaultModel", workflow.config.default_model
     yield from ((site.pointer, site.text) for site in sites_of(workflow) if site.kind == "model")

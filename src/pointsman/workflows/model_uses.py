@@ -33,7 +33,7 @@ from pointsman.definition.model.work import (
     TransformConfig,
     VerifierConfig,
 )
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, pointer_to, warning
 from pointsman.engine.compile.work import on_failure_of, resolved_agent
 from pointsman.engine.partial_run import PartialRun
@@ -96,7 +96,7 @@ class UnreachableModel:
     why: ModelUnusable | ModelUnnamed
 
 
-def model_uses(workflow: Workflow, agents: Mapping[str, AgentConfig]) -> Iterator[ModelUse]:
+def model_uses(workflow: WorkflowDefinition, agents: Mapping[str, AgentConfig]) -> Iterator[ModelUse]:
     """Every use, in document order. `agents`: those of the installation."""
     known = {**agents, **(workflow.agents or {})}
     default = (workflow.config.default_model if workflow.config is not None else None) or ""
@@ -110,7 +110,7 @@ def model_uses(workflow: Workflow, agents: Mapping[str, AgentConfig]) -> Iterato
 
 
 def _uses_of_node(
-    workflow: Workflow, node: Node, pointer: str, agents: dict[str, AgentConfig], default: str
+    workflow: WorkflowDefinition, node: Node, pointer: str, agents: dict[str, AgentConfig], default: str
 ) -> Iterator[ModelUse]:
     config, at = node.config, f"{pointer}/config"
     named: str | None = None
@@ -213,7 +213,7 @@ def refuse_unreachable(models: ReachedModels, uses: Iterable[ModelUse], model: s
 
 def model_problems(
     models: ReachedModels,
-    workflow: Workflow,
+    workflow: WorkflowDefinition,
     agents: Mapping[str, AgentConfig],
     model: str | None,
     granted: Mapping[str, str],

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from pointsman.definition.model.work import WorkflowCallConfig
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, limited, sort_problems
 from pointsman.definition.text_locations import Kind, sites_of
-from pointsman.dialects.detect import Read
+from pointsman.dialects.detect import ReadDocument
 from pointsman.values import Json
 from pointsman.workflows.model_uses import model_uses
 from pointsman.workflows.variables import variables_in
@@ -22,7 +22,7 @@ from pointsman.workflows.variables import variables_in
 class Outline:
     """What is known of a document without its nodes."""
 
-    head: Workflow | None
+    head: WorkflowDefinition | None
     """The workflow without nodes, edges and agents; None where the document cannot be read."""
     problems: tuple[Problem, ...]
     """What reading found, as far as it is listed."""
@@ -48,7 +48,7 @@ class Outline:
 _NAMED: Final[tuple[Kind, ...]] = ("agent", "tool", "workflow", "model")
 
 
-def outline_of(read: Read) -> Outline:
+def outline_of(read: ReadDocument) -> Outline:
     """Sum up a document that was read."""
     problems = sort_problems(limited(read.problems))
     workflow = read.workflow

@@ -10,7 +10,7 @@ from pointsman.auth.sharing import EVERYONES, claim, disclaim, must_own, sharing
 from pointsman.context import AppContext
 from pointsman.store.records import SavedWorkflow
 from pointsman.values import JsonObject, WorkflowId
-from pointsman.workflows.agent_library import Agents
+from pointsman.workflows.agent_library import SavedAgents
 from pointsman.workflows.agents import LATEST as AGENT
 from pointsman.workflows.agents import SavedAgent, agent_taken, no_such_agent
 from pointsman.workflows.authors import note_authors
@@ -87,7 +87,7 @@ async def save_agent_as(
 ) -> SavedAgent:
     """Save a revision of an agent. A new agent is the caller's; others' are changed by their owners and admins.
 
-    Raises `AgentTaken` where the caller may not see the agent of this name, `NotAllowed`, and as `Agents.save`.
+    Raises `AgentTaken` where the caller may not see the agent of this name, `NotAllowed`, and as `SavedAgents.save`.
     """
     caller.must_have("editor", "save agents")
     if not await sees_agent(app, caller, name):
@@ -97,7 +97,7 @@ async def save_agent_as(
     if not claimed:
         await must_own(app, caller, name, "change it", "agent")
     try:
-        return await Agents(app).save(name, agent, author=caller.name, after=after, by=caller)
+        return await SavedAgents(app).save(name, agent, author=caller.name, after=after, by=caller)
     except BaseException:
         if claimed:
             await disclaim(app, name, "agent")
@@ -108,14 +108,14 @@ async def agent_for(app: AppContext, caller: Caller, reference: str) -> SavedAge
     """Return an agent that the caller may see. Raises `NoSuchAgent`, also where they may not see it."""
     if not await sees_agent(app, caller, reference):
         raise no_such_agent(reference)
-    return await Agents(app).get(reference)
+    return await SavedAgents(app).get(reference)
 
 
 async def delete_agent_as(app: AppContext, caller: Caller, name: str, *, after: int | None = None) -> None:
     """Delete an agent: its owner and admins may. Raises `NoSuchAgent`, `NotAllowed`, `RevisionMoved`."""
     await agent_for(app, caller, name)
     await must_own(app, caller, name.partition("@")[0], "delete it", "agent")
-    await Agents(app).delete(name, after=after)
+    await SavedAgents(app).delete(name, after=after)
 
 
 async def _tool_name_must_be_free(app: AppContext, caller: Caller, workflow: str) -> None:

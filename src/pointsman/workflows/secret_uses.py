@@ -9,7 +9,7 @@ from typing import Final
 from pointsman.context import AppContext
 from pointsman.settings import PREFIX, Settings
 from pointsman.values import Json, JsonObject
-from pointsman.workflows.agent_library import Agents
+from pointsman.workflows.agent_library import SavedAgents
 
 _OWN: Final = f"{PREFIX}SECRET_"
 
@@ -23,7 +23,7 @@ async def uses_of(app: AppContext, name: str) -> JsonObject:
         if saved is not None and handle.search(saved.draft.text):
             workflows.append(entry.id)
     agents: list[Json] = [
-        one.name for one in await Agents(app).list() if any(handle.search(text) for text in _texts(one.agent))
+        one.name for one in await SavedAgents(app).list() if any(handle.search(text) for text in _texts(one.agent))
     ]
     settings: list[Json] = [
         key

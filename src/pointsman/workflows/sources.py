@@ -10,10 +10,10 @@ from typing import ClassVar, Final
 
 import msgspec
 
-from pointsman.definition.model.workflow import Workflow as Definition
+from pointsman.definition.model.workflow import WorkflowDefinition as Definition
 from pointsman.definition.problems import Problem
 from pointsman.definition.reading.documents import BYTES_MAX, Document, read_document
-from pointsman.dialects.detect import Read, read_workflow
+from pointsman.dialects.detect import ReadDocument, read_workflow
 from pointsman.errors import AuthorError, CallerError
 from pointsman.store.records import WorkflowDraft
 from pointsman.values import Instant, Json, JsonObject, WorkflowId
@@ -89,7 +89,7 @@ class Workflow:
         return len(self._text)
 
     @cached_property
-    def read(self) -> Read:
+    def read(self) -> ReadDocument:
         """What it reads as. The first access takes as long as reading takes."""
         document = read_document(self._text, name=self.name)
         return read_workflow(document, dialect=self.said_dialect, name=self.name)

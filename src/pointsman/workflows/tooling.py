@@ -53,6 +53,6 @@ def registry_for(settings: Settings, tools: Iterable[Tool]) -> ToolRegistry:
 def _door(settings: Settings, server: McpServerDescription) -> Door:
     """The address of a server is the operator's own: it may be inside, and on any port."""
     from pointsman.tools.egress.addresses import EVERYWHERE  # It loads an HTTP client.
-    from pointsman.tools.egress.transport import Door, Rules
+    from pointsman.tools.egress.transport import Door, EgressPolicy
 
-    return Door(Rules(networks=EVERYWHERE, ports=None, plain=settings.http.plain))
+    return Door(EgressPolicy(networks=EVERYWHERE, ports=None, plain=settings.http.plain))

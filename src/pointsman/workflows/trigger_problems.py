@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pointsman.definition.model.cron import cron_fault
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, error, pointer_to
 from pointsman.workflows.calendar import CronInvalid, ZoneUnknown, check_cron, zone_of
 
 
-def trigger_problems(workflow: Workflow) -> Iterator[Problem]:
+def trigger_problems(workflow: WorkflowDefinition) -> Iterator[Problem]:
     for position, trigger in enumerate(workflow.triggers or ()):
         at = pointer_to("triggers", position)
         try:

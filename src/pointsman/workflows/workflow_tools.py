@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.failures import Failure
 from pointsman.ports import ToolSpec
 from pointsman.store.api import Workflows
 from pointsman.store.records import WorkflowEntry
 from pointsman.tools.failures import ToolFailed
-from pointsman.tools.tool import OUTPUT_BYTES_MAX, Limits, Origin, Tool, ToolContext
+from pointsman.tools.tool import OUTPUT_BYTES_MAX, Origin, Tool, ToolContext, ToolLimits
 from pointsman.values import Json, JsonObject, WorkflowId
 
 PREFIX: Final = "workflow__"
@@ -69,7 +69,7 @@ class WorkflowTools:
 
     async def _tool(self, name: str, workflow: WorkflowId) -> Tool | None:
         found = await self._workflows.find(workflow)
-        read = None if found is None else Workflow.from_document(found.draft.native)[0]
+        read = None if found is None else WorkflowDefinition.from_document(found.draft.native)[0]
         return None if read is None or read.enabled is False else WorkflowTool(name, read)
 
     def stand_in(self, name: str) -> Tool | None:
@@ -83,9 +83,9 @@ class WorkflowTools:
 class WorkflowTool:
     """What models are shown of a workflow."""
 
-    def __init__(self, name: str, workflow: Workflow) -> None:
+    def __init__(self, name: str, workflow: WorkflowDefinition) -> None:
         self.name = name
-        self.limits = Limits()
+        self.limits = ToolLimits()
         called = str(workflow.name or workflow.id)
         self.spec = ToolSpec(
             name=name,

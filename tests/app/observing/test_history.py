@@ -8,8 +8,8 @@ import pytest
 
 from pointsman.app import Pointsman
 from pointsman.engine.state import ExecutionState
-from pointsman.executions.driving import Answer, drive
-from pointsman.executions.usage_rollup import DIMENSIONS, Dimension, History, PeriodInvalid
+from pointsman.executions.driving import GivenAnswer, drive
+from pointsman.executions.usage_rollup import DIMENSIONS, Dimension, PeriodInvalid, UsageRollup
 from pointsman.operations.csv_tables import csv_of
 from pointsman.operations.usage_rights import UsageUnknown, narrowed
 from pointsman.store.records import Summary
@@ -53,7 +53,7 @@ async def ran(app: Pointsman, goal: str = "tides", level: str = "standard") -> s
 
 
 async def found(app: Pointsman, words: str) -> list[str]:
-    return [one.execution for one in await History(app.context).search(words, sees=everybody)]
+    return [one.execution for one in await UsageRollup(app.context).search(words, sees=everybody)]
 
 
 def test_steps_calls_and_tokens_are_added_up_by_what_is_asked() -> None:
@@ -61,7 +61,7 @@ def test_steps_calls_and_tokens_are_added_up_by_what_is_asked() -> None:
         async with installation(SCRIPT) as app:
             await ran(app)
             await ran(app)
-            return {one: await History(app.context).usage((one,)) for one in DIMENSIONS}
+            return {one: await UsageRollup(app.context).usage((one,)) for one in DIMENSIONS}
 
     tables = run_virtually(run())
     (news,) = tables["workflow"]
@@ -81,7 +81,7 @@ def test_calls_of_the_scripted_model_are_told_as_such_and_not_as_some_without_a_
     async def run() -> list[JsonObject]:
         async with installation(SCRIPT) as app:
             await ran(app)
-            return await History(app.context).usage(("model",), of={"model": "scripted"})
+            return await UsageRollup(app.context).usage(("model",), of={"model": "scripted"})
 
     (row,) = run_virtually(run())
     assert (row["scriptedCalls"], row["unpricedCalls"], row["costUsd"]) == (3, 0, None)
@@ -95,7 +95,7 @@ def test_what_a_row_adds_up_is_looked_at_execution_by_execution_after_a_restart(
         async with installation(SCRIPT, store=store) as app:
             names = [await ran(app) for _ in range(2)]
         async with installation(SCRIPT, store=store) as app:
-            history = History(app.context)
+            history = UsageRollup(app.context)
             asks = await history.usage(("execution",), of={"node": "ask", "model": "scripted"})
             one = await history.usage(("node",), of={"execution": names[0]})
             return names, asks, one, await history.usage(("execution",), of={"model": "other"})
@@ -119,13 +119,13 @@ def test_what_was_taken_in_is_not_taken_in_twice_and_a_retry_on_another_day_adds
             execution = await app.start(written(NEWS % "standard"), {"goal": "x"})
             await execution.settled()
             assert execution.status == "failed"
-            first = await History(app.context).usage(("day", "workflow"))
-            again = await History(app.context).usage(("day", "workflow"))
+            first = await UsageRollup(app.context).usage(("day", "workflow"))
+            again = await UsageRollup(app.context).usage(("day", "workflow"))
             assert again == first
             await app.clock.sleep_until(app.clock.now() + 86_400)
             await execution.retry()
             await execution.settled()
-            return [first, await History(app.context).usage(("day", "workflow"))]
+            return [first, await UsageRollup(app.context).usage(("day", "workflow"))]
 
     first, later = run_virtually(run())
     assert [row["failures"] for row in first] == [1]
@@ -140,14 +140,14 @@ def test_another_process_goes_on_where_the_last_one_was_and_can_make_all_of_it_a
     async def run() -> tuple[list[JsonObject], list[JsonObject], int, list[JsonObject]]:
         async with installation(SCRIPT, store=store) as app:
             await ran(app)
-            first = await History(app.context).usage()
+            first = await UsageRollup(app.context).usage()
         async with installation(SCRIPT, store=store) as app:
-            assert await History(app.context).catch_up() == 0
+            assert await UsageRollup(app.context).catch_up() == 0
             await ran(app, "quays")
-            assert await History(app.context).catch_up() == 1
-            both = await History(app.context).usage()
+            assert await UsageRollup(app.context).catch_up() == 1
+            both = await UsageRollup(app.context).usage()
         async with installation(SCRIPT, store=store) as app:
-            return first, both, await History(app.context).rebuild(), await History(app.context).usage()
+            return first, both, await UsageRollup(app.context).rebuild(), await UsageRollup(app.context).usage()
 
     first, both, count, rebuilt = run_virtually(run())
     assert [row["steps"] for row in (*first, *both)] == [2, 4]
@@ -161,7 +161,7 @@ def test_what_a_deleted_execution_cost_stays_and_its_words_go(tmp_path: Path) ->
             execution = await ran(app)
             before = await found(app, "harbour")
             await app.storage.delete(execution)
-            usage = await History(app.context).usage()
+            usage = await UsageRollup(app.context).usage()
             return before, await found(app, "harbour"), [row["modelCalls"] for row in usage]
 
     before, after, calls = run_virtually(run())
@@ -182,7 +182,7 @@ def test_what_is_deleted_while_it_is_taken_in_is_passed_over(monkeypatch: pytest
                 return await load(execution)
 
             monkeypatch.setattr(app.runtime, "load", late)
-            count = await History(app.context).catch_up()
+            count = await UsageRollup(app.context).catch_up()
             return count, [*(one == first for one in await found(app, "harbour"))]
 
     assert run_virtually(run()) == (1, [True])
@@ -221,7 +221,7 @@ def test_who_may_not_see_an_execution_does_not_find_it() -> None:
             async def sees(one: Summary) -> bool:
                 return one.execution != hidden
 
-            return len(await found(app, "harbour")), len(await History(app.context).search("harbour", sees=sees))
+            return len(await found(app, "harbour")), len(await UsageRollup(app.context).search("harbour", sees=sees))
 
     assert run_virtually(run()) == (2, 1)
 
@@ -231,7 +231,7 @@ def test_what_tells_least_of_itself_is_not_found_by_its_words_but_is_added_up(le
     async def run() -> tuple[int, int, int]:
         async with installation(SCRIPT, settings={"secrets": {"DOOR": CANARY}}) as app:
             await ran(app, f"open {CANARY}", level)
-            usage = await History(app.context).usage()
+            usage = await UsageRollup(app.context).usage()
             return len(await found(app, "harbour")), len(await found(app, CANARY)), len(usage)
 
     assert run_virtually(run()) == (count, 0, 1)
@@ -258,8 +258,8 @@ nodes: [{id: call, type: workflow, config: {workflow: news, input: {goal: "'x'"}
         async with installation(SCRIPT) as app:
             await app.save(written(NEWS % "standard"))
             execution = await app.start(written(outer), {})
-            await drive(execution, (Answer("none", "x"),))
-            return await History(app.context).usage(("workflow",))
+            await drive(execution, (GivenAnswer("none", "x"),))
+            return await UsageRollup(app.context).usage(("workflow",))
 
     calls = {row["workflow"]: row["modelCalls"] for row in run_virtually(run())}
     assert calls == {"news": 3, "outer": 0}
@@ -270,7 +270,7 @@ def test_what_is_no_day_is_refused(day: str) -> None:
     async def run() -> None:
         async with installation() as app:
             with pytest.raises(PeriodInvalid, match="is no day"):
-                await History(app.context).usage(since=day)
+                await UsageRollup(app.context).usage(since=day)
 
     run_virtually(run())
 
@@ -279,7 +279,7 @@ def test_a_period_has_its_first_and_its_last_day() -> None:
     async def run() -> list[int]:
         async with installation(SCRIPT) as app:
             await ran(app)
-            history = History(app.context)
+            history = UsageRollup(app.context)
             (day,) = {str(row["day"]) for row in await history.usage(("day",))}
             return [
                 len(await history.usage(since=since, until=until))

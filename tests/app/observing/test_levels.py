@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pointsman.auth.redaction import MASK, Redactor, redactor_for
-from pointsman.executions.driving import Answer, drive
+from pointsman.executions.driving import GivenAnswer, drive
 from pointsman.executions.public_events import live_told, observability_of
 from pointsman.settings import Settings
 from pointsman.settings.observability import LEVELS, Level
@@ -34,7 +34,7 @@ def story(level: Level, given: JsonObject, **settings: object) -> str:
     async def run() -> list[JsonObject]:
         async with installation(settings=settings) as app:
             execution = await app.start(written(FLOW % level), given)
-            await drive(execution, (Answer("review", "go"),))
+            await drive(execution, (GivenAnswer("review", "go"),))
             return await app.bulletins(execution.id)
 
     return str(run_virtually(run()))
@@ -123,7 +123,7 @@ def test_at_every_level_another_process_goes_on_and_the_journal_can_be_decided_a
             await execution.settled()
         async with installation(store=store) as app:
             execution = await app.open(execution.id)
-            await drive(execution, (Answer("review", "go"),))
+            await drive(execution, (GivenAnswer("review", "go"),))
         async with installation(store=store) as app:
             replay = await app.replay(execution.id)
             view = await app.view(execution.id)

@@ -8,7 +8,7 @@ import logging
 
 import pytest
 
-from pointsman.executions.driving import Answer, drive
+from pointsman.executions.driving import GivenAnswer, drive
 from pointsman.operations.logs import EVENTS, logging_to, say
 from pointsman.settings.observability import LEVELS, LogSettings
 from pointsman.testing.clock import run_virtually
@@ -39,7 +39,7 @@ def logged(settings: LogSettings, level: str = "standard") -> str:
         async with installation(SCRIPT, settings={"secrets": {"DOOR": CANARY}}) as app:
             with logging_to(app.context, settings, told):
                 execution = await app.start(written(FLOW % level), {"goal": "tides"})
-                await drive(execution, (Answer("review", "go"),))
+                await drive(execution, (GivenAnswer("review", "go"),))
         return told.getvalue()
 
     return run_virtually(run())

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pointsman import Pointsman, Workflow, tool
-from pointsman.executions.usage_rollup import History
+from pointsman.executions.usage_rollup import UsageRollup
 from pointsman.settings import Settings
 from pointsman.store.records import Summary
 from pointsman.values import JsonObject
@@ -23,7 +23,7 @@ async def everyone(_: Summary) -> bool:
 
 
 async def found(app: Pointsman) -> list[str]:
-    return [one.execution for one in await History(app).search("harbour", sees=everyone)]
+    return [one.execution for one in await UsageRollup(app.context).search("harbour", sees=everyone)]
 
 
 @pytest.mark.integration

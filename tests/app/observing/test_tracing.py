@@ -17,7 +17,7 @@ from opentelemetry.trace import StatusCode
 from pytest_httpserver import HTTPServer
 
 from pointsman.app import Pointsman
-from pointsman.executions.driving import Answer, drive
+from pointsman.executions.driving import GivenAnswer, drive
 from pointsman.operations.otel import telemetry_of, telling
 from pointsman.operations.spans import origin_in, traceparent
 from pointsman.settings import Settings
@@ -73,7 +73,7 @@ async def test_an_execution_is_a_trace_of_stretches_steps_and_calls() -> None:
     heard = Heard()
     async with installation(SCRIPT) as app, heard.by(app):
         execution = await app.start(written(LETTER), {"goal": "tides"})
-        await drive(execution, (Answer("review", "go"),))
+        await drive(execution, (GivenAnswer("review", "go"),))
     stretches = [span for span in heard.spans if span.name == "invoke_workflow letter"]
     assert len(stretches) == 2, "one until people were waited for, one from their answer on"
     first, second = stretches
@@ -103,7 +103,7 @@ async def test_another_process_goes_on_with_the_trace_and_repeats_no_span(tmp_pa
         await execution.settled()
     before = [ids(span) for span in heard.spans]
     async with installation(SCRIPT, store=store) as app, heard.by(app):
-        await drive(await app.open(execution.id), (Answer("review", "go"),))
+        await drive(await app.open(execution.id), (GivenAnswer("review", "go"),))
     told = [ids(span) for span in heard.spans]
     assert len({span for _, span, _ in told}) == len(told) > len(before)
     assert len({trace for trace, _, _ in told}) == 1

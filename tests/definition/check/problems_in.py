@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from pointsman.definition.checks import check
-from pointsman.definition.checks.subject import NOTHING_ASKED, Known
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.checks.subject import NOTHING_ASKED, Installation
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem
 from pointsman.values import Json, JsonObject
 from tests.definition.graphs import document
@@ -15,18 +15,18 @@ from tests.definition.graphs import document
 Configs: TypeAlias = Mapping[str, Mapping[str, Json]]
 
 
-def workflow_of(native: JsonObject) -> Workflow:
-    workflow, problems = Workflow.from_document(native)
+def workflow_of(native: JsonObject) -> WorkflowDefinition:
+    workflow, problems = WorkflowDefinition.from_document(native)
     assert workflow is not None, problems
     return workflow
 
 
-def found(native: JsonObject, *, known: Known = NOTHING_ASKED) -> tuple[Problem, ...]:
+def found(native: JsonObject, *, known: Installation = NOTHING_ASKED) -> tuple[Problem, ...]:
     return check(workflow_of(native), known=known)
 
 
 def drawn(
-    drawing: str, *, configs: Configs | None = None, known: Known = NOTHING_ASKED, **keys: Json
+    drawing: str, *, configs: Configs | None = None, known: Installation = NOTHING_ASKED, **keys: Json
 ) -> tuple[Problem, ...]:
     """What is wrong with a drawing. Callers give `x`, `y`, `z`, unless `input` says otherwise."""
     given: JsonObject = {"type": "object", "properties": {"x": {}, "y": {}, "z": {}}}

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from pointsman.definition.checks.subject import Known, ToolFacts
+from pointsman.definition.checks.subject import Installation, ToolFacts
 from pointsman.definition.problems import Problem
 from pointsman.values import Json, JsonObject
 from tests.definition.check.problems_in import Configs, codes, drawn, found, the
@@ -33,7 +33,7 @@ def test_an_agent_with_server_tools_needs_an_edge_to_the_tool_executor() -> None
     drawing = "start -> agent1; agent1 -#two-> agent2; agent2 -#t-> tools; agent2 -#e-> end"
     configs: Configs = {"agent1": {"routing": "label", "tools": ["search"]}, "agent2": {"routing": "label"}}
     assert the(drawn(drawing, configs=configs), "agent-without-tool-edge").pointer == "/nodes/1"
-    client = Known(tools={"search": ToolFacts(client_side=True)})
+    client = Installation(tools={"search": ToolFacts(client_side=True)})
     assert "agent-without-tool-edge" not in codes(drawn(drawing, configs=configs, known=client))
 
 
@@ -73,7 +73,7 @@ def test_nothing_can_wait_for_people_without_persistence() -> None:
     ],
 )
 def test_tools_that_people_must_agree_to_wait_for_people_too(drawing: str, config: dict[str, Json]) -> None:
-    known = Known(
+    known = Installation(
         tools={"pay": ToolFacts(requires_approval=True), "look_up": ToolFacts()}, agents={"payer": frozenset({"pay"})}
     )
     configs: Configs = {drawing.split()[2].rstrip(";"): config}
@@ -143,7 +143,7 @@ def test_a_wait_waits_for_something() -> None:
 
 def test_tools_that_may_run_twice_are_named_where_steps_are_not_on_disk() -> None:
     configs: Configs = {"tool1": {"tool": "pay"}}
-    known = Known(tools={"pay": ToolFacts(), "look_up": ToolFacts(idempotent=True)})
+    known = Installation(tools={"pay": ToolFacts(), "look_up": ToolFacts(idempotent=True)})
     drawing = "start -> tool1; tool1 -> tool2; tool2 -> end"
     problem = the(drawn(drawing, configs=configs, known=known, config={"durability": "async"}), "not-idempotent")
     assert problem.pointer == "/nodes/1/config/tool"

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from pointsman.definition.checks import check
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem
 from pointsman.values import Json, JsonObject
 
@@ -29,7 +29,7 @@ def document(prompt: Json, **more: Json) -> JsonObject:
 
 
 def problems(source: JsonObject) -> list[Problem]:
-    workflow, wrong = Workflow.from_document(source)
+    workflow, wrong = WorkflowDefinition.from_document(source)
     assert workflow is not None
     assert not wrong
     return [one for one in check(workflow) if one.code == "literal-placeholder"]

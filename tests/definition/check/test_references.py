@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pointsman.definition.checks import check
-from pointsman.definition.checks.subject import Known, ToolFacts
+from pointsman.definition.checks.subject import Installation, ToolFacts
 from pointsman.dialects.checking import lenient
 from pointsman.values import JsonObject
 from tests.definition.check.problems_in import codes, drawn, found, the, workflow_of
@@ -91,7 +91,7 @@ AGENT: JsonObject = {
 @pytest.mark.requirement("S0-17")
 def test_what_the_installation_lacks_is_reported_once_it_was_asked() -> None:
     assert codes(found(AGENT)) == []
-    known = Known(tools={"web_search": ToolFacts()}, agents={}, models={"scripted"}, workflows=())
+    known = Installation(tools={"web_search": ToolFacts()}, agents={}, models={"scripted"}, workflows=())
     problems = found(AGENT, known=known)
     assert codes(problems) == ["unknown-agent", "unknown-model", "unknown-tool", "unknown-workflow"]
     assert the(problems, "unknown-tool").fix == (
@@ -101,7 +101,7 @@ def test_what_the_installation_lacks_is_reported_once_it_was_asked() -> None:
 
 def test_agents_of_the_document_are_known() -> None:
     native: JsonObject = {**AGENT, "agents": {"writer": {"system": "You write.", "prompt": "Write."}}}
-    known = Known(tools={"web_serch": ToolFacts()}, agents={}, models=None, workflows={"child"})
+    known = Installation(tools={"web_serch": ToolFacts()}, agents={}, models=None, workflows={"child"})
     assert codes(found(native, known=known)) == []
 
 
@@ -113,7 +113,7 @@ def test_a_type_nobody_performs_is_unbound() -> None:
     ]
     assert [p.pointer for p in problems] == ["/nodes/0/type", "/nodes/1/type"]
     assert problems[0].fix == ({"op": "replace", "path": "/nodes/0/type", "value": "agent"},)
-    assert codes(found(native, known=Known(node_types={"agnet", "quote-validator"}))) == [
+    assert codes(found(native, known=Installation(node_types={"agnet", "quote-validator"}))) == [
         "ambiguous-entry",
         "unreachable-node",
     ]

@@ -8,8 +8,8 @@ from typing import Final
 import pytest
 
 from pointsman.definition.checks import check
-from pointsman.definition.checks.subject import Known, ToolFacts
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.checks.subject import Installation, ToolFacts
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem
 from pointsman.values import Json, JsonObject
 
@@ -37,11 +37,11 @@ def document(*nodes: JsonObject, edges: Json = None, **more: Json) -> JsonObject
     return {"pointsman": 1, "id": "x", "nodes": [*nodes], "edges": ways if edges is None else edges, **more}
 
 
-def found(source: JsonObject, code: str, known: Known | None = None) -> list[Problem]:
-    workflow, wrong = Workflow.from_document(source)
+def found(source: JsonObject, code: str, known: Installation | None = None) -> list[Problem]:
+    workflow, wrong = WorkflowDefinition.from_document(source)
     assert workflow is not None
     assert not wrong
-    return [one for one in check(workflow, known=known or Known()) if one.code == code]
+    return [one for one in check(workflow, known=known or Installation()) if one.code == code]
 
 
 def said(text: str) -> JsonObject:
@@ -168,18 +168,18 @@ CLOSED: Final[JsonObject] = {**TOOL, "additionalProperties": False}
 
 def arguments(parameters: Json, schema: JsonObject = CLOSED, **more: Json) -> list[tuple[str, str, str]]:
     node: JsonObject = {"id": "t", "type": "tool", "config": {"tool": "look", "parameters": parameters}}
-    workflow, wrong = Workflow.from_document(document(node, **more))
+    workflow, wrong = WorkflowDefinition.from_document(document(node, **more))
     assert workflow is not None, wrong
-    problems = check(workflow, known=Known(tools={"look": ToolFacts(parameters=schema)}))
+    problems = check(workflow, known=Installation(tools={"look": ToolFacts(parameters=schema)}))
     return [(one.code, one.severity, one.pointer) for one in problems if "argument" in one.code]
 
 
 @pytest.mark.parametrize(("name", "missing"), [("query", 0), ("limit", 1)])
 def test_inputs_of_a_tool_node_without_parameters_are_its_parameters(name: str, missing: int) -> None:
     node: JsonObject = {"id": "t", "type": "tool", "config": {"tool": "look"}, "inputs": {name: "input.it"}}
-    workflow, wrong = Workflow.from_document(document(node))
+    workflow, wrong = WorkflowDefinition.from_document(document(node))
     assert workflow is not None, wrong
-    problems = check(workflow, known=Known(tools={"look": ToolFacts(parameters=CLOSED)}))
+    problems = check(workflow, known=Installation(tools={"look": ToolFacts(parameters=CLOSED)}))
     found = [one.pointer for one in problems if one.code == "missing-argument"]
     assert found == ["/nodes/0/inputs"] * missing
 
@@ -202,7 +202,7 @@ def test_parameters_of_a_tool_are_held_against_its_schema() -> None:
 
 def test_a_misspelt_parameter_is_renamed_by_its_fix() -> None:
     node: JsonObject = {"id": "t", "type": "tool", "config": {"tool": "look", "parameters": {"qurey": "x"}}}
-    known = Known(tools={"look": ToolFacts(parameters=CLOSED)})
+    known = Installation(tools={"look": ToolFacts(parameters=CLOSED)})
     (problem,) = found(document(node), "unknown-argument", known)
     assert problem.fix == (
         {"op": "add", "path": "/nodes/0/config/parameters/query", "value": "x"},

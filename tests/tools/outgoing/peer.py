@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from pointsman.tools.egress.addresses import Address
 from pointsman.tools.egress.http_calls import Outgoing
-from pointsman.tools.egress.transport import Rules
+from pointsman.tools.egress.transport import EgressPolicy
 
 LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"),)
 
@@ -83,7 +83,7 @@ class Names:
 
 def inward(names: Names | None = None, **more: float) -> Outgoing:
     """Calls that may go to this machine, and otherwise nowhere inside."""
-    rules = Rules(networks=LOOPBACK, ports=None)
+    rules = EgressPolicy(networks=LOOPBACK, ports=None)
     return Outgoing(
         rules,
         resolve=names or Names(),

@@ -6,26 +6,28 @@ import pytest
 
 from pointsman.tools.egress.addresses import EVERYWHERE
 from pointsman.tools.egress.failures import AddressRefused, NotReached
-from pointsman.tools.egress.http_calls import Call, Outgoing
-from pointsman.tools.egress.transport import Rules
+from pointsman.tools.egress.http_calls import HttpCall, Outgoing
+from pointsman.tools.egress.transport import EgressPolicy
 
 
 @pytest.mark.parametrize(
     ("url", "rules", "setting"),
     [
-        ("http://127.0.0.1/", Rules(), '`[http] networks = ["127.0.0.1/32"]`'),
-        ("http://[::1]/", Rules(), '`[http] networks = ["::1/128"]`'),
-        ("http://example.org:8081/", Rules(), "`[http] ports = [8081]`"),
-        ("http://example.org/", Rules(plain=False), "`[http] plain = true`"),
+        ("http://127.0.0.1/", EgressPolicy(), '`[http] networks = ["127.0.0.1/32"]`'),
+        ("http://[::1]/", EgressPolicy(), '`[http] networks = ["::1/128"]`'),
+        ("http://example.org:8081/", EgressPolicy(), "`[http] ports = [8081]`"),
+        ("http://example.org/", EgressPolicy(plain=False), "`[http] plain = true`"),
     ],
 )
-async def test_a_refusal_names_the_setting(url: str, rules: Rules, setting: str) -> None:
+async def test_a_refusal_names_the_setting(url: str, rules: EgressPolicy, setting: str) -> None:
     with pytest.raises(AddressRefused) as caught:
-        await Outgoing(rules).send(Call(method="GET", url=url))
+        await Outgoing(rules).send(HttpCall(method="GET", url=url))
     assert setting in caught.value.hint
 
 
 @pytest.mark.integration
 async def test_a_call_that_is_not_answered_says_why_in_words() -> None:
     with pytest.raises(NotReached, match="the connection was refused"):
-        await Outgoing(Rules(networks=EVERYWHERE, ports=None)).send(Call(method="GET", url="http://127.0.0.1:9/"))
+        await Outgoing(EgressPolicy(networks=EVERYWHERE, ports=None)).send(
+            HttpCall(method="GET", url="http://127.0.0.1:9/")
+        )

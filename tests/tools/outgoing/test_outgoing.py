@@ -16,8 +16,8 @@ from pointsman.tools.egress.failures import (
     NotReached,
     RedirectRefused,
 )
-from pointsman.tools.egress.http_calls import Call, Outgoing
-from pointsman.tools.egress.transport import Rules
+from pointsman.tools.egress.http_calls import HttpCall, Outgoing
+from pointsman.tools.egress.transport import EgressPolicy
 from tests.tools.outgoing.peer import LOOPBACK, Names, answer, inward, peering
 
 INSIDE = (
@@ -53,14 +53,14 @@ def test_an_address_outside_is_one(text: str) -> None:
 async def test_a_name_that_stands_for_an_address_inside_is_not_connected_to(text: str) -> None:
     names = Names(example_org=[[text]])
     with pytest.raises(AddressRefused, match="inside this network"):
-        await Outgoing(resolve=names).send(Call(method="GET", url="https://example.org/"))
+        await Outgoing(resolve=names).send(HttpCall(method="GET", url="https://example.org/"))
     assert names.looked_up == ["example.org"]
 
 
 async def test_one_address_inside_among_many_is_enough_to_refuse() -> None:
     names = Names(example_org=[["1.1.1.1", "2606:4700::1111", "10.0.0.1"]])
     with pytest.raises(AddressRefused, match=r"10\.0\.0\.1"):
-        await Outgoing(resolve=names).send(Call(method="GET", url="https://example.org/"))
+        await Outgoing(resolve=names).send(HttpCall(method="GET", url="https://example.org/"))
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ async def test_one_address_inside_among_many_is_enough_to_refuse() -> None:
 async def test_what_is_no_plain_web_address_is_refused_before_any_name_is_looked_up(url: str) -> None:
     names = Names(example_org=[["1.1.1.1"]])
     with pytest.raises(AddressRefused):
-        await Outgoing(resolve=names).send(Call(method="GET", url=url))
+        await Outgoing(resolve=names).send(HttpCall(method="GET", url=url))
     assert names.looked_up == []
 
 
@@ -86,7 +86,7 @@ async def test_other_spellings_of_this_machine_are_this_machine(host: str, monke
 
     monkeypatch.setattr("socket.getaddrinfo", answers)
     with pytest.raises(AddressRefused):
-        await Outgoing().send(Call(method="GET", url=f"http://{host}/"))
+        await Outgoing().send(HttpCall(method="GET", url=f"http://{host}/"))
 
 
 @pytest.mark.integration
@@ -94,12 +94,12 @@ async def test_the_address_that_was_checked_is_the_one_connected_to() -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(b"here")
         names = Names(rebinding_example=[["127.0.0.1"], ["169.254.169.254"]])
-        found = await inward(names).send(Call(method="GET", url=f"http://rebinding.example:{peer.port}/"))
+        found = await inward(names).send(HttpCall(method="GET", url=f"http://rebinding.example:{peer.port}/"))
         assert (found.status, found.body) == (200, b"here")
         assert names.looked_up == ["rebinding.example"]
         assert f"Host: rebinding.example:{peer.port}" in peer.asked[0]
         with pytest.raises(AddressRefused, match=r"169\.254\.169\.254"):
-            await inward(names).send(Call(method="GET", url=f"http://rebinding.example:{peer.port}/"))
+            await inward(names).send(HttpCall(method="GET", url=f"http://rebinding.example:{peer.port}/"))
 
 
 @pytest.mark.integration
@@ -111,7 +111,7 @@ async def test_a_redirect_passes_the_same_door(to: str) -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(b"", f"location: {to}", status="302 Found")
         with pytest.raises(AddressRefused):
-            await inward(Names(inside_example=[["10.0.0.1"]])).send(Call(method="GET", url=f"{peer.url}/"))
+            await inward(Names(inside_example=[["10.0.0.1"]])).send(HttpCall(method="GET", url=f"{peer.url}/"))
         assert len(peer.asked) == 1
 
 
@@ -126,13 +126,13 @@ async def test_a_redirect_to_another_host_takes_no_credentials_along() -> None:
             "cookie": "a=hidden",
             "accept": "text/plain",
         }
-        found = await inward().send(Call(method="GET", url=f"{one.url}/", headers=headers))
+        found = await inward().send(HttpCall(method="GET", url=f"{one.url}/", headers=headers))
         assert (found.body, found.url) == (b"there", f"{other.url}/there")
         assert "hidden" in one.asked[0]
         assert "hidden" not in other.asked[0]
         assert "accept: text/plain" in other.asked[0].lower()
         with pytest.raises(RedirectRefused, match="another host"):
-            await inward().send(Call(method="POST", url=f"{one.url}/", body=b"hidden"))
+            await inward().send(HttpCall(method="POST", url=f"{one.url}/", body=b"hidden"))
         assert len(other.asked) == 1
 
 
@@ -141,7 +141,7 @@ async def test_a_redirect_on_the_same_host_is_the_same_call() -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(b"", "location: /there", "set-cookie: a=b", status="308 Permanent Redirect")
         peer.answers["/there"] = answer(b"there")
-        call = Call(method="POST", url=f"{peer.url}/", headers={"x-api-key": "mine"}, body=b"sent")
+        call = HttpCall(method="POST", url=f"{peer.url}/", headers={"x-api-key": "mine"}, body=b"sent")
         assert (await inward().send(call)).body == b"there"
         assert "x-api-key: mine" in peer.asked[1]
         assert peer.asked[1].endswith("sent")
@@ -153,7 +153,7 @@ async def test_nobody_is_led_on_for_ever() -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(b"", "location: /", status="302 Found")
         with pytest.raises(RedirectRefused, match="more than 4"):
-            await inward().send(Call(method="GET", url=f"{peer.url}/"))
+            await inward().send(HttpCall(method="GET", url=f"{peer.url}/"))
         assert len(peer.asked) == 5
 
 
@@ -162,7 +162,7 @@ async def test_a_packed_answer_is_refused_and_never_unpacked() -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(gzip.compress(b"\0" * 50_000_000), "content-encoding: gzip")
         with pytest.raises(AnswerUnreadable, match="gzip"):
-            await inward().send(Call(method="GET", url=f"{peer.url}/", headers={"accept-encoding": "gzip"}))
+            await inward().send(HttpCall(method="GET", url=f"{peer.url}/", headers={"accept-encoding": "gzip"}))
         assert "accept-encoding: identity" in peer.asked[0].lower()
 
 
@@ -181,7 +181,7 @@ async def test_an_endless_answer_is_left_at_its_bound() -> None:
     async with peering() as peer:
         peer.answers["/"] = endless
         with pytest.raises(AnswerTooLarge, match="100000"):
-            await inward().send(Call(method="GET", url=f"{peer.url}/"))
+            await inward().send(HttpCall(method="GET", url=f"{peer.url}/"))
     assert sent < 50_000_000
 
 
@@ -198,7 +198,7 @@ async def test_who_answers_drop_by_drop_is_not_waited_for(head: bytes) -> None:
     async with peering() as peer:
         peer.answers["/"] = dripping
         with pytest.raises(NotReached, match="within"):
-            await inward(timeout_s=0.2).send(Call(method="GET", url=f"{peer.url}/"))
+            await inward(timeout_s=0.2).send(HttpCall(method="GET", url=f"{peer.url}/"))
 
 
 @pytest.mark.integration
@@ -211,7 +211,7 @@ async def test_who_says_nothing_is_not_waited_for() -> None:
     async with peering() as peer:
         peer.answers["/"] = silent
         with pytest.raises(NotReached, match="within"):
-            await inward(timeout_s=0.2).send(Call(method="GET", url=f"{peer.url}/"))
+            await inward(timeout_s=0.2).send(HttpCall(method="GET", url=f"{peer.url}/"))
         over.set()
 
 
@@ -221,7 +221,7 @@ async def test_an_answer_that_breaks_off_is_none(bytes_: bytes) -> None:
     async with peering() as peer:
         peer.answers["/"] = bytes_
         with pytest.raises(NotReached):
-            await inward().send(Call(method="GET", url=f"{peer.url}/"))
+            await inward().send(HttpCall(method="GET", url=f"{peer.url}/"))
 
 
 @pytest.mark.integration
@@ -230,21 +230,21 @@ async def test_proxies_of_the_environment_are_not_asked(monkeypatch: pytest.Monk
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
     async with peering() as peer:
         peer.answers["/"] = answer(b"direct")
-        assert (await inward().send(Call(method="GET", url=f"{peer.url}/"))).body == b"direct"
+        assert (await inward().send(HttpCall(method="GET", url=f"{peer.url}/"))).body == b"direct"
 
 
 @pytest.mark.integration
 async def test_an_operator_may_mean_a_network_and_nothing_beside_it() -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(b"meant")
-        rules = Rules(networks=LOOPBACK, ports=frozenset({80, 443, peer.port}))
-        assert (await Outgoing(rules).send(Call(method="GET", url=f"{peer.url}/"))).body == b"meant"
+        rules = EgressPolicy(networks=LOOPBACK, ports=frozenset({80, 443, peer.port}))
+        assert (await Outgoing(rules).send(HttpCall(method="GET", url=f"{peer.url}/"))).body == b"meant"
         with pytest.raises(AddressRefused):
-            await Outgoing(rules).send(Call(method="GET", url="http://10.0.0.1/"))
+            await Outgoing(rules).send(HttpCall(method="GET", url="http://10.0.0.1/"))
         with pytest.raises(AddressRefused, match="port 22"):
-            await Outgoing(rules).send(Call(method="GET", url="http://127.0.0.1:22/"))
+            await Outgoing(rules).send(HttpCall(method="GET", url="http://127.0.0.1:22/"))
 
 
 async def test_only_encrypted_calls_go_where_plain_ones_are_not_allowed() -> None:
     with pytest.raises(AddressRefused, match="not encrypted"):
-        await Outgoing(Rules(plain=False)).send(Call(method="GET", url="http://1.1.1.1/"))
+        await Outgoing(EgressPolicy(plain=False)).send(HttpCall(method="GET", url="http://1.1.1.1/"))

@@ -16,8 +16,8 @@ from typing import Final
 import pytest
 
 from pointsman.tools.sandbox import landlock, syscalls
-from pointsman.tools.sandbox.limits import FILES_MAX, Bounds, Job
-from pointsman.tools.sandbox.process import Ended, OutputTooLarge, TookTooLong, bounded
+from pointsman.tools.sandbox.limits import FILES_MAX, Job, SandboxLimits
+from pointsman.tools.sandbox.process import OutputTooLarge, ProcessResult, TookTooLong, bounded
 from pointsman.tools.sandbox.selection import SandboxMissing, box_for, find_box
 from pointsman.values import Bytes, Seconds
 from tests.boxes import BOXES, BoxName, box_or_skip, take_boxes_away
@@ -83,13 +83,13 @@ def world(tmp_path: Path) -> Iterator[World]:
     made.close()
 
 
-async def ran(box: BoxName, program: str, *arguments: str, given: bytes = b"", **bounds: float) -> Ended:
+async def ran(box: BoxName, program: str, *arguments: str, given: bytes = b"", **bounds: float) -> ProcessResult:
     """A shell script in a box."""
     job = Job(program="/bin/sh", arguments=("-c", program, "sh", *arguments), bounds=_bounds(**bounds))
     return await bounded(box_or_skip(box), job, given)
 
 
-async def python(box: BoxName, program: str, *arguments: str, alone: bool = True, **bounds: float) -> Ended:
+async def python(box: BoxName, program: str, *arguments: str, alone: bool = True, **bounds: float) -> ProcessResult:
     job = Job(
         program=PYTHON,
         arguments=("-I", "-S", "-c", program, *arguments),
@@ -102,8 +102,8 @@ async def python(box: BoxName, program: str, *arguments: str, alone: bool = True
 
 def _bounds(
     *, seconds: float = 20, memory: float = 200e6, output: float = 1e6, files: float = 0, processes: float = 1
-) -> Bounds:
-    return Bounds(
+) -> SandboxLimits:
+    return SandboxLimits(
         seconds=Seconds(seconds),
         memory_bytes=Bytes(int(memory)),
         output_bytes=Bytes(int(output)),
@@ -255,7 +255,7 @@ async def test_an_operator_says_how_many_files_there_may_be() -> None:
     job = Job(
         program="/bin/sh",
         arguments=("-c", "i=0; while command : >f$i; do i=$((i+1)); done 2>/dev/null; echo $i"),
-        bounds=Bounds(files_bytes=Bytes(1_000_000), files_max=50),
+        bounds=SandboxLimits(files_bytes=Bytes(1_000_000), files_max=50),
     )
     assert (await bounded(box_or_skip("bubblewrap"), job)).output.strip() == b"50"
 
@@ -370,7 +370,7 @@ def test_a_box_that_does_not_hold_is_none(monkeypatch: pytest.MonkeyPatch) -> No
 async def test_a_job_that_a_box_cannot_do_is_refused() -> None:
     box_or_skip("landlock")
     with pytest.raises(SandboxMissing, match="cannot give a program that starts others"):
-        box_for(Job(program="/bin/sh", bounds=Bounds(processes=2)), "landlock")
+        box_for(Job(program="/bin/sh", bounds=SandboxLimits(processes=2)), "landlock")
 
 
 def test_no_call_is_named_twice_and_all_have_a_number_somewhere() -> None:

@@ -23,13 +23,13 @@ from pointsman.definition.checks.routing import check_routing
 from pointsman.definition.checks.schemas import check_arguments, check_schemas
 from pointsman.definition.checks.scoping import check_joining, check_scoping
 from pointsman.definition.checks.settings import check_approvers, check_settings, check_triggers
-from pointsman.definition.checks.subject import NOTHING_ASKED, Known, Subject
+from pointsman.definition.checks.subject import NOTHING_ASKED, Installation, Subject
 from pointsman.definition.graph.analysis import analyse
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, sort_problems
 
 
-def check(workflow: Workflow, *, known: Known = NOTHING_ASKED) -> tuple[Problem, ...]:
+def check(workflow: WorkflowDefinition, *, known: Installation = NOTHING_ASKED) -> tuple[Problem, ...]:
     """All problems, sorted by pointer. Pointers and fixes are about the native document."""
     subject = Subject(workflow, analyse(workflow), known)
     formulas = read_formulas(subject)

@@ -9,7 +9,7 @@ from functools import cache
 from itertools import chain, combinations, product
 from typing import Final, TypeAlias
 
-from pointsman.definition.checks.formulas import Formulas, Keys, Reading, Writing, read_formulas
+from pointsman.definition.checks.formulas import FormulaRead, Formulas, Keys, Writing, read_formulas
 from pointsman.definition.checks.routes import always_taken, taken_together
 from pointsman.definition.checks.subject import Subject
 from pointsman.definition.graph.analysis import Graph
@@ -17,7 +17,7 @@ from pointsman.definition.graph.concurrency import MANY, Concurrent, Region, con
 from pointsman.definition.graph.walks import reach
 from pointsman.definition.model.control import ParallelConfig
 from pointsman.definition.model.work import StructuredRecordConfig
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, error, note, warning
 
 COMPARISONS_MAX: Final = 200_000
@@ -42,7 +42,7 @@ def check_conflicts(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
         yield note("too-large-to-check", "/nodes", "not everything was checked for write conflicts", hint=hint)
 
 
-def races_in(workflow: Workflow, graph: Graph) -> dict[str, tuple[Keys, ...]]:
+def races_in(workflow: WorkflowDefinition, graph: Graph) -> dict[str, tuple[Keys, ...]]:
     """Node -> what it reads that a step running at the same time may write."""
     subject = Subject(workflow, graph)
     regions = [region for region in _concurrent(subject).regions if not region.scoped]
@@ -104,7 +104,7 @@ class _Data:
                 self.seen_writings[writing.node].append(writing)
             if reducer is None and not self.appends(writing):
                 self.writings[writing.node].append(writing)
-        self.readings: dict[int, list[Reading]] = defaultdict(list)
+        self.readings: dict[int, list[FormulaRead]] = defaultdict(list)
         for reading in formulas.readings:
             if reading.place.node is not None and reading.read.root == "state" and reading.read.path:
                 self.readings[reading.place.node].append(reading)
@@ -178,7 +178,7 @@ class _Data:
         make = error if meeting.certain and not subject.imported else warning
         return make("write-conflict", other.pointer, message, hint=hint)
 
-    def races(self, region: Region) -> Iterator[tuple[Reading, Writing]]:
+    def races(self, region: Region) -> Iterator[tuple[FormulaRead, Writing]]:
         """Who reads what another may write meanwhile."""
         writers = self.writers(region, self.seen_writings)
         for node in sorted(region.branch.keys() & self.readings.keys()) if writers else ():
@@ -197,7 +197,7 @@ class _Data:
                         self.seen.add(key)
                         yield reading, writing
 
-    def race(self, region: Region, reading: Reading, writing: Writing) -> Problem:
+    def race(self, region: Region, reading: FormulaRead, writing: Writing) -> Problem:
         subject, node = self.subject, reading.place.node
         assert node is not None
         message = (

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Final
 
 from pointsman.definition.checks.conflicts import dotted, overlap
-from pointsman.definition.checks.formulas import Formulas, Keys, Reading, Writing
+from pointsman.definition.checks.formulas import FormulaRead, Formulas, Keys, Writing
 from pointsman.definition.checks.order import Order
 from pointsman.definition.checks.repairs import add, question, replace
 from pointsman.definition.checks.subject import Subject
@@ -49,11 +49,11 @@ class _Flow:
         self.writings: dict[str, list[Writing]] = defaultdict(list)
         for writing in formulas.writings:
             self.writings[str(writing.keys[0])].append(writing)
-        self.readings: dict[int, list[Reading]] = defaultdict(list)
+        self.readings: dict[int, list[FormulaRead]] = defaultdict(list)
         for reading in formulas.readings:
             if reading.place.node is not None:
                 self.readings[reading.place.node].append(reading)
-        self._undeclared: dict[str, Reading] = {}
+        self._undeclared: dict[str, FormulaRead] = {}
         self._writers: dict[Keys, frozenset[int]] = {}
         self._below: dict[str, dict[str | None, list[Writing]]] = {}
         self._comparisons_left = COMPARISONS_MAX
@@ -84,7 +84,7 @@ class _Flow:
         additional = (schema or {"additionalProperties": True}).get("additionalProperties", False)
         return frozenset(found) | BUILT_IN, plugins or additional is not False or not isinstance(properties, dict)
 
-    def check(self, reading: Reading) -> Iterator[Problem]:
+    def check(self, reading: FormulaRead) -> Iterator[Problem]:
         read, node = reading.read, reading.place.node
         if node is not None and (not self.subject.reached(node) or self.subject.graph.ids[node] in self.undoing):
             return  # what undoes a step runs when anything may have been written
@@ -106,7 +106,7 @@ class _Flow:
     def around(self, root: str) -> str:
         return "loop" if root == "loop" else "parallel or loop"
 
-    def has_items(self, reading: Reading, node: int, root: str) -> bool:
+    def has_items(self, reading: FormulaRead, node: int, root: str) -> bool:
         graph, one = self.subject.graph, self.subject.nodes[node]
         if one.type in ("loop", "join") or (one.type == "parallel" and reading.place.edge is None):
             return True
@@ -116,7 +116,7 @@ class _Flow:
     def loop_bodies(self) -> frozenset[int]:
         return frozenset(node for shape in self.subject.graph.loops.values() for node in shape.body)
 
-    def before_branches(self, reading: Reading, name: str) -> str:
+    def before_branches(self, reading: FormulaRead, name: str) -> str:
         """The hint for a condition on an edge out of a parallel that reads the item of the parallel; else empty."""
         place = reading.place
         config = self.subject.nodes[place.node].config if place.node is not None else None
@@ -128,13 +128,13 @@ class _Flow:
             "not there yet. Put a decision behind the edge, or filter `items`."
         )
 
-    def where(self, reading: Reading) -> str:
+    def where(self, reading: FormulaRead) -> str:
         place = reading.place
         if place.edge is not None:
             return self.subject.edge(place.edge)
         return self.subject.node(place.node) if place.node is not None else "the workflow"
 
-    def field(self, reading: Reading, name: str) -> Iterator[Problem]:
+    def field(self, reading: FormulaRead, name: str) -> Iterator[Problem]:
         if name in self.given or name.startswith("_"):
             return
         writers = self.writers(reading.read.path)
@@ -158,7 +158,7 @@ class _Flow:
             hint = f"It is written by {self.subject.listed(writers)}. Write {{{path}?}} if it may be missing."
             yield warning("maybe-missing", place.pointer, message, hint=hint)
 
-    def written_above(self, reading: Reading) -> bool:
+    def written_above(self, reading: FormulaRead) -> bool:
         """Whether an earlier operation of the same transform writes what an operation reads."""
         at = _operation(reading.place.pointer)
         return at is not None and any(
@@ -192,7 +192,7 @@ class _Flow:
                 below[None if second is None else str(second)].append(one)
         return [*below.get(str(path[1]), ()), *below.get(None, ())]
 
-    def never_written(self, reading: Reading, name: str) -> Iterator[Problem]:
+    def never_written(self, reading: FormulaRead, name: str) -> Iterator[Problem]:
         if reading.read.guarded:
             return
         path = dotted(reading.read.path)
@@ -269,14 +269,14 @@ class _Flow:
             )
             yield note("undeclared-field", writing.pointer, message, hint=hint)
 
-    def renamed(self, reading: Reading, name: str, near: str) -> tuple[JsonPatchOp, ...] | None:
+    def renamed(self, reading: FormulaRead, name: str, near: str) -> tuple[JsonPatchOp, ...] | None:
         """The whole text with the right name in it, where the name stands as it was read."""
         text, at = reading.place.text, text_at(reading, name)
         if at is None:
             return None
         return replace(reading.place.pointer, text[:at] + near + text[at + len(name) :])
 
-    def node_result(self, reading: Reading, name: str) -> Iterator[Problem]:
+    def node_result(self, reading: FormulaRead, name: str) -> Iterator[Problem]:
         graph, place = self.subject.graph, reading.place
         if name not in graph.index:
             if reading.read.guarded:
@@ -331,7 +331,7 @@ class _Flow:
                 return True
         return False
 
-    def takes(self, reading: Reading) -> bool:
+    def takes(self, reading: FormulaRead) -> bool:
         """Whether a node takes this from outside: not its own inputs by name, not its result, not its edges."""
         place = reading.place
         inputs = self.subject.nodes[place.node].inputs if place.node is not None else None
@@ -344,7 +344,7 @@ def _operation(pointer: str) -> tuple[str, int] | None:
     return None if found is None else (found[1], int(found[2]))
 
 
-def text_at(reading: Reading, name: str) -> int | None:
+def text_at(reading: FormulaRead, name: str) -> int | None:
     """Where the name stands in the formula's text."""
     at = reading.place.text.find(name, reading.read.offset, reading.read.offset + reading.read.length)
     return at if at >= 0 else None

@@ -38,7 +38,7 @@ def check_types_of(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
         yield from _told(place, check_template_types(template, names, schemas))
 
 
-def _told(place: Place, findings: Iterable[TypeFinding]) -> Iterator[Problem]:
+def _told(place: FormulaLocation, findings: Iterable[TypeFinding]) -> Iterator[Problem]:
     for finding in findings:
         if finding.code != "unknown-path":  # `check_results` reports those, of every text.
             make = note if finding.code in NOTES else warning
@@ -46,7 +46,7 @@ def _told(place: Place, findings: Iterable[TypeFinding]) -> Iterator[Problem]:
             yield make(finding.code, place.pointer, message, hint=finding.hint)
 
 
-def _is_condition(place: Place) -> bool:
+def _is_condition(place: FormulaLocation) -> bool:
     return place.pointer.endswith("/condition/expression") or place.pointer.rpartition("/")[2] in CONDITIONS
 
 
@@ -76,7 +76,7 @@ Keys = tuple[str | int | None, ...]
 """A path into the state; None is any key."""
 
 
-class Place(NamedTuple):
+class FormulaLocation(NamedTuple):
     """Where a formula stands: at a node, on an edge (then `node` is its source), or in the workflow as a whole."""
 
     node: int | None
@@ -85,19 +85,19 @@ class Place(NamedTuple):
     text: str
 
 
-class Reading(NamedTuple):
+class FormulaRead(NamedTuple):
     """One path that is read somewhere."""
 
-    place: Place
+    place: FormulaLocation
     read: PathRead
     demands: bool
     """A missing value would fail the step: `{x}` in a prompt."""
 
 
-class Text(NamedTuple):
+class CheckedTemplate(NamedTuple):
     """A template, and what of it is not filled in."""
 
-    place: Place
+    place: FormulaLocation
     names: Names
     literal: tuple[int, ...]
     """Where braces stand that are text."""
@@ -122,17 +122,21 @@ class Formulas:
     """What was found in all of them."""
 
     problems: list[Problem] = field(default_factory=list[Problem])
-    readings: list[Reading] = field(default_factory=list[Reading])
+    readings: list[FormulaRead] = field(default_factory=list[FormulaRead])
     writings: list[Writing] = field(default_factory=list[Writing])
-    texts: list[Text] = field(default_factory=list[Text])
-    templates: list[tuple[Place, Names, Template]] = field(default_factory=list[tuple[Place, Names, Template]])
+    texts: list[CheckedTemplate] = field(default_factory=list[CheckedTemplate])
+    templates: list[tuple[FormulaLocation, Names, Template]] = field(
+        default_factory=list[tuple[FormulaLocation, Names, Template]]
+    )
     """Those that compute something."""
-    expressions: list[tuple[Place, Expression]] = field(default_factory=list[tuple[Place, Expression]])
+    expressions: list[tuple[FormulaLocation, Expression]] = field(
+        default_factory=list[tuple[FormulaLocation, Expression]]
+    )
 
 
 def read_formulas(subject: Subject) -> Formulas:
     """Compile them all. An error in one is no reason to leave out the others."""
-    reader = _Reader(subject)
+    reader = _FormulaReader(subject)
     for site in subject.sites:
         if site.kind == "parameters":
             for parts, text in _texts(site.tree, site.parts):
@@ -158,7 +162,7 @@ def _texts(tree: Json, parts: tuple[str | int, ...]) -> Iterator[tuple[tuple[str
                 pass
 
 
-class _Reader:
+class _FormulaReader:
     """Compiles one site after the other."""
 
     def __init__(self, subject: Subject) -> None:
@@ -179,7 +183,7 @@ class _Reader:
         except ExpressionError as why:
             self.found.problems.append(self.problem(site, why))
 
-    def compile(self, site: Site, place: Place, names: Names) -> None:
+    def compile(self, site: Site, place: FormulaLocation, names: Names) -> None:
         match site.kind:
             case "expression":
                 expression = compile_expression(site.text, names=names)
@@ -204,41 +208,41 @@ class _Reader:
             case _:
                 pass
 
-    def template(self, site: Site, place: Place, names: Names) -> Template:
+    def template(self, site: Site, place: FormulaLocation, names: Names) -> Template:
         template = compile_template(site.text, names=names, spelling=self.spelling)
         if _computes(template):
             self.found.templates.append((place, names, template))
         whole = site.kind == "parameters" and template.fixed
         unbalanced = site.text.count("{") != site.text.count("}")
         if template.literal or whole or unbalanced or FOREIGN_MARK.search(site.text):
-            self.found.texts.append(Text(place, names, template.literal, whole))
+            self.found.texts.append(CheckedTemplate(place, names, template.literal, whole))
         return template
 
-    def path(self, site: Site, place: Place, names: Names) -> None:
+    def path(self, site: Site, place: FormulaLocation, names: Names) -> None:
         segments = compile_path(site.text, names=names).segments
         keys = tuple(None if isinstance(key, ItemKey) else key for key in segments)
         if not site.writes:
             read = PathRead("state", keys, 0, len(site.text), guarded=True)
-            self.found.readings.append(Reading(place, read, demands=False))
+            self.found.readings.append(FormulaRead(place, read, demands=False))
         elif place.node is not None:
             certain = "editable" not in site.parts and "failuresInto" not in site.parts
             by_item = any(isinstance(key, ItemKey) for key in segments)
             self.found.writings.append(Writing(place.node, keys, place.pointer, certain, by_item))
 
-    def note(self, place: Place, reads: tuple[PathRead, ...], *, demands: bool) -> None:
+    def note(self, place: FormulaLocation, reads: tuple[PathRead, ...], *, demands: bool) -> None:
         for read in reads:
             # `{x}` fails where x is missing; `{{x}}` renders nothing.
             single = place.text.startswith("{", read.offset - 1) and not place.text.startswith("{{", read.offset - 2)
-            self.found.readings.append(Reading(place, read, demands and single and not read.guarded))
+            self.found.readings.append(FormulaRead(place, read, demands and single and not read.guarded))
 
-    def place(self, site: Site) -> Place:
+    def place(self, site: Site) -> FormulaLocation:
         head, *rest = site.parts
         if head == "nodes" and isinstance(rest[0], int):
-            return Place(rest[0], None, site.pointer, site.text)
+            return FormulaLocation(rest[0], None, site.pointer, site.text)
         if head == "edges" and isinstance(rest[0], int):
             source = self.subject.graph.edges[rest[0]].source
-            return Place(source if source >= 0 else None, rest[0], site.pointer, site.text)
-        return Place(None, None, site.pointer, site.text)
+            return FormulaLocation(source if source >= 0 else None, rest[0], site.pointer, site.text)
+        return FormulaLocation(None, None, site.pointer, site.text)
 
     def names_at(self, site: Site) -> Names:
         head, *rest = site.parts

@@ -11,13 +11,13 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from pointsman.definition.checks.formulas import Formulas, Text
+from pointsman.definition.checks.formulas import CheckedTemplate, Formulas
 from pointsman.definition.checks.repairs import replace
 from pointsman.definition.checks.subject import Subject, listed
 from pointsman.definition.model.control import HumanConfig
 from pointsman.definition.model.nodes import Node
 from pointsman.definition.model.people import Approvers
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, pointer_to, warning
 from pointsman.expressions.failures import ExpressionError
 from pointsman.expressions.functions import ALIASES
@@ -136,7 +136,7 @@ def _asked(approvers: Approvers | None, place: tuple[str | int, ...]) -> Iterato
         yield (*place, "groups", at), name
 
 
-def _reported(text: Text, found: Sequence[_Suspect]) -> Problem:
+def _reported(text: CheckedTemplate, found: Sequence[_Suspect]) -> Problem:
     source = text.place.text
     named = listed(dict.fromkeys(source[one.at : one.end] for one in found[:_NAMED_IN_MESSAGE]))
     more = f" and {len(found) - _NAMED_IN_MESSAGE} more" if len(found) > _NAMED_IN_MESSAGE else ""
@@ -154,7 +154,7 @@ def _reported(text: Text, found: Sequence[_Suspect]) -> Problem:
     return warning("literal-placeholder", text.place.pointer, message, hint=hint, fix=fix)
 
 
-def _signs(text: Text, numbers: frozenset[str]) -> Iterator[Problem]:
+def _signs(text: CheckedTemplate, numbers: frozenset[str]) -> Iterator[Problem]:
     """The first sign of another language before a placeholder. A dollar before a number may be meant."""
     source, literal = text.place.text, frozenset(text.literal)
     for found in _SIGNED.finditer(source):
@@ -172,7 +172,7 @@ def _signs(text: Text, numbers: frozenset[str]) -> Iterator[Problem]:
         return
 
 
-def _numbers(workflow: Workflow) -> frozenset[str]:
+def _numbers(workflow: WorkflowDefinition) -> frozenset[str]:
     """Fields of the input and the state that are declared to be numbers."""
     properties = (workflow.input_schema or {}).get("properties")
     schemas = dict(properties) if isinstance(properties, dict) else JsonObject()
@@ -208,7 +208,7 @@ def _unbalanced(source: str, names: Names) -> dict[int, _Suspect]:
     return suspects
 
 
-def _suspects(text: Text, nodes: frozenset[str]) -> Iterator[_Suspect]:
+def _suspects(text: CheckedTemplate, nodes: frozenset[str]) -> Iterator[_Suspect]:
     source, names = text.place.text, text.names
     if text.whole and _ROOTED.match(source) and (path := scan_path(source)) and path.end == len(source):
         tree = path.tree()

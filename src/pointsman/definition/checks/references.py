@@ -11,7 +11,7 @@ from pointsman.definition.checks.subject import Subject, listed
 from pointsman.definition.model.edges import Never, OnError
 from pointsman.definition.model.nodes import CONFIG_OF, TYPE_ALIASES
 from pointsman.definition.model.work import UnboundConfig
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, error, pointer_to, warning
 from pointsman.definition.text_locations import Site
 from pointsman.values import END
@@ -48,7 +48,7 @@ def _duplicates(subject: Subject) -> Iterator[Problem]:
             yield error("duplicate-id", subject.at_edge(position, "id"), message, hint=hint)
 
 
-def ends_missing(workflow: Workflow) -> Iterator[tuple[int, str, str]]:
+def ends_missing(workflow: WorkflowDefinition) -> Iterator[tuple[int, str, str]]:
     """(edge, `source` or `target`, the name) for each end that no node has."""
     known = {node.id for node in workflow.nodes}
     for position, edge in enumerate(workflow.edges):
@@ -67,7 +67,7 @@ def missing_nodes(subject: Subject) -> Mapping[str, tuple[int, ...]]:
     return {name: tuple(edges) for name, edges in missing.items()}
 
 
-def dropped_edges(workflow: Workflow) -> Iterator[Problem]:
+def dropped_edges(workflow: WorkflowDefinition) -> Iterator[Problem]:
     """Edges that lead nowhere and are switched off: no error, nobody takes them."""
     for position, key, name in ends_missing(workflow):
         edge = workflow.edges[position]

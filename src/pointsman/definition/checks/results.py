@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from pointsman.definition.checks.conflicts import dotted
-from pointsman.definition.checks.formulas import Formulas, Keys, Reading
+from pointsman.definition.checks.formulas import FormulaRead, Formulas, Keys
 from pointsman.definition.checks.repairs import question, replace
 from pointsman.definition.checks.subject import Subject, listed
 from pointsman.definition.model.agents import AgentConfig
@@ -57,7 +57,7 @@ class _Values:
         self.subject = subject
         self.formulas = formulas
 
-    def of(self, reading: Reading) -> tuple[Described, Keys, str] | None:
+    def of(self, reading: FormulaRead) -> tuple[Described, Keys, str] | None:
         """The described value that a path starts at, the rest of the path, and how to name the value."""
         path, position = reading.read.path, reading.place.node
         match reading.read.root:
@@ -181,7 +181,7 @@ def _step(shape: ValueShape, key: str | int | None, value: Described) -> tuple[V
         return shape, why.known
 
 
-def _misread(subject: Subject, reading: Reading, value: Described, path: Keys, name: str) -> Iterator[Problem]:
+def _misread(subject: Subject, reading: FormulaRead, value: Described, path: Keys, name: str) -> Iterator[Problem]:
     shape = shape_of(value.schema, value.document)
     for depth, key in enumerate(path):
         if depth == 0 and key in value.extra and key not in _keys_of(shape.schema):
@@ -208,7 +208,7 @@ def _at(path: Keys) -> str:
 
 
 def _unknown(
-    subject: Subject, reading: Reading, key: str, known: tuple[str, ...], name: str, shape: ValueShape
+    subject: Subject, reading: FormulaRead, key: str, known: tuple[str, ...], name: str, shape: ValueShape
 ) -> Problem:
     place, read = reading.place, reading.read
     near = subject.nearest(key, known)

@@ -10,7 +10,7 @@ from pointsman.definition.checks.formulas import Formulas
 from pointsman.definition.checks.order import Order
 from pointsman.definition.checks.repairs import add
 from pointsman.definition.checks.subject import Subject
-from pointsman.definition.graph.scopes import SCOPE_DEPTH_MAX, Finding
+from pointsman.definition.graph.scopes import SCOPE_DEPTH_MAX, ScopeFinding
 from pointsman.definition.model.control import JoinConfig, LoopConfig, ParallelConfig
 from pointsman.definition.problems import Problem, error, note, warning
 from pointsman.expressions.failures import ExpressionError
@@ -53,11 +53,11 @@ def check_scoping(subject: Subject) -> Iterator[Problem]:
                 pass
 
 
-def _ways(subject: Subject, finding: Finding) -> str:
+def _ways(subject: Subject, finding: ScopeFinding) -> str:
     return " and ".join(repr(subject.graph.edges[edge].id) for edge in finding.edges)
 
 
-def _mismatch(subject: Subject, finding: Finding) -> Problem:
+def _mismatch(subject: Subject, finding: ScopeFinding) -> Problem:
     node, *openers = finding.nodes
     message = f"{subject.node(node)} is reached with different parallels open (over {_ways(subject, finding)})"
     inside = f"Only some ways come from inside {subject.listed(openers)}. " if openers else ""
@@ -65,7 +65,7 @@ def _mismatch(subject: Subject, finding: Finding) -> Problem:
     return error("scope-mismatch", subject.at_node(node), message, hint=hint)
 
 
-def _leak(subject: Subject, finding: Finding) -> Problem:
+def _leak(subject: Subject, finding: ScopeFinding) -> Problem:
     node, *openers = finding.nodes
     edge = finding.edges[0] if finding.edges else 0
     message = (
@@ -76,7 +76,7 @@ def _leak(subject: Subject, finding: Finding) -> Problem:
     return error("scope-leak", subject.at_edge(edge), message, hint=hint)
 
 
-def _of_not_open(subject: Subject, finding: Finding) -> Problem:
+def _of_not_open(subject: Subject, finding: ScopeFinding) -> Problem:
     (node,) = finding.nodes
     config = subject.nodes[node].config
     opener = config.of if isinstance(config, JoinConfig) else ""
@@ -85,19 +85,19 @@ def _of_not_open(subject: Subject, finding: Finding) -> Problem:
     return error("join-of-not-open", subject.at_node(node, "config", "of"), message, hint=hint)
 
 
-def _several_joins(subject: Subject, finding: Finding) -> Problem:
+def _several_joins(subject: Subject, finding: ScopeFinding) -> Problem:
     node, opener, *joins = finding.nodes
     message = f"{subject.node(opener)} is closed by several joins: {subject.listed(joins)}"
     hint = "Lead all its branches to one join; a branch may also just end."
     return error("several-joins", subject.at_node(node), message, hint=hint)
 
 
-def _too_nested(subject: Subject, finding: Finding) -> Problem:
+def _too_nested(subject: Subject, finding: ScopeFinding) -> Problem:
     message = f"{subject.node(finding.nodes[0])} is inside {SCOPE_DEPTH_MAX} open parallels"
     return error("too-nested", subject.at_node(finding.nodes[0]), message, hint="Close parallels with joins.")
 
 
-def _body_ambiguous(subject: Subject, finding: Finding) -> Problem:
+def _body_ambiguous(subject: Subject, finding: ScopeFinding) -> Problem:
     node, *_ = finding.nodes
     if finding.edges:
         message = f"{subject.listed(finding.nodes[1:])} is inside the body of {subject.node(node)} and behind its exit"
@@ -128,14 +128,14 @@ def _last_of_chain(subject: Subject, loop: int, way: int) -> int | None:
     return None
 
 
-def _never_returns(subject: Subject, finding: Finding) -> Problem:
+def _never_returns(subject: Subject, finding: ScopeFinding) -> Problem:
     node, target = finding.nodes
     message = f"the body of {subject.node(node)} begins at {subject.node(target)}, and no way leads back to the loop"
     hint = "Lead the last step of the round back to the loop."
     return error("loop-never-returns", subject.at_edge(finding.edges[0]), message, hint=hint)
 
 
-def _sideways(subject: Subject, finding: Finding) -> Problem:
+def _sideways(subject: Subject, finding: ScopeFinding) -> Problem:
     loop, node, source = finding.nodes
     where = f"the body of {subject.node(loop)}"
     message = f"{subject.node(source)} leads into {where} (to {subject.node(node)}) past the loop"
@@ -143,13 +143,13 @@ def _sideways(subject: Subject, finding: Finding) -> Problem:
     return warning("loop-entered-sideways", subject.at_edge(finding.edges[0]), message, hint=hint)
 
 
-def _too_complex(subject: Subject, finding: Finding) -> Problem:
+def _too_complex(subject: Subject, finding: ScopeFinding) -> Problem:
     message = "the loops are locked into each other so that their bodies cannot be told apart"
     hint = "Move a loop into a sub-workflow."
     return error("loops-too-complex", subject.at_node(finding.nodes[0]), message, hint=hint)
 
 
-_WORDS: Final[dict[str, Callable[[Subject, Finding], Problem]]] = {
+_WORDS: Final[dict[str, Callable[[Subject, ScopeFinding], Problem]]] = {
     "scope-mismatch": _mismatch,
     "scope-leak": _leak,
     "join-of-not-open": _of_not_open,

@@ -13,7 +13,7 @@ from pointsman.definition.graph.links import EdgeRef, label_of, routing_of
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.control import StartConfig
 from pointsman.definition.model.nodes import Node, Routing
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.naming_rules import is_imported, names_at_large
 from pointsman.definition.problems import Suggestions, pointer_to
 from pointsman.definition.text_locations import Site, sites_of
@@ -46,7 +46,7 @@ class ToolFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class Installation:
     """What the installation has. None = not asked: nothing is reported as unknown."""
 
     tools: Mapping[str, ToolFacts] | None = None
@@ -61,16 +61,16 @@ class Known:
     """Types that plug-ins perform."""
 
 
-NOTHING_ASKED: Final = Known()
+NOTHING_ASKED: Final = Installation()
 
 
 @dataclass(frozen=True)
 class Subject:
     """One workflow under examination."""
 
-    workflow: Workflow
+    workflow: WorkflowDefinition
     graph: Graph
-    known: Known = field(default=NOTHING_ASKED)
+    known: Installation = field(default=NOTHING_ASKED)
 
     @cached_property
     def imported(self) -> bool:

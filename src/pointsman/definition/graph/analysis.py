@@ -16,9 +16,9 @@ from functools import cached_property
 
 from pointsman.definition.graph.links import EdgeRef, Links, link
 from pointsman.definition.graph.loop_bodies import LoopShape, map_loops
-from pointsman.definition.graph.scopes import Finding, ForkShape, Scope, map_scopes
+from pointsman.definition.graph.scopes import ForkShape, Scope, ScopeFinding, map_scopes
 from pointsman.definition.graph.walks import DominatorTree, dominator_tree, reach
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Graph:
     join_of: Mapping[int, int]
     """Parallel -> the join that closes it."""
     loops: Mapping[int, LoopShape]
-    findings: tuple[Finding, ...]
+    findings: tuple[ScopeFinding, ...]
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -70,7 +70,7 @@ class Graph:
         return _dominance(self.links)
 
 
-def analyse(workflow: Workflow) -> Graph:
+def analyse(workflow: WorkflowDefinition) -> Graph:
     """The whole analysis. Never raises: a broken graph has findings and the rest of it is still described."""
     links = link(workflow)
     mapped = map_scopes(links)

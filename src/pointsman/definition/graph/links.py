@@ -16,7 +16,7 @@ from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.control import HumanConfig, LoopConfig, ParallelConfig
 from pointsman.definition.model.edges import Always, AnyCondition, AskModel, Edge, Never, OnError, OnLabel, Otherwise
 from pointsman.definition.model.nodes import Node, Routing
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.values import END
 
 TO_END: Final = -1
@@ -124,7 +124,7 @@ def _kind_of_condition(condition: AnyCondition | None) -> EdgeKind:
             return "test"
 
 
-def link(workflow: Workflow) -> Links:
+def link(workflow: WorkflowDefinition) -> Links:
     """Number the nodes and resolve both ends of every edge. Of nodes with one id the first counts."""
     nodes = workflow.nodes
     index: dict[str, int] = {}
@@ -168,7 +168,7 @@ def link(workflow: Workflow) -> Links:
 _KINDS: Final[Mapping[Implied, EdgeKind]] = {"handoff": "label"}
 
 
-def _written_edges(workflow: Workflow, index: Mapping[str, int]) -> Iterator[EdgeRef]:
+def _written_edges(workflow: WorkflowDefinition, index: Mapping[str, int]) -> Iterator[EdgeRef]:
     names: dict[str, int] = {edge.id: 2 for edge in workflow.edges if edge.id is not None}
     for position, edge in enumerate(workflow.edges):
         source = index.get(edge.source, DANGLING)
@@ -260,7 +260,7 @@ def _runnable(nodes: tuple[Node, ...]) -> Iterator[int]:
 
 
 def _entries(
-    workflow: Workflow, index: Mapping[str, int], out: list[list[int]], into: list[list[int]]
+    workflow: WorkflowDefinition, index: Mapping[str, int], out: list[list[int]], into: list[list[int]]
 ) -> tuple[int, ...]:
     starts = tuple(position for position, node in enumerate(workflow.nodes) if node.type == "start")
     if starts:
@@ -273,7 +273,7 @@ def _entries(
     return tuple(node for node in heads if out[node]) or heads
 
 
-def _handlers(workflow: Workflow, index: Mapping[str, int]) -> tuple[int, ...]:
+def _handlers(workflow: WorkflowDefinition, index: Mapping[str, int]) -> tuple[int, ...]:
     on_limit = workflow.config.on_limit if workflow.config else None
     named = (on_limit, workflow.on_error, *(node.compensate for node in workflow.nodes))
     return tuple(dict.fromkeys(index[name] for name in named if name is not None and name in index))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pointsman.definition.graph.links import Links
-from pointsman.definition.graph.scopes import Finding
+from pointsman.definition.graph.scopes import ScopeFinding
 from pointsman.definition.graph.walks import DominatorTree, reach
 from pointsman.definition.model.control import LoopConfig
 
@@ -34,7 +34,7 @@ class LoopShape:
 @dataclass(slots=True)
 class LoopMap:
     loops: dict[int, LoopShape] = field(default_factory=dict[int, LoopShape])
-    findings: list[Finding] = field(default_factory=list[Finding])
+    findings: list[ScopeFinding] = field(default_factory=list[ScopeFinding])
 
 
 def map_loops(links: Links, dominance: Callable[[], DominatorTree]) -> LoopMap:
@@ -49,7 +49,7 @@ def map_loops(links: Links, dominance: Callable[[], DominatorTree]) -> LoopMap:
         back = returning[node] = _returning(links, node, dominance())
         visits_left -= len(back)
         if visits_left < 0:
-            found.findings.append(Finding("loops-too-complex", (node,)))
+            found.findings.append(ScopeFinding("loops-too-complex", (node,)))
             break
         found.loops[node] = _shape(links, node, back, breaks)
     left_by = _left_by(links, found.loops, breaks)
@@ -114,18 +114,18 @@ def _shape(links: Links, node: int, returning: set[int], leaving: frozenset[int]
     )
 
 
-def _objections(links: Links, node: int, shape: LoopShape, returning: set[int]) -> Iterator[Finding]:
+def _objections(links: Links, node: int, shape: LoopShape, returning: set[int]) -> Iterator[ScopeFinding]:
     if not shape.body_edges:
-        yield Finding("loop-body-ambiguous", (node,))
+        yield ScopeFinding("loop-body-ambiguous", (node,))
     for number in shape.exit_edges:
         if links.edges[number].target in shape.body:
-            yield Finding("loop-body-ambiguous", (node, links.edges[number].target), (number,))
+            yield ScopeFinding("loop-body-ambiguous", (node, links.edges[number].target), (number,))
     for number in shape.body_edges:
         target = links.edges[number].target
         if target >= 0 and target != node and target not in returning:
-            yield Finding("loop-never-returns", (node, target), (number,))
+            yield ScopeFinding("loop-never-returns", (node, target), (number,))
     for inner in sorted(shape.body):
         for number in links.into[inner]:
             source = links.edges[number].source
             if source >= 0 and source != node and source not in shape.body:
-                yield Finding("loop-entered-sideways", (node, inner, source), (number,))
+                yield ScopeFinding("loop-entered-sideways", (node, inner, source), (number,))

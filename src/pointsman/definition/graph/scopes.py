@@ -26,7 +26,7 @@ Scope: TypeAlias = tuple[int, ...]
 """Open parallels, outermost first."""
 
 
-class Finding(NamedTuple):
+class ScopeFinding(NamedTuple):
     """Something wrong with the shape of the graph. Nodes and edges by number, the one to point at first."""
 
     code: str
@@ -49,7 +49,7 @@ class ScopeMap:
     forks: Mapping[int, ForkShape]
     closes: dict[int, Scope] = field(default_factory=dict[int, Scope])
     join_of: dict[int, int] = field(default_factory=dict[int, int])
-    findings: list[Finding] = field(default_factory=list[Finding])
+    findings: list[ScopeFinding] = field(default_factory=list[ScopeFinding])
 
 
 def map_scopes(links: Links) -> ScopeMap:
@@ -117,7 +117,7 @@ def _opened(found: ScopeMap, node: int, scope: Scope) -> Scope:
     """The scope of a parallel's branches."""
     if len(scope) < SCOPE_DEPTH_MAX:
         return (*scope, node)
-    found.findings.append(Finding("too-nested", (node,)))
+    found.findings.append(ScopeFinding("too-nested", (node,)))
     return scope
 
 
@@ -130,7 +130,7 @@ def _entered(links: Links, found: ScopeMap, edge: EdgeRef, carried: Scope) -> Sc
     if config.of is not None:
         opener = links.index.get(config.of, -1)
         if opener not in carried:
-            found.findings.append(Finding("join-of-not-open", (edge.target,), (edge.number,)))
+            found.findings.append(ScopeFinding("join-of-not-open", (edge.target,), (edge.number,)))
             return carried
         depth = carried.index(opener)
     found.closes[edge.target] = carried[depth:]
@@ -150,7 +150,7 @@ def _compare(links: Links, found: ScopeMap, node: int, scopes: Mapping[Scope, in
         leaks = inner[: len(outer)] == outer and all(opener in found.join_of for opener in inner[len(outer) :])
         code = "scope-leak" if leaks and node not in found.closes else "scope-mismatch"
         edges = tuple(edge for edge in (scopes[other], scopes[first]) if edge != NO_EDGE)
-        found.findings.append(Finding(code, (node, *inner[len(_shared((outer, inner))) :]), edges))
+        found.findings.append(ScopeFinding(code, (node, *inner[len(_shared((outer, inner))) :]), edges))
 
 
 def _shared(scopes: tuple[Scope, ...]) -> Scope:
@@ -170,7 +170,7 @@ def _several_joins(found: ScopeMap) -> None:
         for opener in openers:
             closers.setdefault(opener, []).append(join)
     found.findings.extend(
-        Finding("several-joins", (sorted(joins)[1], opener, *sorted(joins)))
+        ScopeFinding("several-joins", (sorted(joins)[1], opener, *sorted(joins)))
         for opener, joins in closers.items()
         if len(joins) > 1
     )

@@ -6,14 +6,14 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
-from pointsman.definition.model.base import AnyObject, Count, Expression, Many, Name, Path, Shape, Spelled
+from pointsman.definition.model.base import AnyObject, Count, Expression, Many, Model, Name, Path, Spelled
 from pointsman.definition.model.text import Text
 
 MEMORY_TOOLS: Final = ("memory_get", "memory_set", "memory_append", "memory_delete", "memory_search")
 """By which agents remember, where their `tools` name them."""
 
 
-class Thinking(Shape):
+class Thinking(Model):
     """How much a model may think before it answers."""
 
     enabled: bool | None = None
@@ -26,7 +26,7 @@ class Thinking(Shape):
     """Passed to the chat template of local models."""
 
 
-class AgentMemory(Shape):
+class AgentMemory(Model):
     """What an agent is shown of the messages before. The conversation itself keeps them all."""
 
     scope: Literal["none", "execution", "session", "long_term"] | None = None
@@ -43,7 +43,7 @@ class AgentMemory(Shape):
     """The part of it that they reach, and nothing else of it; with `shared` the name of that memory."""
 
 
-class Guardrail(Shape):
+class Guardrail(Model):
     """One thing that must hold of what an agent is asked, or of its answer. Says `schema`, `expression` or `prompt`."""
 
     name: str | None = None
@@ -67,7 +67,7 @@ class Guardrail(Shape):
         return self
 
 
-class Guardrails(Shape):
+class Guardrails(Model):
     """What no prompt can talk away."""
 
     before: Many[Guardrail] | None = None
@@ -76,7 +76,7 @@ class Guardrails(Shape):
     """Must hold of its answer."""
 
 
-class AgentConfig(Shape):
+class AgentConfig(Model):
     """The model/tool loop. With `agent`, what is said here goes before what the named agent says."""
 
     agent: Annotated[Name | None, Spelled("agent")] = None

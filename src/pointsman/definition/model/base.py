@@ -36,7 +36,7 @@ TAG: Final = "type"
 """The key that tells the members of a union apart."""
 
 
-class Shape(BaseModel):
+class Model(BaseModel):
     """The base of every model: frozen, strict, camelCase in documents; unknown keys are errors, except `x-…`."""
 
     model_config = ConfigDict(
@@ -102,9 +102,9 @@ class ChosenBy:
     Unlike a pydantic union it leaves no trace in error locations: they stay paths of the author's document.
     """
 
-    choose: Callable[[Mapping[str, object]], type[Shape]]
+    choose: Callable[[Mapping[str, object]], type[Model]]
     """Raises ValueError where nothing fits."""
-    members: tuple[type[Shape], ...]
+    members: tuple[type[Model], ...]
 
     def __get_pydantic_core_schema__(self, source: object, handler: object) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(
@@ -114,7 +114,7 @@ class ChosenBy:
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, object]:
         return {"x-any-of": [member.__name__ for member in self.members]}
 
-    def read(self, value: object) -> Shape:
+    def read(self, value: object) -> Model:
         if isinstance(value, self.members):
             return value
         if not isinstance(value, dict):
@@ -123,14 +123,14 @@ class ChosenBy:
         return read_as(self.choose(document), document)
 
 
-def read_as(member: type[Shape], value: object) -> Shape:
+def read_as(member: type[Model], value: object) -> Model:
     """Validate in the document's spelling alone: `snake_case` keys are Python's and no one else's."""
     return member.model_validate(value, by_alias=True, by_name=False)
 
 
 def written(value: object) -> object:
     """A model as the document its author would write: nothing that was not said, except what tells unions apart."""
-    if not isinstance(value, Shape):
+    if not isinstance(value, Model):
         return value
     document = value.model_dump(by_alias=True, exclude_unset=True)
     tag = type(value).model_fields.get(TAG)

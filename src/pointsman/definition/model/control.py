@@ -16,10 +16,10 @@ from pointsman.definition.model.base import (
     Expression,
     Expressions,
     Many,
+    Model,
     Name,
     NodeRef,
     Path,
-    Shape,
     Spelled,
     value_schema,
 )
@@ -35,7 +35,7 @@ _SHARE: Final = re.compile(r"(\d{1,3}(?:\.\d{1,3})?)\s*%")
 _NUMBER: Final = re.compile(r"[+-]?\d{1,9}(?:\.\d*)?", re.ASCII)
 
 
-class StartConfig(Shape):
+class StartConfig(Model):
     """The entry."""
 
     inputs: AnyObject | None = None
@@ -46,7 +46,7 @@ class StartConfig(Shape):
     """State path -> expression, applied after the input was copied into the state."""
 
 
-class EndConfig(Shape):
+class EndConfig(Model):
     """Ends its branch."""
 
     output: Expressions | Expression | None = None
@@ -57,14 +57,14 @@ class EndConfig(Shape):
     """Ends the whole execution at once."""
 
 
-class Case(Shape):
+class Case(Model):
     """One labelled condition."""
 
     when: Expression
     label: Name
 
 
-class Choice(Shape):
+class Choice(Model):
     """One answer a model may give."""
 
     label: Name
@@ -75,7 +75,7 @@ def _as_choice(value: object) -> object:
     return {"label": value} if isinstance(value, str) else value
 
 
-class DecisionConfig(Shape):
+class DecisionConfig(Model):
     """Pure routing: emits the label of a branch. Without any of the three the edges' own conditions decide."""
 
     expression: Expression | None = None
@@ -91,7 +91,7 @@ class DecisionConfig(Shape):
     model: Annotated[Name | None, Spelled("model")] = None
 
 
-class ParallelConfig(Shape):
+class ParallelConfig(Model):
     """Opens one scope per branch and item."""
 
     branches: Many[NodeRef] | None = None
@@ -163,7 +163,7 @@ def write_wait_rule(rule: WaitRule) -> str | int:
             return rule.expression
 
 
-class JoinConfig(Shape):
+class JoinConfig(Model):
     """Closes the scopes of a parallel and makes one result of theirs."""
 
     wait: WaitRule | None = None
@@ -189,7 +189,7 @@ class JoinConfig(Shape):
     """The parallel it closes, where that is not the innermost one."""
 
 
-class LoopConfig(Shape):
+class LoopConfig(Model):
     """Counted, conditional, or once per item, in order; loops nest."""
 
     while_: Annotated[Expression | None, Field(alias="while")] = None
@@ -216,7 +216,7 @@ class LoopConfig(Shape):
     """State path that receives the failures of skipped rounds."""
 
 
-class HumanOption(Shape):
+class HumanOption(Model):
     """One button."""
 
     value: Name
@@ -226,7 +226,7 @@ class HumanOption(Shape):
     """At the gate that `onLimit` names: all goes on as it was, with so much more of each limit."""
 
 
-class HumanConfig(Shape):
+class HumanConfig(Model):
     """A durable gate: waits for a person, for months if need be."""
 
     title: Text | None = None
@@ -252,7 +252,7 @@ class HumanConfig(Shape):
     """Takes the first action by itself: after `timeout`, at once where there is none."""
 
 
-class WaitConfig(Shape):
+class WaitConfig(Model):
     """A durable timer, or an event from outside."""
 
     duration: Duration | None = None
@@ -266,7 +266,7 @@ class WaitConfig(Shape):
     on_timeout: Literal["fail", "continue"] | None = None
 
 
-class EmitConfig(Shape):
+class EmitConfig(Model):
     """Publishes to the feed and to waiting executions."""
 
     event: Annotated[str, Spelled("template"), Field(min_length=1)]
@@ -274,13 +274,13 @@ class EmitConfig(Shape):
     """A JSON tree whose texts are templates."""
 
 
-class NoteConfig(Shape):
+class NoteConfig(Model):
     """A comment on the canvas; never runs."""
 
     text: Text | None = None
 
 
-class ToolExecutorConfig(Shape):
+class ToolExecutorConfig(Model):
     """Runs the tool calls an agent left pending, then routes."""
 
 

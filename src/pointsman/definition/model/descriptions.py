@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from types import ModuleType
 
-from pointsman.definition.model.base import Shape
+from pointsman.definition.model.base import Model
 
 
-def descriptions_of(model: type[Shape]) -> Mapping[str, str]:
+def descriptions_of(model: type[Model]) -> Mapping[str, str]:
     """Python field name -> description, for the fields that have one."""
     return _in_module(sys.modules[model.__module__]).get(model.__name__, {})
 

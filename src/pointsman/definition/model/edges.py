@@ -7,31 +7,31 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field
 
-from pointsman.definition.model.base import AnyJson, ChosenBy, Expression, Many, Name, NodeRef, Shape, Spelled
+from pointsman.definition.model.base import AnyJson, ChosenBy, Expression, Many, Model, Name, NodeRef, Spelled
 from pointsman.definition.model.text import Text
 from pointsman.definition.problems import did_you_mean
 
 
-class Always(Shape):
+class Always(Model):
     """Taken whenever the step is left."""
 
     type: Literal["always"] = "always"
 
 
-class Never(Shape):
+class Never(Model):
     """Switched off."""
 
     type: Literal["never"] = "never"
 
 
-class When(Shape):
+class When(Model):
     """Taken when the expression holds."""
 
     type: Literal["expression"] = "expression"
     expression: Expression
 
 
-class Equals(Shape):
+class Equals(Model):
     """Taken when the field equals the value; both as texts where the field is a branch label."""
 
     type: Literal["equals"] = "equals"
@@ -39,7 +39,7 @@ class Equals(Shape):
     value: AnyJson
 
 
-class Contains(Shape):
+class Contains(Model):
     """Taken when the field (a list, text or object) contains the value."""
 
     type: Literal["contains"] = "contains"
@@ -47,14 +47,14 @@ class Contains(Shape):
     value: AnyJson
 
 
-class Exists(Shape):
+class Exists(Model):
     """Taken when there is such a field and it holds."""
 
     type: Literal["exists"] = "exists"
     field: Expression
 
 
-class AskModel(Shape):
+class AskModel(Model):
     """Taken when a model says yes; its answer and reason are recorded."""
 
     type: Literal["llm"] = "llm"
@@ -62,14 +62,14 @@ class AskModel(Shape):
     model: str | None = None
 
 
-class OnLabel(Shape):
+class OnLabel(Model):
     """Taken when the step emitted this label."""
 
     type: Literal["label"] = "label"
     label: Name
 
 
-class OnError(Shape):
+class OnError(Model):
     """Taken only when the step failed for good."""
 
     type: Literal["error"] = "error"
@@ -77,7 +77,7 @@ class OnError(Shape):
     """Only failures with one of these codes; left out: every failure."""
 
 
-class Otherwise(Shape):
+class Otherwise(Model):
     """Taken only when no other edge of the node was."""
 
     type: Literal["default"] = "default"
@@ -85,7 +85,7 @@ class Otherwise(Shape):
 
 AnyCondition: TypeAlias = Always | Never | When | Equals | Contains | Exists | AskModel | OnLabel | OnError | Otherwise
 
-CONDITIONS: Final[Mapping[str, type[Shape]]] = {
+CONDITIONS: Final[Mapping[str, type[Model]]] = {
     "always": Always,
     "never": Never,
     "expression": When,
@@ -99,7 +99,7 @@ CONDITIONS: Final[Mapping[str, type[Shape]]] = {
 }
 
 
-def _condition_of(value: Mapping[str, object]) -> type[Shape]:
+def _condition_of(value: Mapping[str, object]) -> type[Model]:
     kind = value.get("type")
     if isinstance(kind, str) and kind in CONDITIONS:
         return CONDITIONS[kind]
@@ -110,7 +110,7 @@ def _condition_of(value: Mapping[str, object]) -> type[Shape]:
 Condition: TypeAlias = Annotated[AnyCondition, ChosenBy(_condition_of, tuple(CONDITIONS.values()))]
 
 
-class Edge(Shape):
+class Edge(Model):
     """A way from one node to another."""
 
     id: Name | None = None

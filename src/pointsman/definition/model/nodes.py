@@ -19,9 +19,9 @@ from pointsman.definition.model.base import (
     AnyObject,
     Expression,
     Expressions,
+    Model,
     Name,
     NodeRef,
-    Shape,
     Spelled,
     read_as,
     written,
@@ -112,7 +112,7 @@ NodeType: TypeAlias = Annotated[
 ]
 
 
-class Node(Shape):
+class Node(Model):
     """One step of the graph, its policies, and its place on the canvas."""
 
     id: Annotated[NodeId, Field(min_length=1, max_length=500)]

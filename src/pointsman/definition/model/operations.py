@@ -7,31 +7,31 @@ from typing import Annotated, Final, TypeAlias
 
 from pydantic import Field
 
-from pointsman.definition.model.base import AnyJson, ChosenBy, Expression, Path, Shape
+from pointsman.definition.model.base import AnyJson, ChosenBy, Expression, Model, Path
 
 
-class SetValue(Shape):
+class SetValue(Model):
     """Write a literal; a text is a template."""
 
     set: Path
     value: AnyJson = None
 
 
-class CopyValue(Shape):
+class CopyValue(Model):
     """Copy one path to another."""
 
     copy_: Annotated[Path, Field(alias="copy")]
     to: Path
 
 
-class LengthOf(Shape):
+class LengthOf(Model):
     """Count a list, text or object; what is missing counts 0 and any other value 1."""
 
     length_of: Path
     to: Path
 
 
-class ArrayGet(Shape):
+class ArrayGet(Model):
     """Take one item; out of range is null."""
 
     array_get: Path
@@ -40,28 +40,28 @@ class ArrayGet(Shape):
     to: Path
 
 
-class Push(Shape):
+class Push(Model):
     """Append one value to a list, creating it."""
 
     push: Path
     to: Path
 
 
-class Append(Shape):
+class Append(Model):
     """Append every item of one list to another, creating it."""
 
     append: Path
     to: Path
 
 
-class Merge(Shape):
+class Merge(Model):
     """Merge one object into another; its keys win."""
 
     merge: Path
     into: Path
 
 
-class Increment(Shape):
+class Increment(Model):
     """Add to a number, from 0."""
 
     increment: Path
@@ -69,7 +69,7 @@ class Increment(Shape):
     """1 if left out."""
 
 
-class Choose(Shape):
+class Choose(Model):
     """Write one of two literals; a text is a template."""
 
     condition: Expression
@@ -78,14 +78,14 @@ class Choose(Shape):
     to: Path
 
 
-class Evaluate(Shape):
+class Evaluate(Model):
     """Write the value of an expression."""
 
     evaluate: Expression
     to: Path
 
 
-class MemorySection(Shape):
+class MemorySection(Model):
     """One `## section` of an agent's long-term memory."""
 
     profile_id: str | None = None
@@ -93,7 +93,7 @@ class MemorySection(Shape):
     section: str
 
 
-class ReadMemorySection(Shape):
+class ReadMemorySection(Model):
     """Read a section of long-term memory; what is missing is an empty text."""
 
     read_agent_memory_section: MemorySection
@@ -114,7 +114,7 @@ AnyOperation: TypeAlias = (
     | ReadMemorySection
 )
 
-OPERATIONS: Final[Mapping[str, type[Shape]]] = {
+OPERATIONS: Final[Mapping[str, type[Model]]] = {
     "set": SetValue,
     "copy": CopyValue,
     "lengthOf": LengthOf,
@@ -129,7 +129,7 @@ OPERATIONS: Final[Mapping[str, type[Shape]]] = {
 }
 
 
-def _operation_of(value: Mapping[str, object]) -> type[Shape]:
+def _operation_of(value: Mapping[str, object]) -> type[Model]:
     named = [key for key in OPERATIONS if key in value]
     if len(named) == 1:
         return OPERATIONS[named[0]]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pointsman.definition.model.base import Count, Many, Name, Shape, Spelled
+from pointsman.definition.model.base import Count, Many, Model, Name, Spelled
 from pointsman.definition.model.quantities import Duration
 from pointsman.definition.model.text import Text
 
 
-class Approvers(Shape):
+class Approvers(Model):
     """Who may answer, and how many must. Without groups and users: anyone."""
 
     groups: Many[Name] | None = None
@@ -22,7 +22,7 @@ class Approvers(Shape):
     """Whether an approver may pass the right on to another person (true)."""
 
 
-class Escalation(Shape):
+class Escalation(Model):
     """Whom a gate is put to next, instead of those who did not answer in time."""
 
     approvers: Approvers
@@ -30,7 +30,7 @@ class Escalation(Shape):
     """How long they have; left out: as long as the first ones."""
 
 
-class Approval(Shape):
+class Approval(Model):
     """On which terms people are asked before work starts (`requiresApproval`), and about tools that need approval."""
 
     message: Annotated[Text | None, Spelled("template")] = None

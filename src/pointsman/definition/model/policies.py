@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field
 
-from pointsman.definition.model.base import AnyJson, AnyObject, Count, Expression, Many, Name, NodeRef, Shape
+from pointsman.definition.model.base import AnyJson, AnyObject, Count, Expression, Many, Model, Name, NodeRef
 from pointsman.definition.model.people import Approval
 from pointsman.definition.model.quantities import Duration, Size
 from pointsman.values import Bytes, Seconds
@@ -19,7 +19,7 @@ Reduce: TypeAlias = Literal["set", "append", "merge", "add", "min", "max", "unio
 """How a write meets what is there. `last`: set that never conflicts; of concurrent branches the last in order wins."""
 
 
-class Limits(Shape):
+class Limits(Model):
     """Guardrails no prompt can talk away. Operator settings cap all of them."""
 
     nodes: Count | None = None
@@ -50,7 +50,7 @@ class Limits(Shape):
     """Most calls of tools."""
 
 
-class More(Shape):
+class More(Model):
     """How much more of each limit an execution gets that was stopped by one."""
 
     steps: Count | None = None
@@ -71,7 +71,7 @@ class More(Shape):
     """So many more calls of tools."""
 
 
-class Budget(Shape):
+class Budget(Model):
     """What happens when money, tokens or calls (`limits`) run out. Sub-workflows count."""
 
     policy: Literal["warn", "pause", "stop"] | None = None
@@ -80,7 +80,7 @@ class Budget(Shape):
     """The share that is spent when a warning is due; left out: 0.8."""
 
 
-class Config(Shape):
+class Config(Model):
     """How the workflow as a whole runs."""
 
     observability: Literal["minimal", "standard", "full"] | None = None
@@ -113,7 +113,7 @@ class Config(Shape):
     """Read-only values that expressions read as `config.<name>`."""
 
 
-class Execution(Shape):
+class Execution(Model):
     """How one node is executed."""
 
     timeout: Duration | None = None
@@ -134,7 +134,7 @@ class Execution(Shape):
     """Wait before the step starts."""
 
 
-class StateField(Shape):
+class StateField(Model):
     """What is known about the values under one path pattern of the state."""
 
     reduce: Reduce | None = None
@@ -146,7 +146,7 @@ class StateField(Shape):
     description: str | None = None
 
 
-class Concurrency(Shape):
+class Concurrency(Model):
     """How many executions of this workflow may run at once."""
 
     max: Count

@@ -7,12 +7,12 @@ from typing import Final, cast
 
 from pydantic.json_schema import models_json_schema
 
-from pointsman.definition.model.base import TAG, Shape
+from pointsman.definition.model.base import TAG, Model
 from pointsman.definition.model.descriptions import descriptions_of
 from pointsman.definition.model.edges import CONDITIONS
 from pointsman.definition.model.nodes import CONFIG_OF, TYPE_ALIASES
 from pointsman.definition.model.operations import OPERATIONS
-from pointsman.definition.model.workflow import FORMAT, Workflow
+from pointsman.definition.model.workflow import FORMAT, WorkflowDefinition
 from pointsman.values import Json, JsonObject
 
 SCHEMA_ID: Final = f"urn:pointsman:workflow:{FORMAT}"
@@ -27,22 +27,22 @@ def native_schema() -> JsonObject:
 
 @lru_cache(maxsize=1)
 def _schema() -> JsonObject:
-    models: list[type[Shape]] = [Workflow, *CONFIG_OF.values(), *CONDITIONS.values(), *OPERATIONS.values()]
+    models: list[type[Model]] = [WorkflowDefinition, *CONFIG_OF.values(), *CONDITIONS.values(), *OPERATIONS.values()]
     _, made = models_json_schema([(model, "validation") for model in dict.fromkeys(models)], by_alias=True)
     definitions = cast(dict[str, JsonObject], made["$defs"])
     for name in CONDITIONS.values():
         definitions[name.__name__]["required"] = [TAG, *_texts(definitions[name.__name__].get("required"))]
-    for model in Shape.__subclasses__():
+    for model in Model.__subclasses__():
         if model.__name__ in definitions:
             _describe(definitions[model.__name__], model)
     _link(cast(JsonObject, definitions))
     _say_configs(definitions["Node"])
-    workflow = definitions.pop("Workflow")
+    workflow = definitions.pop(WorkflowDefinition.__name__)
     head: JsonObject = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA_ID}
     return {**head, **workflow, "title": "Workflow", "$defs": cast(Json, dict(sorted(definitions.items())))}
 
 
-def _describe(made: JsonObject, model: type[Shape]) -> None:
+def _describe(made: JsonObject, model: type[Model]) -> None:
     """What the source says about each field."""
     properties = made.get("properties")
     said = descriptions_of(model)

@@ -14,9 +14,9 @@ from pointsman.definition.model.base import (
     Expression,
     Expressions,
     Many,
+    Model,
     Name,
     Path,
-    Shape,
     Spelled,
     Template,
 )
@@ -29,7 +29,7 @@ ToolName: TypeAlias = Annotated[Name, Spelled("tool")]
 ModelName: TypeAlias = Annotated[Name, Spelled("model")]
 
 
-class ToolConfig(Shape):
+class ToolConfig(Model):
     """One tool call, no model."""
 
     tool: ToolName
@@ -37,7 +37,7 @@ class ToolConfig(Shape):
     """A JSON tree whose texts are templates; one that is exactly one path keeps the value's type."""
 
 
-class TransformConfig(Shape):
+class TransformConfig(Model):
     """Data only. `operations` first, then `set`, then `jsonpath`."""
 
     set: Expressions | None = None
@@ -52,7 +52,7 @@ class TransformConfig(Shape):
 MemoryScope: TypeAlias = Literal["execution", "session", "user", "workflow", "shared", "long_term"]
 
 
-class MemoryConfig(Shape):
+class MemoryConfig(Model):
     """Reads and writes a memory tier."""
 
     scope: MemoryScope
@@ -74,7 +74,7 @@ class MemoryConfig(Shape):
     """Only this `## section` of a text."""
 
 
-class WorkflowCallConfig(Shape):
+class WorkflowCallConfig(Model):
     """A sub-workflow: a child execution with its own journal."""
 
     workflow: Annotated[Name, Spelled("workflow")]
@@ -85,7 +85,7 @@ class WorkflowCallConfig(Shape):
     """Wait for its output, or only start it and go on with its id."""
 
 
-class CodeConfig(Shape):
+class CodeConfig(Model):
     """Sandboxed code, never in the server's own interpreter."""
 
     language: Literal["python"] | None = None
@@ -95,7 +95,7 @@ class CodeConfig(Shape):
     """Variable -> expression. Left out: the node's inputs."""
 
 
-class HttpAuth(Shape):
+class HttpAuth(Model):
     """Credentials, as secret handles."""
 
     type: Literal["bearer", "basic", "apikey"]
@@ -107,7 +107,7 @@ class HttpAuth(Shape):
     """The header of an API key (X-API-Key)."""
 
 
-class HttpConfig(Shape):
+class HttpConfig(Model):
     """One HTTP request; the result is {status, headers, data, ok}."""
 
     url: Template
@@ -122,13 +122,13 @@ class HttpConfig(Shape):
     """Whether a status outside 2xx fails the step (true)."""
 
 
-class ProgressConfig(Shape):
+class ProgressConfig(Model):
     """Tells watchers how far it is."""
 
     message: TemplateText
 
 
-class TemplateRenderConfig(Shape):
+class TemplateRenderConfig(Model):
     """Renders a template into a text, as an artifact if it is named."""
 
     template: TemplateText
@@ -138,7 +138,7 @@ class TemplateRenderConfig(Shape):
     format: Literal["markdown", "text", "html"] | None = None
 
 
-class TaskTemplate(Shape):
+class TaskTemplate(Model):
     """What each planned task is given. `system` and `prompt` see `task`, `goal` and `results` beside the data."""
 
     model: ModelName | None = None
@@ -149,7 +149,7 @@ class TaskTemplate(Shape):
     max_tokens: Count | None = None
 
 
-class PlannerConfig(Shape):
+class PlannerConfig(Model):
     """Breaks a goal into tasks; with `taskTemplate` or `synthesize` has each done, and may write the whole up.
 
     The result is {tasks: [{id, title, description, assigned_agent?, result?}], text?}.
@@ -170,7 +170,7 @@ class PlannerConfig(Shape):
     task_template: TaskTemplate | None = None
 
 
-class VerifierConfig(Shape):
+class VerifierConfig(Model):
     """A model judges a value; emits `pass`, `retry` or `fail`.
 
     What it says is {verdict, score, issues, reason, retries, stalls}; the value that reached it goes on.
@@ -195,7 +195,7 @@ class VerifierConfig(Shape):
     thinking: Thinking | None = None
 
 
-class StructuredRecordConfig(Shape):
+class StructuredRecordConfig(Model):
     """Checks an extraction against a schema and appends a record {data, source, quotes, status} to a list."""
 
     schema_: Annotated[AnyObject, Field(alias="schema")]
@@ -210,7 +210,7 @@ class StructuredRecordConfig(Shape):
     """The list it appends to."""
 
 
-class UnboundConfig(Shape):
+class UnboundConfig(Model):
     """A type nobody has registered here: shown, kept as it is, and not executable until a plug-in does."""
 
     __pydantic_extra__: dict[str, object] = Field(init=False)

@@ -14,10 +14,10 @@ from pointsman.definition.model.base import (
     Expression,
     Expressions,
     Many,
+    Model,
     Name,
     NodeRef,
     Path,
-    Shape,
     read_as,
     written,
 )
@@ -63,7 +63,7 @@ def _workflow_id(value: WorkflowId) -> WorkflowId:
 _ID_SCHEMA: Final[dict[str, JsonValue]] = {"pattern": f"^{_ID.pattern}$", "not": {"enum": [*RESERVED_IDS]}}
 
 
-class Trigger(Shape):
+class Trigger(Model):
     """What starts an execution by itself."""
 
     id: Name
@@ -99,7 +99,7 @@ class Trigger(Shape):
     enabled: bool | None = None
 
 
-class ChatIntegration(Shape):
+class ChatIntegration(Model):
     """How a chat offers the workflow."""
 
     enabled: bool | None = None
@@ -112,7 +112,7 @@ class ChatIntegration(Shape):
     """What a model is told the workflow does."""
 
 
-class Workflow(Shape):
+class WorkflowDefinition(Model):
     """A definition. Absent means the default; nothing here is filled in."""
 
     pointsman: Annotated[int, Field(ge=FORMAT, le=FORMAT)] = FORMAT
@@ -160,7 +160,7 @@ class Workflow(Shape):
     """Free data, never read."""
 
     @classmethod
-    def from_document(cls, document: Json) -> tuple[Workflow | None, list[Problem]]:
+    def from_document(cls, document: Json) -> tuple[WorkflowDefinition | None, list[Problem]]:
         """Read a native document. Every problem is found at once; with any there is no workflow."""
         if not isinstance(document, dict):
             return None, [error("shape", "", f"a workflow must be an object, not {_json_kind(document)}")]
@@ -176,7 +176,7 @@ class Workflow(Shape):
             )
 
             return None, findings_of(why, document=document, root=cls)
-        assert isinstance(workflow, Workflow)
+        assert isinstance(workflow, WorkflowDefinition)
         return workflow, []
 
     def to_document(self) -> JsonObject:

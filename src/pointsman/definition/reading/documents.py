@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from pointsman.definition.problems import Problem, error, note, placed, pointer_parts, pointer_to, warning
 from pointsman.definition.reading.json_positions import JsonPlaces
 from pointsman.definition.reading.json_reader import read_exactly
-from pointsman.definition.reading.results import Place, Reading, Unreadable, standard
+from pointsman.definition.reading.results import ReadText, Unreadable, ValuePosition, standard
 from pointsman.definition.reading.yaml_reader import read_yaml
 from pointsman.values import Json
 
@@ -55,7 +55,7 @@ class Document:
     repaired: str | None = None
     """The text with safe repairs (quotes, commas, escapes) where it was broken and they make it readable."""
     name: str = ""
-    reading: Reading | None = field(default=None, repr=False, compare=False)
+    reading: ReadText | None = field(default=None, repr=False, compare=False)
     """The places, where reading already found them."""
 
     @property
@@ -83,12 +83,12 @@ class Document:
         """Where in `text` the value begins; of the nearest one around it where there is none."""
         return self._place(pointer).offset
 
-    def _place(self, pointer: str) -> Place:
+    def _place(self, pointer: str) -> ValuePosition:
         lazy = self._json_places
         if lazy is not None:
             place = lazy.root
         else:
-            place = Place(0) if self.reading is None else self.reading.root
+            place = ValuePosition(0) if self.reading is None else self.reading.root
         for depth, part in enumerate(pointer_parts(pointer)):
             parts = place.parts if lazy is None else lazy.parts(place, depth)
             inner = parts.get(part)
@@ -229,7 +229,7 @@ def _read_as_yaml(text: str, *, name: str) -> Document:
     return _finished(text, reading, "yaml", name=name)
 
 
-def _finished(text: str, reading: Reading, form: Format, *, name: str) -> Document:
+def _finished(text: str, reading: ReadText, form: Format, *, name: str) -> Document:
     document = Document(reading.value, text, form, (), None, name, reading)
     problems: list[Problem] = []
     for path, first, second in reading.duplicates:

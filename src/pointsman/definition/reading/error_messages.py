@@ -9,7 +9,7 @@ from typing import Annotated, Final, Union, cast, get_args, get_origin
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from pointsman.definition.model.base import EXTENSION_PREFIX, Shape
+from pointsman.definition.model.base import EXTENSION_PREFIX, Model
 from pointsman.definition.model.descriptions import descriptions_of
 from pointsman.definition.model.nodes import CONFIG_OF, TYPE_ALIASES, Node
 from pointsman.definition.problems import (
@@ -47,7 +47,7 @@ _SIZES: Final[Mapping[str, str]] = {
 }
 
 
-def findings_of(why: ValidationError, *, document: JsonObject, root: type[Shape]) -> list[Problem]:
+def findings_of(why: ValidationError, *, document: JsonObject, root: type[Model]) -> list[Problem]:
     """Every objection as a problem; those of a union's members at one place are one."""
     problems: dict[str, Problem] = {}
     objections = why.errors(include_url=False)
@@ -63,7 +63,7 @@ def findings_of(why: ValidationError, *, document: JsonObject, root: type[Shape]
 
 
 def _finding(
-    objection: ErrorDetails, parts: tuple[str | int, ...], *, document: JsonObject, root: type[Shape]
+    objection: ErrorDetails, parts: tuple[str | int, ...], *, document: JsonObject, root: type[Model]
 ) -> Problem:
     kind, context = objection["type"], objection.get("ctx", {})
     if kind == "string_pattern_mismatch" and context.get("pattern") == f"^{EXTENSION_PREFIX}":
@@ -90,7 +90,7 @@ def _finding(
     )
 
 
-def _unknown_key(parts: tuple[str | int, ...], *, document: JsonObject, root: type[Shape]) -> Problem:
+def _unknown_key(parts: tuple[str | int, ...], *, document: JsonObject, root: type[Model]) -> Problem:
     key, holder = str(parts[-1]), parts[:-1]
     known = sorted(
         {
@@ -152,7 +152,7 @@ def _parts(objection: ErrorDetails, document: JsonObject) -> tuple[str | int, ..
     return tuple(parts)
 
 
-def _models_at(root: type[Shape], parts: Sequence[str | int], document: JsonObject) -> tuple[type[Shape], ...]:
+def _models_at(root: type[Model], parts: Sequence[str | int], document: JsonObject) -> tuple[type[Model], ...]:
     """The models that may stand at this place."""
     kinds: list[object] = [root]
     here = cast(object, document)
@@ -161,9 +161,9 @@ def _models_at(root: type[Shape], parts: Sequence[str | int], document: JsonObje
         inner = [found for kind in kinds for found in _inner(kind, part)]
         if Node in kinds and part == "config" and isinstance(holder, dict):
             kind = str(cast(JsonObject, holder).get("type"))
-            inner = list[object]([CONFIG_OF.get(TYPE_ALIASES.get(kind, kind), Shape)])
+            inner = list[object]([CONFIG_OF.get(TYPE_ALIASES.get(kind, kind), Model)])
         kinds = inner
-    models = tuple(kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Shape))
+    models = tuple(kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Model))
     tag = cast(JsonObject, here).get("type") if isinstance(here, dict) else None
     tagged = tuple(
         model for model in models if "type" in model.model_fields and model.model_fields["type"].default == tag
@@ -173,7 +173,7 @@ def _models_at(root: type[Shape], parts: Sequence[str | int], document: JsonObje
 
 def _inner(kind: object, part: str | int) -> Iterator[object]:
     """What an annotation says about one of its parts."""
-    if isinstance(kind, type) and issubclass(kind, Shape):
+    if isinstance(kind, type) and issubclass(kind, Model):
         for name, field in kind.model_fields.items():
             if part in (field.alias, name):
                 yield from _flat(field.annotation)
@@ -224,7 +224,7 @@ def _name(parts: Sequence[str | int], document: JsonObject) -> str:
     return f"{path!r} of {owner}" if owner else f"{path!r}"
 
 
-def _meaning(parts: Sequence[str | int], key: str, document: JsonObject, root: type[Shape]) -> str:
+def _meaning(parts: Sequence[str | int], key: str, document: JsonObject, root: type[Model]) -> str:
     for model in _models_at(root, parts, document):
         for name, field in model.model_fields.items():
             if key in (field.alias, name):

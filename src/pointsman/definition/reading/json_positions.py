@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from pointsman.definition.reading.results import Parts, Place
+from pointsman.definition.reading.results import Parts, ValuePosition
 from pointsman.values import Json
 
 SKIPPED_DEPTH_MAX: Final = 8
@@ -29,9 +29,9 @@ class JsonPlaces:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self.root = Place(self._behind_gap(0))
+        self.root = ValuePosition(self._behind_gap(0))
 
-    def parts(self, place: Place, depth: int) -> Parts:
+    def parts(self, place: ValuePosition, depth: int) -> Parts:
         """The members or items of a value; none of a scalar. `depth` counts the objects and lists around it."""
         if not place.parts and self._text[place.offset] in "{[":
             place.parts = self.read(place.offset) if depth < SKIPPED_DEPTH_MAX else self._read_all(place.offset)
@@ -56,15 +56,15 @@ class JsonPlaces:
                 key, end = _decoded(text, at)
                 key_offset, at = at, self._behind_gap(end)
             assert isinstance(key, str | int)
-            found[key] = Place(at, key_offset)
+            found[key] = ValuePosition(at, key_offset)
             at = self._behind_gap(_decoded(text, at)[1])
         return found
 
     def _read_all(self, offset: int) -> Parts:
         """The same with everything inside them, in one pass."""
-        above = here = Place(offset, parts={})
+        above = here = ValuePosition(offset, parts={})
         index, key, key_offset = 0, None, -1  # As if the value stood in a list; an object has the index -1.
-        outer: list[tuple[Place, int]] = []
+        outer: list[tuple[ValuePosition, int]] = []
         for found in _TOKEN.finditer(self._text, offset):
             token, offset = found[0], found.start()
             first = token[0]
@@ -79,7 +79,7 @@ class JsonPlaces:
             elif index < 0 and key is None:
                 key, key_offset = json.loads(token) if "\\" in token else token[1:-1], offset
             else:
-                place = Place(offset, key_offset)
+                place = ValuePosition(offset, key_offset)
                 here.parts[index if key is None else key] = place
                 key, key_offset = None, -1
                 if first in "{[":

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from pointsman.definition.reading.results import DEPTH_MAX, SKETCHES_MAX, Edit, Place, Reading, Unreadable
+from pointsman.definition.reading.results import DEPTH_MAX, SKETCHES_MAX, Edit, ReadText, Unreadable, ValuePosition
 from pointsman.json_meter import DIGITS_MAX
 from pointsman.values import Json, JsonObject
 
@@ -29,18 +29,18 @@ _NOT_NUMBERS: Final = ("NaN", "Infinity", "-Infinity")
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenJson:
     """A list or object being read."""
 
     value: list[Json] | JsonObject
-    place: Place
+    place: ValuePosition
     key: str | int = 0
     """Of the part being read."""
     key_offset: int = -1
     has_parts: bool = False
 
 
-def read_exactly(text: str) -> Reading:
+def read_exactly(text: str) -> ReadText:
     """Read JSON with comments and positions. Raises Unreadable where it cannot go on."""
     return _Scanner(text).read()
 
@@ -49,14 +49,14 @@ class _Scanner:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        self.reading = Reading()
-        self.stack: list[_Open] = []
+        self.reading = ReadText()
+        self.stack: list[_OpenJson] = []
         self.value_end = 0
         """Just behind the last value that was read."""
         self.text_end = -1
         """Just behind the last text that was read: where an unescaped quote would have ended it too early."""
 
-    def read(self) -> Reading:
+    def read(self) -> ReadText:
         self._value()
         while self.stack:
             self._part()
@@ -86,7 +86,7 @@ class _Scanner:
             self._key(top)
         self._value()
 
-    def _comma(self, top: _Open) -> None:
+    def _comma(self, top: _OpenJson) -> None:
         if self._takes(","):
             self._skip()
             self._skip_sketch()
@@ -103,7 +103,7 @@ class _Scanner:
             raise self._wrong(message, at=at - 1, hint='Write \\" for a quote inside a text.', edit=edit)
         raise self._wrong(f"a comma or {end} is missing")
 
-    def _key(self, top: _Open) -> None:
+    def _key(self, top: _OpenJson) -> None:
         assert isinstance(top.value, dict)
         start = self.at
         if not self.text.startswith('"', start):
@@ -143,7 +143,7 @@ class _Scanner:
             self._skip_sketch()
         else:
             value = self._scalar()
-        self._attach(value, Place(start))
+        self._attach(value, ValuePosition(start))
         self._ended()
 
     def _open(self, value: list[Json] | JsonObject) -> None:
@@ -151,12 +151,12 @@ class _Scanner:
             raise self._wrong(
                 f"more than {DEPTH_MAX} levels are nested", code="too-deep", hint="Nest less; use sub-workflows."
             )
-        place = Place(self.at, parts={})
+        place = ValuePosition(self.at, parts={})
         self._attach(value, place)
-        self.stack.append(_Open(value, place))
+        self.stack.append(_OpenJson(value, place))
         self.at += 1
 
-    def _attach(self, value: Json, place: Place) -> None:
+    def _attach(self, value: Json, place: ValuePosition) -> None:
         if not self.stack:
             self.reading.value, self.reading.root = value, place
             return
@@ -204,7 +204,7 @@ class _Scanner:
                 self.at += 1
                 self._skip()
 
-    def _sketch(self, around: list[_Open]) -> None:
+    def _sketch(self, around: list[_OpenJson]) -> None:
         self.reading.is_plain = False
         if len(self.reading.sketches) < SKETCHES_MAX:
             self.reading.sketches.append((tuple(opened.key for opened in around), self.at))

@@ -15,14 +15,14 @@ SKETCHES_MAX: Final = 20
 """A sketch is reported at most this often; more would say nothing new."""
 
 
-Parts: TypeAlias = "dict[str | int, Place]"
+Parts: TypeAlias = "dict[str | int, ValuePosition]"
 
 NO_PARTS: Final[Parts] = {}
 """Shared by all values without members or items. Never changed."""
 
 
 @dataclass(slots=True)
-class Place:
+class ValuePosition:
     """Where a value begins, where its key does, and where its parts are."""
 
     offset: int
@@ -51,11 +51,11 @@ class Unreadable(Exception):
 
 
 @dataclass(slots=True)
-class Reading:
+class ReadText:
     """What a text holds, what is odd about it, and where everything stands."""
 
     value: Json = None
-    root: Place = field(default_factory=lambda: Place(0))
+    root: ValuePosition = field(default_factory=lambda: ValuePosition(0))
     duplicates: list[tuple[tuple[str | int, ...], int, int]] = field(
         default_factory=list["tuple[tuple[str | int, ...], int, int]"]
     )

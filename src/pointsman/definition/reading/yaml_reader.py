@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol, cast
 
-from pointsman.definition.reading.results import DEPTH_MAX, Place, Reading, Unreadable
+from pointsman.definition.reading.results import DEPTH_MAX, ReadText, Unreadable, ValuePosition
 from pointsman.json_meter import DIGITS_MAX
 from pointsman.values import Json, JsonObject
 
@@ -42,15 +42,15 @@ class _Known:
 
     value: Json
     size: int
-    place: Place
+    place: ValuePosition
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenYaml:
     """A list or mapping being read."""
 
     value: list[Json] | JsonObject
-    place: Place
+    place: ValuePosition
     anchor: str | None
     key: str | None = None
     """Of the member being read; None while a key is expected."""
@@ -73,7 +73,7 @@ class _Event(NamedTuple):
     is_plain: bool = False
 
 
-def read_yaml(text: str) -> Reading:
+def read_yaml(text: str) -> ReadText:
     """Read one YAML document. Raises Unreadable where it cannot go on."""
     try:
         builder = _built(_fast_events(text))
@@ -190,8 +190,8 @@ def _hint(text: str, message: str) -> str:
 
 class _Builder:
     def __init__(self) -> None:
-        self.reading = Reading(is_plain=False)
-        self.stack: list[_Open] = []
+        self.reading = ReadText(is_plain=False)
+        self.stack: list[_OpenYaml] = []
         self.anchors: dict[str, _Known] = {}
         self.size = 0
         self.has_document = False
@@ -222,7 +222,7 @@ class _Builder:
             self._key(event)
             return
         value = _plain(event) if event.is_plain else event.text
-        place = Place(event.offset)
+        place = ValuePosition(event.offset)
         self._attach(value, place, size=1, offset=event.offset)
         if event.anchor is not None:
             self.anchors[event.anchor] = _Known(value, 1, place)
@@ -249,7 +249,7 @@ class _Builder:
         if len(self.stack) >= DEPTH_MAX:
             raise Unreadable("too-deep", f"more than {DEPTH_MAX} levels are nested", event.offset, hint="Nest less.")
         value: list[Json] | JsonObject = {} if event.kind == "MappingStart" else []
-        self.stack.append(_Open(value, Place(event.offset, parts={}), event.anchor))
+        self.stack.append(_OpenYaml(value, ValuePosition(event.offset, parts={}), event.anchor))
 
     def _close(self) -> None:
         done = self.stack.pop()
@@ -263,9 +263,11 @@ class _Builder:
             raise Unreadable("unreadable", f"the alias *{event.anchor} has no anchor before it", event.offset)
         if self._expects_key():
             raise Unreadable("unreadable", "a key must be a text, not an alias", event.offset)
-        self._attach(known.value, Place(event.offset, parts=known.place.parts), size=known.size, offset=event.offset)
+        self._attach(
+            known.value, ValuePosition(event.offset, parts=known.place.parts), size=known.size, offset=event.offset
+        )
 
-    def _attach(self, value: Json, place: Place, *, size: int, offset: int) -> None:
+    def _attach(self, value: Json, place: ValuePosition, *, size: int, offset: int) -> None:
         if not self.stack:
             self.reading.value, self.reading.root, self.has_document = value, place, True
             return
@@ -287,7 +289,7 @@ class _Builder:
         top.key, top.is_merge = None, False
 
 
-def _merge(top: _Open, value: Json, place: Place) -> None:
+def _merge(top: _OpenYaml, value: Json, place: ValuePosition) -> None:
     """`<<`: the first mapping that has a key gives it; the author's own keys go before all of them."""
     assert isinstance(top.value, dict)
     sources = [(value, place)]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pointsman.definition.graph.analysis import analyse
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem
 from pointsman.dialects.export.bpmn_flow import PROCESS, Drawing
 from pointsman.dialects.export.bpmn_nodes import Element, clean, element_of, is_region, made, said
@@ -41,7 +41,7 @@ class Drawn:
     losses: tuple[Problem, ...]
 
 
-def write(workflow: Workflow) -> Drawn:
+def write(workflow: WorkflowDefinition) -> Drawn:
     """Well-formed whatever the names are: they are attributes and texts, and ids are numbers."""
     graph = analyse(workflow)
     owners = [number for number, node in enumerate(workflow.nodes) if is_region(node)]
@@ -62,7 +62,7 @@ def write(workflow: Workflow) -> Drawn:
     return Drawn(text, (*_lost(workflow), *drawing.losses))
 
 
-def _process(workflow: Workflow) -> Element:
+def _process(workflow: WorkflowDefinition) -> Element:
     process = made("process", "process", name=str(workflow.name or workflow.id))
     process.set("isExecutable", "false")
     process.set("pointsman:id", clean(workflow.id))
@@ -72,7 +72,7 @@ def _process(workflow: Workflow) -> Element:
 
 
 def _elements(
-    workflow: Workflow, regions: Regions, process: Element, signals: dict[str, int]
+    workflow: WorkflowDefinition, regions: Regions, process: Element, signals: dict[str, int]
 ) -> tuple[dict[int, Element], dict[str, Element]]:
     """Every node's element inside its region's. Owners first: a region must be there before what is in it."""
     containers = {PROCESS: process}
@@ -97,7 +97,7 @@ def _notes_last(containers: dict[int, Element]) -> None:
         container.extend(notes)
 
 
-def _lost(workflow: Workflow) -> Iterator[Problem]:
+def _lost(workflow: WorkflowDefinition) -> Iterator[Problem]:
     yield from lost_fields(workflow, _HEAD, "", "bpmn")
     for number, node in enumerate(workflow.nodes):
         yield from lost_fields(node, _NODE, f"/nodes/{number}", "bpmn")

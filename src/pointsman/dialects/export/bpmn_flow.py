@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias
 
 from pointsman.definition.graph.analysis import Graph
 from pointsman.definition.graph.links import DANGLING, TO_END, EdgeKind, EdgeRef, routing_of
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem
 from pointsman.dialects.conditions import condition_text
 from pointsman.dialects.export.bpmn_nodes import ACTIVITIES, GATEWAYS, Element, clean, formal, made
@@ -41,7 +41,7 @@ class Flow:
 class Drawing:
     """The elements of a process and the flows between them."""
 
-    workflow: Workflow
+    workflow: WorkflowDefinition
     graph: Graph
     regions: Regions
     containers: dict[int, Element]

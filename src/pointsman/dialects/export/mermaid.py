@@ -24,7 +24,7 @@ from pointsman.definition.model.edges import (
     When,
 )
 from pointsman.definition.model.nodes import Node
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.dialects.conditions import condition_text
 from pointsman.dialects.export.regions import Regions, regions_of
 from pointsman.values import END
@@ -68,7 +68,7 @@ _CLASS_OF: Final[Mapping[str, str]] = {
 }
 
 
-def draw(workflow: Workflow) -> str:
+def draw(workflow: WorkflowDefinition) -> str:
     """The whole workflow; what runs in branches or rounds is framed. Dangling edges lead to a dashed box."""
     graph = analyse(workflow)
     regions = regions_of(graph)
@@ -80,7 +80,7 @@ def draw(workflow: Workflow) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _nodes(workflow: Workflow, regions: Regions) -> Iterator[str]:
+def _nodes(workflow: WorkflowDefinition, regions: Regions) -> Iterator[str]:
     """Depth first, each region right after its owner; without recursion, as documents nest as deep as they like."""
     children: dict[tuple[int, ...], list[int]] = {}
     for number in range(len(workflow.nodes)):
@@ -129,14 +129,14 @@ def _ends(graph: Graph, missing: Mapping[str, str]) -> Iterator[str]:
         yield f"  {box}[{_text(f'missing: {name}')}]:::missing"
 
 
-def _missing(workflow: Workflow) -> dict[str, str]:
+def _missing(workflow: WorkflowDefinition) -> dict[str, str]:
     """Ids that edges name and no node has -> their boxes."""
     known = {node.id for node in workflow.nodes} | {END}
     names = (name for edge in workflow.edges for name in (edge.source, edge.target) if name not in known)
     return {name: f"m{number}" for number, name in enumerate(dict.fromkeys(names))}
 
 
-def _edge(workflow: Workflow, ref: EdgeRef, missing: Mapping[str, str]) -> str:
+def _edge(workflow: WorkflowDefinition, ref: EdgeRef, missing: Mapping[str, str]) -> str:
     """Dotted where the document does not say it, or where control goes only in need."""
     written = workflow.edges[ref.number] if ref.number < len(workflow.edges) else None
     source = f"n{ref.source}" if ref.source >= 0 else missing.get(written.source if written else "")
@@ -150,7 +150,7 @@ def _edge(workflow: Workflow, ref: EdgeRef, missing: Mapping[str, str]) -> str:
     return f"  {source} {arrow}" + (f"|{_text(label)}|" if label else "") + f" {target}"
 
 
-def _edge_label(edge: Edge, workflow: Workflow, ref: EdgeRef) -> str:
+def _edge_label(edge: Edge, workflow: WorkflowDefinition, ref: EdgeRef) -> str:
     if edge.mark is not None:
         return edge.mark
     if edge.label is not None:

@@ -9,7 +9,7 @@ from typing import Final
 
 from pointsman.dialects.foreign_fields import Record, key_of, list_of, object_of
 from pointsman.dialects.graph.keywords import ITEM, expression_of, state_path
-from pointsman.dialects.graph.links import Shape
+from pointsman.dialects.graph.links import GraphShape
 from pointsman.expressions.failures import ExpressionError
 from pointsman.expressions.formula import compile_expression
 from pointsman.expressions.name_resolution import PathRead
@@ -49,7 +49,7 @@ class DataFlow:
         return any(read.root in ("state", "input") and read.path[:1] == (name,) for read in self.reads)
 
 
-def data_flow(shape: Shape) -> DataFlow:
+def data_flow(shape: GraphShape) -> DataFlow:
     flow = DataFlow()
     for record in shape.nodes:
         outputs = object_of(record.value.get("outputs")).values()
@@ -63,7 +63,7 @@ def data_flow(shape: Shape) -> DataFlow:
     return flow
 
 
-def _expressions(shape: Shape) -> Iterator[str]:
+def _expressions(shape: GraphShape) -> Iterator[str]:
     for record in shape.nodes:
         params = object_of(record.value.get("params"))
         texts: Iterable[Json] = (
@@ -104,7 +104,7 @@ def _indexed(read: PathRead) -> tuple[str, ...] | None:
     return tuple("*" if key is None else str(key) for key in read.path[:place])
 
 
-def merged_path(merge: Record, shape: Shape, flow: DataFlow, wanted: str) -> str | None:
+def merged_path(merge: Record, shape: GraphShape, flow: DataFlow, wanted: str) -> str | None:
     """Where the branches that a merge closes leave their work, if `wanted` is written by nobody."""
     if flow.writes_under(wanted):
         return wanted
@@ -114,7 +114,7 @@ def merged_path(merge: Record, shape: Shape, flow: DataFlow, wanted: str) -> str
     return None if "*" in parent else ".".join(parent)
 
 
-def _branch_nodes(merge: Record, shape: Shape) -> Iterator[str]:
+def _branch_nodes(merge: Record, shape: GraphShape) -> Iterator[str]:
     """The branches of every fan-out from which the merge can be reached."""
     reaching = {key_of(merge.value.get("id"))}
     waiting = list(reaching)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.dialects.foreign_fields import (
-    Reading,
+    ForeignReader,
     Record,
     agents_of,
     key_of,
@@ -21,17 +21,17 @@ from pointsman.dialects.foreign_fields import (
 )
 from pointsman.dialects.graph.data import DataFlow, data_flow, state_of
 from pointsman.dialects.graph.keywords import ITERATIONS, LIMITS, OUTPUT, WORDS
-from pointsman.dialects.graph.links import EdgeReader, Shape, shape_of
-from pointsman.dialects.graph.nodes import NodeReader
+from pointsman.dialects.graph.links import GraphEdgeReader, GraphShape, shape_of
+from pointsman.dialects.graph.nodes import GraphNodeReader
 from pointsman.dialects.graph.writer import render
-from pointsman.dialects.results import Imported, Written
+from pointsman.dialects.results import ImportedDocument, WrittenDocument
 from pointsman.dialects.write_back import Dialect, write_with
 from pointsman.values import Json, JsonObject
 
 
-def read(document: JsonObject, *, name: str) -> Imported:
+def read(document: JsonObject, *, name: str) -> ImportedDocument:
     """A graph in native words, meaning what its author expects."""
-    reading = Reading("graph")
+    reading = ForeignReader("graph")
     head = Record(document, "", WORDS)
     shape = shape_of(
         records(head.take("nodes"), "/nodes", WORDS, reading), records(head.take("edges"), "/edges", WORDS, reading)
@@ -48,19 +48,21 @@ def read(document: JsonObject, *, name: str) -> Imported:
     native["output"] = _output(shape)
     ids = [str(record.value.get("id")) for record in shape.nodes if record.value.get("type") in ("agent", "merge")]
     native["state"] = {**state_of(flow, ids), **object_of(head.take("state"))}
-    reader = NodeReader(shape, flow, reading, entry=entry, iterations=reading.count(limits, "max_iters") or ITERATIONS)
+    reader = GraphNodeReader(
+        shape, flow, reading, entry=entry, iterations=reading.count(limits, "max_iters") or ITERATIONS
+    )
     native["nodes"] = [reader.read(index, record) for index, record in enumerate(shape.nodes)]
-    native["edges"] = EdgeReader(shape, reading, entry).read()
+    native["edges"] = GraphEdgeReader(shape, reading, entry).read()
     reading.keep(native, "", head, limits=limits.left() or None)
     return reading.done(native)
 
 
-def write(workflow: Workflow, original: JsonObject | None) -> Written:
+def write(workflow: WorkflowDefinition, original: JsonObject | None) -> WrittenDocument:
     """The workflow as a graph; what the dialect cannot say is listed."""
     return write_with(DIALECT, workflow, original)
 
 
-def _read_head(native: JsonObject, head: Record, reading: Reading) -> None:
+def _read_head(native: JsonObject, head: Record, reading: ForeignReader) -> None:
     for field in ("name", "description"):
         reading.move(native, "", field, head, field)
     reading.version(native, head)
@@ -72,7 +74,7 @@ def _read_head(native: JsonObject, head: Record, reading: Reading) -> None:
         native["agents"] = agents
 
 
-def _config(head: Record, limits: Record, reading: Reading) -> JsonObject:
+def _config(head: Record, limits: Record, reading: ForeignReader) -> JsonObject:
     """The dialect's limits and its three retries, unless the document or a native `config` in it says otherwise."""
     made: JsonObject = {}
     for native, (word, default) in LIMITS.items():
@@ -88,7 +90,7 @@ def _config(head: Record, limits: Record, reading: Reading) -> JsonObject:
     return {**config, **own, "limits": limits_said}
 
 
-def _input(head: Record, shape: Shape, flow: DataFlow, reading: Reading, *, entry: Json) -> JsonObject:
+def _input(head: Record, shape: GraphShape, flow: DataFlow, reading: ForeignReader, *, entry: Json) -> JsonObject:
     said = head.take("input_schema")
     if isinstance(said, dict):
         reading.origin["/input"] = head.at("input_schema")
@@ -103,7 +105,7 @@ def _input(head: Record, shape: Shape, flow: DataFlow, reading: Reading, *, entr
     return schema
 
 
-def _output(shape: Shape) -> str:
+def _output(shape: GraphShape) -> str:
     """A graph that ends in merges gives back what they made; any other what it wrote last of final, drafts, latest."""
     going_on = {key_of(link.source) for link in shape.links}
     for record in shape.nodes:
@@ -112,7 +114,7 @@ def _output(shape: Shape) -> str:
     return "latest" if ends and all(kind == "merge" for kind in ends) else OUTPUT
 
 
-def _read(document: JsonObject, name: str) -> Imported:
+def _read(document: JsonObject, name: str) -> ImportedDocument:
     return read(document, name=name)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from pointsman.dialects.foreign_fields import Reading, Record, key_of, list_of, object_of
+from pointsman.dialects.foreign_fields import ForeignReader, Record, key_of, list_of, object_of
 from pointsman.dialects.graph.keywords import branch_is, is_ui_cluster, with_results
 from pointsman.values import Json, JsonObject
 
@@ -30,7 +30,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Shape:
+class GraphShape:
     """The nodes and edges that are workflow; the rest was drawn by an editor."""
 
     nodes: tuple[Record, ...]
@@ -61,7 +61,7 @@ def _grouped(links: Iterable[Link], end: Callable[[Link], Json]) -> dict[str, tu
     return {node: tuple(group) for node, group in found.items()}
 
 
-def shape_of(nodes: Iterable[Record], edges: Iterable[Record]) -> Shape:
+def shape_of(nodes: Iterable[Record], edges: Iterable[Record]) -> GraphShape:
     """Helpers `{loop}_body` and `{loop}_exit` become marks on the loop's own edges; cluster edges are dropped."""
     nodes = tuple(nodes)
     helpers: dict[str, tuple[str, Mark]] = {}
@@ -76,7 +76,7 @@ def shape_of(nodes: Iterable[Record], edges: Iterable[Record]) -> Shape:
     links = [resolved for link in drawn if (resolved := _without_helpers(link, helpers)) is not None]
     marked = {(key_of(link.source), key_of(link.target)) for link in links if link.mark in ("body", "exit")}
     kept = (link for link in links if not _repeats(link, helpers, marked))
-    return Shape(tuple(record for record in nodes if key_of(record.value.get("id")) not in helpers), tuple(kept))
+    return GraphShape(tuple(record for record in nodes if key_of(record.value.get("id")) not in helpers), tuple(kept))
 
 
 def _link(record: Record, loops: set[str]) -> Link:
@@ -109,7 +109,7 @@ def _repeats(link: Link, helpers: dict[str, tuple[str, Mark]], marked: set[tuple
     return bool(helpers) and link.mark is None and (key_of(link.source), key_of(link.target)) in marked
 
 
-def closing_links(shape: Shape, entry: Json) -> frozenset[int]:
+def closing_links(shape: GraphShape, entry: Json) -> frozenset[int]:
     """Links back to a node that control surely came through, by links without any condition.
 
     The origin keeps a set of visited nodes and skips a second visit, so its authors draw such links and expect an end.
@@ -143,10 +143,10 @@ def closing_links(shape: Shape, entry: Json) -> frozenset[int]:
     return frozenset(found)
 
 
-class EdgeReader:
+class GraphEdgeReader:
     """Native edges of the author's ones. Conditionals get their defaults, loops their marks."""
 
-    def __init__(self, shape: Shape, reading: Reading, entry: Json) -> None:
+    def __init__(self, shape: GraphShape, reading: ForeignReader, entry: Json) -> None:
         self.closing = closing_links(shape, entry)
         self.shape = shape
         self.reading = reading

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from pointsman.definition.model.agents import AgentConfig
-from pointsman.definition.model.base import Shape
+from pointsman.definition.model.base import Model
 from pointsman.definition.model.control import DecisionConfig, JoinConfig, LoopConfig, ParallelConfig, StartConfig
 from pointsman.definition.model.edges import Edge, OnLabel, When
 from pointsman.definition.model.nodes import Node
@@ -25,7 +25,7 @@ from pointsman.dialects.graph.keywords import (
     branch_is,
     outputs_path,
 )
-from pointsman.dialects.inline_agents import Agents
+from pointsman.dialects.inline_agents import InlineAgents
 from pointsman.dialects.losses import document_of, loss, lost_fields
 from pointsman.values import Json, JsonObject
 
@@ -37,7 +37,7 @@ _RESULT: Final = "result"
 class GraphNode:
     """A node being written. `params` takes what has no place of its own."""
 
-    def __init__(self, node: Node, at: str, agents: Agents, out: Sequence[Edge], *, is_entry: bool) -> None:
+    def __init__(self, node: Node, at: str, agents: InlineAgents, out: Sequence[Edge], *, is_entry: bool) -> None:
         self.node = node
         self.at = at
         self.agents = agents
@@ -77,7 +77,7 @@ class GraphNode:
         if own:
             self.made["execution"] = own
 
-    def lose(self, config: Shape, *known: str) -> None:
+    def lose(self, config: Model, *known: str) -> None:
         self.losses.extend(lost_fields(config, known, f"{self.at}/config", "graph"))
 
     def prune_branches(self) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 from pointsman.definition.model.nodes import CONFIG_OF
 from pointsman.definition.naming_rules import GRAPH_FIELDS
 from pointsman.definition.problems import did_you_mean, pointer_to
-from pointsman.dialects.foreign_fields import Reading, Record, is_name, key_of, list_of, number_of, object_of
+from pointsman.dialects.foreign_fields import ForeignReader, Record, is_name, key_of, list_of, number_of, object_of
 from pointsman.dialects.graph.data import DataFlow, merged_path
 from pointsman.dialects.graph.keywords import (
     BARRIER_S,
@@ -27,7 +27,7 @@ from pointsman.dialects.graph.keywords import (
     template_expression,
     with_results,
 )
-from pointsman.dialects.graph.links import Shape
+from pointsman.dialects.graph.links import GraphShape
 from pointsman.expressions.names import ROOTS
 from pointsman.values import Json, JsonObject
 
@@ -39,10 +39,12 @@ _STRATEGIES_OF_ERRORS: Final[Mapping[str, str]] = {
 }
 
 
-class NodeReader:
+class GraphNodeReader:
     """Reads nodes one by one; knows the whole shape, because a node's meaning depends on its edges."""
 
-    def __init__(self, shape: Shape, flow: DataFlow, reading: Reading, *, entry: Json, iterations: Json) -> None:
+    def __init__(
+        self, shape: GraphShape, flow: DataFlow, reading: ForeignReader, *, entry: Json, iterations: Json
+    ) -> None:
         self.shape = shape
         self.flow = flow
         self.reading = reading

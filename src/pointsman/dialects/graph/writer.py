@@ -9,13 +9,13 @@ from pointsman.definition.model.control import ParallelConfig
 from pointsman.definition.model.edges import Edge, OnLabel, Otherwise
 from pointsman.definition.model.nodes import Node
 from pointsman.definition.model.quantities import Duration
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem
 from pointsman.dialects.conditions import condition_text
 from pointsman.dialects.foreign_fields import list_of, object_of
 from pointsman.dialects.graph.keywords import LIMITS, NODE_TYPES, OUTPUT
 from pointsman.dialects.graph.node_writer import CONFIG_WRITERS, GraphNode, is_branch
-from pointsman.dialects.inline_agents import Agents
+from pointsman.dialects.inline_agents import InlineAgents
 from pointsman.dialects.losses import NEVER_LOST, document_of, extension_of, loss, lost_fields, outgoing, type_of
 from pointsman.dialects.write_back import Rendered, edge_keys, node_keys
 from pointsman.values import Json, JsonObject
@@ -36,8 +36,8 @@ _MARKS: Final[Mapping[str, str]] = {
 }
 
 
-def render(workflow: Workflow) -> Rendered:
-    writing = _Writing(workflow)
+def render(workflow: WorkflowDefinition) -> Rendered:
+    writing = _GraphWriting(workflow)
     keys = node_keys(workflow)
     nodes = {key: writing.node(index) for index, key in enumerate(keys)}
     edges = {
@@ -49,11 +49,11 @@ def render(workflow: Workflow) -> Rendered:
     return Rendered(head, nodes, edges, tuple(writing.losses))
 
 
-class _Writing:
-    def __init__(self, workflow: Workflow) -> None:
+class _GraphWriting:
+    def __init__(self, workflow: WorkflowDefinition) -> None:
         self.workflow = workflow
         self.out = outgoing(workflow)
-        self.agents = Agents(workflow)
+        self.agents = InlineAgents(workflow)
         self.types = {node.id: node.type for node in workflow.nodes}
         self.deciding = {node.id: _branch_lists(node) for node in workflow.nodes if node.type == "decision"}
         self.losses: list[Problem] = list(lost_fields(workflow, _HEAD, "", "graph"))
@@ -166,7 +166,7 @@ def _branch_lists(node: Node) -> Collection[Json]:
     return [*list_of(params.get("true_nodes")), *list_of(params.get("false_nodes"))]
 
 
-def _milliseconds(workflow: Workflow) -> Json:
+def _milliseconds(workflow: WorkflowDefinition) -> Json:
     limits = workflow.config.limits if workflow.config is not None else None
     time = limits.execution_time if limits is not None else None
     return round(time.seconds * 1000) if isinstance(time, Duration) else None

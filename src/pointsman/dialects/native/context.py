@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
 
-from pointsman.definition.model.base import EXTENSION_PREFIX, Shape
+from pointsman.definition.model.base import EXTENSION_PREFIX, Model
 from pointsman.definition.model.nodes import CONFIG_OF
 from pointsman.definition.problems import Problem, did_you_mean, note, pointer_to, warning
 from pointsman.values import Json, JsonObject
@@ -18,7 +18,7 @@ KEPT: Final = "x-native"
 
 
 @dataclass(slots=True)
-class Notes:
+class ImportNotes:
     """Native pointer -> author's pointer, and what was lost."""
 
     tolerant: bool
@@ -43,7 +43,7 @@ class Part:
     """Pointer of `said` in the author's document."""
     native: str
     """Pointer of `made` in the native one."""
-    notes: Notes
+    notes: ImportNotes
 
     def take(self, key: str) -> Json:
         return self.said.pop(key, None)
@@ -99,7 +99,7 @@ def config_keys(kind: str) -> frozenset[str]:
     return frozenset() if model is None else document_keys(model)
 
 
-def document_keys(model: type[Shape]) -> frozenset[str]:
+def document_keys(model: type[Model]) -> frozenset[str]:
     """The keys a model has in documents."""
     return frozenset(found.alias or name for name, found in model.model_fields.items())
 

@@ -14,13 +14,13 @@ from pointsman.definition.model.edges import CONDITIONS, Edge
 from pointsman.definition.model.nodes import CONFIG_OF, TYPE_ALIASES, Node
 from pointsman.definition.model.policies import Config
 from pointsman.definition.model.quantities import read_duration
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import pointer_to
 from pointsman.dialects.foreign_fields import list_of, member, object_of, slug, text_of
-from pointsman.dialects.native.context import NodePart, Notes, Part, config_keys, document_keys
-from pointsman.dialects.native.inline_bodies import Flat, Found, flatten
+from pointsman.dialects.native.context import ImportNotes, NodePart, Part, config_keys, document_keys
+from pointsman.dialects.native.inline_bodies import Flat, InlineNode, flatten
 from pointsman.dialects.native.old_nodes import READ_CONFIG, add_output
-from pointsman.dialects.results import Imported, Sources, Written
+from pointsman.dialects.results import ImportedDocument, Sources, WrittenDocument
 from pointsman.dialects.scalar_conversion import validated
 from pointsman.values import Json, JsonObject
 
@@ -44,18 +44,18 @@ _IS_BRANCH: Final = re.compile(r"\s*(?:\$\.)?result\.branch\s*={2,3}\s*(?:'([^'\
 _LABELLING: Final = frozenset({"decision", "human", "verifier", "tool_executor"})
 """Types that emit a branch label of their own instead of a result."""
 _OWN_TIMEOUT: Final = frozenset({"human", "join", "wait"})
-_WORKFLOW_KEYS: Final = document_keys(Workflow)
+_WORKFLOW_KEYS: Final = document_keys(WorkflowDefinition)
 _CONFIG_KEYS: Final = document_keys(Config)
 _NODE_KEYS: Final = document_keys(Node)
 _EDGE_KEYS: Final = document_keys(Edge)
 
 
-def read(document: JsonObject, *, name: str) -> Imported:
+def read(document: JsonObject, *, name: str) -> ImportedDocument:
     """Read a native document. Never raises: what cannot be understood stays as it is, for validation to name."""
     named = document if "id" in document else {"id": _id_from(document, name), **document}
     if "pointsman" in document:
-        return Imported(named)
-    notes = Notes(tolerant=is_old(document))
+        return ImportedDocument(named)
+    notes = ImportNotes(tolerant=is_old(document))
     flat = flatten(named, notes)
     made: JsonObject = {}
     part = Part(dict(named), made, "", "", notes)
@@ -68,16 +68,16 @@ def read(document: JsonObject, *, name: str) -> Imported:
         _defaults(made, len(flat.nodes))
     made["nodes"] = _nodes(flat, notes) if isinstance(nodes, list) else nodes if nodes is not None else []
     made["edges"] = _edges(edges, flat, notes) if isinstance(edges, list | None) else edges
-    return Imported(made, tuple(notes.losses), Sources(notes.origin))
+    return ImportedDocument(made, tuple(notes.losses), Sources(notes.origin))
 
 
-def write(workflow: Workflow, original: JsonObject | None) -> Written:
+def write(workflow: WorkflowDefinition, original: JsonObject | None) -> WrittenDocument:
     """The author's own document where the workflow is still what it says; else today's format."""
     if original is not None:
         then = validated(read(original, name=workflow.id)).workflow
         if then == workflow:
-            return Written(original)
-    return Written(workflow.to_document())
+            return WrittenDocument(original)
+    return WrittenDocument(workflow.to_document())
 
 
 def is_old(document: JsonObject) -> bool:
@@ -102,7 +102,7 @@ def _id_from(document: JsonObject, name: str) -> str:
     return slug(stem) or slug(text_of(document.get("name")) or "") or "workflow"
 
 
-def _config(said: JsonObject, notes: Notes) -> JsonObject:
+def _config(said: JsonObject, notes: ImportNotes) -> JsonObject:
     made: JsonObject = {}
     for key, cap in _CAPS.items():
         value = said.get(key)
@@ -149,7 +149,7 @@ def _defaults(made: JsonObject, nodes: int) -> None:
             limits["steps"] = max(1, visits * nodes)
 
 
-def _nodes(flat: Flat, notes: Notes) -> list[Json]:
+def _nodes(flat: Flat, notes: ImportNotes) -> list[Json]:
     made: list[Json] = []
     for index, found in enumerate(flat.nodes):
         native = pointer_to("nodes", index)
@@ -159,7 +159,7 @@ def _nodes(flat: Flat, notes: Notes) -> list[Json]:
     return made
 
 
-def _node(found: Found, native: str, notes: Notes) -> JsonObject:
+def _node(found: InlineNode, native: str, notes: ImportNotes) -> JsonObject:
     if not found.node or _is_of_today(found.node, notes):
         return found.node
     made: JsonObject = {}
@@ -186,7 +186,7 @@ def _node(found: Found, native: str, notes: Notes) -> JsonObject:
     return made
 
 
-def _is_of_today(node: JsonObject, notes: Notes) -> bool:
+def _is_of_today(node: JsonObject, notes: ImportNotes) -> bool:
     """Whether a node surely has no older word in it: most have none, and large documents are read much faster so."""
     kind, config = node.get("type"), node.get("config", {})
     if notes.tolerant or not isinstance(kind, str) or kind in _OLD_VALUES or not node.keys() <= _NODE_KEYS:
@@ -244,7 +244,7 @@ def _read_loop(part: NodePart) -> None:
         config.made["maxIterations"] = _ROUNDS
 
 
-def _edges(edges: Json, flat: Flat, notes: Notes) -> list[Json]:
+def _edges(edges: Json, flat: Flat, notes: ImportNotes) -> list[Json]:
     kinds = {str(found.node.get("id")): str(found.node.get("type")) for found in flat.nodes}
     made: list[Json] = []
     for index, edge in enumerate(list_of(edges)):

@@ -13,14 +13,14 @@ from typing import Final
 
 from pointsman.definition.problems import pointer_to
 from pointsman.dialects.foreign_fields import list_of, object_of
-from pointsman.dialects.native.context import Notes
+from pointsman.dialects.native.context import ImportNotes
 from pointsman.values import Json, JsonObject
 
 INLINE_DEPTH_MAX: Final = 32
 
 
 @dataclass(slots=True)
-class Found:
+class InlineNode:
     """A node of the author's, wherever it stood."""
 
     node: JsonObject
@@ -32,24 +32,24 @@ class Found:
 class Flat:
     """All nodes side by side, and the edges that replace the nesting."""
 
-    nodes: list[Found] = field(default_factory=list[Found])
+    nodes: list[InlineNode] = field(default_factory=list[InlineNode])
     edges: list[tuple[JsonObject, str]] = field(default_factory=list[tuple[JsonObject, str]])
     """(edge, the author's pointer it answers to)."""
     leaves_from: dict[str, str] = field(default_factory=dict[str, str])
     """Parallels whose branches were inline -> the join that now stands behind them."""
 
 
-def flatten(document: JsonObject, notes: Notes) -> Flat:
+def flatten(document: JsonObject, notes: ImportNotes) -> Flat:
     """Every node of the document on one level. The author's objects are copied where they change."""
     flat = Flat()
     taken = {str(object_of(node).get("id")) for node in list_of(document.get("nodes"))}
     for index, node in enumerate(list_of(document.get("nodes"))):
-        _unfold(Found(object_of(node), pointer_to("nodes", index)), flat, taken, notes, depth=0)
+        _unfold(InlineNode(object_of(node), pointer_to("nodes", index)), flat, taken, notes, depth=0)
     _containers(flat, list_of(document.get("edges")))
     return flat
 
 
-def _unfold(found: Found, flat: Flat, taken: set[str], notes: Notes, *, depth: int) -> None:
+def _unfold(found: InlineNode, flat: Flat, taken: set[str], notes: ImportNotes, *, depth: int) -> None:
     config = object_of(found.node.get("config"))
     flat.nodes.append(found)
     if depth == INLINE_DEPTH_MAX:
@@ -70,7 +70,7 @@ def _has_nodes(value: Json) -> bool:
 
 
 def _inline(
-    nodes: list[Json], where: str, holder: Found, flat: Flat, taken: set[str], notes: Notes, *, depth: int
+    nodes: list[Json], where: str, holder: InlineNode, flat: Flat, taken: set[str], notes: ImportNotes, *, depth: int
 ) -> list[str]:
     ids: list[str] = []
     for index, entry in enumerate(nodes):
@@ -90,7 +90,7 @@ def _inline(
             )
         taken.add(name)
         ids.append(name)
-        _unfold(Found({**node, "id": name}, pointer), flat, taken, notes, depth=depth + 1)
+        _unfold(InlineNode({**node, "id": name}, pointer), flat, taken, notes, depth=depth + 1)
     return ids
 
 
@@ -109,7 +109,7 @@ def _chain(holder: str, ids: list[str], edges: list[Json], where: str, flat: Fla
         flat.edges.append(({"source": last, "target": holder, "mark": "continue"}, where))
 
 
-def _branches(found: Found, flat: Flat, taken: set[str], notes: Notes, *, depth: int) -> None:
+def _branches(found: InlineNode, flat: Flat, taken: set[str], notes: ImportNotes, *, depth: int) -> None:
     """Inline branches end in a join of their own, from which the parallel's edges now leave."""
     config = object_of(found.node.get("config"))
     parallel = str(found.node.get("id"))
@@ -129,13 +129,13 @@ def _branches(found: Found, flat: Flat, taken: set[str], notes: Notes, *, depth:
     if isinstance(config.get("outputVariable"), str):
         closing["outputs"] = {str(config["outputVariable"]): "result"}
     found.node = {**found.node, "config": {**kept, "branches": firsts}}
-    flat.nodes.append(Found(closing, found.pointer))
+    flat.nodes.append(InlineNode(closing, found.pointer))
     flat.leaves_from[parallel] = join
 
 
 def _containers(flat: Flat, edges: list[Json]) -> None:
     """Nodes whose `parentId` names a loop are its body."""
-    children: dict[str, list[Found]] = {}
+    children: dict[str, list[InlineNode]] = {}
     for found in flat.nodes:
         parent = found.node.get("parentId")
         if isinstance(parent, str):

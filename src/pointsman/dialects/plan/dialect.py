@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.dialects.foreign_fields import (
     NO_WORDS,
-    Reading,
+    ForeignReader,
     Record,
     field_path,
     list_of,
@@ -24,7 +24,7 @@ from pointsman.dialects.foreign_fields import (
     workflow_id,
 )
 from pointsman.dialects.losses import extension_of, loss
-from pointsman.dialects.results import Imported, Written
+from pointsman.dialects.results import ImportedDocument, WrittenDocument
 from pointsman.dialects.write_back import Dialect, Layout, Rendered, node_keys, write_with
 from pointsman.values import Json, JsonObject
 
@@ -37,9 +37,9 @@ _OVER: Final = re.compile(
 )
 
 
-def read(document: JsonObject, *, name: str) -> Imported:
+def read(document: JsonObject, *, name: str) -> ImportedDocument:
     """A plan as a graph of agents: `step_1` …, edges from the input sources."""
-    reading = Reading("plan")
+    reading = ForeignReader("plan")
     head = Record(document, "", NO_WORDS)
     native: JsonObject = {"pointsman": 1}
     workflow_id(head, reading, native, name=name, names=("id",))
@@ -54,13 +54,13 @@ def read(document: JsonObject, *, name: str) -> Imported:
     return reading.done(native)
 
 
-def write(workflow: Workflow, original: JsonObject | None) -> Written:
+def write(workflow: WorkflowDefinition, original: JsonObject | None) -> WrittenDocument:
     """The plan a workflow was migrated from; whatever a plan cannot say is listed."""
     return write_with(DIALECT, workflow, original)
 
 
 class _Migration:
-    def __init__(self, reading: Reading, native: JsonObject, steps: list[Record], goal: str | None) -> None:
+    def __init__(self, reading: ForeignReader, native: JsonObject, steps: list[Record], goal: str | None) -> None:
         self.reading = reading
         self.native = native
         self.steps = steps
@@ -205,7 +205,7 @@ def _prompt(step: Record, method: Record, inputs: list[str]) -> str:
     return "\n".join([*lines, *(f"\n{name}:\n{{{name}}}" for name in inputs)])
 
 
-def _render(workflow: Workflow) -> Rendered:
+def _render(workflow: WorkflowDefinition) -> Rendered:
     """The steps as they were kept, with what the graph says anew: names, order, tools left out."""
     head: JsonObject = {}
     if workflow.name is not None:
@@ -231,7 +231,7 @@ def _assemble(head: JsonObject, nodes: Json, _edges: Json) -> JsonObject:
     return head if nodes is None and "steps" not in head else {**head, "steps": nodes}
 
 
-def _read(document: JsonObject, name: str) -> Imported:
+def _read(document: JsonObject, name: str) -> ImportedDocument:
     return read(document, name=name)
 
 

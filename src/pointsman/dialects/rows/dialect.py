@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import did_you_mean
 from pointsman.dialects.foreign_fields import (
     FieldWords,
-    Reading,
+    ForeignReader,
     Record,
     agents_of,
     key_of,
@@ -24,7 +24,7 @@ from pointsman.dialects.foreign_fields import (
     text_of,
     workflow_id,
 )
-from pointsman.dialects.results import Imported, Written
+from pointsman.dialects.results import ImportedDocument, WrittenDocument
 from pointsman.dialects.rows.keywords import HANDOFF, LIMITS, NODE_TYPES, WORDS
 from pointsman.dialects.rows.writer import render
 from pointsman.dialects.write_back import Dialect, Layout, flat_layout, write_with
@@ -40,9 +40,9 @@ _TABLES: Final = FieldWords(
 _CONDITIONS: Final = ("CONDITIONAL", "ALWAYS", "ON_COMPLETE")
 
 
-def read(document: JsonObject, *, name: str) -> Imported:
+def read(document: JsonObject, *, name: str) -> ImportedDocument:
     """Rows, in either case, alone or as a set of tables, in native words."""
-    reading = Reading("rows")
+    reading = ForeignReader("rows")
     tables = _Tables.of(document, reading, name)
     head = tables.head
     native: JsonObject = {"pointsman": 1}
@@ -68,7 +68,7 @@ def read(document: JsonObject, *, name: str) -> Imported:
     return reading.done(native)
 
 
-def write(workflow: Workflow, original: JsonObject | None) -> Written:
+def write(workflow: WorkflowDefinition, original: JsonObject | None) -> WrittenDocument:
     """The workflow as rows; what rows cannot say is listed."""
     return write_with(DIALECT, workflow, original)
 
@@ -82,7 +82,7 @@ class _Tables:
         self.index = index
 
     @classmethod
-    def of(cls, document: JsonObject, reading: Reading, name: str) -> _Tables:
+    def of(cls, document: JsonObject, reading: ForeignReader, name: str) -> _Tables:
         tables = Record(document, "", _TABLES)
         workflows = list_of(tables.take("workflows"))
         rows = {index: row for index, row in enumerate(workflows) if isinstance(row, dict)}
@@ -106,7 +106,7 @@ class _Tables:
     def table(self, kind: str) -> str:
         return Record(self.document, "", _TABLES).said(kind)
 
-    def rows(self, kind: str, reading: Reading) -> list[Record]:
+    def rows(self, kind: str, reading: ForeignReader) -> list[Record]:
         """The rows of this workflow; those of others in the same tables are left alone."""
         table = kind if self.index is None else self.table(kind)
         rows = records(self.document.get(table), f"/{table}", WORDS, reading)
@@ -117,7 +117,7 @@ class _Tables:
         return owner is None or owner == self.head.value.get("id")
 
 
-def _read_config(native: JsonObject, head: Record, nodes: list[Record], reading: Reading) -> None:
+def _read_config(native: JsonObject, head: Record, nodes: list[Record], reading: ForeignReader) -> None:
     """The dialect's limits, unless the rows carry a native `config` that says otherwise."""
     said = head.take("config")
     own: JsonObject = said if isinstance(said, dict) else {}
@@ -138,7 +138,7 @@ def _is_handoff(row: Record) -> bool:
 class _Rows:
     """Reads the rows of one workflow."""
 
-    def __init__(self, reading: Reading, workflow: JsonObject, nodes: list[Record], edges: list[Record]) -> None:
+    def __init__(self, reading: ForeignReader, workflow: JsonObject, nodes: list[Record], edges: list[Record]) -> None:
         self.reading = reading
         self.workflow = workflow
         self.labels: dict[str, list[str]] = {}
@@ -249,7 +249,7 @@ class _Rows:
             self.reading.note("label-differs", row.at("conditionValue"), message, "That is legal. Is it meant?")
 
 
-def _check_names(nodes: list[Record], reading: Reading) -> None:
+def _check_names(nodes: list[Record], reading: ForeignReader) -> None:
     seen: dict[str, Record] = {}
     for row in nodes:
         name = text_of(row.value.get(row.said("nodeName")))
@@ -263,7 +263,7 @@ def _check_names(nodes: list[Record], reading: Reading) -> None:
 
 def _layout(document: JsonObject) -> Layout:
     """Table sets have the workflow's own row among others."""
-    reading = Reading("rows")
+    reading = ForeignReader("rows")
     tables = _Tables.of(document, reading, "")
     index = tables.index
     if index is None:
@@ -279,7 +279,7 @@ def _layout(document: JsonObject) -> Layout:
     return Layout(tables.head.value, nodes, edges, assemble)
 
 
-def _read(document: JsonObject, name: str) -> Imported:
+def _read(document: JsonObject, name: str) -> ImportedDocument:
     return read(document, name=name)
 
 

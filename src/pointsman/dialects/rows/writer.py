@@ -9,10 +9,10 @@ from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.edges import Always, Edge, OnLabel, Otherwise
 from pointsman.definition.model.nodes import Node
 from pointsman.definition.model.text import Text, write_text
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem
 from pointsman.dialects.foreign_fields import AGENT_FIELDS, object_of
-from pointsman.dialects.inline_agents import Agents
+from pointsman.dialects.inline_agents import InlineAgents
 from pointsman.dialects.losses import (
     NEVER_LOST,
     document_of,
@@ -33,20 +33,20 @@ _NODE: Final = frozenset(("id", "type", "name", "description", "position", "conf
 _EDGE: Final = frozenset(("id", "source", "target", "condition"))
 
 
-def render(workflow: Workflow) -> Rendered:
-    writing = _Writing(workflow)
+def render(workflow: WorkflowDefinition) -> Rendered:
+    writing = _RowsWriting(workflow)
     nodes = {key: writing.node(index) for index, key in enumerate(node_keys(workflow))}
     edges = {key: writing.edge(index, key) for index, key in enumerate(edge_keys(workflow))}
     head = writing.head()
     return Rendered(head, nodes, edges, tuple(writing.losses))
 
 
-class _Writing:
-    def __init__(self, workflow: Workflow) -> None:
+class _RowsWriting:
+    def __init__(self, workflow: WorkflowDefinition) -> None:
         self.workflow = workflow
         self.names = labels_of(workflow)
         self.out = outgoing(workflow)
-        self.agents = Agents(workflow)
+        self.agents = InlineAgents(workflow)
         self.losses: list[Problem] = list(lost_fields(workflow, _HEAD, "", "rows"))
 
     def head(self) -> JsonObject:
@@ -155,6 +155,6 @@ def _is_own_limit(key: str, value: Json) -> bool:
     return value != default and not (key == "executionTime" and str(value) in ("90s", "90000", "1m30s"))
 
 
-def _first(workflow: Workflow) -> str | None:
+def _first(workflow: WorkflowDefinition) -> str | None:
     reached = {edge.target for edge in workflow.edges}
     return next((node.id for node in workflow.nodes if node.id not in reached), None)

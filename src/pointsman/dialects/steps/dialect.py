@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import pointer_to
 from pointsman.dialects.foreign_fields import (
-    Reading,
+    ForeignReader,
     Record,
     agents_of,
     key_of,
@@ -23,18 +23,18 @@ from pointsman.dialects.foreign_fields import (
     records,
     workflow_id,
 )
-from pointsman.dialects.results import Imported, Written
-from pointsman.dialects.steps.edges import EdgeReader
+from pointsman.dialects.results import ImportedDocument, WrittenDocument
+from pointsman.dialects.steps.edges import StepsEdgeReader
 from pointsman.dialects.steps.keywords import WORDS
-from pointsman.dialects.steps.nodes import NodeReader
+from pointsman.dialects.steps.nodes import StepsNodeReader
 from pointsman.dialects.steps.writer import render
 from pointsman.dialects.write_back import Dialect, write_with
 from pointsman.values import Json, JsonObject
 
 
-def read(document: JsonObject, *, name: str) -> Imported:
+def read(document: JsonObject, *, name: str) -> ImportedDocument:
     """Steps in native words, in whatever spelling."""
-    reading = Reading("steps")
+    reading = ForeignReader("steps")
     head = Record(document, "", WORDS)
     nodes = _nodes(head, reading)
     edges = records(head.take("edges"), "/edges", WORDS, reading)
@@ -48,8 +48,8 @@ def read(document: JsonObject, *, name: str) -> Imported:
     agents = agents_of(head.take("agents"), "/agents", reading)
     if agents is not None:
         native["agents"] = agents
-    edge_reader = EdgeReader(nodes, edges, reading)
-    reader = NodeReader(edge_reader.checkpoints, nodes, edges, reading)
+    edge_reader = StepsEdgeReader(nodes, edges, reading)
+    reader = StepsNodeReader(edge_reader.checkpoints, nodes, edges, reading)
     made: list[Json] = [reader.read(index, key, record) for index, (key, record) in enumerate(nodes.items())]
     native["input"] = _input(head, reader, reading)
     native["output"] = reader.output()
@@ -61,12 +61,12 @@ def read(document: JsonObject, *, name: str) -> Imported:
     return reading.done({key: value for key, value in native.items() if value is not None})
 
 
-def write(workflow: Workflow, original: JsonObject | None) -> Written:
+def write(workflow: WorkflowDefinition, original: JsonObject | None) -> WrittenDocument:
     """The workflow as steps; what the dialect cannot say is listed."""
     return write_with(DIALECT, workflow, original)
 
 
-def _nodes(head: Record, reading: Reading) -> dict[str, Record]:
+def _nodes(head: Record, reading: ForeignReader) -> dict[str, Record]:
     """By id. A list of nodes is read too; the key wins where a node calls itself something else."""
     said = head.take("nodes")
     if not isinstance(said, dict):
@@ -87,7 +87,7 @@ def _nodes(head: Record, reading: Reading) -> dict[str, Record]:
     return nodes
 
 
-def _input(head: Record, reader: NodeReader, reading: Reading) -> Json:
+def _input(head: Record, reader: StepsNodeReader, reading: ForeignReader) -> Json:
     """The declared input; else every field that is read and that no step makes."""
     said = head.take("input_schema")
     if said is not None:
@@ -100,7 +100,7 @@ def _input(head: Record, reader: NodeReader, reading: Reading) -> Json:
     return {"type": "object", "properties": properties, "required": [*wanted]}
 
 
-def _read(document: JsonObject, name: str) -> Imported:
+def _read(document: JsonObject, name: str) -> ImportedDocument:
     return read(document, name=name)
 
 

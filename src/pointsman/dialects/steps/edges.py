@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pointsman.dialects.foreign_fields import Reading, Record, key_of, list_of, object_of
+from pointsman.dialects.foreign_fields import ForeignReader, Record, key_of, list_of, object_of
 from pointsman.dialects.steps.keywords import DEFAULT_ACTIONS, action_of
 from pointsman.values import END, Json, JsonObject
 
 
-class EdgeReader:
-    def __init__(self, nodes: Mapping[str, Record], edges: Sequence[Record], reading: Reading) -> None:
+class StepsEdgeReader:
+    def __init__(self, nodes: Mapping[str, Record], edges: Sequence[Record], reading: ForeignReader) -> None:
         self.edges = edges
         self.reading = reading
         self.checkpoints: dict[str, list[Json]] = {

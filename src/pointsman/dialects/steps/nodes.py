@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from pointsman.definition.problems import did_you_mean
 from pointsman.dialects.foreign_fields import (
-    Reading,
+    ForeignReader,
     Record,
     field_path,
     key_of,
@@ -22,7 +22,7 @@ from pointsman.dialects.steps.output import fields_before, output_field, predece
 from pointsman.values import Json, JsonObject
 
 
-class NodeReader:
+class StepsNodeReader:
     """Reads nodes one by one and notes which fields of the context they read and make."""
 
     def __init__(
@@ -30,7 +30,7 @@ class NodeReader:
         checkpoints: Mapping[str, list[Json]],
         nodes: Mapping[str, Record],
         edges: Sequence[Record],
-        reading: Reading,
+        reading: ForeignReader,
     ) -> None:
         self.checkpoints = checkpoints
         self.nodes = nodes

@@ -9,7 +9,7 @@ from pointsman.definition.model.control import HumanConfig
 from pointsman.definition.model.edges import Always, Edge, OnLabel, Otherwise
 from pointsman.definition.model.nodes import Node
 from pointsman.definition.model.work import ToolConfig
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, pointer_to
 from pointsman.dialects.conditions import condition_text
 from pointsman.dialects.foreign_fields import field_path, list_of, object_of
@@ -25,8 +25,8 @@ _NODE: Final = frozenset(("id", "type", "name", "description", "position", "inpu
 _EDGE: Final = frozenset(("id", "source", "target", "condition", "label"))
 
 
-def render(workflow: Workflow) -> Rendered:
-    writing = _Writing(workflow)
+def render(workflow: WorkflowDefinition) -> Rendered:
+    writing = _StepsWriting(workflow)
     nodes = {key: writing.node(index) for index, key in enumerate(node_keys(workflow))}
     edges = {
         key: writing.edge(index)
@@ -36,8 +36,8 @@ def render(workflow: Workflow) -> Rendered:
     return Rendered(writing.head(), nodes, edges, tuple(writing.losses))
 
 
-class _Writing:
-    def __init__(self, workflow: Workflow) -> None:
+class _StepsWriting:
+    def __init__(self, workflow: WorkflowDefinition) -> None:
         self.workflow = workflow
         self.out = outgoing(workflow)
         self.types = {node.id: node.type for node in workflow.nodes}

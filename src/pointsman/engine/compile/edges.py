@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from pointsman.definition.graph.analysis import Graph
 from pointsman.definition.graph.links import DANGLING, TO_END, EdgeRef, label_of, routing_of
 from pointsman.definition.model.edges import AskModel, Contains, Edge, Equals, Exists, OnError, When
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.actions import PlanEdge, Test, Value
 from pointsman.engine.compile.formulas import FormulaCompiler
 from pointsman.expressions.environment import Environment
@@ -36,7 +36,7 @@ def judge_of(node: str) -> str:
     return node + JUDGE
 
 
-def plan_edge(workflow: Workflow, graph: Graph, ref: EdgeRef, formulas: FormulaCompiler) -> PlanEdge | None:
+def plan_edge(workflow: WorkflowDefinition, graph: Graph, ref: EdgeRef, formulas: FormulaCompiler) -> PlanEdge | None:
     """One edge; None where it leads nowhere or is only the engine's own way back to a caller."""
     if ref.target == DANGLING or ref.source < 0 or ref.kind == "never" or ref.implied == "caller":
         return None

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from pointsman.definition.model.text import Text
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.naming_rules import names_at_large, spelling_of
 from pointsman.engine.actions import ConstantValue, Test, Value
 from pointsman.engine.plan import OutputWrite
@@ -146,7 +146,7 @@ class FormulaCompiler:
         return "set"
 
 
-def formulas_of(workflow: Workflow, language: str, *, all_languages: bool = True) -> FormulaCompiler:
+def formulas_of(workflow: WorkflowDefinition, language: str, *, all_languages: bool = True) -> FormulaCompiler:
     """How the texts of a workflow are read outside any node."""
     patterns: list[tuple[tuple[str, ...], Reducer]] = [(("messages",), "append")]
     for pattern, field in (workflow.state or {}).items():

@@ -8,7 +8,7 @@ from typing import Final
 from pointsman.definition.model.policies import DEFAULTS, Budget, Config, More
 from pointsman.definition.model.policies import Limits as Said
 from pointsman.definition.model.quantities import Duration, Size
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.plan_limits import PlanLimits
 
 DEFAULT_OF: Final[Mapping[str, float | None]] = {
@@ -23,7 +23,7 @@ DEFAULT_OF: Final[Mapping[str, float | None]] = {
 BUDGETS: Final = ("tokens", "modelCalls", "toolCalls", "costUsd")
 
 
-def capped(workflow: Workflow, operator: Said) -> Workflow:
+def capped(workflow: WorkflowDefinition, operator: Said) -> WorkflowDefinition:
     """The workflow, none of its limits above what the operator allows."""
     config = workflow.config or Config()
     said = config.limits or Said()
@@ -61,7 +61,7 @@ def amounts(said: Said | More | None) -> dict[str, float]:
     return {name: most for name, most in found.items() if most is not None}
 
 
-def limits_of(workflow: Workflow, original: Workflow, operator: Said) -> PlanLimits:
+def limits_of(workflow: WorkflowDefinition, original: WorkflowDefinition, operator: Said) -> PlanLimits:
     """The limits of a workflow that is `capped`; `original` is what its author wrote."""
     config = workflow.config or Config()
     now = amounts(config.limits)

@@ -38,7 +38,7 @@ from pointsman.definition.model.work import (
     VerifierConfig,
     WorkflowCallConfig,
 )
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.naming_rules import COMPENSATED, compensations_of
 from pointsman.engine.actions import (
     Action,
@@ -69,7 +69,7 @@ class NodeCompiler:
 
     def __init__(
         self,
-        workflow: Workflow,
+        workflow: WorkflowDefinition,
         graph: Graph,
         formulas: FormulaCompiler,
         edges: dict[int, PlanEdge],

@@ -11,7 +11,7 @@ from pointsman.definition.checks.conflicts import races_in
 from pointsman.definition.graph.analysis import Graph, analyse
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.policies import Limits as Said
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.actions import PlanEdge
 from pointsman.engine.compile.edges import plan_edge
 from pointsman.engine.compile.formulas import FormulaCompiler, formulas_of
@@ -29,7 +29,7 @@ UNCOUNTED: Final = ("start", "end", "note")
 
 
 def compile_workflow(
-    workflow: Workflow,
+    workflow: WorkflowDefinition,
     *,
     agents: Mapping[str, AgentConfig] | None = None,
     settings: Mapping[str, Json] | None = None,
@@ -78,7 +78,7 @@ def compile_workflow(
     )
 
 
-def _durability(workflow: Workflow) -> Durability:
+def _durability(workflow: WorkflowDefinition) -> Durability:
     said = workflow.config.durability if workflow.config is not None else None
     return said or "step"
 
@@ -95,7 +95,7 @@ def _nodes(graph: Graph, compiler: NodeCompiler) -> dict[str, PlanNode]:
     return nodes
 
 
-def _analysed(workflow: Workflow) -> tuple[Graph, str]:
+def _analysed(workflow: WorkflowDefinition) -> tuple[Graph, str]:
     """The graph, and the node it begins at."""
     graph = analyse(workflow)
     if graph.entry is None:
@@ -104,7 +104,7 @@ def _analysed(workflow: Workflow) -> tuple[Graph, str]:
     return graph, graph.ids[graph.entry]
 
 
-def _must_have_its_handlers(workflow: Workflow, graph: Graph) -> None:
+def _must_have_its_handlers(workflow: WorkflowDefinition, graph: Graph) -> None:
     on_limit = workflow.config.on_limit if workflow.config is not None else None
     undoing = ((f"compensate of {node.id!r}", node.compensate) for node in workflow.nodes)
     for key, name in (("onLimit", on_limit), ("onError", workflow.on_error), *undoing):
@@ -112,7 +112,7 @@ def _must_have_its_handlers(workflow: Workflow, graph: Graph) -> None:
             raise AuthorError(f"{key} names {name!r}, which does not exist", hint="Name a node of this workflow.")
 
 
-def _edges(workflow: Workflow, graph: Graph, formulas: FormulaCompiler) -> dict[int, PlanEdge]:
+def _edges(workflow: WorkflowDefinition, graph: Graph, formulas: FormulaCompiler) -> dict[int, PlanEdge]:
     found: dict[int, PlanEdge] = {}
     for ref in graph.edges:
         made = plan_edge(workflow, graph, ref, formulas)
@@ -121,28 +121,28 @@ def _edges(workflow: Workflow, graph: Graph, formulas: FormulaCompiler) -> dict[
     return found
 
 
-def _on_cancel(workflow: Workflow) -> Literal["compensate", "stop"]:
+def _on_cancel(workflow: WorkflowDefinition) -> Literal["compensate", "stop"]:
     said = workflow.config.on_cancel if workflow.config is not None else None
     return said or "compensate"
 
 
-def _settings(workflow: Workflow) -> JsonObject:
+def _settings(workflow: WorkflowDefinition) -> JsonObject:
     config = workflow.config
     return dict(config.settings) if config is not None and config.settings is not None else {}
 
 
-def _initial(workflow: Workflow) -> JsonObject:
+def _initial(workflow: WorkflowDefinition) -> JsonObject:
     """Defaults of declared top-level fields."""
     fields = workflow.state or {}
     return {name: field.default for name, field in fields.items() if field.default is not None and "." not in name}
 
 
-def _declared(workflow: Workflow) -> tuple[DeclaredField, ...]:
+def _declared(workflow: WorkflowDefinition) -> tuple[DeclaredField, ...]:
     fields = (workflow.state or {}).items()
     return tuple(DeclaredField(tuple(p.split(".")), f.schema_) for p, f in fields if f.schema_ is not None)
 
 
-def _uses_engine_names(workflow: Workflow) -> bool:
+def _uses_engine_names(workflow: WorkflowDefinition) -> bool:
     if workflow.dialect not in (None, "native"):
         return False
     text = repr(workflow.nodes) + repr(workflow.edges)

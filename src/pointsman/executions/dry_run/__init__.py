@@ -18,7 +18,7 @@ from pointsman.workflows.definitions import source_of_saved
 from pointsman.workflows.library import LIBRARY
 
 if TYPE_CHECKING:
-    from pointsman.executions.driving import Answer
+    from pointsman.executions.driving import GivenAnswer
     from pointsman.workflows.sources import Workflow
 
 OpenAside: TypeAlias = Callable[[AppContext, Clock], AbstractAsyncContextManager[AppContext]]
@@ -33,7 +33,7 @@ async def dry_run(
     workflow: Workflow | str,
     input: Json = None,
     *,
-    answers: Sequence[Answer] = (),
+    answers: Sequence[GivenAnswer] = (),
     trial: JsonObject | None = None,
     caller: Caller = LOCAL,
     written_by: Iterable[Party] = (),

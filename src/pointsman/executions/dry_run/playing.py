@@ -13,7 +13,7 @@ from pointsman.engine.events.steps import LoopRound
 from pointsman.engine.events.waits import TimerElapsed
 from pointsman.engine.plan import Plan
 from pointsman.engine.state import GateState
-from pointsman.executions.driving import Answer
+from pointsman.executions.driving import GivenAnswer
 from pointsman.executions.dry_run.estimate import Estimate, Rounds, estimates
 from pointsman.executions.dry_run.standing_in import CHARS_PER_TOKEN, OUTPUT_TOKENS, Quiet
 from pointsman.executions.execution import Execution
@@ -51,7 +51,7 @@ class DryRun(Struct, frozen=True, kw_only=True):
 
 
 async def play(
-    runtime: LocalRuntime, execution: Execution, quiet: Quiet, answers: Sequence[Answer], prices: Prices
+    runtime: LocalRuntime, execution: Execution, quiet: Quiet, answers: Sequence[GivenAnswer], prices: Prices
 ) -> DryRun:
     """Drive it on until nothing more can happen."""
     waits: list[JsonObject] = []
@@ -104,7 +104,7 @@ async def _quiet(runtime: LocalRuntime) -> None:
         still = 0 if busy else still + 1
 
 
-async def _answer(execution: Execution, gate: OpenGate, left: list[Answer]) -> JsonObject:
+async def _answer(execution: Execution, gate: OpenGate, left: list[GivenAnswer]) -> JsonObject:
     """What was given for the gate, else its first option, by as many as must agree."""
     at = gate.at.gate
     assert at is not None

@@ -22,9 +22,9 @@ from pointsman.engine.reports import ToolCall, ToolCallsProposed, Usage, WorkDon
 from pointsman.executors.memory import MemoryExecutor
 from pointsman.executors.registry import Executors
 from pointsman.models.script import Script
-from pointsman.models.scripted import Asked, ScriptedModel
+from pointsman.models.scripted import ScriptedModel, ScriptedRequest
 from pointsman.models.transcript import content_of
-from pointsman.ports import Executor, Hear, ModelReply, ModelRequest, Quota, Run, SecretRule, Tools, ToolSpec
+from pointsman.ports import ExecutionPort, Executor, Hear, ModelReply, ModelRequest, Quota, SecretRule, Tools, ToolSpec
 from pointsman.redaction import NOTHING, Redaction
 from pointsman.runtime.local import LocalRuntime
 from pointsman.tools.egress.secret_hosts import ANYWHERE
@@ -61,7 +61,7 @@ class Called(Struct, frozen=True, kw_only=True):
     """What a model may call."""
 
 
-class Notes:
+class NotedCalls:
     """What would have been called, in order."""
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class Notes:
 class QuietModels:
     """Answers like the scripted model, from no provider."""
 
-    def __init__(self, notes: Notes, default: str, script: Script | None) -> None:
+    def __init__(self, notes: NotedCalls, default: str, script: Script | None) -> None:
         self._notes = notes
         self._default = default
         self._scripted = ScriptedModel(script)
@@ -97,7 +97,7 @@ class QuietModels:
         chars = len(request.system) + sum(len(content_of(message)) for message in messages)
         offered = {tool.name: tool.parameters for tool in request.tools}
         model = request.model or self._default
-        asked = Asked(
+        asked = ScriptedRequest(
             last=content_of(messages[-1]) if messages else request.system,
             chars=chars,
             tools=offered,
@@ -114,7 +114,7 @@ class QuietModels:
 class QuietTools:
     """Knows every tool and runs none: a scripted one answers as scripted, the others with a placeholder."""
 
-    def __init__(self, notes: Notes, tools: Tools, canned: Tools) -> None:
+    def __init__(self, notes: NotedCalls, tools: Tools, canned: Tools) -> None:
         self._notes = notes
         self._known = UnscriptedTools(tools)
         self._canned = canned
@@ -128,7 +128,7 @@ class QuietTools:
         found = self._canned.find(name) or self._known.find(name)
         return None if found is None else replace(found, side="server")
 
-    async def call(self, call: ToolCall, *, key: str, run: Run | None = None) -> Json:
+    async def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Json:
         self._notes.add("tool", call.name)
         if self._canned.find(call.name) is not None:
             return await self._canned.call(call, key=key, run=run)
@@ -138,7 +138,7 @@ class QuietTools:
 class QuietExecutors:
     """Notes where work happens; what a package would do is not done."""
 
-    def __init__(self, notes: Notes, executors: Executors, runtime: LocalRuntime) -> None:
+    def __init__(self, notes: NotedCalls, executors: Executors, runtime: LocalRuntime) -> None:
         self._notes = notes
         self._executors = executors
         self._runtime = runtime
@@ -159,22 +159,24 @@ class QuietExecutors:
 class _Noting:
     """Notes who works where, for whatever is called inside."""
 
-    def __init__(self, inner: Executor, notes: Notes, runtime: LocalRuntime) -> None:
+    def __init__(self, inner: Executor, notes: NotedCalls, runtime: LocalRuntime) -> None:
         self._inner = inner
         self._notes = notes
         self._runtime = runtime
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed | ToolCallsProposed:
+    async def execute(
+        self, command: Execute, spec: WorkSpec, run: ExecutionPort
+    ) -> WorkDone | WorkFailed | ToolCallsProposed:
         _here.set((run.execution, command.step.node))
         self._notes.plans[run.execution] = self._runtime.drivers[run.execution].plan
         return await self._inner.execute(command, spec, run)
 
 
 class _Placeholder:
-    def __init__(self, notes: Notes) -> None:
+    def __init__(self, notes: NotedCalls) -> None:
         self._notes = notes
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: Run) -> WorkDone | WorkFailed:
+    async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkDone | WorkFailed:
         self._notes.add(command.work, spec.name or spec.node)
         return WorkDone(step=command.step, attempt=command.attempt, result=f"(result of {spec.node})")
 
@@ -235,7 +237,7 @@ class Quiet:
     """Everything an installation needs to run without an effect."""
 
     def __init__(self, tools: Tools, script: Script | None, default: str) -> None:
-        self.notes = Notes()
+        self.notes = NotedCalls()
         self.clock = SkippingClock()
         self._tools = tools
         self._script = script

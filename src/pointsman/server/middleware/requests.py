@@ -33,7 +33,7 @@ STRANGERS: Final = LogThrottle(each=200, period_s=60.0)
 """Requests that showed no key: of each status so many lines in a minute."""
 
 
-class Answered(NamedTuple):
+class RequestRecord(NamedTuple):
     """A request that is over."""
 
     id: str
@@ -46,7 +46,7 @@ class Answered(NamedTuple):
     caller: str
 
 
-Heard: TypeAlias = Callable[[Answered], None]
+Heard: TypeAlias = Callable[[RequestRecord], None]
 
 
 class Requests:
@@ -79,7 +79,7 @@ class Requests:
             route = scope.get("route")
             took = time.perf_counter() - begin
             operation, caller = getattr(route, "path", ""), state.get("caller", "")
-            answered = Answered(name, scope["method"], scope["path"], operation, status, took, caller)
+            answered = RequestRecord(name, scope["method"], scope["path"], operation, status, took, caller)
             for heard in self._heard:
                 heard(answered)
 
@@ -92,7 +92,7 @@ def counted(measures: Measures) -> Heard:
         "pointsman_http_request_seconds", "Requests: how long until the last byte.", "operation"
     )
 
-    def heard(one: Answered) -> None:
+    def heard(one: RequestRecord) -> None:
         method = one.method if one.method in METHODS else "other"
         operation = one.operation or "none"
         requests.add(1, method, operation, str(one.status))
@@ -105,7 +105,7 @@ def counted(measures: Measures) -> Heard:
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
-def logged(one: Answered) -> None:
+def logged(one: RequestRecord) -> None:
     """Logs a request: quietly those that look after the server all day long."""
     if one.status >= SERVER_ERRORS:
         weight = logging.ERROR

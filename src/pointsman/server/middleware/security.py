@@ -71,7 +71,7 @@ def turned_away(why: HTTPException) -> tuple[str, JsonReply]:
     return code, problem(status, code, said, hint=HINTS.get(status, ""), headers=dict(why.headers or {}))
 
 
-class Gate:
+class SecurityMiddleware:
     """An ASGI application around another one."""
 
     def __init__(self, app: ASGIApp, *, names: frozenset[str] | None = None) -> None:

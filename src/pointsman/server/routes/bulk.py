@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from pointsman.auth.callers import Caller
 from pointsman.auth.policy import sees
-from pointsman.executions.bulk import Told, Which, each, fitting, named, runnable, told_view
+from pointsman.executions.bulk import BulkResult, Which, each, fitting, named, runnable, told_view
 from pointsman.server.context import AtDesk, Desk
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
@@ -101,7 +101,7 @@ async def bulk(desk: AtDesk, caller: Operator, request: Request, body: BulkBody,
 
 
 async def _bulk(desk: Desk, caller: Caller, body: BulkBody) -> Response:
-    others: list[Told] = []
+    others: list[BulkResult] = []
     if body.executions:
         found, others = await named(
             desk.app.context, body.verb, body.executions, lambda one: sees(desk.app.context, caller, one)
@@ -114,7 +114,7 @@ async def _bulk(desk: Desk, caller: Caller, body: BulkBody) -> Response:
             if await sees(desk.app.context, caller, one)
         ]
     if body.dry_run:
-        meant = [*(Told(one.execution, one.status) for one in found), *others]
+        meant = [*(BulkResult(one.execution, one.status) for one in found), *others]
         return JsonReply({"executions": [told_view(one) for one in meant]})
     if body.verb == "retry":
         found, refused = await runnable(desk.app.context, caller, found)

@@ -44,7 +44,7 @@ class Work(Protocol):
     def __call__(self, *, hear: Callable[[Round], None] = ...) -> Awaitable[JsonObject]: ...
 
 
-class Asked(NamedTuple):
+class DesignRequestContext(NamedTuple):
     """Who asks, and how it is to be answered."""
 
     desk: Desk
@@ -74,11 +74,13 @@ class Asked(NamedTuple):
         return await once(self.desk, self.caller, self.request, self.key, answered)
 
 
-async def _asked(request: Request, desk: AtDesk, caller: Editor, key: Key = None, accept: Accept = None) -> Asked:
-    return Asked(desk, caller, request, key, accept)
+async def _asked(
+    request: Request, desk: AtDesk, caller: Editor, key: Key = None, accept: Accept = None
+) -> DesignRequestContext:
+    return DesignRequestContext(desk, caller, request, key, accept)
 
 
-Designing = Annotated[Asked, Depends(_asked)]
+Designing = Annotated[DesignRequestContext, Depends(_asked)]
 
 
 router = Operations(prefix="/api/workflows", tags=["workflows"])

@@ -7,7 +7,7 @@ from fastapi import Response
 
 from pointsman.app import Workflow
 from pointsman.auth.policy import must_see_workflow
-from pointsman.executions.driving import Answer
+from pointsman.executions.driving import GivenAnswer
 from pointsman.executions.dry_run import dry_view
 from pointsman.server.context import Asking, AtDesk
 from pointsman.server.json_responses import JsonReply
@@ -43,5 +43,5 @@ async def convert(desk: AtDesk, caller: Asking, body: ConvertBody) -> Response:
 async def dry_run(desk: AtDesk, caller: Operator, id: Id, body: DryRunBody) -> Response:
     """The way it would go, what it would call, and what that would cost. Nothing is called or kept."""
     await must_see_workflow(desk.app.context, caller, id)
-    said = [Answer(one.node, one.action, one.data, by=caller.name, groups=caller.groups) for one in body.answers]
+    said = [GivenAnswer(one.node, one.action, one.data, by=caller.name, groups=caller.groups) for one in body.answers]
     return JsonReply(dry_view(await desk.app.dry_run(id, body.input, answers=said, caller=caller)))

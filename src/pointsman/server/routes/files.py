@@ -17,7 +17,7 @@ from pointsman.auth.policy import must_see, must_see_family, with_children
 from pointsman.auth.subjects import SESSION_NAME_MAX, InputInvalid
 from pointsman.executions.artifacts import artifacts_of
 from pointsman.executions.authority import own_fork
-from pointsman.executions.files import Given, artifact, input_with_files, media_type_of
+from pointsman.executions.files import UploadedFile, artifact, input_with_files, media_type_of
 from pointsman.executions.redaction_levels import must_be_told
 from pointsman.executions.start import start_as
 from pointsman.json_meter import LESS, JsonUnreadable, TooMuchJson, decode_json
@@ -81,24 +81,24 @@ async def execute(desk: AtDesk, caller: Operator, request: Request, id: Id, key:
     return await started(desk, execution, wait=sent.wait)
 
 
-class Sent(NamedTuple):
+class UploadForm(NamedTuple):
     """What a form had."""
 
     input: Json
-    files: dict[str, list[Given]]
+    files: dict[str, list[UploadedFile]]
     session: str | None
     wait: bool
 
 
-async def _form(request: Request) -> Sent:
+async def _form(request: Request) -> UploadForm:
     given: Json = None
     session: str | None = None
     wait = False
-    files: dict[str, list[Given]] = {}
+    files: dict[str, list[UploadedFile]] = {}
     async with request.form(max_files=FIELDS_MAX, max_fields=FIELDS_MAX) as form:
         for name, part in form.multi_items():
             if isinstance(part, UploadFile):
-                one = Given(await part.read(), part.content_type or "", part.filename or name)
+                one = UploadedFile(await part.read(), part.content_type or "", part.filename or name)
                 files.setdefault(name, []).append(one)
             elif name == "wait":
                 wait = part == "true"
@@ -108,7 +108,7 @@ async def _form(request: Request) -> Sent:
                 given = _decoded(part)
             else:
                 raise InputInvalid(f"{name[:60]!r} is no file", hint="Other fields go into `input`, as JSON.")
-    return Sent(given, files, session, wait)
+    return UploadForm(given, files, session, wait)
 
 
 def _decoded(text: str) -> Json:

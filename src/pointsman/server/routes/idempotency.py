@@ -10,7 +10,7 @@ from fastapi import Request, Response
 
 from pointsman.auth.callers import Caller
 from pointsman.errors import OperatorError, PointsmanError
-from pointsman.executions.idempotency import Once, name_of
+from pointsman.executions.idempotency import IdempotencyKeys, name_of
 from pointsman.server.context import Desk
 from pointsman.server.json_responses import JsonReply
 
@@ -27,7 +27,7 @@ async def once(
     """
     if key is None:
         return await work()
-    kept = Once(desk.app.store.entries, desk.app.clock)
+    kept = IdempotencyKeys(desk.app.store.entries, desk.app.clock)
     name, asked = name_of(caller.name, f"{request.method} {request.url.path}", key), await request.body()
     known = await kept.begin(name, asked)
     if known is not None:

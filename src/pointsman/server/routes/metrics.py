@@ -9,7 +9,7 @@ from fastapi import Header, Query, Request, Response, Security
 from fastapi.security.http import HTTPAuthorizationCredentials
 from pydantic import Field
 
-from pointsman.executions.usage_rollup import Dimension, History
+from pointsman.executions.usage_rollup import Dimension, UsageRollup
 from pointsman.operations.budgets import budgets
 from pointsman.operations.csv_tables import csv_of
 from pointsman.operations.metrics import OPEN, TEXT
@@ -165,7 +165,7 @@ async def usage(
     see now; admins see everything. What was spent stays here when an execution is deleted.
     """
 
-    found = await History(desk.app.context).usage(
+    found = await UsageRollup(desk.app.context).usage(
         by or ("workflow",), since=since, until=until, of=narrowed(of or ()), sees=told_to(desk.app.context, caller)
     )
     if as_csv:

@@ -11,7 +11,7 @@ from fastapi import Header, Response
 from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from pointsman.auth.subjects import UnknownWorkflow
-from pointsman.chat.adapter import Asked, Dialogue, begin
+from pointsman.chat.adapter import ChatRequest, Dialogue, begin
 from pointsman.chat.formatting import Calls
 from pointsman.chat.workflows import speakers, speakers_page
 from pointsman.errors import PointsmanError
@@ -149,7 +149,7 @@ async def complete(
     """The last message is what the workflow is told; where it asked something, its answer."""
     kept = (body.metadata or {}).get("session_id") or x_session_id
     messages = [cast("JsonObject", one.model_dump()) for one in body.messages]
-    asked = Asked(body.model, messages, None if kept is None else str(kept))
+    asked = ChatRequest(body.model, messages, None if kept is None else str(kept))
     if body.stream:
         seat = desk.take_stream(caller)
         try:

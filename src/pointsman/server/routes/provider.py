@@ -12,9 +12,9 @@ from pointsman.auth.callers import Caller
 from pointsman.auth.oidc_login import (
     CODE_CHARS_MAX,
     VISIT_S,
+    IdentityProvider,
     LoginDenied,
     LoginNotOffered,
-    Provider,
     Visit,
     begin_visit,
     visit_of,
@@ -107,7 +107,7 @@ async def come_back(
     return reply
 
 
-async def _entrant(desk: Desk, request: Request, provider: Provider, visit: Visit, code: str) -> Caller:
+async def _entrant(desk: Desk, request: Request, provider: IdentityProvider, visit: Visit, code: str) -> Caller:
     """Whom a code lets in. What lets nobody in counts as a wrong key: each makes us ask the provider."""
     address = address_of(request)
     desk.strangers.may_try(address, code)
@@ -119,7 +119,7 @@ async def _entrant(desk: Desk, request: Request, provider: Provider, visit: Visi
         raise
 
 
-def _provider(desk: Desk) -> Provider:
+def _provider(desk: Desk) -> IdentityProvider:
     if desk.provider is None:
         hint = "`access.oidc` with a `client_id` offers it; a key opens the server too."
         raise LoginNotOffered("no identity provider is configured here", hint=hint)

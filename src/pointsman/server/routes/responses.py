@@ -10,7 +10,7 @@ from fastapi import Header, Response
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from pointsman.chat.adapter import Asked, Dialogue, begin
+from pointsman.chat.adapter import ChatRequest, Dialogue, begin
 from pointsman.chat.formatting import EXECUTION, MessagesInvalid
 from pointsman.server.context import AtDesk, Desk
 from pointsman.server.json_responses import JsonReply
@@ -175,7 +175,7 @@ async def respond(
     With `stream` it is told in OpenAI's events, numbered by `sequence_number`.
     """
     session = _session_of(body) or x_session_id
-    asked = Asked(body.model, messages_in(cast("str | list[JsonObject]", body.input)), session, _previous(body))
+    asked = ChatRequest(body.model, messages_in(cast("str | list[JsonObject]", body.input)), session, _previous(body))
     if not body.stream:
         telling = _telling(desk, body, session, await begin(desk.app.context, caller, asked))
         return JsonReply(await telling.whole())

@@ -21,7 +21,7 @@ from pointsman.server.routes.parameters import After, Editor, IfMatch, Limit, Of
 from pointsman.server.routes.response_docs import answers, refusals
 from pointsman.server.schemas.error_examples import EXECUTION_ID
 from pointsman.server.schemas.requests import Answer, Body, JsonValue, given, ruled, sample
-from pointsman.triggers.schedules import Kept, must_own, no_such_schedule
+from pointsman.triggers.schedules import StoredSchedule, must_own, no_such_schedule
 from pointsman.triggers.views import fired_view, schedule_view
 from pointsman.values import JsonObject
 from pointsman.workflows.calendar import EVERY_S_MIN, timing_of
@@ -185,7 +185,7 @@ async def schedules(
 
     called = await names_of_workflows(desk.app.context, search)
 
-    def is_wanted(kept: Kept) -> bool:
+    def is_wanted(kept: StoredSchedule) -> bool:
         of = kept.schedule.workflow
         return workflow in (None, of.partition("@")[0]) and says(search, kept.id, of, called(of))
 
@@ -342,7 +342,7 @@ async def delete(desk: AtDesk, caller: Editor, sid: ScheduleId, if_match: IfMatc
     return Response(status_code=204)
 
 
-async def _schedule(desk: Desk, caller: Caller, sid: str) -> Kept:
+async def _schedule(desk: Desk, caller: Caller, sid: str) -> StoredSchedule:
     """Raises `NoSuchSchedule`, also where the caller may not see its workflow."""
     kept = await desk.app.triggers.schedules.find(sid)
     if kept is None:
@@ -352,13 +352,13 @@ async def _schedule(desk: Desk, caller: Caller, sid: str) -> Kept:
     return kept
 
 
-def _reply(kept: Kept) -> Response:
+def _reply(kept: StoredSchedule) -> Response:
     return JsonReply(schedule_view(kept), headers={"etag": _etag(kept)})
 
 
-def _etag(kept: Kept) -> str:
+def _etag(kept: StoredSchedule) -> str:
     return etag_of(kept.schedule.mark)
 
 
-def _held(kept: Kept, if_match: str | None) -> str | None:
+def _held(kept: StoredSchedule, if_match: str | None) -> str | None:
     return held(if_match, _etag(kept), kept.schedule.mark, moved(f"the schedule {kept.id!r}"))

@@ -14,7 +14,7 @@ from pointsman.auth.callers import Caller
 from pointsman.auth.policy import must_see
 from pointsman.errors import CallerError
 from pointsman.executions.live_feed import moment_of, wanted
-from pointsman.executions.subscriptions import Beginning, Joined, join
+from pointsman.executions.subscriptions import Beginning, SubscriptionStart, join
 from pointsman.server.context import Asking, AtDesk
 from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import Eid, Of
@@ -123,7 +123,7 @@ async def while_seen(
             yield frame
 
 
-def _first(joined: Joined, begin: Beginning) -> bytes:
+def _first(joined: SubscriptionStart, begin: Beginning) -> bytes:
     """What is said before the events: whoever is cut off at once must know where to go on."""
     if joined.snapshot is not None:
         return server_sent(SNAPSHOT, joined.snapshot, joined.id)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from operator import mul
 from typing import Protocol
 
-from pointsman.ports import Change, Once
+from pointsman.ports import ChangeId, MemoryChange
 from pointsman.store.codec import encode_json
 from pointsman.store.memory_changes import NUMBER, UNBOUNDED, ChangeResult, change_result, check_room
 from pointsman.store.memory_history import CurrentValue, HistoryRow, history_of_rows, history_update
@@ -41,12 +41,12 @@ class MemoryMemories:
         return found.value if found is not None and lives(found, at) else None
 
     async def put(self, scope: str, namespace: str, key: str, value: Json | None) -> None:
-        change = Change(
+        change = MemoryChange(
             scope=scope, namespace=namespace, key=key, operation="set", value=value, at=0.0, quota=UNBOUNDED
         )
         await self.change(change)
 
-    async def change(self, change: Change, *, once: Once | None = None) -> Json:
+    async def change(self, change: MemoryChange, *, once: ChangeId | None = None) -> Json:
         encode_json(change.value)
         if once is not None:
             recorded = await self._answers.recorded(once.execution, once.name)
@@ -57,7 +57,7 @@ class MemoryMemories:
             await self._answers.record(once.execution, once.name, NUMBER, answer)
         return answer
 
-    async def _make(self, change: Change) -> Json:
+    async def _make(self, change: MemoryChange) -> Json:
         owner = (change.scope, change.namespace)
         owned, past = self._values[owner], self._past[owner]
         found = owned.get(change.key)
@@ -146,7 +146,9 @@ def _current(one: RememberedValue) -> CurrentValue:
     return CurrentValue(encode_json(one.value), one.changed, one.expires)
 
 
-def _trace(change: Change, known: RememberedValue | None, made: ChangeResult, rows: dict[int, HistoryRow]) -> None:
+def _trace(
+    change: MemoryChange, known: RememberedValue | None, made: ChangeResult, rows: dict[int, HistoryRow]
+) -> None:
     last = next(reversed(rows.values()), None)
     beside = history_update(change, None if known is None else _current(known), made, last)
     for row in beside.rows:

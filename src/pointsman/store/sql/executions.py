@@ -13,9 +13,9 @@ from pointsman.store.budget_usage import (
     APART,
     COLUMN,
     TOGETHER,
+    BudgetUsage,
     Spenders,
     SpendingQuery,
-    Spent,
     spenders_in,
 )
 from pointsman.store.records import TRIAL, ExecutionQuery, GateEntry, InboxQuery, Summary
@@ -181,5 +181,5 @@ def summary_of(row: tuple[Any, ...]) -> Summary:
         worker=worker,
         scripted=bool(scripted),
         awaits=names_in(awaits),
-        spent=Spent(tokens=tokens, model_calls=model_calls, tool_calls=tool_calls, cost_usd=cost_usd),
+        spent=BudgetUsage(tokens=tokens, model_calls=model_calls, tool_calls=tool_calls, cost_usd=cost_usd),
     )

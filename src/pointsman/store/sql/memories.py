@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final, LiteralString
 
-from pointsman.ports import Change, Once
+from pointsman.ports import ChangeId, MemoryChange
 from pointsman.store.codec import decode_json, encode_json
 from pointsman.store.memory_changes import NUMBER, UNBOUNDED, ChangeResult, change_result, check_room
 from pointsman.store.memory_history import (
@@ -63,12 +63,12 @@ class SqlMemories:
         return None if found is None else decode_json(found[0])
 
     async def put(self, scope: str, namespace: str, key: str, value: Json | None) -> None:
-        change = Change(
+        change = MemoryChange(
             scope=scope, namespace=namespace, key=key, operation="set", value=value, at=0.0, quota=UNBOUNDED
         )
         await self.change(change)
 
-    async def change(self, change: Change, *, once: Once | None = None) -> Json:
+    async def change(self, change: MemoryChange, *, once: ChangeId | None = None) -> Json:
         encode_json(change.value)
         # A list must not grow twice where no answer tells whether it grew; `once` keeps that from happening.
         repeatable = once is not None or change.operation != "append"
@@ -126,7 +126,7 @@ def holdings(at: float) -> Work[list[Holding]]:
     ]
 
 
-def change_once(dialect: SqlDialect, change: Change, once: Once | None) -> Work[Json]:
+def change_once(dialect: SqlDialect, change: MemoryChange, once: ChangeId | None) -> Work[Json]:
     """Make a change, unless it was made before; return its answer."""
     # Adding a key needs the number of keys.
     yield Lock(("memory", change.scope, change.namespace))
@@ -140,7 +140,7 @@ def change_once(dialect: SqlDialect, change: Change, once: Once | None) -> Work[
     return answer
 
 
-def make(dialect: SqlDialect, change: Change) -> Work[Json]:
+def make(dialect: SqlDialect, change: MemoryChange) -> Work[Json]:
     place = (change.scope, change.namespace, change.key)
     current, rows = yield from found_with_history(place, change.at, 0 if change.by is None else 1)
     made = change_result(change, None if current is None else decode_json(current.data))
@@ -161,7 +161,7 @@ def make(dialect: SqlDialect, change: Change) -> Work[Json]:
 
 def put_with_history(
     dialect: SqlDialect,
-    change: Change,
+    change: MemoryChange,
     made: ChangeResult,
     value: MemoryRow,
     current: CurrentValue | None,
@@ -202,7 +202,7 @@ def history_of(place: tuple[str, str, str]) -> tuple[str, str, str, str]:
     return history_scope(scope), namespace, f"{key}{BREAK}", f"{key}{BEHIND}"
 
 
-def make_room(change: Change) -> Work[None]:
+def make_room(change: MemoryChange) -> Work[None]:
     """Raise `MemoryFull` if no more keys fit, even after deleting the expired ones."""
     owner, most = (change.scope, change.namespace), change.quota.keys
     keys = yield from count(COUNT, *owner, most)

@@ -14,10 +14,10 @@ from pointsman.redaction import tail
 from pointsman.tools.commands.arguments import filled, standard_input
 from pointsman.tools.commands.config import CommandDescription
 from pointsman.tools.failures import ToolFailed
-from pointsman.tools.sandbox.limits import Bounds, Job, Preference
-from pointsman.tools.sandbox.process import Ended, OutputTooLarge, TookTooLong, bounded
+from pointsman.tools.sandbox.limits import Job, Preference, SandboxLimits
+from pointsman.tools.sandbox.process import OutputTooLarge, ProcessResult, TookTooLong, bounded
 from pointsman.tools.sandbox.selection import box_for
-from pointsman.tools.tool import Limits, ToolContext
+from pointsman.tools.tool import ToolContext, ToolLimits
 from pointsman.values import Bytes, Json, JsonObject
 
 SAID_CHARS_MAX: Final = 500
@@ -30,7 +30,7 @@ class CommandTool:
 
     def __init__(self, name: str, described: CommandDescription, *, box: Preference) -> None:
         self.name = name
-        self.limits = Limits(output_bytes_max=Bytes(described.output_max.bytes * ESCAPED + 2))
+        self.limits = ToolLimits(output_bytes_max=Bytes(described.output_max.bytes * ESCAPED + 2))
         self.spec = ToolSpec(
             name=name,
             description=described.description,
@@ -66,7 +66,7 @@ class CommandTool:
 
     def _job(self, arguments: tuple[str, ...]) -> Job:
         described = self._described
-        bounds = Bounds(
+        bounds = SandboxLimits(
             seconds=described.timeout.seconds,
             memory_bytes=described.memory.bytes,
             output_bytes=described.output_max.bytes,
@@ -87,7 +87,7 @@ class CommandTool:
             raise _failed("command-output", f"what the command {self.name!r} said is no JSON: {why}") from None
 
 
-def _how(ended: Ended) -> str:
+def _how(ended: ProcessResult) -> str:
     said = tail((ended.errors.strip() or ended.output.strip()).decode(errors="replace"), SAID_CHARS_MAX)
     if ended.code < 0:
         how = f"was ended by {_signal(-ended.code)}"

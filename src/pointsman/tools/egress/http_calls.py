@@ -18,8 +18,8 @@ from pointsman.tools.egress.failures import (
     NotReached,
     RedirectRefused,
 )
-from pointsman.tools.egress.secret_hosts import Guard, check_secrets
-from pointsman.tools.egress.transport import Door, Resolve, Rules, resolve
+from pointsman.tools.egress.secret_hosts import SecretHosts, check_secrets
+from pointsman.tools.egress.transport import Door, EgressPolicy, Resolve, resolve
 from pointsman.values import Bytes
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ _ELSEWHERE: Final = frozenset({"accept", "accept-language", "user-agent"})
 """Headers that a redirect to another origin keeps. Any other could be a credential."""
 
 
-class Call(Struct, frozen=True, kw_only=True):
+class HttpCall(Struct, frozen=True, kw_only=True):
     """What is sent."""
 
     method: str
@@ -44,7 +44,7 @@ class Call(Struct, frozen=True, kw_only=True):
     """The address as messages say it; empty: as it is."""
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class HttpResponse(Struct, frozen=True, kw_only=True):
     """What came back."""
 
     status: int
@@ -60,14 +60,14 @@ class Outgoing:
 
     def __init__(
         self,
-        rules: Rules | None = None,
+        rules: EgressPolicy | None = None,
         *,
         timeout_s: float = TIMEOUT_S,
         body_bytes_max: int = BODY_BYTES_MAX,
         redirects_max: int = REDIRECTS_MAX,
         resolve: Resolve = resolve,
     ) -> None:
-        self.rules = rules if rules is not None else Rules()
+        self.rules = rules if rules is not None else EgressPolicy()
         self.body_bytes_max = body_bytes_max
         self._timeout_s = timeout_s
         self._redirects_max = redirects_max
@@ -77,7 +77,7 @@ class Outgoing:
         """A transport for a client that is not ours, through which it gets no further."""
         return Door(self.rules, resolve=self._resolve)
 
-    async def send(self, call: Call, guards: Sequence[Guard] = ()) -> Answer:
+    async def send(self, call: HttpCall, guards: Sequence[SecretHosts] = ()) -> HttpResponse:
         """The answer, whatever its status. `guards`: the secrets that the call carries.
 
         Raises `AddressRefused`, `RedirectRefused`, `SecretRefused`, `NotReached`, `AnswerTooLarge`,
@@ -85,7 +85,7 @@ class Outgoing:
         """
         return await self._bounded(self._send(call, guards))
 
-    async def status(self, call: Call) -> int:
+    async def status(self, call: HttpCall) -> int:
         """The status of the answer only: nothing is followed or read. Raises `AddressRefused`, `NotReached`."""
         return await self._bounded(self._status(call))
 
@@ -108,13 +108,13 @@ class Outgoing:
             transport=self.door(), trust_env=False, follow_redirects=False, timeout=self._timeout_s
         )
 
-    async def _status(self, call: Call) -> int:
+    async def _status(self, call: HttpCall) -> int:
         async with self._client() as client:
             answer = await client.send(_request(client, call), stream=True)
             await answer.aclose()
             return answer.status_code
 
-    async def _send(self, call: Call, guards: Sequence[Guard]) -> Answer:
+    async def _send(self, call: HttpCall, guards: Sequence[SecretHosts]) -> HttpResponse:
         async with self._client() as client:
             request = _request(client, call)
             for hop in range(self._redirects_max + 1):
@@ -129,7 +129,7 @@ class Outgoing:
                 request = _led_on(request, following)
         raise RedirectRefused(f"it leads on more than {self._redirects_max} times")
 
-    async def _read(self, answer: httpx2.Response) -> Answer:
+    async def _read(self, answer: httpx2.Response) -> HttpResponse:
         # What was not asked to be packed is not unpacked: a few bytes could become gigabytes.
         encoding = answer.headers.get("content-encoding", "identity").strip().lower()
         if encoding not in ("", "identity"):
@@ -141,10 +141,10 @@ class Outgoing:
             if len(body) > most:
                 raise AnswerTooLarge(f"the answer has more than {most} bytes", hint="Ask for less.")
         headers = {name.lower(): value for name, value in answer.headers.items()}
-        return Answer(status=answer.status_code, headers=headers, body=bytes(body), url=str(answer.url))
+        return HttpResponse(status=answer.status_code, headers=headers, body=bytes(body), url=str(answer.url))
 
 
-def _request(client: httpx2.AsyncClient, call: Call) -> httpx2.Request:
+def _request(client: httpx2.AsyncClient, call: HttpCall) -> httpx2.Request:
     request = client.build_request(call.method, call.url, content=call.body or None, headers=call.headers)
     request.headers["accept-encoding"] = "identity"
     traced = TRACEPARENT.get()

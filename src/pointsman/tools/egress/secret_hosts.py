@@ -50,7 +50,7 @@ class HostPattern(NamedTuple):
         return host.endswith("." + self.host) if self.below else host == self.host
 
 
-class Guard(Struct, frozen=True, kw_only=True):
+class SecretHosts(Struct, frozen=True, kw_only=True):
     """A secret that a call carries, and where it may go."""
 
     name: str
@@ -98,7 +98,7 @@ def host_allowed(url: httpx2.URL, hosts: Iterable[str]) -> bool:
     return any((one := read_host(text)) is None or one.takes(url.scheme, host, port) for text in hosts)
 
 
-def check_secrets(request: httpx2.Request, guards: Sequence[Guard], *, led_on: bool) -> None:
+def check_secrets(request: httpx2.Request, guards: Sequence[SecretHosts], *, led_on: bool) -> None:
     """Check a request that is about to leave. `led_on`: a redirect made it, so it may have lost the secret on the way;
     else it carries it. Raises `SecretRefused`."""
     for guard in guards:

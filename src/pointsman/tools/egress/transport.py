@@ -34,7 +34,7 @@ SocketOptions: TypeAlias = Iterable[
 ]
 
 
-class Rules(Struct, frozen=True, kw_only=True):
+class EgressPolicy(Struct, frozen=True, kw_only=True):
     """Where calls may go."""
 
     networks: tuple[Network, ...] = ()
@@ -57,7 +57,7 @@ async def resolve(host: str, port: int) -> list[Address]:
 class CheckedNetwork(httpcore2.AsyncNetworkBackend):
     """Connects to addresses that passed the check, and to nothing else."""
 
-    def __init__(self, rules: Rules, resolve: Resolve) -> None:
+    def __init__(self, rules: EgressPolicy, resolve: Resolve) -> None:
         self._rules = rules
         self._resolve = resolve
         # Where anyio is missing another class stands under this name; httpx2 brings it.
@@ -104,7 +104,7 @@ class CheckedNetwork(httpcore2.AsyncNetworkBackend):
 class Door(httpx2.AsyncBaseTransport):
     """The transport of one client: every request of it passes here, redirects too."""
 
-    def __init__(self, rules: Rules, *, resolve: Resolve = resolve) -> None:
+    def __init__(self, rules: EgressPolicy, *, resolve: Resolve = resolve) -> None:
         self._rules = rules
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=_certificates(), network_backend=CheckedNetwork(rules, resolve)
@@ -139,7 +139,7 @@ class Door(httpx2.AsyncBaseTransport):
         await self._pool.aclose()
 
 
-def admit(url: httpx2.URL, rules: Rules) -> None:
+def admit(url: httpx2.URL, rules: EgressPolicy) -> None:
     """Check what can be seen of an address before it is resolved. Raises `AddressRefused`."""
     if url.scheme not in USUAL or not url.host:
         raise AddressRefused("the address is no web address", hint="Write https://host/path.")

@@ -35,7 +35,7 @@ _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Found(NamedTuple):
+class FileEntry(NamedTuple):
     """A file that is there."""
 
     path: str
@@ -107,7 +107,7 @@ class Jail:
                 raise
             os.fsync(folder)
 
-    def files(self) -> list[Found]:
+    def files(self) -> list[FileEntry]:
         """All of them, by name. Links and other odd things are none."""
         with _told(self._directory.name), suppress(FileNotFoundError), self._folder((), make=False) as folder:
             return sorted(_listed(folder, ""))
@@ -160,12 +160,12 @@ def _make(piece: str, folder: int) -> None:
         os.mkdir(piece, 0o700, dir_fd=folder)
 
 
-def _listed(folder: int, before: str, depth: int = 0) -> Iterator[Found]:
+def _listed(folder: int, before: str, depth: int = 0) -> Iterator[FileEntry]:
     with os.scandir(folder) as entries:
         for entry in entries:
             about = entry.stat(follow_symlinks=False)
             if stat.S_ISREG(about.st_mode) and about.st_nlink == 1 and not entry.name.startswith(UNFINISHED):
-                yield Found(before + entry.name, about.st_size)
+                yield FileEntry(before + entry.name, about.st_size)
             elif stat.S_ISDIR(about.st_mode) and depth < PIECES_MAX:
                 inner = os.open(entry.name, _DIRECTORY, dir_fd=folder)
                 try:

@@ -13,7 +13,7 @@ from pointsman.ports import ToolSpec
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.files.config import FileSettings
 from pointsman.tools.files.directory import Jail
-from pointsman.tools.tool import Limits, ToolContext
+from pointsman.tools.tool import ToolContext, ToolLimits
 from pointsman.values import Bytes, Json, JsonObject
 
 ESCAPED: Final = 6
@@ -46,7 +46,7 @@ class FileTool:
         self.name = name
         self._does: FileToolName = name
         self._settings = settings
-        self.limits = Limits(output_bytes_max=Bytes(settings.file_bytes_max * ESCAPED + 500 * settings.files_max))
+        self.limits = ToolLimits(output_bytes_max=Bytes(settings.file_bytes_max * ESCAPED + 500 * settings.files_max))
         description, parameters = _ABOUT[name]
         parameters = {"type": "object", "additionalProperties": False, **parameters}
         self.spec = ToolSpec(name=name, description=description, parameters=parameters, idempotent=True, keeps=True)

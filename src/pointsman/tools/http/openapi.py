@@ -34,14 +34,14 @@ class OpenApiUnreadable(CallerError):
 
 
 @dataclass(slots=True)
-class Imported:
+class OpenApiImport:
     """Descriptions of tools by name, and what could not be taken along, in words."""
 
     tools: dict[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     losses: list[str] = field(default_factory=list[str])
 
 
-def read_openapi(document: Json, *, source: str = "", server: str = "", prefix: str = "") -> Imported:
+def read_openapi(document: Json, *, source: str = "", server: str = "", prefix: str = "") -> OpenApiImport:
     """The tools of a document. `source` is where it came from, `server` goes before the ones it names.
 
     Raises `OpenApiUnreadable`.
@@ -54,9 +54,9 @@ def read_openapi(document: Json, *, source: str = "", server: str = "", prefix: 
         raise OpenApiUnreadable("the document nests too deep", hint="Simplify its schemas.") from None
 
 
-def _imported(document: JsonObject, source: str, server: str, prefix: str) -> Imported:
-    reader = _Reader(document)
-    found = Imported()
+def _imported(document: JsonObject, source: str, server: str, prefix: str) -> OpenApiImport:
+    reader = _OpenApiReader(document)
+    found = OpenApiImport()
     for operation in reader.operations():
         if len(found.tools) >= OPERATIONS_MAX:
             found.losses.append(f"only the first {OPERATIONS_MAX} operations were read")
@@ -86,7 +86,7 @@ class _Operation:
         return said if isinstance(said, str) and said else f"{self.method}{self.path}"
 
 
-class _Reader:
+class _OpenApiReader:
     def __init__(self, document: JsonObject) -> None:
         self.document = document
 
@@ -196,7 +196,7 @@ class _Reader:
 class _Arguments:
     """The object of arguments: names that are taken get a number, referred schemas come along once."""
 
-    def __init__(self, reader: _Reader) -> None:
+    def __init__(self, reader: _OpenApiReader) -> None:
         self._reader = reader
         self._properties: JsonObject = {}
         self._required: list[Json] = []
@@ -267,7 +267,7 @@ class _Arguments:
         return self._schema(value)
 
 
-def _server(reader: _Reader, operation: _Operation, source: str, server: str) -> str:
+def _server(reader: _OpenApiReader, operation: _Operation, source: str, server: str) -> str:
     """Where an operation is served: as given, else by itself, its path, the document; relative to the document."""
     listed = [server] if server else []
     for owner in (operation.said, operation.shared, reader.document):

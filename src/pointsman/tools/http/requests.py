@@ -11,7 +11,7 @@ import msgspec
 
 from pointsman.errors import AuthorError
 from pointsman.redaction import masked
-from pointsman.tools.egress.http_calls import Call
+from pointsman.tools.egress.http_calls import HttpCall
 from pointsman.values import Json, JsonObject
 
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -28,7 +28,7 @@ class RequestWrong(AuthorError):
     code: ClassVar[str] = "request-wrong"
 
 
-def request_of(described: JsonObject, *, key: str, said: str = "") -> Call:
+def request_of(described: JsonObject, *, key: str, said: str = "") -> HttpCall:
     """The call. `key` goes along as `Idempotency-Key` where sending twice could do harm. `said`: the address as it
     stands in messages. Raises `RequestWrong`."""
     method = str(described.get("method") or "GET").upper()
@@ -37,7 +37,7 @@ def request_of(described: JsonObject, *, key: str, said: str = "") -> Call:
     body = _body(described.get("body"), headers)
     if method not in SAFE:
         headers.setdefault("idempotency-key", key)
-    return Call(method=method, url=_url(described), headers=headers, body=body, said=said)
+    return HttpCall(method=method, url=_url(described), headers=headers, body=body, said=said)
 
 
 def _url(described: JsonObject) -> str:
@@ -126,6 +126,6 @@ def _plain(value: Json, name: str) -> str:
             raise RequestWrong(f"{name!r} is {type(value).__name__}, not one value", hint="Give a text or a number.")
 
 
-def shown(call: Call) -> str:
+def shown(call: HttpCall) -> str:
     """The call as it may stand in a message: without query, which may hold a key."""
     return f"{call.method} {masked(call.said or call.url).partition('?')[0]}"

@@ -12,7 +12,7 @@ from pointsman.errors import PointsmanError
 from pointsman.json_meter import JsonUnreadable, TooMuchJson, decode_json
 from pointsman.redaction import head
 from pointsman.tools.egress.failures import AnswerUnreadable, NotReached
-from pointsman.tools.egress.http_calls import Answer, Call
+from pointsman.tools.egress.http_calls import HttpCall, HttpResponse
 from pointsman.tools.http.requests import shown
 from pointsman.values import Json, JsonObject
 
@@ -31,17 +31,17 @@ def unmasked(data: bytes) -> bytes:
     return data
 
 
-def result_of(answer: Answer, as_: ResponseType | None, mask: Mask = unmasked) -> JsonObject:
+def result_of(answer: HttpResponse, as_: ResponseType | None, mask: Mask = unmasked) -> JsonObject:
     """{status, headers, data, ok}. Raises `AnswerUnreadable` for JSON that is none."""
     headers: JsonObject = {name: value for name, value in answer.headers.items() if name != "set-cookie"}
     return {"status": answer.status, "headers": headers, "data": data_of(answer, as_, mask), "ok": is_ok(answer)}
 
 
-def is_ok(answer: Answer) -> bool:
+def is_ok(answer: HttpResponse) -> bool:
     return 200 <= answer.status < 300
 
 
-def data_of(answer: Answer, as_: ResponseType | None, mask: Mask = unmasked) -> Json:
+def data_of(answer: HttpResponse, as_: ResponseType | None, mask: Mask = unmasked) -> Json:
     """As JSON, as text, or as base64 (`blob`); by its type where the node names none. Text and binary data are masked
     before they are encoded once more; JSON is masked by the caller, as a tree."""
     kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -67,7 +67,7 @@ def data_of(answer: Answer, as_: ResponseType | None, mask: Mask = unmasked) -> 
         return base64.b64encode(body).decode()
 
 
-def failure_of_status(call: Call, answer: Answer, mask: Mask = unmasked) -> Failure | None:
+def failure_of_status(call: HttpCall, answer: HttpResponse, mask: Mask = unmasked) -> Failure | None:
     """Why an answer outside 200 to 299 is a failure; None: it is not. The body is masked before it is cut."""
     if is_ok(answer):
         return None
@@ -81,7 +81,7 @@ def failure_of_status(call: Call, answer: Answer, mask: Mask = unmasked) -> Fail
     )
 
 
-def wait_of(answer: Answer) -> float | None:
+def wait_of(answer: HttpResponse) -> float | None:
     """How long `Retry-After` asks to wait; a date counts from the `Date` of the answer, whose clock it is."""
     said = answer.headers.get("retry-after", "").strip()
     if said.isascii() and said.isdigit():
@@ -93,7 +93,7 @@ def wait_of(answer: Answer) -> float | None:
     return min(max(span.total_seconds(), 0.0), WAIT_S_MAX)
 
 
-def failure_of_call(call: Call, why: PointsmanError) -> Failure:
+def failure_of_call(call: HttpCall, why: PointsmanError) -> Failure:
     """A call that came back without an answer."""
     message = f"{shown(call)}: {why}"
     return Failure(code=why.code, message=message, hint=why.hint, retryable=isinstance(why, NotReached))

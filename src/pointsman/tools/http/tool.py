@@ -12,18 +12,18 @@ from pointsman.engine.failures import Failure
 from pointsman.errors import PointsmanError
 from pointsman.ports import KnownSecrets, ToolSpec
 from pointsman.redaction import Redaction, hiding, redaction_of
-from pointsman.tools.egress.secret_hosts import Guard
+from pointsman.tools.egress.secret_hosts import SecretHosts
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.http.config import PLACE, HttpToolDescription
-from pointsman.tools.tool import Limits, ToolContext
+from pointsman.tools.tool import ToolContext, ToolLimits
 from pointsman.values import Json, JsonObject
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pointsman.tools.egress.http_calls import Call, Outgoing
+    from pointsman.tools.egress.http_calls import HttpCall, Outgoing
 
-LIMITS: Final = Limits()
+LIMITS: Final = ToolLimits()
 
 
 class HttpTool:
@@ -57,7 +57,7 @@ class HttpTool:
         with hiding(redaction):
             return await self._sent(call, filling, redaction)
 
-    async def _sent(self, call: Call, filling: Filling, redaction: Redaction) -> Json:
+    async def _sent(self, call: HttpCall, filling: Filling, redaction: Redaction) -> Json:
         from pointsman.tools.http.responses import data_of, failure_of_call, failure_of_status
 
         try:
@@ -70,11 +70,11 @@ class HttpTool:
             raise ToolFailed(masked(failure, redaction))
         return redaction.json(data)
 
-    def _guards(self, filling: Filling) -> tuple[Guard, ...]:
+    def _guards(self, filling: Filling) -> tuple[SecretHosts, ...]:
         """The settings name the secret beside the address, so it may go there; elsewhere only as its own rule says."""
         own = origin_of(self._described.url)
         return tuple(
-            Guard(name=name, value=value, hosts=(own, *self._secrets.rule(name).hosts))
+            SecretHosts(name=name, value=value, hosts=(own, *self._secrets.rule(name).hosts))
             for name, value in filling.used.items()
         )
 

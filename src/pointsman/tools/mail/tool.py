@@ -19,14 +19,14 @@ from pointsman.ports import ToolSpec
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.mail.addresses import AddressWrong, address_of, line_of, sender_of
 from pointsman.tools.mail.config import MailSettings
-from pointsman.tools.tool import Limits, ToolContext
+from pointsman.tools.tool import ToolContext, ToolLimits
 from pointsman.values import Json, JsonObject
 
 if TYPE_CHECKING:
     from datetime import datetime
 
 
-class Letter(msgspec.Struct, frozen=True, kw_only=True):
+class MailMessage(msgspec.Struct, frozen=True, kw_only=True):
     """What it says and to whom. Addresses and subject were looked at."""
 
     to: Sequence[str]
@@ -40,7 +40,7 @@ class Letter(msgspec.Struct, frozen=True, kw_only=True):
         return [*dict.fromkeys([*self.to, *self.cc])]
 
 
-def message_of(letter: Letter, *, sender: Address, key: str, at: datetime) -> EmailMessage:
+def message_of(letter: MailMessage, *, sender: Address, key: str, at: datetime) -> EmailMessage:
     """The same key gives the same `Message-ID`: whoever gets it twice can tell."""
     message = EmailMessage(policy=SMTP)
     message["From"] = sender
@@ -116,7 +116,7 @@ def _linked(link: re.Match[str]) -> str:
 
 NAME: Final = "send_email"
 ADDRESSES_MAX: Final = 20
-LIMITS: Final = Limits()
+LIMITS: Final = ToolLimits()
 
 _ADDRESS: Final[JsonObject] = {"type": "string", "minLength": 3, "maxLength": 320}
 _ADDRESSES: Final[JsonObject] = {
@@ -170,9 +170,9 @@ class SendEmailTool:
         message = message_of(letter, sender=sender_of(self._settings.sender), key=context.key, at=self._now())
         return await send(message, self._settings, password=self._password(), recipients=letter.recipients)
 
-    def _letter(self, arguments: JsonObject) -> Letter:
+    def _letter(self, arguments: JsonObject) -> MailMessage:
         body = str(arguments["body"])
-        return Letter(
+        return MailMessage(
             to=_addresses(arguments["to"]),
             cc=_addresses(arguments.get("cc")),
             subject=line_of(str(arguments["subject"]), "the subject"),

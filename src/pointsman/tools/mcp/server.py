@@ -22,7 +22,7 @@ from pointsman.engine.failures import Failure, failure_by
 from pointsman.errors import OperatorError
 from pointsman.ports import SecretRule
 from pointsman.redaction import NOTHING, Redaction, head, redaction_of
-from pointsman.tools.egress.secret_hosts import Guard, check_secrets
+from pointsman.tools.egress.secret_hosts import SecretHosts, check_secrets
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.mcp.config import McpServerDescription
 from pointsman.tools.mcp.process import MALFORMED, NOT_JSON_RPC, ServerProcess
@@ -311,7 +311,7 @@ class McpServer:
             event_hooks={"request": [check]},
         )
 
-    def _guards(self, headers: Mapping[str, str]) -> Iterator[Guard]:
+    def _guards(self, headers: Mapping[str, str]) -> Iterator[SecretHosts]:
         """The settings name the secrets beside the address, so they may go there; elsewhere only as their own rules
         say."""
         parts = urlsplit(self.described.url)
@@ -319,7 +319,7 @@ class McpServer:
             if value in self._given:
                 name = self.described.headers[header].removeprefix(HANDLE)
                 own = f"{parts.scheme}://{parts.netloc}"
-                yield Guard(name=name, value=value, hosts=(own, *self._rule(name).hosts))
+                yield SecretHosts(name=name, value=value, hosts=(own, *self._rule(name).hosts))
 
     def _secrets(self, values: Mapping[str, str]) -> dict[str, str]:
         found: dict[str, str] = {}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from pointsman.ports import ToolSpec
 from pointsman.tools.mcp.server import McpServer
-from pointsman.tools.tool import Limits, Origin, Tool, ToolContext
+from pointsman.tools.tool import Origin, Tool, ToolContext, ToolLimits
 from pointsman.values import Json, JsonObject
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class McpTool:
         self._said = said
         self.name = spec.name
         self.spec = spec
-        self.limits = Limits()
+        self.limits = ToolLimits()
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Raises `ToolFailed`."""

@@ -12,7 +12,7 @@ import msgspec
 
 from pointsman.engine.failures import Failure
 from pointsman.redaction import masked
-from pointsman.tools.egress.http_calls import Answer
+from pointsman.tools.egress.http_calls import HttpResponse
 from pointsman.tools.failures import ToolFailed
 
 READER: Final = Path(__file__).with_name("reader.py")
@@ -26,25 +26,25 @@ HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 TEXTS: Final = ("/json", "+json", "/xml", "+xml", "/javascript", "/yaml", "/x-yaml")
 
 
-class Page(msgspec.Struct, frozen=True):
+class WebPage(msgspec.Struct, frozen=True):
     """What a page says."""
 
     title: str
     text: str
 
 
-async def read_page(answer: Answer, part: Literal["main", "whole"]) -> Page:
+async def read_page(answer: HttpResponse, part: Literal["main", "whole"]) -> WebPage:
     """Raises `ToolFailed` for what is no text, or cannot be read within bounds."""
     kind, charset = _kind_of(answer)
     if kind in HTML or (not kind and answer.body.lstrip()[:1] == b"<"):
         return await _read_html(answer, charset, part)
     is_text = kind.startswith("text/") or kind.endswith(TEXTS) or not kind
     if is_text and (charset or b"\0" not in answer.body[:1000]):
-        return Page("", answer.body.decode(charset or "utf-8", errors="replace"))
+        return WebPage("", answer.body.decode(charset or "utf-8", errors="replace"))
     raise _unreadable(answer, f"it is {kind or 'binary'}, not a text")
 
 
-async def _read_html(answer: Answer, charset: str, part: str) -> Page:
+async def _read_html(answer: HttpResponse, charset: str, part: str) -> WebPage:
     # Isolated, with an empty environment: neither is any of a page's business.
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -72,7 +72,7 @@ async def _read_html(answer: Answer, charset: str, part: str) -> Page:
     if code != 0:
         raise _unreadable(answer, "its text cannot be found")
     try:
-        return msgspec.json.decode(said, type=Page)
+        return msgspec.json.decode(said, type=WebPage)
     except msgspec.MsgspecError:
         raise _unreadable(answer, "its text cannot be found") from None
 
@@ -94,7 +94,7 @@ async def _exchanged(process: asyncio.subprocess.Process, body: bytes) -> bytes:
     return bytes(said)
 
 
-def _kind_of(answer: Answer) -> tuple[str, str]:
+def _kind_of(answer: HttpResponse) -> tuple[str, str]:
     """Media type and charset, as the answer says; a charset that nobody knows is none."""
     kind, _, rest = answer.headers.get("content-type", "").partition(";")
     charset = ""
@@ -111,6 +111,6 @@ def _kind_of(answer: Answer) -> tuple[str, str]:
     return kind.strip().lower(), charset
 
 
-def _unreadable(answer: Answer, why: str) -> ToolFailed:
+def _unreadable(answer: HttpResponse, why: str) -> ToolFailed:
     message = f"the page {masked(answer.url).partition('?')[0]} cannot be read: {why}"
     return ToolFailed(Failure(code="page-unreadable", message=message, hint="Try another address."))

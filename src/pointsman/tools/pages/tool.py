@@ -10,7 +10,7 @@ from pointsman.ports import ToolSpec
 from pointsman.redaction import masked
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.pages.config import PageSettings
-from pointsman.tools.tool import Limits, ToolContext
+from pointsman.tools.tool import ToolContext, ToolLimits
 from pointsman.values import Bytes, Json, JsonObject
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class FetchPageTool:
         self.name = NAME
         self._settings = settings
         self._outgoing = outgoing
-        self.limits = Limits(
+        self.limits = ToolLimits(
             timeout_s=settings.timeout.seconds + SECONDS_TO_READ,
             output_bytes_max=Bytes(settings.chars_max * BYTES_PER_CHAR + 10_000),
         )
@@ -50,11 +50,13 @@ class FetchPageTool:
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """{"url", "title", "text", "next"?}. Raises `ToolFailed`."""
-        from pointsman.tools.egress.http_calls import Call  # It loads an HTTP client.
+        from pointsman.tools.egress.http_calls import HttpCall  # It loads an HTTP client.
         from pointsman.tools.http.responses import failure_of_call, failure_of_status
         from pointsman.tools.pages.text import read_page
 
-        call = Call(method="GET", url=str(arguments["url"]), headers={"accept": "text/html, text/*;q=0.9, */*;q=0.1"})
+        call = HttpCall(
+            method="GET", url=str(arguments["url"]), headers={"accept": "text/html, text/*;q=0.9, */*;q=0.1"}
+        )
         try:
             answer = await self._outgoing(self._settings).send(call)
         except PointsmanError as why:

@@ -28,7 +28,7 @@ from pointsman.engine.failures import Failure
 from pointsman.errors import AuthorError
 from pointsman.redaction import head, masked, tail
 from pointsman.tools.sandbox.limits import Preference
-from pointsman.tools.sandbox.results import Reading, ResultUnusable
+from pointsman.tools.sandbox.results import ResultMeter, ResultUnusable
 from pointsman.tools.sandbox.workers import Workers
 from pointsman.values import Bytes, Json, JsonObject, Seconds
 
@@ -187,7 +187,7 @@ class Interpreter:
                 call.over()
             if call.is_late:
                 raise TimeoutError
-            came = Came(value=Reading(self._limits.result_bytes).read(value), printed=printed.output)
+            came = Came(value=ResultMeter(self._limits.result_bytes).read(value), printed=printed.output)
             return came
         except BaseException as why:  # In this thread nothing else interrupts: a panic of the client is one, too.
             is_late = call.is_late or call.given_up

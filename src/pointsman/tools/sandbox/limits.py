@@ -18,7 +18,7 @@ FILES_MAX: Final = 4096
 """Files of its own, unless the operator allows more. Each takes some kB of the kernel's memory, also an empty one."""
 
 
-class Bounds(Struct, frozen=True, kw_only=True):
+class SandboxLimits(Struct, frozen=True, kw_only=True):
     """Each is held by the kernel, except `seconds` and `output_bytes`, which its parent holds."""
 
     seconds: Seconds = Seconds(30.0)
@@ -46,7 +46,7 @@ class Job(Struct, frozen=True, kw_only=True):
     program: str
     """Absolute path."""
     arguments: tuple[str, ...] = ()
-    bounds: Bounds = Bounds()
+    bounds: SandboxLimits = SandboxLimits()
     readable: tuple[str, ...] = ()
     """Absolute paths that it may read, beside the program and the libraries of this machine."""
     only_libraries: bool = False

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from pointsman.errors import CallerError, OperatorError
 from pointsman.tools.sandbox.limits import Job
-from pointsman.tools.sandbox.selection import Box
+from pointsman.tools.sandbox.selection import Sandbox
 
 CHUNK: Final = 65_536
 BY_SIGNAL: Final = 128
@@ -41,7 +41,7 @@ class BoxFailed(OperatorError):
     code: ClassVar[str] = "sandbox-failed"
 
 
-class Ended(Struct, frozen=True, kw_only=True):
+class ProcessResult(Struct, frozen=True, kw_only=True):
     """How it ended, and what it said."""
 
     code: int
@@ -68,7 +68,7 @@ class _Room:
         return b"".join(parts)
 
 
-async def bounded(box: Box, job: Job, given: bytes = b"") -> Ended:
+async def bounded(box: Sandbox, job: Job, given: bytes = b"") -> ProcessResult:
     """Run it; `given` is its standard input. Raises `BoxFailed`, `OutputTooLarge`, `TookTooLong`."""
     user = box.user(job)
     process = await asyncio.create_subprocess_exec(
@@ -100,7 +100,7 @@ async def bounded(box: Box, job: Job, given: bytes = b"") -> Ended:
     return ended
 
 
-async def _heard(process: Process, room: _Room, given: bytes) -> Ended:
+async def _heard(process: Process, room: _Room, given: bytes) -> ProcessResult:
     assert process.stdout is not None
     assert process.stderr is not None
     try:
@@ -111,7 +111,9 @@ async def _heard(process: Process, room: _Room, given: bytes) -> Ended:
             code = await process.wait()
     except ExceptionGroup as why:
         raise why.exceptions[0] from None
-    return Ended(code=code if code <= BY_SIGNAL else BY_SIGNAL - code, output=output.result(), errors=errors.result())
+    return ProcessResult(
+        code=code if code <= BY_SIGNAL else BY_SIGNAL - code, output=output.result(), errors=errors.result()
+    )
 
 
 async def _tell(process: Process, given: bytes) -> None:

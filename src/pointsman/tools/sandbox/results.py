@@ -24,7 +24,7 @@ class ResultUnusable(AuthorError):
     code: ClassVar[str] = "code-result"
 
 
-class Reading:
+class ResultMeter:
     """One result. Its size is that of its texts and numbers as they would be written, near enough."""
 
     def __init__(self, bytes_max: int) -> None:

@@ -13,7 +13,7 @@ from typing import ClassVar, Final, Protocol
 
 from pointsman.errors import OperatorError
 from pointsman.redaction import head
-from pointsman.tools.sandbox.limits import Bounds, Job, Preference
+from pointsman.tools.sandbox.limits import Job, Preference, SandboxLimits
 from pointsman.tools.sandbox.syscalls import MACHINES, Machine
 from pointsman.values import Seconds
 
@@ -35,7 +35,7 @@ class NoBox(Exception):
     """Why one of them cannot be had."""
 
 
-class Box(Protocol):
+class Sandbox(Protocol):
     """Holds a program."""
 
     @property
@@ -60,7 +60,7 @@ class Box(Protocol):
 
 
 @cache
-def find_box(preference: Preference = "auto") -> Box:
+def find_box(preference: Preference = "auto") -> Sandbox:
     """Takes some 30 ms, once. Raises `SandboxMissing`, each time anew: what is missing may be put there meanwhile."""
     if not sys.platform.startswith("linux"):
         raise SandboxMissing(
@@ -82,7 +82,7 @@ def find_box(preference: Preference = "auto") -> Box:
     raise SandboxMissing(f"this installation has no sandbox ({'; '.join(tried)})", hint=HINT)
 
 
-def box_for(job: Job, preference: Preference = "auto") -> Box:
+def box_for(job: Job, preference: Preference = "auto") -> Sandbox:
     """The box, if it can do the job. Raises `SandboxMissing`."""
     box = find_box(preference)
     if lacking := box.lacks(job):
@@ -90,7 +90,7 @@ def box_for(job: Job, preference: Preference = "auto") -> Box:
     return box
 
 
-def _bubblewrap(machine: Machine) -> Box:
+def _bubblewrap(machine: Machine) -> Sandbox:
     from pointsman.tools.sandbox.bubblewrap import Bubblewrap  # Boxes are loaded by those who run something in them.
 
     program = shutil.which("bwrap")
@@ -99,7 +99,7 @@ def _bubblewrap(machine: Machine) -> Box:
     return _tried(Bubblewrap(program, machine))
 
 
-def _landlock(machine: Machine) -> Box:
+def _landlock(machine: Machine) -> Sandbox:
     from pointsman.tools.sandbox.landlock import ABI_MIN, Landlock, landlock_abi  # As above.
 
     abi = landlock_abi()
@@ -108,15 +108,15 @@ def _landlock(machine: Machine) -> Box:
     return _tried(Landlock(machine))
 
 
-FINDERS: Final[dict[str, Callable[[Machine], Box]]] = {"bubblewrap": _bubblewrap, "landlock": _landlock}
+FINDERS: Final[dict[str, Callable[[Machine], Sandbox]]] = {"bubblewrap": _bubblewrap, "landlock": _landlock}
 
 
-def _tried(box: Box) -> Box:
+def _tried(box: Sandbox) -> Sandbox:
     """Raises `NoBox` unless a program runs in it, and is held."""
     with tempfile.NamedTemporaryFile("w", prefix="pointsman-trial-") as file:
         file.write("not for a program in a box\n")
         file.flush()
-        job = Job(program="/bin/sh", arguments=("-c", TRIAL, "trial", file.name), bounds=Bounds(seconds=TRIAL_S))
+        job = Job(program="/bin/sh", arguments=("-c", TRIAL, "trial", file.name), bounds=SandboxLimits(seconds=TRIAL_S))
         try:
             ended = subprocess.run(
                 box.command_line(job), env={}, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, timeout=TRIAL_S

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from pointsman.tools.sandbox.limits import Bounds, Job, Preference
+from pointsman.tools.sandbox.limits import Job, Preference, SandboxLimits
 from pointsman.tools.sandbox.selection import SandboxMissing, box_for
 from pointsman.values import Bytes, Seconds
 
@@ -76,7 +76,7 @@ class Workers:
 
     def _launcher(self) -> Path:
         """A program that goes into the box and becomes the interpreter: the client starts it by one path alone."""
-        bounds = Bounds(seconds=LIFE, memory_bytes=Bytes(self._memory_bytes + BESIDE_BYTES))
+        bounds = SandboxLimits(seconds=LIFE, memory_bytes=Bytes(self._memory_bytes + BESIDE_BYTES))
         job = Job(program=interpreter(), arguments=("subprocess",), bounds=bounds, only_libraries=True)
         line = shlex.join(box_for(job, self._box).command_line(job))
         hand_nothing_on()

@@ -13,7 +13,7 @@ from pointsman.ports import ToolSpec
 from pointsman.redaction import head, redaction_of
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.search.config import SearchSettings
-from pointsman.tools.tool import Limits, ToolContext
+from pointsman.tools.tool import ToolContext, ToolLimits
 from pointsman.values import Json, JsonObject
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _bearer(key: str) -> JsonObject:
 
 
 NAME: Final = "web_search"
-LIMITS: Final = Limits()
+LIMITS: Final = ToolLimits()
 
 
 class WebSearchTool:

@@ -18,7 +18,7 @@ import msgspec
 import psycopg
 from psycopg.rows import TupleRow
 
-from pointsman.tools.sql.results import FETCHED, Question, Table, cell, failed, refused, too_slow, unreachable
+from pointsman.tools.sql.results import FETCHED, SqlQuery, Table, cell, failed, refused, too_slow, unreachable
 from pointsman.values import JsonObject
 
 Cursor = psycopg.AsyncRawCursor[TupleRow]
@@ -35,7 +35,7 @@ CANCEL_S: Final = 2.0
 _NUMBERS: Final = msgspec.json.Decoder(dict[str, object], float_hook=Decimal)
 
 
-async def ask_postgres(question: Question) -> JsonObject:
+async def ask_postgres(question: SqlQuery) -> JsonObject:
     """Raises `ToolFailed`."""
     try:
         async with asyncio.timeout(question.bounds.timeout.seconds):
@@ -58,7 +58,7 @@ async def ask_postgres(question: Question) -> JsonObject:
         raise failed("sql-failed", f"{question.database!r} cannot take this text: {why}") from why
 
 
-async def _connected(question: Question) -> psycopg.AsyncConnection[TupleRow]:
+async def _connected(question: SqlQuery) -> psycopg.AsyncConnection[TupleRow]:
     connection = await psycopg.AsyncConnection.connect(
         question.url,
         connect_timeout=max(2, round(question.bounds.timeout.seconds)),
@@ -77,7 +77,7 @@ async def _let_go(connection: psycopg.AsyncConnection[TupleRow]) -> None:
         await connection.close()
 
 
-async def _asked(connection: psycopg.AsyncConnection[TupleRow], question: Question) -> JsonObject:
+async def _asked(connection: psycopg.AsyncConnection[TupleRow], question: SqlQuery) -> JsonObject:
     cursor = Cursor(connection)
     # Before anything of the question: what it sets later is too late for the statement that sets it.
     await cursor.execute(BOUNDS, [str(max(1, round(question.bounds.timeout.seconds * 1000)))])
@@ -97,7 +97,7 @@ async def _asked(connection: psycopg.AsyncConnection[TupleRow], question: Questi
     return table.to_json()
 
 
-async def _refuse_the_mighty(cursor: Cursor, question: Question) -> None:
+async def _refuse_the_mighty(cursor: Cursor, question: SqlQuery) -> None:
     roles = " OR ".join(f"pg_has_role(current_user, '{role}', 'MEMBER')" for role in MIGHTY)
     await cursor.execute(_sql(IS_MIGHTY.format(roles)))
     if (await cursor.fetchone()) != (False,):
@@ -108,7 +108,7 @@ async def _refuse_the_mighty(cursor: Cursor, question: Question) -> None:
         )
 
 
-async def _columns(cursor: Cursor, question: Question, query: str) -> list[str]:
+async def _columns(cursor: Cursor, question: SqlQuery, query: str) -> list[str]:
     """The names of the columns; nothing is worked out yet. Where the statement is another one, the server refuses."""
     try:
         await cursor.execute(_sql(f"DECLARE asked NO SCROLL CURSOR FOR {query}\n"), [*question.parameters])

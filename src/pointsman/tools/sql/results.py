@@ -18,7 +18,7 @@ FETCHED: Final = 20
 """Rows fetched at once."""
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True):
+class SqlQuery(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked, and how much may come of it."""
 
     database: str
@@ -81,16 +81,16 @@ def failed(code: str, message: str, *, hint: str = "", retryable: bool = False) 
     return ToolFailed(Failure(code=code, message=message, hint=hint, retryable=retryable))
 
 
-def refused(question: Question, why: str) -> ToolFailed:
+def refused(question: SqlQuery, why: str) -> ToolFailed:
     """The statement does something else than read."""
     return failed("sql-refused", f"{question.database!r} is only read: {why}", hint="Ask with one SELECT.")
 
 
-def too_slow(question: Question) -> ToolFailed:
+def too_slow(question: SqlQuery) -> ToolFailed:
     seconds = question.bounds.timeout.seconds
     message = f"{question.database!r} did not answer within {seconds:g} s"
     return failed("tool-timeout", message, hint="Ask for less.", retryable=True)
 
 
-def unreachable(question: Question, why: str) -> ToolFailed:
+def unreachable(question: SqlQuery, why: str) -> ToolFailed:
     return failed("sql-unreachable", f"the database {question.database!r} cannot be opened: {why}", retryable=True)

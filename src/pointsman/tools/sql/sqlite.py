@@ -13,7 +13,7 @@ from typing import Final, cast
 from urllib.parse import quote
 
 from pointsman.tools.sql.config import file_of
-from pointsman.tools.sql.results import Question, Table, cell, failed, refused, too_slow, unreachable
+from pointsman.tools.sql.results import SqlQuery, Table, cell, failed, refused, too_slow, unreachable
 from pointsman.values import JsonObject
 
 READING: Final = frozenset(
@@ -31,7 +31,7 @@ WAIT_S: Final = 2.0
 DENIED: Final = ("not authorized", "authorization denied", "prohibited")
 
 
-async def ask_sqlite(question: Question) -> JsonObject:
+async def ask_sqlite(question: SqlQuery) -> JsonObject:
     """Raises `ToolFailed`."""
     stop = threading.Event()
     try:
@@ -40,7 +40,7 @@ async def ask_sqlite(question: Question) -> JsonObject:
         stop.set()
 
 
-def _ask(question: Question, stop: threading.Event) -> JsonObject:
+def _ask(question: SqlQuery, stop: threading.Event) -> JsonObject:
     ends = time.monotonic() + question.bounds.timeout.seconds
     connection = _opened(question)
     try:
@@ -61,7 +61,7 @@ def _ask(question: Question, stop: threading.Event) -> JsonObject:
         connection.close()
 
 
-def _opened(question: Question) -> sqlite3.Connection:
+def _opened(question: SqlQuery) -> sqlite3.Connection:
     path = file_of(question.url)
     if not path.is_file():
         raise unreachable(question, "there is no such file")
@@ -96,7 +96,7 @@ def _authorize(action: int, one: str | None, other: str | None, database: str | 
     return sqlite3.SQLITE_OK
 
 
-def _answer(connection: sqlite3.Connection, question: Question) -> JsonObject:
+def _answer(connection: sqlite3.Connection, question: SqlQuery) -> JsonObject:
     parameters = {str(number): value for number, value in enumerate(question.parameters, start=1)}
     cursor = connection.execute(question.query, parameters)
     described = cast("tuple[tuple[str, ...], ...] | None", cursor.description)

@@ -7,8 +7,8 @@ from typing import Final
 
 from pointsman.ports import ToolSpec
 from pointsman.tools.sql.config import DatabaseDescription, engine_of
-from pointsman.tools.sql.results import Question, failed
-from pointsman.tools.tool import Limits, ToolContext
+from pointsman.tools.sql.results import SqlQuery, failed
+from pointsman.tools.tool import ToolContext, ToolLimits
 from pointsman.values import Bytes, Json, JsonObject
 
 NAME: Final = "sql"
@@ -26,7 +26,7 @@ class SqlTool:
         self._databases = databases
         self._resolved = resolved
         most = max(one.bytes_max for one in databases.values())
-        self.limits = Limits(output_bytes_max=Bytes(most + COLUMNS_BYTES))
+        self.limits = ToolLimits(output_bytes_max=Bytes(most + COLUMNS_BYTES))
         self.spec = ToolSpec(
             name=NAME, description=self._described(), parameters=_parameters(databases), idempotent=True
         )
@@ -45,7 +45,7 @@ class SqlTool:
             raise failed("sql-unreachable", "the driver of PostgreSQL is not installed", hint=hint) from None
         return await ask_postgres(question)
 
-    def _question(self, arguments: JsonObject) -> Question:
+    def _question(self, arguments: JsonObject) -> SqlQuery:
         name = str(arguments.get("database") or next(iter(self._databases)))
         bounds = self._databases[name]
         url = self._resolved(bounds.url)
@@ -53,7 +53,7 @@ class SqlTool:
             message = f"there is no usable address of the database {name!r}"
             raise failed("secret-missing", message, hint=f"`sql.{name}.url` names a secret: set it to an address.")
         given = arguments.get("parameters")
-        return Question(
+        return SqlQuery(
             database=name,
             url=url,
             query=str(arguments.get("query")),

@@ -24,7 +24,7 @@ from pointsman.settings.sections import NotificationSettings
 from pointsman.store.errors import EntryMoved
 from pointsman.tools.egress.failures import AddressRefused, NotReached
 from pointsman.triggers.notifications.notices import notices_since, told_in, wants
-from pointsman.triggers.notifications.outbox import Kept, Letter, Outbox
+from pointsman.triggers.notifications.outbox import Outbox, OutboxNotice, StoredNotice
 from pointsman.triggers.notifications.outgoing import post
 from pointsman.triggers.signatures import key_of, sign
 from pointsman.values import Json, JsonObject
@@ -53,7 +53,7 @@ class Notifier:
         self._app = app
         self.outbox = Outbox(app)
         self._redact = redactor_for(app.settings)
-        self._pending: dict[str, Kept] = {}
+        self._pending: dict[str, StoredNotice] = {}
         self._known: dict[str, None] = {}
         """What was put into the outbox lately."""
         self._filled: float | None = None
@@ -89,7 +89,7 @@ class Notifier:
         due = [kept for kept in self._pending.values() if kept.letter.due <= now]
         limit = asyncio.Semaphore(AT_ONCE)
 
-        async def send(kept: Kept) -> None:
+        async def send(kept: StoredNotice) -> None:
             async with limit:
                 await self._send(kept, now)
 
@@ -127,7 +127,7 @@ class Notifier:
         with hiding(self._redact.redaction):
             return self._redact(cast("JsonObject", _whole(body)))
 
-    async def _send(self, kept: Kept, now: float) -> None:
+    async def _send(self, kept: StoredNotice, now: float) -> None:
         letter = kept.letter
         settings = self._app.settings.notifications.get(letter.to)
         if settings is None:
@@ -145,7 +145,7 @@ class Notifier:
         if changed.letter.state == "pending":
             self._pending[kept.id] = changed
 
-    async def _posted(self, kept: Kept, settings: NotificationSettings, now: float) -> Letter:
+    async def _posted(self, kept: StoredNotice, settings: NotificationSettings, now: float) -> OutboxNotice:
         """The letter after one attempt."""
         letter = replace(kept.letter, attempts=kept.letter.attempts + 1)
         body = msgspec.json.encode(letter.body)
@@ -182,7 +182,7 @@ def _whole(value: Json) -> Json:
     return unfinished(value) if isinstance(value, str) and len(value) == MESSAGE_CHARS_MAX else value
 
 
-def _later(letter: Letter, now: float, error: str) -> Letter:
+def _later(letter: OutboxNotice, now: float, error: str) -> OutboxNotice:
     if letter.attempts >= ATTEMPTS_MAX:
         return replace(letter, state="dead", error=error)
     return replace(letter, due=now + min(WAIT_S * 2 ** (letter.attempts - 1), WAIT_S_MAX), error=error)

@@ -27,7 +27,7 @@ class NoSuchNotice(CallerError):
     code: ClassVar[str] = "no-such-notice"
 
 
-class Letter(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class OutboxNotice(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One notice to one address."""
 
     to: str
@@ -43,11 +43,11 @@ class Letter(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why it was not taken the last time."""
 
 
-class Kept(NamedTuple):
+class StoredNotice(NamedTuple):
     """A letter as it is in the store. `id` is also the id of its delivery."""
 
     id: str
-    letter: Letter
+    letter: OutboxNotice
     version: int
 
 
@@ -57,24 +57,24 @@ class Outbox:
     def __init__(self, app: AppContext) -> None:
         self._app = app
 
-    async def put(self, notice: Notice, to: str, now: float) -> Kept | None:
+    async def put(self, notice: Notice, to: str, now: float) -> StoredNotice | None:
         """None: it is there already."""
         # It is signed as `webhook-id`: a header, in which a full stop would end the id.
         id = quote(f"{to}/{notice.id}").replace(".", "%2E")
-        letter = Letter(to=to, body={"id": id, **notice.body}, at=now, due=now)
+        letter = OutboxNotice(to=to, body={"id": id, **notice.body}, at=now, due=now)
         try:
-            return await self.change(Kept(id, letter, 0), letter)
+            return await self.change(StoredNotice(id, letter, 0), letter)
         except EntryMoved:
             return None
 
-    async def change(self, kept: Kept, letter: Letter) -> Kept:
+    async def change(self, kept: StoredNotice, letter: OutboxNotice) -> StoredNotice:
         """Raises `EntryMoved` where someone else changed it."""
         version = await self._app.store.entries.put(KIND, kept.id, msgspec.to_builtins(letter), after=kept.version)
-        return Kept(kept.id, letter, version)
+        return StoredNotice(kept.id, letter, version)
 
-    async def list(self) -> list[Kept]:
+    async def list(self) -> list[StoredNotice]:
         found = await self._app.store.entries.list(KIND)
-        return [Kept(entry.key, msgspec.convert(entry.value, Letter), entry.version) for entry in found]
+        return [StoredNotice(entry.key, msgspec.convert(entry.value, OutboxNotice), entry.version) for entry in found]
 
     async def forget(self, before: float) -> None:
         """Drop what was sent, and was put here before: nobody will put it here again."""
@@ -82,7 +82,7 @@ class Outbox:
             if kept.letter.state == "sent" and kept.letter.at < before:
                 await self._app.store.entries.delete(KIND, kept.id)
 
-    async def try_again(self, id: str) -> Kept:
+    async def try_again(self, id: str) -> StoredNotice:
         """Send one that was given up once more, from the first attempt on. Raises `NoSuchNotice`."""
         found = {kept.id: kept for kept in await self.list()}
         if id not in found:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from pointsman.tools.egress.addresses import EVERYWHERE
-from pointsman.tools.egress.http_calls import Call, Outgoing
-from pointsman.tools.egress.transport import Rules
+from pointsman.tools.egress.http_calls import HttpCall, Outgoing
+from pointsman.tools.egress.transport import EgressPolicy
 
 TIMEOUT_S: Final = 15.0
 """Of a whole call."""
@@ -18,6 +18,6 @@ async def post(url: str, body: bytes, headers: Mapping[str, str], *, private: bo
 
     Raises `AddressRefused`, `NotReached`.
     """
-    rules = Rules(networks=EVERYWHERE if private else (), ports=None, plain=private)
+    rules = EgressPolicy(networks=EVERYWHERE if private else (), ports=None, plain=private)
     outgoing = Outgoing(rules, timeout_s=TIMEOUT_S)
-    return await outgoing.status(Call(method="POST", url=url, body=body, headers=headers))
+    return await outgoing.status(HttpCall(method="POST", url=url, body=body, headers=headers))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pointsman.triggers.notifications.outbox import Kept
+from pointsman.triggers.notifications.outbox import StoredNotice
 from pointsman.values import JsonObject
 
 
-def letter_view(kept: Kept) -> JsonObject:
+def letter_view(kept: StoredNotice) -> JsonObject:
     """`due`: when it is tried next; null where it is not tried any more."""
     letter = kept.letter
     return {

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from pointsman.errors import EngineBug
 from pointsman.ports import ToolSpec
-from pointsman.tools.tool import Limits, ToolContext
+from pointsman.tools.tool import ToolContext, ToolLimits
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.builtin.documents import PREFIX, TOOLS, shipped
 from pointsman.workflows.workflow_tools import WorkflowTool
@@ -18,7 +18,7 @@ class ShippedTool:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.limits = Limits()
+        self.limits = ToolLimits()
 
     @property
     def spec(self) -> ToolSpec:
