@@ -1,0 +1,28 @@
+// @vitest-environment happy-dom
+import { cleanup, render, screen } from "@testing-library/react";
+import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { speak, startLanguages } from "@/i18n";
+import { Rounds } from "./Rounds";
+import type { Round } from "./rounds";
+
+const round = (model: string) =>
+  ({ round: 1, model, ok: false, answer: "", problems: [], usage: { modelCalls: 1 } }) as unknown as Round;
+
+beforeAll(async () => {
+  await startLanguages();
+  await speak("en");
+});
+afterEach(cleanup);
+
+describe("the rounds of a design", () => {
+  it("say that the scripted model answered", () => {
+    render(<Rounds rounds={[round("scripted")]} isBusy={false} />);
+    screen.getByText(/^This is the scripted model:/);
+    screen.getByText(/^scripted · /);
+  });
+
+  it("do not mark the answers of a real model", () => {
+    render(<Rounds rounds={[round("openai:gpt-5")]} isBusy={false} />);
+    expect(screen.queryByText(/scripted/)).toBeNull();
+  });
+});
