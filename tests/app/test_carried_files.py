@@ -196,7 +196,7 @@ async def test_an_import_that_a_crash_interrupts_leaves_no_files_once_collected_
     for again in (False, True):
         async with opened(tmp_path, clock, settings=settings) as app:
             with monkeypatch.context() as patched:
-                patched.setattr("pointsman.operations.importing.Parking", _Dying)
+                patched.setattr("pointsman.operations.importing.Passivation", _Dying)
                 with pytest.raises(StoreFull):
                     await app.storage.bring_in(file)
             assert directories(tmp_path) != [], "files came before the crash"

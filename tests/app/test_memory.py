@@ -175,7 +175,7 @@ async def test_a_fork_writes_what_it_takes_again_and_a_replay_writes_nothing(sto
 DIES = """
 import asyncio, os, signal, sys
 from pointsman.app import Pointsman, Workflow
-from pointsman.ports import Change, Once
+from pointsman.ports import ChangeId, MemoryChange
 from pointsman.settings import Settings
 
 async def main(store, document, moment):

@@ -17,6 +17,7 @@ from pointsman.errors import PointsmanError
 from pointsman.operations.backup import back_up
 from pointsman.operations.readiness import Life, readiness
 from pointsman.settings import Settings
+from pointsman.store.sqlite import schema
 from pointsman.store.errors import StoreReadOnly
 from pointsman.values import ExecutionId
 from tests import postgres
@@ -125,10 +126,10 @@ async def test_an_older_store_that_cannot_be_brought_up_to_date_says_so(
     async with Pointsman(f"sqlite:///{tmp_path}/s.db", settings=QUIET, model="scripted"):
         pass
     with sqlite3.connect(tmp_path / "s.db") as connection:
-        connection.execute("PRAGMA user_version = 1")
         connection.execute("PRAGMA journal_mode = DELETE").fetchone()
     connection.close()
     frozen(tmp_path, monkeypatch)
+    monkeypatch.setattr(schema.is_current, "__defaults__", ((*schema.MIGRATIONS, ("SELECT 1",)),))
     with pytest.raises(StoreReadOnly, match="older version"):
         async with Pointsman(f"sqlite:///{tmp_path}/s.db", settings=QUIET, model="scripted"):
             pass

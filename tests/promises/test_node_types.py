@@ -35,19 +35,19 @@ CONFIGS: Final[dict[str, JsonObject]] = {
     "structured-record": {"schema": {"type": "object"}, "input": "x", "records": "records"},
 }
 OF_THE_CORE: Final = {
-    "start": "Begin",
-    "end": "Finish",
-    "decision": "Decide",
-    "parallel": "Fork",
-    "join": "Gather",
-    "loop": "Repeat",
-    "human": "Ask",
-    "transform": "Change",
-    "workflow": "Call",
-    "wait": "Wait",
-    "emit": "Emit",
-    "progress": "Emit",
-    "template-render": "Change",
+    "start": "StartAction",
+    "end": "EndAction",
+    "decision": "DecisionAction",
+    "parallel": "ParallelAction",
+    "join": "JoinAction",
+    "loop": "LoopAction",
+    "human": "HumanTaskAction",
+    "transform": "TransformAction",
+    "workflow": "WorkflowAction",
+    "wait": "WaitAction",
+    "emit": "EmitAction",
+    "progress": "EmitAction",
+    "template-render": "TransformAction",
 }
 
 

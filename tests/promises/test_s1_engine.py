@@ -58,6 +58,7 @@ edges:
 PACE = "rules: [{node: quick, text: q, delay: 1s}, {node: slow, text: s, delay: 5s}, {text: done}]"
 
 
+@pytest.mark.integration
 @pytest.mark.requirement("S1-61", "S1-62", "S1-63", "S1-65", "T1-4")
 def test_a_node_runs_once_all_it_depends_on_have_and_what_is_independent_runs_at_once() -> None:
     played = play(DIAMOND, {}, script=PACE)
@@ -90,13 +91,13 @@ edges: [{source: split, target: grow}, {source: grow, target: look}, {source: lo
 def test_the_rules_run_without_store_models_tools_or_faces() -> None:
     program = """
 import json, sys
-from pointsman.definition.model.workflow import Workflow
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.reports import Start, WorkDone
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
-workflow, _ = Workflow.from_document({"id": "w", "nodes": [{"id": "a", "type": "agent", "config": {"prompt": "x"}}]})
+workflow, _ = WorkflowDefinition.from_document({"id": "w", "nodes": [{"id": "a", "type": "agent", "config": {"prompt": "x"}}]})
 plan, state = compile_workflow(workflow), ExecutionState("exec-1")
 decide(plan, state, Start(input={}), 0.0)
 decide(plan, state, WorkDone(step=Step("a"), attempt=1, result="done"), 1.0)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pointsman import app as installation
+from pointsman.executions import opening
 from pointsman.app import Pointsman, Workflow
 from pointsman.engine.state import ExecutionState
 from pointsman.store.api import Store
@@ -36,7 +36,7 @@ async def test_what_was_said_in_a_turn_that_broke_off_at_its_end_is_there_in_the
         return
 
     with monkeypatch.context() as patch:
-        patch.setattr(installation, "save_turn", died)
+        patch.setattr(opening, "save_turn", died)
         async with Pointsman(store, model="scripted") as app:
             await turn(app, "one")
     async with Pointsman(store, model="scripted") as app:

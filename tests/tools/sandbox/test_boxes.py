@@ -298,9 +298,9 @@ async def test_a_box_ends_with_whoever_started_it(box: BoxName, tmp_path: Path) 
     started.write_text(
         "import asyncio, sys\n"
         "from pointsman.tools.sandbox.selection import find_box\n"
-        "from pointsman.tools.sandbox.limits import Bounds, Job\n"
+        "from pointsman.tools.sandbox.limits import Job, SandboxLimits\n"
         "from pointsman.tools.sandbox.process import bounded\n"
-        "job = Job(program='/bin/sleep', arguments=('619',), bounds=Bounds(seconds=600))\n"
+        "job = Job(program='/bin/sleep', arguments=('619',), bounds=SandboxLimits(seconds=600))\n"
         "asyncio.run(bounded(find_box(sys.argv[1]), job))\n"
     )
     parent = await asyncio.create_subprocess_exec(sys.executable, str(started), box)
