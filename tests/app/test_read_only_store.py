@@ -17,8 +17,8 @@ from pointsman.errors import PointsmanError
 from pointsman.operations.backup import back_up
 from pointsman.operations.readiness import Life, readiness
 from pointsman.settings import Settings
-from pointsman.store.sqlite import schema
 from pointsman.store.errors import StoreReadOnly
+from pointsman.store.sqlite import schema
 from pointsman.values import ExecutionId
 from tests import postgres
 from tests.patience import PATIENCE_S

@@ -97,7 +97,8 @@ from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.reports import Start, WorkDone
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
-workflow, _ = WorkflowDefinition.from_document({"id": "w", "nodes": [{"id": "a", "type": "agent", "config": {"prompt": "x"}}]})
+document = {"id": "w", "nodes": [{"id": "a", "type": "agent", "config": {"prompt": "x"}}]}
+workflow, _ = WorkflowDefinition.from_document(document)
 plan, state = compile_workflow(workflow), ExecutionState("exec-1")
 decide(plan, state, Start(input={}), 0.0)
 decide(plan, state, WorkDone(step=Step("a"), attempt=1, result="done"), 1.0)

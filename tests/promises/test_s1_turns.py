@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.executions import opening
 from pointsman.app import Pointsman, Workflow
 from pointsman.engine.state import ExecutionState
+from pointsman.executions import opening
 from pointsman.store.api import Store
 from pointsman.values import JsonObject
 
