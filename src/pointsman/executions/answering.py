@@ -1,10 +1,10 @@
-"""Answering gates: which one is meant, what became of one that is closed, and answers that come twice.
+"""Answering gates: find the gate that is meant, explain how a closed one was closed, and accept repeated answers.
 
     name ─▶ open gate? ─▶ deliver ─▶ refused as closed ─┐
-              └─ none ──────────────────────────────────┴▶ the journal tells: by whom, how; or that this very answer
-                                                            (by its key) is in it, which is as good as answering
+             └─ none ──────────────────────────────────┴▶ the journal shows who closed it and how, or that it holds
+                                                          this very answer (same key), which counts as success
 
-The journal is the memory of answers: nothing of a closed gate is kept in the state of an execution.
+The journal is the only record of answers: the state of an execution holds nothing about closed gates.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from pointsman.store.records import ExecutionQuery
 from pointsman.values import ExecutionId, Json
 
 RACES_MAX: Final = 5
-"""How often another process may be faster before we give up."""
+"""How often a delivery is tried when another process appends first."""
 CHILDREN_MAX: Final = 1000
 
 
@@ -42,7 +42,7 @@ class GateUnclear(CallerError):
 
 
 class GateAnswer(NamedTuple):
-    """What a person says at a gate, and who they are."""
+    """A person's answer to a gate, and who they are."""
 
     action: str
     data: Json = None
@@ -52,24 +52,25 @@ class GateAnswer(NamedTuple):
     key: str = ""
     """Idempotency key: the same answer with the same key again changes nothing."""
     digest: str = ""
-    """Of what the person saw, as the gate's view has it; empty: not known."""
+    """Digest of what the person saw, from the gate's view; empty: not known."""
 
 
 class Past(NamedTuple):
-    """A gate that is open no more."""
+    """A gate that is no longer open."""
 
     gate: str
     node: str
     how: str
     answers: dict[str, tuple[str, str, Json]]
-    """By idempotency key: who, action, data."""
+    """Idempotency key -> (who, action, data)."""
 
 
 async def answer_gate(runtime: LocalRuntime, driver: Driver, name: str, answer: GateAnswer) -> None:
-    """Answer the open gate of that id, or of that node while it is unique. Durable when it returns.
+    """Answer the open gate with that id, or of that node if only one is open. The answer is durable on return.
 
-    Raises `GateClosedAlready` saying how it was closed, `GateChangedMeanwhile` where the gate shows something
-    else than the digest of the answer names, `GateUnclear`, `NoSuchStep`, and what the gate does not take.
+    Raises `GateClosedAlready` with how it was closed, `GateChangedMeanwhile` if the gate shows something else than
+    the digest of the answer identifies, `GateUnclear`, `NoSuchStep`, and the errors for an answer that the gate does
+    not accept.
     """
     if answer.key and await _is_answered(runtime, driver, name, answer):
         return
@@ -99,7 +100,7 @@ async def answer_gate(runtime: LocalRuntime, driver: Driver, name: str, answer: 
 async def delegate_gate(
     runtime: LocalRuntime, driver: Driver, name: str, to: str, *, by: str, groups: tuple[str, ...], comment: str
 ) -> None:
-    """Pass the right of `by` to answer on to another person. Raises as `answer_gate`, and `NotDelegable`."""
+    """Pass the right of `by` to answer on to another person. Raises like `answer_gate`, and `NotDelegable`."""
 
     async def deliver(gate: OpenGate) -> None:
         said = DelegationRequested(step=gate.at.step, to=to, by=by, groups=groups, comment=comment, gate=gate.id)
@@ -114,7 +115,7 @@ async def delegate_gate(
 async def _told(
     runtime: LocalRuntime, driver: Driver, name: str, deliver: Callable[[OpenGate], Awaitable[None]]
 ) -> None:
-    """Deliver to the gate as it is now: where another process was faster, look again."""
+    """Deliver to the current gate; look it up again when another process appends first."""
     for left in reversed(range(RACES_MAX)):
         gate = gate_named([*gates_of(runtime, driver)], name)
         try:
@@ -130,8 +131,11 @@ async def _told(
 
 
 async def _rang(gate: OpenGate, now: float) -> bool:
-    """A gate whose time was up while no process minded it is closed, or put to others, before anybody answers. Whether
-    it was so: somebody else may have been faster meanwhile."""
+    """Fire the gate's timers that are due, and return whether there were any.
+
+    A deadline may have passed while no process was running: the gate must be closed or escalated before anyone
+    answers. The caller looks the gate up again, since another person may have been faster.
+    """
     timers = gate.driver.state.timers
     due = [timer for timer in gate.at.timers if timer in timers and timers[timer].at <= now]
     for timer in due:
@@ -140,7 +144,7 @@ async def _rang(gate: OpenGate, now: float) -> bool:
 
 
 def gate_named(gates: list[OpenGate], name: str) -> OpenGate:
-    """The open gate of that id, or of that node. Raises `GateUnclear`, `NoSuchStep`."""
+    """Return the open gate with that id or of that node. Raises `GateUnclear`, `NoSuchStep`."""
     found = [gate for gate in gates if gate.id == name] or [gate for gate in gates if gate.node == name]
     if len(found) == 1:
         return found[0]
@@ -158,7 +162,7 @@ def _names(gates: list[OpenGate]) -> list[str]:
 
 
 async def _is_answered(runtime: LocalRuntime, driver: Driver, name: str, answer: GateAnswer) -> bool:
-    """Whether this very answer is in the journal. Raises `AnswerDiffers` where its key was used for another one."""
+    """Return whether this very answer is in the journal. Raises `AnswerDiffers` if its key was used for another one."""
     async for past in _pasts(runtime, driver.execution, name):
         known = past.answers.get(answer.key)
         if known is not None:
@@ -168,7 +172,7 @@ async def _is_answered(runtime: LocalRuntime, driver: Driver, name: str, answer:
 
 
 async def _closed(runtime: LocalRuntime, driver: Driver, name: str) -> GateClosedAlready | None:
-    """What became of the latest gate of that name; None: there was none."""
+    """Return how the latest gate of that name was closed; None: there was none."""
     latest: Past | None = None
     async for past in _pasts(runtime, driver.execution, name):
         latest = past
@@ -178,10 +182,11 @@ async def _closed(runtime: LocalRuntime, driver: Driver, name: str) -> GateClose
 
 
 async def _pasts(runtime: LocalRuntime, execution: ExecutionId, name: str) -> AsyncIterator[Past]:
-    """The closed gates of that id or node, of an execution and then of its sub-workflows, oldest first."""
+    """Yield the closed gates with that id or of that node, of an execution and then of its sub-workflows, oldest
+    first."""
     driver = runtime.drivers.get(execution)
     if driver is not None:
-        with suppress(PointsmanError):  # A driver that is lost has no more rows on their way.
+        with suppress(PointsmanError):  # A lost driver has no more rows to write.
             await driver.until(lambda: True)
     rows = [row async for row in runtime.journal.read(execution)]
     for past in pasts_of(rows):
@@ -199,7 +204,7 @@ async def _pasts(runtime: LocalRuntime, execution: ExecutionId, name: str) -> As
 
 
 def pasts_of(rows: list[Row]) -> list[Past]:
-    """The closed gates in a journal, oldest first."""
+    """Return the closed gates in a journal, oldest first."""
     found: list[Past] = []
     still: dict[Step, Past] = {}
     for row in rows:
@@ -228,7 +233,7 @@ def _take(past: Past, event: events.Event) -> None:
 
 
 def _how(event: events.Event, at: float) -> str:
-    """How the event closed its gate; empty: it did not."""
+    """Return how the event closed its gate; empty: it did not."""
     when = instant_text(at)
     match event:
         case wait_events.GateClosed(cause="timeout"):

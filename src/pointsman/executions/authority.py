@@ -89,7 +89,7 @@ async def _put(app: AppContext, execution: str, parties: list[Party]) -> None:
 
 
 class AppRights:
-    """The `Rights` of one installation, for executions whose definitions are in one library of it."""
+    """The `Rights` of one installation, for executions whose definitions are in one of its libraries."""
 
     def __init__(self, app: AppContext, library: Library) -> None:
         self._app = app
@@ -117,8 +117,8 @@ class AppRights:
         return [msgspec.to_builtins(one) for one in await starters_of(self._app, parent)]
 
     async def acting_for(self, state: ExecutionState, *, node: str = "", cap: Role = "admin") -> Caller:
-        """Return the caller that an execution is at the moment: its starters, the author of the revision it runs on,
-        and, with `node`, the author of the saved agent that the node uses. Its role is at most `cap`."""
+        """Return the caller that an execution acts as at the moment: its starters, the author of the revision it runs
+        on, and, with `node`, the author of the saved agent that the node uses. Its role is at most `cap`."""
         starters = [await standing(self._app, one) for one in await starters_of(self._app, state)]
         by = state.options.get("by")
         machine = Caller(name=by if isinstance(by, str) and by else UNKNOWN, role="admin", entrance="shell")
@@ -152,7 +152,7 @@ class AppRights:
         if isinstance(config, AgentConfig) and config.agent in authors and not config.tools:
             return [await self._agent_author(state, config.agent)]
         found = [await self.author_of_execution(state)]
-        if isinstance(config, ToolExecutorConfig):  # It carries out what any agent before it asked for.
+        if isinstance(config, ToolExecutorConfig):  # It runs the calls that any agent before it requested.
             tool, agents = tool_name(target.partition("@")[0]), workflow.agents or {}
             listing = [name for name in authors if name in agents and tool in (agents[name].tools or ())]
             found += [await self._agent_author(state, name) for name in listing]

@@ -1,12 +1,12 @@
-"""Channels: what subscribers of an execution hear, written once for all of them.
+"""SSE broker: encodes the events of an execution once for all its subscribers.
 
     journal ──▶ frames with an id, as rows are committed ─┐
-    steps ────▶ live frames without one                   ├─▶ a ring that all subscribers read at their own pace
-    silence ──▶ a sign of life                            ┘
+    steps ────▶ live frames without an id                 ├─▶ a ring that all subscribers read at their own pace
+    silence ──▶ heartbeat                                 ┘
 
-A subscriber begins in the ring, where that reaches back to the last frame it has seen, else in the journal; one that
-falls behind the ring goes back to the journal. So nothing is lost or told twice, a slow reader costs a position in a
-list, and of a crowd that comes back at once one reads the journal.
+A subscriber begins in the ring if the ring still holds the frames after the last one it received, else in the
+journal. A subscriber that falls behind the ring goes back to the journal. So no frame is lost or repeated, a slow
+reader costs only a position in a list, and of many subscribers that reconnect at once only one reads the journal.
 """
 
 from __future__ import annotations
@@ -30,47 +30,47 @@ from pointsman.runtime.feed import Committed, Delta
 from pointsman.values import ExecutionId, JsonObject
 
 ROWS_AT_HAND: Final = 64
-"""So many of the latest rows are in the ring for the first subscriber."""
+"""Number of latest rows that are in the ring for the first subscriber."""
 HEARTBEAT_S: Final = 15.0
-"""So often a silent stream says that it lives: proxies close those that do not."""
+"""Seconds between heartbeats of a silent stream: proxies close streams that send nothing."""
 LIVE: Final = "workflow.node.delta"
 SO_FAR: Final = "so_far"
-"""A delta with what a step has said since it began: it stands instead of what was heard of it."""
+"""Kind of delta that carries all text of a step since it began; it replaces what the subscriber received before."""
 
 
 class Channel:
-    """One execution that somebody listens to."""
+    """Stream of one execution that has subscribers."""
 
     def __init__(self, app: AppContext, wire: Wire, execution: ExecutionId, level: Observability, *, seq: int) -> None:
-        """`seq`: its last row. The ring begins some rows before it."""
+        """`seq`: the execution's last row. The ring begins `ROWS_AT_HAND` rows before it."""
         self.execution = execution
         self.listeners = 0
         self.seq = max(0, seq - ROWS_AT_HAND)
         """The last row whose frames are in the ring or before it."""
         self.ring = Ring((self.seq, ROW_END) if self.seq else START)
         self.ended = False
-        """Nothing more is told: it has ended, and its end is in the ring."""
+        """The execution has ended and its last frame is in the ring: nothing more will be sent."""
         self.behind = False
-        """There may be rows that it has not taken in."""
+        """There may be rows that the channel has not read."""
         self.let_go = False
-        """Everybody goes, whatever still happens."""
+        """All subscribers must disconnect, even if the execution goes on."""
         self._app = app
         self._wire = wire
         self._level: Observability = level
         self._redact = redactor_for(app.settings)
         self._heard = -1
-        """Where the ring ended when it was last asked for a sign of life."""
+        """Where the ring ended at the last heartbeat check."""
         self._news = asyncio.Event()
         self._reading = asyncio.Lock()
         self.leave: Callable[[], None] = lambda: None
 
     async def news(self, position: int) -> None:
-        """Until there is a frame behind the position, or everybody goes."""
+        """Wait until there is a frame after the position, or all subscribers must disconnect."""
         while self.ring.end == position and not self.ended and not self.let_go:
             await self._news.wait()
 
     def committed(self, seen: Committed) -> None:
-        """A row of this process. One that does not follow is left to `catch_up`."""
+        """Add a row that this process committed. A row that does not directly follow is left to `catch_up`."""
         if seen.row.seq == self.seq + 1:
             self._put_row(seen.row)
             self.ended = seen.state.status in ENDED
@@ -85,7 +85,7 @@ class Channel:
         self._tell()
 
     def so_far(self, said: Mapping[Step, str]) -> bytes:
-        """What is being said, for whoever has not heard it."""
+        """Encode the partial output of running steps, for a subscriber that has not received it."""
         found: list[bytes] = []
         for step, text in said.items():
             delta = live_told({"kind": SO_FAR, "soFar": text}, self._level, self._redact)
@@ -97,14 +97,14 @@ class Channel:
         return {"executionId": self.execution, "nodeId": step.node, "step": str(step)}
 
     def beat(self) -> None:
-        """A sign of life, if nothing was told since the last time."""
+        """Send a heartbeat if nothing was sent since the last call."""
         if self._heard == self.ring.end:
             self.ring.put([StreamFrame(None, self._wire.sign)])
             self._tell()
         self._heard = self.ring.end
 
     async def catch_up(self, known: ExecutionState | None = None) -> None:
-        """Take in the rows that other processes wrote. `known`: its state, as of now or a moment ago."""
+        """Read the rows that other processes wrote. `known`: the current state, or one from a moment ago."""
         async with self._reading:
             if known is None and await self._app.store.journal.last(self.execution) <= self.seq:
                 return
@@ -120,7 +120,7 @@ class Channel:
             self._tell()
 
     def frames_of(self, row: Row) -> list[StreamFrame]:
-        """What a row is told as."""
+        """Return the frames of a row."""
         return [self._frame(told) for told in bulletins(self.execution, row, self._level, self._redact)]
 
     def _frame(self, told: JsonObject) -> StreamFrame:
@@ -142,7 +142,7 @@ class Channel:
 
 
 class Channels:
-    """The channels of one server."""
+    """All channels of one server."""
 
     def __init__(self, app: AppContext, wire: Wire, *, heartbeat_s: float = HEARTBEAT_S) -> None:
         self._app = app
@@ -156,16 +156,16 @@ class Channels:
         self._closed = False
         self._spoken = Spoken()
         self.board = LiveFeed(app, wire)
-        """All executions at once."""
+        """The live feed of all executions."""
 
     async def frames(self, execution: str, *, after: Place = START) -> AsyncGenerator[bytes, None]:
-        """Its frames behind a place, then those that come, until it ends: as many at once as there are. Raises
-        `UnknownExecution` at once."""
+        """Yield the frames after a place and then those that arrive, until the execution ends; each item joins all
+        frames available. Raises `UnknownExecution` at the first step."""
         channel = await self._join(ExecutionId(execution), after)
         try:
             ring = channel.ring
             live = ring.end
-            """From here on what is live is heard too."""
+            """From this position on, live frames are sent too."""
             position = ring.begin if after >= ring.behind else -1
             said = self._spoken.so_far(channel.execution)
             if position >= 0 and said:
@@ -198,7 +198,7 @@ class Channels:
             self._part(channel)
 
     async def is_over(self, execution: str, place: Place) -> bool:
-        """Whether it has ended, and all was told up to a place. Raises `UnknownExecution`."""
+        """Return whether the execution has ended and the place is its last frame. Raises `UnknownExecution`."""
         name = ExecutionId(execution)
         state = await self._app.runtime.load(name)
         if state.status not in ENDED or place[0] < state.seq:
@@ -207,17 +207,17 @@ class Channels:
         return not [frames async for frames in self._kept(channel, place)]
 
     def listeners(self, execution: str) -> int:
-        """How many listen to it now."""
+        """Return the number of current subscribers of an execution."""
         channel = self._open.get(ExecutionId(execution))
         return 0 if channel is None else channel.listeners
 
     @property
     def subscribers(self) -> int:
-        """How many listen to anything now."""
+        """The number of current subscribers of all streams."""
         return self.board.subscribers + sum(channel.listeners for channel in self._open.values())
 
     async def _kept(self, channel: Channel, after: Place) -> AsyncIterator[list[StreamFrame]]:
-        """What the journal has behind a place. The rest of the row it is in comes too."""
+        """Yield frames of the journal after a place, in chunks, including the rest of the row that the place is in."""
         found: list[StreamFrame] = []
         size = 0
         async for row in self._app.store.journal.read(channel.execution, after=max(after[0] - 1, 0)):
@@ -238,7 +238,7 @@ class Channels:
             channel = self._open.get(execution) or await self._opened(execution)
             channel.listeners += 1
         try:
-            if channel.seq < after[0]:  # Another server told more of it.
+            if channel.seq < after[0]:  # Another server sent more of it.
                 await channel.catch_up()
         except BaseException:
             self._part(channel)
@@ -251,7 +251,7 @@ class Channels:
         if self._closed:
             channel.close()
         channel.leave = self._app.store.follow(execution, lambda: self._look(channel))
-        self._open[execution] = channel  # What is committed from here on is heard.
+        self._open[execution] = channel  # Commits from here on reach the channel.
         try:
             await channel.catch_up(state)
         except BaseException:
@@ -294,7 +294,7 @@ class Channels:
             channel.behind = False
 
     async def _beat(self) -> None:
-        """One clock for all: a sign of life costs nothing but its bytes."""
+        """Send heartbeats for all channels from one task, so that a heartbeat costs only its bytes."""
         while True:
             await asyncio.sleep(self._heartbeat_s)
             for channel in [*self._open.values()]:
@@ -303,14 +303,14 @@ class Channels:
                     self._look(channel)
 
     def let_go(self) -> None:
-        """Let all subscribers go: they come back with the id of their last frame."""
+        """Disconnect all subscribers; they reconnect with the id of their last frame."""
         self._closed = True
         self.board.let_go()
         for channel in self._open.values():
             channel.close()
 
     async def close(self) -> None:
-        """As `let_go`; nothing goes on behind it."""
+        """Disconnect all subscribers and wait until every task has ended."""
         self.let_go()
         await self.board.close()
         self._leave()
@@ -323,6 +323,6 @@ class Channels:
 
 
 def _turns(row: Row) -> bool:
-    """Whether it may have ended by this row, or gone on."""
+    """Return whether the execution may have ended by this row, or have been retried."""
     kinds = ExecutionCompleted | ExecutionFailed | ExecutionCancelled | ExecutionRetried
     return any(isinstance(event, kinds) for event in row.events)

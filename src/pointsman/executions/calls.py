@@ -1,6 +1,6 @@
-"""Calls: what the attempts of a step asked of models and tools, and what they were told. Read of what they record.
+"""Model and tool calls of a step's attempts with their answers, read from the recorded effects.
 
-An attempt records each answer once it has it, so this is there while the step still works, and after a crash.
+An attempt records each answer as soon as it arrives, so calls are visible while the step runs and after a crash.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from pointsman.ports import ModelReply
 from pointsman.values import ExecutionId, Json, JsonObject
 
 FIELDS: Final = 3
-"""Kind, fingerprint of what was asked, answer."""
+"""Kind, fingerprint of the request, answer."""
 
 
 async def calls_of(app: AppContext, execution: str, step: str) -> list[JsonObject]:
-    """In the order they were made, without what is never told; none where the workflow's level is `minimal`.
+    """Return the calls of a step in the order they were made, redacted; none if the workflow's level is `minimal`.
 
-    Of a model: `model`, `text`, `usage` and `calls`, each with `tool`, `arguments`, `result` or `error`, and whether it
-    is `done`. Of a tool that no model called: `result` or `error`. Raises `UnknownExecution`.
+    A model call has `model`, `text`, `usage` and `calls`, each with `tool`, `arguments`, `result` or `error`, and
+    whether it is `done`. A tool call that no model made has `result` or `error`. Raises `UnknownExecution`.
     """
     name = ExecutionId(execution)
     state = await app.runtime.load(name)
@@ -44,7 +44,7 @@ async def calls_of(app: AppContext, execution: str, step: str) -> list[JsonObjec
 def _calls_in(recorded: dict[int, Json], attempt: int, redact: Redactor) -> list[JsonObject]:
     found: list[JsonObject] = []
     open_: list[tuple[str, JsonObject]] = []
-    """Calls that models made and whose outcome was not met yet, by the fingerprint of what was asked."""
+    """Calls that models made and whose outcome has not been read yet, by the fingerprint of the request."""
     for number, effect in sorted(recorded.items()):
         if not isinstance(effect, list | tuple) or len(effect) != FIELDS:
             continue
@@ -76,7 +76,7 @@ def _said(reply: ModelReply, redact: Redactor) -> JsonObject:
 
 
 def _reply(told: Json) -> ModelReply | None:
-    """None: it was refused."""
+    """Return the recorded reply, or None if the request was refused."""
     try:
         return msgspec.convert(told, ModelReply)
     except msgspec.ValidationError:

@@ -1,11 +1,13 @@
-"""Places: how many executions of a workflow may run at once. Who has none waits in line, is refused, or replaces.
+"""Concurrency limits: how many executions of a group may run at once. Others are queued, refused, or replace the
+oldest.
 
-    line of a group   a  b │ c  d        max 2: a and b have places, c and d are pending
-                      ╰ a ends ╯
-                      b  c │ d           c is admitted, by whichever process sees the end first
+    queue of a group   a  b │ c  d        max 2: a and b run, c and d are pending
+           ╰ a ends ╯
+       b  c │ d           c is admitted, by the first process that sees the end
 
-The line is one entry of the store, changed by compare-and-set. Who has ended is found by looking, so nothing is lost
-with the process that ended it; while an execution is pending here, this process looks every second.
+The queue is one entry of the store, changed by compare-and-set. Ended executions are found by reading their status,
+so nothing is lost if the process that ended one dies; while an execution is pending here, this process looks every
+second.
 """
 
 from __future__ import annotations
@@ -34,61 +36,61 @@ from pointsman.values import ExecutionId, Json, JsonObject
 
 KIND: Final = "places"
 OPTION: Final = "place"
-"""The option of an execution that says which group it belongs to, and how many places that has."""
+"""The option of an execution that names its group and the group's limit."""
 
 LOOK_S: Final = 1.0
 UNSTARTED_S: Final = 60.0
-"""A place that was taken for an execution which never began is free again after this time."""
+"""The slot of an execution that never started is free again after this many seconds."""
 
 Open: TypeAlias = Callable[[ExecutionId], Awaitable[Driver]]
-"""Takes an execution up, with all it needs to run."""
+"""Opens an execution with everything it needs to run."""
 
 
 class PlaceTaken(CallerError):
-    """As many executions of the workflow run as may, and the next one is to be refused."""
+    """The workflow's limit of running executions is reached, and its policy refuses another one."""
 
     code: ClassVar[str] = "place-taken"
 
 
 class Group(NamedTuple):
-    """Executions that share places."""
+    """Executions that share a concurrency limit."""
 
     name: str
     most: int
 
 
 class Admission(NamedTuple):
-    """What the rule of a workflow says about one more execution of it."""
+    """The group and policy that apply to a new execution of a workflow."""
 
     group: Group
     policy: str
 
     @property
     def said(self) -> JsonObject:
-        """As an option of the execution."""
+        """The option of the execution that records the group."""
         return {"group": self.group.name, "max": self.group.most}
 
 
 class InLine(NamedTuple):
-    """One that has a place, or waits for one."""
+    """An execution that holds a slot or is queued for one."""
 
     execution: ExecutionId
     since: float
 
 
 class QueuePosition(NamedTuple):
-    """Where an execution stands in line that has no place yet."""
+    """Queue position of an execution that has no slot yet."""
 
     execution: ExecutionId
     group: Group
     holders: tuple[ExecutionId, ...]
-    """Who has the places."""
+    """The executions that hold the slots."""
     ahead: int
-    """How many wait before it."""
+    """How many executions are queued before it."""
 
 
 def group_of(workflow: WorkflowDefinition, rule: Concurrency, given: JsonObject) -> Group:
-    """The group of an execution with this input. Raises what its key raises."""
+    """Return the group of an execution with this input. Raises what evaluating its key raises."""
     name = str(workflow.id)
     if rule.key is not None:
         value = compile_expression(rule.key).evaluate(Environment(state=given, names={"input": given}))
@@ -97,7 +99,7 @@ def group_of(workflow: WorkflowDefinition, rule: Concurrency, given: JsonObject)
 
 
 def group_in(options: JsonObject) -> Group | None:
-    """The group that an execution was started in."""
+    """Return the group that an execution was started in."""
     said = options.get(OPTION)
     if not isinstance(said, dict):
         return None
@@ -106,15 +108,15 @@ def group_in(options: JsonObject) -> Group | None:
 
 
 class PendingGroup(NamedTuple):
-    """Somebody of a group is pending here."""
+    """A group with an execution that is pending in this process."""
 
     task: asyncio.Task[None]
     again: asyncio.Event
-    """Something has ended: look at once."""
+    """Set when an execution has ended, to look at once."""
 
 
 class Places:
-    """The lines of one store, as seen from one process."""
+    """The queues of one store, as seen from one process."""
 
     def __init__(self, store: Store, clock: Clock, open_: Open) -> None:
         self._store = store
@@ -124,7 +126,8 @@ class Places:
         self._closed = False
 
     async def before(self, workflow: WorkflowDefinition, given: JsonObject, execution: ExecutionId) -> Admission | None:
-        """What counts for an execution that is about to start; None: no rule. Raises `PlaceTaken` under `skip`."""
+        """Return the admission of an execution that is about to start; None: the workflow has no limit. Raises
+        `PlaceTaken` under `skip`."""
         rule = workflow.concurrency
         if rule is None:
             return None
@@ -134,8 +137,8 @@ class Places:
         return place
 
     async def claim(self, group: Group, execution: ExecutionId) -> None:
-        """A place at once, or none. Raises `PlaceTaken`. Who has them is not said: whoever starts a workflow need not
-        see all that runs on it, and lists tell who does."""
+        """Take a slot at once. Raises `PlaceTaken`, which does not name the executions that hold the slots: the caller
+        may start a workflow without being allowed to see everything that runs on it; lists show what they may see."""
         if not await self._join(group, execution, waits=False):
             times = "once" if group.most == 1 else f"{group.most} times"
             raise PlaceTaken(
@@ -144,7 +147,7 @@ class Places:
             )
 
     async def enter(self, group: Group, driver: Driver, *, replace: bool = False) -> None:
-        """Stand in line; begin as soon as there is a place. `replace`: the oldest are cancelled to make one."""
+        """Join the queue, and start as soon as a slot is free. `replace`: cancel the oldest executions to free one."""
         await self._join(group, driver.execution, waits=True)
         if replace:
             line = await self._line(group)
@@ -156,7 +159,7 @@ class Places:
             self.look(group)
 
     async def standing(self, state: ExecutionState) -> QueuePosition | None:
-        """Where a pending execution stands in line; None: it waits for no place."""
+        """Return the queue position of a pending execution; None: it is not queued."""
         group = group_in(state.options) if state.status == "pending" else None
         if group is None:
             return None
@@ -167,7 +170,7 @@ class Places:
         return QueuePosition(execution, group, holders, line.index(execution) - group.most)
 
     async def admit(self, group: Group) -> None:
-        """Let those begin who have a place now."""
+        """Start the executions that have a slot now."""
         for one in (await self._line(group))[: group.most]:
             found = await self._store.executions.find(one.execution)
             if found is not None and found.status == "pending":
@@ -178,7 +181,7 @@ class Places:
                     continue  # another process was faster
 
     async def close(self) -> None:
-        """Look no more, whoever still ends."""
+        """Stop looking for ended executions."""
         self._closed = True
         looking, self._looking = [*self._looking.values()], {}
         for look in looking:
@@ -186,7 +189,7 @@ class Places:
         await asyncio.gather(*(look.task for look in looking), return_exceptions=True)
 
     def look(self, group: Group) -> None:
-        """Let those begin who have a place, now and as long as anyone waits for one."""
+        """Start the executions that have a slot, now and as long as others are queued."""
         known = self._looking.get(group.name)
         if known is not None:
             known.again.set()
@@ -209,7 +212,7 @@ class Places:
             self._looking.pop(group.name, None)
 
     async def _pause(self, again: asyncio.Event) -> None:
-        """A second, or until somebody here has ended."""
+        """Wait for `LOOK_S`, or until an execution here has ended."""
         slept = asyncio.ensure_future(self._clock.sleep_until(self._clock.now() + LOOK_S))
         woken = asyncio.ensure_future(again.wait())
         try:
@@ -219,7 +222,7 @@ class Places:
             woken.cancel()
 
     async def _join(self, group: Group, execution: ExecutionId, *, waits: bool) -> bool:
-        """Stand at the end of the line, once. False: it is full, and nobody is to wait."""
+        """Join the end of the queue, once. False: no slot is free and `waits` is not set."""
         while True:
             entry = await self._store.entries.find(KIND, group.name)
             line = await self._alive([] if entry is None else _read(entry.value))
@@ -235,7 +238,7 @@ class Places:
             return True
 
     async def _line(self, group: Group) -> list[InLine]:
-        """Who stands in line now; an empty one is forgotten."""
+        """Return the current queue; delete its entry if it is empty."""
         entry = await self._store.entries.find(KIND, group.name)
         if entry is None:
             return []
@@ -257,7 +260,7 @@ class Places:
         return found.status not in ENDED
 
     async def _cancel(self, execution: ExecutionId, by: ExecutionId) -> None:
-        """However often another process is faster."""
+        """Cancel an execution; retry whenever another process appends first."""
         while (found := await self._store.executions.find(execution)) is not None and found.status not in ENDED:
             driver = await self._open(execution)
             with suppress(JournalMoved, DriverLost):

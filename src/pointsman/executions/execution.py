@@ -1,4 +1,4 @@
-"""An execution in a caller's hands: watch it, wait for it, answer it, stop it, take it up again."""
+"""Handle of one execution: watch it, wait for it, answer its gates, stop it, resume it."""
 
 from __future__ import annotations
 
@@ -46,25 +46,25 @@ from pointsman.tools.tracebacks import cause_in
 from pointsman.values import ExecutionId, Json, JsonObject
 
 HANDED_BACK_S: Final = 3.0
-"""How long it is waited for another process to leave a step to this one."""
+"""How long to wait for another process to hand a step back to a worker in this one, in seconds."""
 LOOKS_S: Final = 0.1
 RACES_MAX: Final = 50
-"""How often another process may be faster before we give up what we have to say: one that works commits often."""
+"""How often a delivery is repeated when another process appends first: a busy process commits often."""
 TELLS: Final = "`pointsman show` tells how far it is."
 
 T = TypeVar("T")
 
 
 class TakenOver(CallerError):
-    """Another process appended to the journal of this execution: it is driven there now, and not here any more."""
+    """Another process appended to the journal of this execution and drives it now; this process no longer does."""
 
     code: ClassVar[str] = "taken-over"
 
 
 class ExecutionFailed(PointsmanError):
-    """The output of an execution was asked for, and it has none.
+    """The caller asked for the output of an execution that has none.
 
-    Where a step failed, `code` is that of its failure, and what a tool raised is the `__cause__`.
+    If a step failed, `code` is the code of its failure, and the exception that a tool raised is the `__cause__`.
     """
 
     code: ClassVar[str] = "execution-failed"
@@ -83,15 +83,15 @@ class ExecutionFailed(PointsmanError):
         step: str = "",
         failure: Failure | None = None,
     ) -> None:
-        """`node` and `step`: where it failed; empty where no single step did."""
+        """`node` and `step`: where the execution failed; empty if no single step did."""
         super().__init__(message, hint=hint)
         self.execution, self.node, self.step, self.failure = execution, node, step, failure
         if failure is not None:
-            vars(self)["code"] = failure.code  # of this one; the class keeps its own
+            vars(self)["code"] = failure.code  # set on the instance; the class keeps its own code
 
 
 def failed_of(state: ExecutionState) -> ExecutionFailed:
-    """Why an execution has no output."""
+    """Return the error that explains why an execution has no output."""
     failure = state.failure
     if failure is None:
         status = status_of(state)
@@ -110,11 +110,12 @@ def failed_of(state: ExecutionState) -> ExecutionFailed:
 
 
 Signalled: TypeAlias = Literal["taken", "kept", "known"]
-"""What became of an event: steps that waited took it; it is kept for who waits later; it had come before."""
+"""Outcome of an event: waiting steps consumed it; it is kept for a later wait; or it is a repeat that arrived
+before."""
 
 
 class Execution:
-    """One execution. Cheap to hold; everything it says comes from the journal."""
+    """Handle of one execution. It is cheap to hold, and everything it returns comes from the journal."""
 
     def __init__(self, runtime: LocalRuntime, driver: Driver) -> None:
         self._runtime = runtime
@@ -123,7 +124,7 @@ class Execution:
 
     @property
     def _driver(self) -> Driver:
-        """The driver in this process now; else the last one that this process had: its state is where it stopped."""
+        """The current driver in this process, or else the last one it had, whose state is where that one stopped."""
         known = self._runtime.drivers.get(self.id, self._known)
         while known.successor is not None:
             known = known.successor
@@ -136,7 +137,7 @@ class Execution:
 
     @property
     def state(self) -> ExecutionState:
-        """The live state: read it, never change it."""
+        """The live state. Callers must not change it."""
         return self._driver.state
 
     @property
@@ -145,7 +146,7 @@ class Execution:
 
     @property
     def is_scripted(self) -> bool:
-        """Whether the scripted model answers in it: its output is made up."""
+        """Whether the scripted model answers in it, so that its output is made up."""
         return is_scripted(self._driver.state)
 
     @property
@@ -155,7 +156,7 @@ class Execution:
 
     @property
     def names(self) -> dict[str, str]:
-        """Node -> what people call it, where it does work and has a name."""
+        """Map each node that does work and has a name to its display name."""
         nodes = self._driver.plan.nodes.items()
         return {
             id: node.action.spec.name
@@ -165,19 +166,20 @@ class Execution:
 
     @property
     def gates(self) -> list[OpenGate]:
-        """The open gates, in the order of their steps, then those of its sub-workflows."""
+        """The open gates: its own in the order of their steps, then those of its sub-workflows."""
         return [*gates_of(self._runtime, self._driver)]
 
     @property
     def is_still(self) -> bool:
-        """Nothing more happens by itself."""
+        """Whether nothing more happens without input from outside."""
         return is_still(self._runtime, self._driver)
 
     async def settled(self) -> str:
-        """Wait until nothing more happens by itself: ended, paused, or only people and events can go on. Its status.
+        """Wait until nothing more happens by itself, and return the status: the execution has ended, is paused, or only
+        people and events can continue it.
 
-        Where another process went on with it and left a step to a worker that this process is, it goes on here.
-        Raises `TakenOver` where another process goes on with it.
+        If another process continued it and left a step to a worker in this process, the wait goes on here. Raises
+        `TakenOver` if another process drives it.
         """
         while True:
             try:
@@ -201,7 +203,10 @@ class Execution:
             await driver.until(lambda: self.is_still)
 
     async def _after_loss(self, why: JournalMoved) -> Driver:
-        """The driver of an execution that was lost to another process. Raises `why` while that one works on it."""
+        """Return the driver of an execution that was lost to another process.
+
+        Raises `why` while that process works on it.
+        """
         if await self._runtime.take_work(self.id):
             return self._driver
         if status_of(await self._runtime.load(self.id)) == "running":
@@ -209,7 +214,8 @@ class Execution:
         return await self._alive()
 
     async def _handed_back(self) -> bool:
-        """Whether the process that went on with it soon left it to a worker that this process is: it goes on here."""
+        """Return whether the process that took over leaves the execution to a worker of this process within
+        `HANDED_BACK_S`."""
         until = time.monotonic() + HANDED_BACK_S
         while time.monotonic() < until:
             driver = self._driver
@@ -225,7 +231,7 @@ class Execution:
         return TakenOver(f"another process went on with {self.id!r}", hint=TELLS)
 
     async def _family_still(self) -> None:
-        """As `until`, but asked again whenever anything happens in any execution of this process."""
+        """Wait like `until`, but check again whenever anything happens in any execution of this process."""
         woken = asyncio.Event()
         leave = self._runtime.feed.watch(lambda _: woken.set())
         try:
@@ -236,7 +242,7 @@ class Execution:
             leave()
 
     async def output(self) -> Json:
-        """Wait for its end and return what it produced. Raises `ExecutionFailed` where it did not complete."""
+        """Wait for the end and return the output. Raises `ExecutionFailed` if the execution did not complete."""
         status = await self.settled()
         state = self._driver.state
         if status == "completed":
@@ -244,22 +250,23 @@ class Execution:
         raise failed_of(state) from cause_in(state.failure)
 
     async def rows(self) -> list[Row]:
-        """The whole journal."""
+        """Return the whole journal."""
         return [row async for row in self._runtime.journal.read(self.id)]
 
     async def view(self) -> JsonObject:
-        """The execution as JSON, as its journal tells."""
+        """Return the execution as JSON, built from its journal."""
         return await family_view(self._runtime, await self._runtime.load(self.id), await self.rows())
 
     @property
     def is_kept(self) -> bool:
-        """Other processes can find it."""
+        """Whether other processes can find the execution."""
         return self._runtime.store.shared
 
     async def events(self, *, after: int = 0, follow: bool = True) -> AsyncIterator[JsonObject]:
-        """Its events, from the journal and then live, without loss or repeat, until nothing more happens by itself.
+        """Yield its events, first from the journal and then live, without loss or repeat, until nothing more happens by
+        itself.
 
-        Raises `TakenOver` where another process went on with it.
+        Raises `TakenOver` if another process drives it.
         """
         woken = asyncio.Event()
 
@@ -287,7 +294,7 @@ class Execution:
             leave()
 
     async def _wait(self, woken: asyncio.Event) -> None:
-        """Until a row comes, or the driver says that something changed. Raises what broke the driver."""
+        """Wait until a row arrives or the driver reports a change. Raises the error that broke the driver."""
         changed = asyncio.ensure_future(self._driver.until(lambda: woken.is_set() or self.is_still))
         came = asyncio.ensure_future(woken.wait())
         try:
@@ -298,7 +305,7 @@ class Execution:
             for one in (changed, came):
                 one.cancel()
 
-    # What people do ------------------------------------------------------------------------------------------------
+    # Actions of people ---------------------------------------------------------------------------------------------
 
     async def answer(
         self,
@@ -312,11 +319,11 @@ class Execution:
         key: str = "",
         digest: str = "",
     ) -> None:
-        """Answer an open gate, named by its id, or by its node's id while that is unique.
+        """Answer an open gate, named by its id, or by its node's id if only one gate of that node is open.
 
-        `by` and `groups` say who answers, as whoever let them in knows them. The same answer with the same `key` again
-        succeeds and changes nothing, also after the gate was closed. `digest`: of what the person saw, from the gate's
-        view; the answer is refused where the gate shows something else by now.
+        `by` and `groups` identify the person, as the caller authenticated them. Repeating the same answer with the
+        same `key` succeeds and changes nothing, even after the gate was closed. `digest` identifies what the person
+        saw, from the gate's view; the answer is refused if the gate shows something else by now.
         """
         said = GateAnswer(action, data, comment, by, tuple(groups), key, digest)
         await answer_gate(self._runtime, await self._alive(), gate, said)
@@ -329,7 +336,7 @@ class Execution:
         await self._alive()
 
     async def _alive(self) -> Driver:
-        """The driver; a new one where another process was faster than ours, or the keeper let go of the last one."""
+        """Return the driver; open a new one if another process appended first or the leader evicted the execution."""
         known = self._driver
         if known.failure is not None:
             self._known = await self._runtime.open(self.id, recover=False)
@@ -338,24 +345,26 @@ class Execution:
         return self._known
 
     async def _tell(self, say: Callable[[Driver], Awaitable[T]]) -> T:
-        """Say it to the execution as it is now: where another process was faster, look again."""
+        """Deliver to the current state of the execution; retry up to `RACES_MAX` times when another process appends
+        first."""
         for _ in range(RACES_MAX):
             with suppress(JournalMoved, DriverLost):
                 return await say(await self._alive())
         return await say(await self._alive())
 
     def asking(self, gate: OpenGate) -> Execution:
-        """Whose gate it is: this execution, or a sub-workflow of it."""
+        """Return the execution that a gate belongs to: this one or one of its sub-workflows."""
         return Execution(self._runtime, gate.driver)
 
     def gate(self, name: str) -> OpenGate:
-        """The open gate of that id, or of that node. Raises `GateUnclear`, `NoSuchStep`."""
+        """Return the open gate with that id or of that node. Raises `GateUnclear`, `NoSuchStep`."""
         return gate_named(self.gates, name)
 
     async def cancel(self, *, reason: str = "", by: str = "", now: bool = False) -> None:
-        """Stop it for good, and its sub-workflows with it. A second time does nothing.
+        """Cancel the execution and its sub-workflows for good. A second call has no effect.
 
-        What its workflow knows to undo is undone first: it goes on until then. `now`: nothing (more) is undone.
+        Compensation runs first, and the execution goes on until it is done. `now`: skip compensation, or what is
+        left of it.
         """
         await self._tell(lambda driver: driver.deliver(CancelRequested(reason=reason, by=by, now=now)))
 
@@ -368,10 +377,10 @@ class Execution:
         reason: str = "",
         by: str = "",
     ) -> None:
-        """Take a hand between steps: say something in the conversation (a text is the user's), put values into the
-        data (`a.b`, or `each[1.0]/a.b` in an open branch), send control to a node, and nowhere else.
+        """Intervene between steps: add messages to the conversation (a plain string is the user's), set values in the
+        data (`a.b`, or `each[1.0]/a.b` in an open branch), and send control to one node only.
 
-        All of it or nothing. Raises `NotSteerable`, `WrongStatus`, `EditRefused`.
+        Everything takes effect or nothing does. Raises `NotSteerable`, `WrongStatus`, `EditRefused`.
         """
         said: tuple[Json, ...] = tuple(
             {"role": "user", "content": one} if isinstance(one, str) else one for one in messages
@@ -384,19 +393,21 @@ class Execution:
         await self._tell(steer)
 
     async def drained(self) -> None:
-        """Return when nothing of it is under way here any more: its last commands are carried out."""
+        """Return when this process has carried out its last commands and nothing of it is in progress here."""
         await self._driver.drained()
 
     async def pause(self, *, by: str = "") -> None:
-        """Let no further step start, here and in its sub-workflows; running ones may finish."""
+        """Start no further step here or in its sub-workflows; running steps may finish."""
         await self._tell(lambda driver: pause_family(self._runtime, driver, by))
 
     async def resume(self, *, limits: dict[str, float] | None = None, by: str = "", step: bool = False) -> None:
-        """Go on after a pause or a limit. After a crash, opening the execution has done so already: it may have ended
-        since. Returns once everything that is due is carried out. `step`: only until the next step would begin.
+        """Continue after a pause or a limit, and return once everything that is due is carried out.
 
-        Raises `TakenOver` where another process let it go on at the same moment; `ModelUnusable` or `ModelUnnamed`
-        where a model that it still needs cannot be called from here. Nothing has changed then.
+        After a crash, opening the execution has continued it already, and it may have ended since. `step`: continue
+        only until the next step would begin.
+
+        Raises `TakenOver` if another process resumed it at the same moment; `ModelUnusable` or `ModelUnnamed` if a
+        model that it still needs cannot be called from here. Nothing has changed then.
         """
         driver = await self._alive()
         await self._must_go_on(driver)
@@ -414,7 +425,7 @@ class Execution:
         await self._carry_out_due()
 
     async def _carry_out_due(self) -> None:
-        """What is due is done before the caller looks at the state."""
+        """Carry out what is due before the caller reads the state."""
         await self._tell(lambda driver: carry_out_due(self._runtime, driver))
 
     async def _resume(self, driver: Driver, limits: dict[str, float], by: str, *, step: bool) -> None:
@@ -427,17 +438,17 @@ class Execution:
             await self._runtime.can_go_on(driver.plan, driver.state)
 
     async def retry(self, *, limits: dict[str, float] | None = None, by: str = "") -> None:
-        """Try the step again that failed the execution, with higher limits if need be. Raises as `resume` where a model
+        """Retry the step that failed the execution, optionally with higher limits. Raises like `resume` if a model
         cannot be called."""
         await self._must_go_on(self._driver)
         await self._tell(lambda driver: driver.deliver(RetryRequested(limits=limits or {}, by=by)))
         await self._carry_out_due()
 
     async def signal(self, name: str, data: Json = None, *, key: str = "", by: str = "") -> Signalled:
-        """Send it an event: to the steps that wait for it, else to the first that will. Under one key of one caller
-        (`by`) it comes once.
+        """Send an event: to the steps that wait for it, or else to the first step that will. Events with the same key
+        of the same sender (`by`) are delivered once.
 
-        Raises `WrongStatus` where it has ended, `TooManyKept` where too many events wait, `EventTooLarge`.
+        Raises `WrongStatus` if the execution has ended, `TooManyKept` if too many events wait, `EventTooLarge`.
         """
         check_event(name, data)
         named = event_key("caller", by, key) if key else ""

@@ -1,4 +1,5 @@
-"""Starting: from a definition and an input to an execution whose first row is durable, once for each key."""
+"""Starting: turns a definition and an input into an execution with a durable first row, once for each idempotency
+key."""
 
 from __future__ import annotations
 
@@ -98,24 +99,24 @@ class KeyReused(CallerError):
 
 @dataclass(frozen=True, slots=True)
 class StartRequest:
-    """What is asked of one start, beside its input."""
+    """Options of one start, beside its input."""
 
     options: JsonObject
     session: str | None
     config: Mapping[str, Json]
     execution: ExecutionId | None
-    """The id it shall have; raises `JournalMoved` where there is one of that id."""
+    """The id of the new execution; starting raises `JournalMoved` if that id exists."""
     key: str | None
-    """Whatever was started under it is the execution that is meant."""
+    """Idempotency key: an execution that was started under it is returned instead of a new one."""
 
 
 def id_of(definition: WorkflowDefinition, wish: StartRequest) -> ExecutionId | None:
-    """The id that its caller gives it; None: it has none yet."""
+    """Return the id that the caller or the key determines; None: there is none yet."""
     return wish.execution if wish.key is None else wish.execution or id_for_key(definition.id, wish.key)
 
 
 class Starts:
-    """Begins executions."""
+    """Starts executions."""
 
     def __init__(
         self, runtime: LocalRuntime, library: Library, places: Places, open_: Open, models: PydanticModels | None
@@ -128,8 +129,8 @@ class Starts:
         self._open = open_
 
     async def start(self, definition: WorkflowDefinition, input: Json, wish: StartRequest) -> Execution:
-        """Begin, or find what was begun under the key. Raises `InputInvalid`, `KeyReused`, `PlaceTaken`, and
-        `ModelUnusable` or `ModelUnnamed` where a model cannot be called from here."""
+        """Start an execution, or return the one that was started under the key. Raises `InputInvalid`, `KeyReused`,
+        `PlaceTaken`, and `ModelUnusable` or `ModelUnnamed` if a model cannot be called from here."""
         given = input_for(definition, input)
         turn = await self._turn(definition, wish)
         name = turn.name
@@ -143,20 +144,20 @@ class Starts:
             report = replace(report, options=options, queued=place.policy != "skip")
         plan = await self._library.pinned(report.definition, report.options)
         try:
-            async with self._runtime.alone(name):  # who comes second finds a start that is durable
+            async with self._runtime.alone(name):  # a concurrent start of the same id must find this one durable
                 driver = await self._runtime.start(name, plan, report)
         except JournalMoved:
             if wish.session is not None and id_of(definition, wish) is None:
-                raise busy(wish.session, name) from None  # somebody said something at the same moment
+                raise busy(wish.session, name) from None  # another turn of the session began at the same moment
             if wish.key is None:
                 raise
-            return await self._same(name, given, wish.key)  # somebody else was faster
+            return await self._same(name, given, wish.key)  # another process was faster
         if place is not None and report.queued:
             await self._places.enter(place.group, driver, replace=place.policy == "replace")
         return Execution(self._runtime, driver)
 
     async def _turn(self, definition: WorkflowDefinition, wish: StartRequest) -> SessionTurn:
-        """Its name, and what was said before. Raises `SessionBusy`, `SessionClosed`."""
+        """Return the execution's id and the session's earlier messages. Raises `SessionBusy`, `SessionClosed`."""
         named = id_of(definition, wish)
         if wish.session is not None:
             check_session(wish.session)
@@ -190,7 +191,7 @@ class Starts:
 
     async def _with_models(self, report: Start) -> Start:
         """Refuse a start that needs a model which cannot be called from here, in the workflow or in a sub-workflow that
-        is pinned with it. The start that is returned says whether the scripted model answers."""
+        is pinned with it. The returned start records whether the scripted model answers."""
         if self._models is None:
             return report
         options, model = report.options, report.options.get("model")
@@ -207,7 +208,7 @@ class Starts:
         return replace(report, options={**options, SCRIPTED: True})
 
     async def _same(self, name: ExecutionId, given: JsonObject, key: str) -> Execution:
-        """The execution that was started under a key, if it was given the same."""
+        """Return the execution that was started under a key. Raises `KeyReused` if its input was different."""
         driver = await self._open(name)
         if driver.state.input != given:
             raise KeyReused(

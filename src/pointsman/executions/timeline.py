@@ -1,4 +1,4 @@
-"""The timeline of an execution: what ran, waited and failed when, and what each node consumed. Read off the journal."""
+"""Timeline of an execution, read from the journal: what ran, waited and failed when, and what each node consumed."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Kind: TypeAlias = Literal["work", "gate", "wait", "child", "parallel"]
 
 @dataclass(slots=True)
 class TimelineSpan:
-    """One thing that took time: an attempt, a gate, a timer, a sub-workflow, an open parallel."""
+    """A span of time: an attempt, a gate, a timer, a sub-workflow, an open parallel."""
 
     step: Step
     kind: Kind
     begin: float
     attempt: int = 1
     end: float | None = None
-    """None: it is not over."""
+    """None: it has not ended."""
     status: str = "open"
 
     def to_json(self, origin: float) -> JsonObject:
@@ -53,12 +53,12 @@ class TimelineSpan:
 
 @dataclass(slots=True)
 class NodeUsage:
-    """What a node consumed, all its visits and attempts together."""
+    """What a node consumed in all its visits and attempts."""
 
     steps: int = 0
     retries: int = 0
     cached: int = 0
-    """Steps that an equal one answered."""
+    """Steps that were answered from the cache with the result of an equal step."""
     status: str = "open"
     """How its latest step or attempt ended."""
     work_s: float = 0.0
@@ -81,7 +81,7 @@ class NodeUsage:
 
 @dataclass(slots=True)
 class Timeline:
-    """Spans in the order they began, and an account per node in the order nodes were first reached."""
+    """Spans in the order they began, and one account per node in the order nodes were first reached."""
 
     spans: list[TimelineSpan] = field(default_factory=list[TimelineSpan])
     accounts: dict[str, NodeUsage] = field(default_factory=dict[str, NodeUsage])
@@ -90,7 +90,7 @@ class Timeline:
     _open: dict[Step, TimelineSpan] = field(default_factory=dict[Step, TimelineSpan])
 
     def take(self, row: Row, event: events.Event) -> None:
-        """Take one event, in journal order."""
+        """Add one event, in journal order."""
         at = row.at
         self.begin, self.end = self.begin or at, max(self.end, at)
         match event:
@@ -173,7 +173,7 @@ class Timeline:
 
 
 def timeline_of(rows: Iterable[Row]) -> Timeline:
-    """The timeline that a journal tells."""
+    """Return the timeline of a journal."""
     timeline = Timeline()
     for row in rows:
         for event in row.events:
@@ -184,8 +184,8 @@ def timeline_of(rows: Iterable[Row]) -> Timeline:
 def timeline_view(
     timeline: Timeline, document: JsonObject | None, *, language: str, answerers: Mapping[str, JsonObject]
 ) -> JsonObject:
-    """As JSON: spans in milliseconds from the start; usage per node with the model and key that its agent names, and
-    those that really answered (`answerers`: see `answerers_of`)."""
+    """Return the timeline as JSON: spans in milliseconds from the start; usage per node with the model and key that its
+    agent names, and those that answered (`answerers`: see `answerers_of`)."""
     agents = _agents(document or {})
     names = _names(document or {}, language)
     usage: list[Json] = [
@@ -215,14 +215,14 @@ def timeline_view(
 
 
 def _names(document: JsonObject, language: str) -> dict[str, str]:
-    """Node -> what people call it."""
+    """Map each node to its display name."""
     nodes = document.get("nodes")
     named = [node for node in nodes if isinstance(node, dict)] if isinstance(nodes, list) else []
     return {str(node["id"]): read_text(node["name"]).in_(language) for node in named if node.get("name")}
 
 
 def _agents(document: JsonObject) -> dict[str, JsonObject]:
-    """Node -> model and key of its agent, as its definition names them."""
+    """Map each agent node to the model and key that the definition names."""
     named, config = document.get("agents"), document.get("config")
     agents: Mapping[str, Json] = named if isinstance(named, dict) else {}
     default = config.get("defaultModel") if isinstance(config, dict) else None
@@ -242,7 +242,7 @@ def _agents(document: JsonObject) -> dict[str, JsonObject]:
 
 
 async def timeline(app: AppContext, execution: str) -> JsonObject:
-    """The timeline of an execution, without taking it up."""
+    """Return the timeline of an execution without opening it."""
 
     state = await app.runtime.load(ExecutionId(execution))
     rows = [row async for row in app.store.journal.read(ExecutionId(execution))]
@@ -261,11 +261,11 @@ async def timeline(app: AppContext, execution: str) -> JsonObject:
 
 
 Answerers: TypeAlias = Mapping[str, JsonObject]
-"""Node -> `{modelsUsed, keysUsed}`, each sorted, each once."""
+"""Node -> `{modelsUsed, keysUsed}`, each sorted and without duplicates."""
 
 
 async def answerers_of(effects: EffectStore, execution: ExecutionId, spans: Iterable[TimelineSpan]) -> Answerers:
-    """One read for each attempt that paid for something."""
+    """Return the models and keys that answered, per node. Costs one read for each attempt with recorded calls."""
     nodes = {f"{span.step}:{span.attempt}": span.step.node for span in spans if span.kind == "work"}
     models: dict[str, set[str]] = {}
     keys: dict[str, set[int]] = {}

@@ -1,12 +1,14 @@
-"""History: what executions cost, added up, and the words by which they are found again. Taken in when they end;
-words also while an execution stands still: waiting, paused, interrupted or stopped.
+"""Usage rollup: adds up what executions cost, and indexes their words for search.
 
-    what ended since the last look ─▶ its account  ─▶ usage   by day, workflow, node, model, key, user, execution
-                                   └▶ its words    ─▶ search  in inputs, outputs, errors; not of `minimal` ones
+An execution is counted when it ends. Its words are indexed also while it stands still: waiting, paused, interrupted
+or stopped.
 
-The store adds up what is taken in; words lie beside the memory tiers, under a scope that no memory node can name.
-Everything can be made again from the journals, as long as they are there; what was spent stays in the tables after an
-execution is deleted.
+    ended since the last look ─▶ its account  ─▶ usage   by day, workflow, node, model, key, user, execution
+          └▶ its words    ─▶ search  in inputs, outputs, errors; not of `minimal` ones
+
+The store adds up the usage; words are stored beside the memory tiers, under a scope that no memory node can name.
+Everything can be rebuilt from the journals while they exist; usage stays in the tables after an execution is
+deleted.
 """
 
 from __future__ import annotations
@@ -44,53 +46,54 @@ from pointsman.values import ExecutionId, Instant, Json, JsonObject
 
 CURSOR: Final = ("history", "cursor")
 LATE_S: Final = 60.0
-"""How much later than its time a row may come."""
+"""How late a row may become visible after its time, in seconds."""
 LOOKS_S: Final = 30.0
-"""How often the keeper looks for what has ended."""
+"""Seconds between the leader's looks for ended executions."""
 WORDS_MAX: Final = 5_000
-"""By so many words one execution is found."""
+"""At most this many words of one execution are indexed."""
 RANKED: Final = 500
-"""So many of the best are looked at in one search."""
+"""A search examines this many of the best matches."""
 PAGE: Final = 500
 
 Dimension: TypeAlias = Literal["day", "workflow", "node", "model", "key", "user", "execution"]
 DIMENSIONS: Final[tuple[Dimension, ...]] = get_args(Dimension)
 NAMES: Final[Mapping[Dimension, UsageName]] = {one: "owner" if one == "user" else one for one in DIMENSIONS}
-"""As stores call them."""
+"""Names of the dimensions in stores."""
 Sees: TypeAlias = Callable[[str, int], Awaitable[bool]]
-"""Whether somebody may know what a revision of a workflow cost."""
+"""Whether the caller may see what a revision of a workflow cost."""
 SeesOne: TypeAlias = Callable[[str], Awaitable[bool]]
-"""Whether somebody may know of an execution, and of who began it."""
+"""Whether the caller may see an execution and its starter."""
 
 
 STANDING: Final = frozenset({"running", "waiting", "paused", "interrupted"})
-"""Statuses in which an execution may stand still; running ones do where their process is gone."""
+"""Statuses in which an execution may stand still; a running one does if its process is gone."""
 
 
 class PeriodInvalid(CallerError):
-    """What should be a day is none."""
+    """A value that should be a day is not one."""
 
     code: ClassVar[str] = "period-invalid"
 
 
 class UsageAudience(NamedTuple):
-    """Who is told what, where it is not everything for everybody."""
+    """What a caller with limited access may see."""
 
     workflow: Sees
     execution: SeesOne
     listed: Callable[[Summary], Awaitable[bool]]
-    """Whether somebody may know of an execution of which only this is known: whose it is, and what it runs on."""
+    """Whether the caller may see an execution, judged by its summary alone: its owner and its workflow."""
 
 
 class UsageRollup:
-    """The history of one installation."""
+    """Usage and search index of one installation."""
 
     def __init__(self, app: AppContext) -> None:
         self._app = app
         self._redact: Redactor = redactor_for(app.settings)
 
     async def catch_up(self) -> int:
-        """Take in what has ended since this was done last; how many executions. Safe to do twice, or by two at once."""
+        """Read executions that ended since the last call and return their number. Safe to repeat and to run
+        concurrently."""
         entries, now = self._app.store.entries, self._app.clock.now()
         cursor = await entries.find(*CURSOR)
         since = float(cursor.value) if cursor is not None and isinstance(cursor.value, int | float) else 0.0
@@ -101,7 +104,7 @@ class UsageRollup:
                 count += await self._take_in(summary)
             except UnknownExecution:
                 continue  # It was deleted a moment ago.
-            await asyncio.sleep(0)  # Whoever runs executions here comes first.
+            await asyncio.sleep(0)  # Running executions in this process take precedence.
         async for summary in summaries(self._app, ExecutionQuery(statuses=STANDING, limit=PAGE)):
             if status_shown(summary.status, summary.worker) != "running":
                 with suppress(UnknownExecution):
@@ -110,7 +113,7 @@ class UsageRollup:
         return count
 
     async def rebuild(self) -> int:
-        """Take in everything again that is still there; how many executions."""
+        """Read all existing executions again and return their number."""
         await self._app.store.memory.forget(FOUND, ALL)
         await self._app.store.entries.delete(*CURSOR)
         return await self.catch_up()
@@ -124,8 +127,8 @@ class UsageRollup:
         of: Mapping[Dimension, str] | None = None,
         sees: UsageAudience | None = None,
     ) -> list[JsonObject]:
-        """What was taken and paid for, the dearest first. `since` and `until` are days (of UTC), both included; `of`
-        leaves out what has another name there."""
+        """Return the usage, most expensive first. `since` and `until` are days (UTC), both included; `of` keeps only
+        the rows with the given names."""
         for day in (since, until):
             check_day(day)
         await self.catch_up()
@@ -140,7 +143,8 @@ class UsageRollup:
         return sorted(rows, key=lambda row: (-_number(row["costUsd"]), -_number(row["seconds"]), str(row)))
 
     async def search(self, text: str, *, sees: Callable[[Summary], Awaitable[bool]], limit: int = 50) -> list[Summary]:
-        """Executions whose inputs, outputs or errors have all these words; of the best ones the newest first."""
+        """Return executions whose inputs, outputs or errors contain all these words: of the best matches, the newest
+        first."""
         await self.catch_up()
         wanted = set(words_of(text))
         ranked = await self._app.store.memory.search(FOUND, ALL, text, limit=RANKED)
@@ -154,8 +158,8 @@ class UsageRollup:
         return found[:limit]
 
     async def _sums(self, query: UsageQuery, sees: UsageAudience | None) -> list[tuple[About, UsageAmounts]]:
-        """Who is not told everything: of the revisions that are theirs to see, and of the executions where those, or
-        who began them, are named."""
+        """Add up usage. A caller with limited access gets only the revisions they may see, and of rows about single
+        executions or users only the executions they may see."""
         if sees is None:
             return await self._app.store.usage.sums(query)
         whose: tuple[UsageName, ...] = ("workflow", "revision")
@@ -185,7 +189,8 @@ class UsageRollup:
         return True
 
     async def _note_words(self, summary: Summary) -> None:
-        """Make an execution that stands still, and has not ended, known to searches: its usage is still growing."""
+        """Index the words of an execution that stands still but has not ended. Its usage still grows, so it is not
+        counted."""
         memory, name = self._app.store.memory, summary.execution
         known = await memory.get(FOUND, ALL, name)
         if not isinstance(known, dict) or known.get("stood") != summary.updated:
@@ -193,7 +198,7 @@ class UsageRollup:
             await memory.put(FOUND, ALL, name, {"stood": summary.updated, "words": self._words(state)})
 
     def _words(self, state: ExecutionState) -> str:
-        """None of one that tells only the least of itself."""
+        """Return the words to index; none for the redaction level `minimal`."""
         if observability_of(state.options) == "minimal":
             return ""
         failure = None if state.failure is None else [state.failure.code, state.failure.message]
@@ -202,7 +207,7 @@ class UsageRollup:
 
 
 async def _is_told(sees: UsageAudience, one: About) -> bool:
-    """`one`: a workflow and its revision; with an execution where that is told of."""
+    """Return whether the caller may see a workflow's revision, and the execution if `one` names one."""
     workflow, revision, *execution = one
     if not await sees.workflow(str(workflow), int(revision)):
         return False
@@ -260,7 +265,7 @@ def check_day(day: str) -> None:
 
 
 class Chronicler:
-    """A chore of the keeper: takes in what ended, beside what it does."""
+    """Periodic job of the leader: counts ended executions in the background."""
 
     def __init__(self, app: AppContext) -> None:
         self._app = app
@@ -268,11 +273,11 @@ class Chronicler:
         self._round: asyncio.Task[int] | None = None
 
     async def next_due(self) -> float | None:
-        """None: no history is kept."""
+        """Return when the next round is due; None: history is switched off."""
         return self._looked + LOOKS_S if self._app.settings.observability.history else None
 
     async def fire(self, now: float) -> None:
-        """Begin a round, unless one is under way. Raises what broke the last one."""
+        """Start a round unless one is in progress. Raises the error that broke the last one."""
         if self._round is not None:
             if not self._round.done():
                 return
@@ -282,7 +287,7 @@ class Chronicler:
         self._round = asyncio.create_task(UsageRollup(self._app).catch_up())
 
     async def close(self) -> None:
-        """Stop: what is left is taken in by the next one."""
+        """Stop; the next leader counts what is left."""
         if self._round is not None:
             self._round.cancel()
             await asyncio.gather(self._round, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""Views: an execution as JSON for people and programs. Built from the state and the journal, never stored."""
+"""JSON views of an execution for people and programs. Built from the state and the journal, never stored."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ from pointsman.values import Json, JsonObject
 PROGRESS: str = "progress"
 """The name of the event that progress nodes emit."""
 HIDDEN: str = "?"
-"""Nodes that the compiler made end so; paths do not show them."""
+"""Suffix of nodes that the compiler made; paths do not show them."""
 
 
 def event_view(row: Row, number: int, event: events.Event) -> JsonObject:
-    """One event with its place in the journal: `seq` and `n` together are its id. `due`: when a timer rings."""
+    """Return one event with its position in the journal: `seq` and `n` together are its id. `due`: when a timer
+    fires."""
     facts: JsonObject = msgspec.to_builtins(event)
     if "at" in facts:
         facts["due"] = facts.pop("at")
@@ -50,12 +51,12 @@ def event_view(row: Row, number: int, event: events.Event) -> JsonObject:
 
 
 def scope_view(scope: Scope) -> list[Json]:
-    """The open branches around a step, outermost first."""
+    """Return the open branches around a step, outermost first."""
     return [{"parallel": one.parallel, "visit": one.visit, "branch": one.branch} for one in scope]
 
 
 def path_of(rows: Iterable[Row]) -> list[str]:
-    """The node ids of finished steps, in journal order."""
+    """Return the node ids of finished steps, in journal order."""
     path: list[str] = []
     for row in rows:
         for event in row.events:
@@ -72,7 +73,7 @@ def path_of(rows: Iterable[Row]) -> list[str]:
 
 
 def waiting_view(state: ExecutionState) -> list[Json]:
-    """The open gates, in the order of their steps."""
+    """Return the open gates, in the order of their steps."""
     return [gate_view(at) for at in state.open_gates]
 
 
@@ -84,13 +85,13 @@ def awaiting_view(state: ExecutionState) -> list[Json]:
 
 
 def need_text(need: str) -> str:
-    """What a worker must have, for people: `tool:search` is "a worker with the tool 'search'"."""
+    """Describe what a worker must have: `tool:search` becomes "a worker with the tool 'search'"."""
     kind, _, name = need.partition(":")
     return f"a worker with the {kind} {name!r}"
 
 
 def needs_view(state: ExecutionState) -> list[Json]:
-    """The steps that wait for a worker, and what it must have."""
+    """Return the steps that wait for a worker, and what the worker must have."""
     steps = () if state.ended else sorted(state.steps_without_worker)
     return [
         {"nodeId": step.node, "step": str(step), "needs": need, "reason": need_text(need)}
@@ -100,12 +101,13 @@ def needs_view(state: ExecutionState) -> list[Json]:
 
 
 def status_shown(status: str, worker: str) -> str:
-    """`stopped` is `running` where the process that worked on it has ended and no other one went on."""
+    """Return the status to show: `stopped` instead of `running` if the worker process has ended and no other process
+    continued the execution."""
     return "stopped" if status == "running" and worker and is_gone(worker) else status
 
 
 def gate_view(at: StepState) -> JsonObject:
-    """What a person is asked."""
+    """Return a gate as a person sees it."""
     gate = at.gate
     assert gate is not None
     options: list[Json] = [dict(option) for option in gate.options]
@@ -140,12 +142,12 @@ def gate_view(at: StepState) -> JsonObject:
 
 
 def short_digest(gate: JsonObject) -> str:
-    """The digest of a gate's view as people type it."""
+    """Return the digest of a gate's view in the short form that people type."""
     return str(gate["digest"])[:SHORT_CHARS]
 
 
 def approvers_view(approvers: GateApprovers | None) -> Json:
-    """Who may answer, for people; None: anyone."""
+    """Return who may answer; None: anyone."""
     if approvers is None:
         return None
     found: JsonObject = {"quorum": approvers.quorum, "rejectQuorum": approvers.reject_quorum}
@@ -157,7 +159,7 @@ def approvers_view(approvers: GateApprovers | None) -> Json:
 
 
 def failure_view(failure: Failure, node: str | None) -> JsonObject:
-    """A failure for people and programs."""
+    """Return a failure for people and programs."""
     return {
         "code": failure.code,
         "message": failure.message,
@@ -168,9 +170,9 @@ def failure_view(failure: Failure, node: str | None) -> JsonObject:
 
 
 def errors_of(rows: Iterable[Row]) -> list[Json]:
-    """What went wrong finally: the failure of the execution, or failures that were handled on the way.
+    """Return final errors: the failure of the execution, and failures that were handled on the way.
 
-    What a retry took up again, or a resumption went on from, is not wrong any more.
+    Errors that a retry repeated or that a resumption continued from are left out.
     """
     found: list[tuple[Step | None, Json]] = []
     retried: tuple[Step | None, ...] = ()
@@ -209,12 +211,12 @@ SCRIPTED: Final[JsonObject] = {
 
 
 def scripted_warnings(state: ExecutionState) -> list[Json]:
-    """The warning that answers are made up, where the scripted model gives them."""
+    """Return the warning that answers are made up, if the scripted model or a scripted tool gives them."""
     return [{**SCRIPTED}] if is_scripted(state) else []
 
 
 def warnings_of(rows: Iterable[Row]) -> list[Json]:
-    """What people should know although nothing stopped."""
+    """Return warnings: what people should know although it stopped nothing."""
     return [
         {"code": e.code, "message": e.message, "nodeId": e.step.node if e.step is not None else None}
         for row in rows
@@ -224,11 +226,11 @@ def warnings_of(rows: Iterable[Row]) -> list[Json]:
 
 
 PAUSED_BY_LIMIT: Final = "limits."
-"""Who paused an execution where its budget did, before the name of that."""
+"""Prefix of the `by` of a pause that a budget caused; the limit's name follows."""
 
 
 def stopped_by(state: ExecutionState, rows: Sequence[Row]) -> str | None:
-    """The limit that an execution stands still for: it was interrupted, or paused by a budget."""
+    """Return the limit that stopped an execution, by an interruption or by a budget's pause; None if no limit did."""
     if state.status != "paused":
         return state.interruption
     paused = (
@@ -239,12 +241,12 @@ def stopped_by(state: ExecutionState, rows: Sequence[Row]) -> str | None:
 
 
 def limit_view(offer: RaisableLimit | None) -> Json:
-    """The limit that stopped it, and to what it may be raised."""
+    """Return the limit that stopped the execution and the value it may be raised to."""
     return None if offer is None else {**offer._asdict()}
 
 
 def answers_of(rows: Iterable[Row]) -> list[Json]:
-    """How its gates were closed, with the fields that people changed."""
+    """Return how its gates were closed, with the fields that people changed."""
     found: list[Json] = []
     for row in rows:
         for event in row.events:
@@ -270,7 +272,7 @@ def answers_of(rows: Iterable[Row]) -> list[Json]:
 
 
 def progress_of(rows: Iterable[Row]) -> list[Json]:
-    """What its progress nodes told, oldest first."""
+    """Return the messages of its progress nodes, oldest first."""
     return [
         {"nodeId": event.step.node, "message": event.data, "at": row.at}
         for row in rows
@@ -280,12 +282,12 @@ def progress_of(rows: Iterable[Row]) -> list[Json]:
 
 
 def told_progress(event: events.Event) -> TypeGuard[wait_events.EventEmitted]:
-    """Whether it is what a progress node says."""
+    """Return whether the event is the message of a progress node."""
     return isinstance(event, wait_events.EventEmitted) and event.name == PROGRESS and isinstance(event.data, str)
 
 
 def compensation_view(state: ExecutionState) -> Json:
-    """What was undone and what is not (yet); None where nothing ever was to be."""
+    """Return what was undone and what is not undone (yet); None if compensation never began."""
     if state.compensation is None:
         return None
     open_ = [owed.step for owed in reversed(state.undo_log)]
@@ -297,13 +299,12 @@ def compensation_view(state: ExecutionState) -> Json:
 
 
 def current_nodes(state: ExecutionState) -> list[Json]:
-    """The nodes with a step that is not over, in the order of the steps."""
+    """Return the nodes with an unfinished step, in the order of the steps."""
     nodes = (step.node.removesuffix(HIDDEN) for step in sorted(state.steps))
     return [*dict.fromkeys(nodes)]
 
 
 def usage_view(usage: Usage | UsageTotal) -> JsonObject:
-    """What was consumed."""
     return {
         "inputTokens": usage.input_tokens,
         "outputTokens": usage.output_tokens,
@@ -316,7 +317,7 @@ def usage_view(usage: Usage | UsageTotal) -> JsonObject:
 
 
 def execution_view(state: ExecutionState, rows: list[Row]) -> JsonObject:
-    """An execution as `--json` and the API show it."""
+    """Return an execution as `--json` and the API show it."""
     ended = rows[-1].at if rows else state.started_at
     path: list[Json] = [*path_of(rows)]
     return {
