@@ -1,1 +1,1 @@
-"""Who may do what: callers and their keys, logins, policy, sharing, secrets, rate limits, and the audit log."""
+"""Access control: callers, API keys, logins, policy, sharing, secrets, rate limits and the audit log."""

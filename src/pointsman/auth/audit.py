@@ -1,10 +1,11 @@
-"""The audit log: who asked for which change, when, from where; in a chain that shows what was taken out or changed.
+"""Audit log: who requested which change, when and from where, in a hash chain that reveals deleted or altered rows.
 
-    asked ─▶ a row in the store, durable ─▶ the change ─▶ refused? another row that says so
+    request ─▶ a durable row in the store ─▶ the change ─▶ refused? a second row that records the refusal
 
-A row stands before what it tells of, so nothing is changed that is not told; what was then refused, or cut off by a
-crash, is told all the same. Rows are entries of the store, numbered without gaps, each with the hash of the one
-before: two processes that write at once take turns. What comes in while a row is written makes the next one.
+A row is written before the change it describes, so no change is made without an audit entry, and a change that is then
+refused, or cut off by a crash, has an entry too. Rows are entries of the store, numbered without gaps; each contains
+the hash of the row before. If two processes write at once, the slower one reads the new last row and retries. Entries
+that arrive while a row is being written go into the next row.
 """
 
 from __future__ import annotations
@@ -28,23 +29,24 @@ from pointsman.values import Instant, Json, JsonObject
 
 KIND: Final = "audit"
 ROWS_OF_KIND: Final = 500
-"""So many rows are entries of one kind: a kind is read as a whole."""
+"""Rows per kind of entry: a kind is always read as a whole."""
 DEEDS_OF_ROW_MAX: Final = 100
 TARGET_CHARS_MAX: Final = 300
 FIRST: Final = sha256(b"audit").hexdigest()
 GATHERED_S: Final = 0.5
-"""What came of deeds is gathered for so long: it need not be durable before anybody is answered."""
+"""How long outcomes of changes are collected before they are written: the answer to the caller does not wait for them.
+"""
 FAILED_LOGIN: Final = "failed login"
 FAILED_EVERY_S: Final = 60.0
-"""Failed logins are gathered for so long: strangers must not be able to flood the log."""
+"""How long failed logins are collected before they are written, so that strangers cannot flood the log."""
 ADDRESSES_MAX: Final = 20
 ELSEWHERE: Final = "other addresses"
 KINDS_READ_MAX: Final = 20
-"""How far back one question looks; the answer says where to go on."""
+"""How many kinds one query reads; the answer contains the position at which to continue."""
 
 
 class AuditAction(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One change that was asked for, or the refusal of one."""
+    """One requested change, or the refusal or outcome of one."""
 
     at: Instant
     who: str
@@ -53,24 +55,24 @@ class AuditAction(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """The operation: `PUT /api/workflows/{id}`, `pointsman keys add`."""
     target: str = ""
     origin: str = ""
-    """The address it came from."""
+    """The address of the client."""
     of: str = ""
-    """The deed that was refused, or that made something."""
+    """The id of the action that was refused or that created something."""
     refused: str = ""
-    """With which code."""
+    """The error code of the refusal."""
     made: str = ""
-    """What came of the deed `of`: the ids of what is new."""
+    """The ids that the action `of` created."""
 
 
 class AuditRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked while the row before was written."""
+    """The actions that were requested while the previous row was written."""
 
     deeds: tuple[AuditAction, ...]
     hash: str
 
 
 class Audit:
-    """The audit log of one store."""
+    """Audit log of one store."""
 
     def __init__(self, entries: ConfigStore, clock: Clock) -> None:
         self._entries = entries
@@ -84,7 +86,8 @@ class Audit:
         self._failed_later: asyncio.Task[None] | None = None
 
     async def asked(self, caller: Caller, what: str, *, target: str = "", origin: str = "") -> str:
-        """Before it is done: durable when this returns. What to name it by when it is refused."""
+        """Record a requested change before it is made; it is durable on return. Return the id of the entry, which
+        `refused` and `made` take as `of`."""
         deed = AuditAction(
             at=Instant(self._clock.now()),
             who=caller.name,
@@ -96,12 +99,13 @@ class Audit:
         return await self._add(deed)
 
     async def refused(self, caller: Caller, what: str, of: str, code: str) -> None:
-        """It was not done."""
+        """Record that the action `of` was refused."""
         at = Instant(self._clock.now())
         await self._add(AuditAction(at=at, who=caller.name, entrance=caller.entrance, what=what, of=of, refused=code))
 
     def made(self, caller: Caller, what: str, of: str, target: str) -> None:
-        """It was done, and this is new. Written soon, with others; a crash before that loses no more than this."""
+        """Record what the action `of` created. It is written within 0.5 s, together with others; a crash before that
+        loses only this outcome."""
         at, made = Instant(self._clock.now()), target[:TARGET_CHARS_MAX]
         deed = AuditAction(at=at, who=caller.name, entrance=caller.entrance, what=what, of=of, made=made)
         self._waiting.append((deed, asyncio.get_running_loop().create_future()))
@@ -109,7 +113,7 @@ class Audit:
             self._later = asyncio.create_task(self._write_later())
 
     def failed_login(self, origin: str) -> None:
-        """Somebody showed a key, a token or a cookie that opens nothing. What comes in within a minute is written
+        """Count a failed login: a key, token or cookie that is not valid. Failed logins within a minute are written
         together: one entry for each of up to 20 addresses, and one for all others."""
         self._failed[origin if origin in self._failed or len(self._failed) < ADDRESSES_MAX else ELSEWHERE] += 1
         if self._failed_later is None or self._failed_later.done():
@@ -117,7 +121,7 @@ class Audit:
 
     async def _write_failed_later(self) -> None:
         await asyncio.sleep(FAILED_EVERY_S)
-        with suppress(OperatorError):  # The store is away: it is written with the next entry.
+        with suppress(OperatorError):  # The store is unavailable: written with the next entry.
             await self.flush()
 
     def _take_failed(self) -> None:
@@ -135,14 +139,14 @@ class Audit:
             self._waiting.append((deed, asyncio.get_running_loop().create_future()))
 
     async def flush(self) -> None:
-        """Write what waits."""
+        """Write all pending actions."""
         self._take_failed()
         async with self._writing:
             while self._waiting:
                 await self._write()
 
     async def close(self) -> None:
-        """As `flush`; what the store does not take any more is let go."""
+        """Write all pending actions as `flush` does; drop them if the store is unavailable."""
         for task in (self._later, self._failed_later):
             if task is not None:
                 task.cancel()
@@ -159,8 +163,8 @@ class Audit:
         before: str | None = None,
         limit: int = 50,
     ) -> tuple[list[JsonObject], str | None]:
-        """Newest first, and the `before` of the next page; None: there are no more. `what`: a part of the operation or
-        of what it was done to. `since` and `until`: instants, both included."""
+        """Return a page of entries, newest first, and the `before` of the next page, or None on the last page. `what`
+        is a substring of the operation or its target; `since` and `until` are instants, both inclusive."""
         await self.flush()
         last, _ = await self._find_head(0, FIRST)
         start = min(last, int(before) - 1) if before is not None and before.isdecimal() else last
@@ -186,7 +190,7 @@ class Audit:
         return found, str(through + 1) if through > 0 else None
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """The whole log as it is chained, oldest first, a JSON object and a line break each: row, hash, deeds."""
+        """Yield the whole chained log, oldest first: one line of JSON per row, with row number, hash and actions."""
         await self.flush()
         kind = 0
         while rows := await self._rows(kind):
@@ -197,15 +201,15 @@ class Audit:
                 )
 
     async def state(self) -> JsonObject:
-        """How far the log goes, and whether its chain is whole. Reads everything."""
+        """Return the number of rows, the last hash and the damage to the chain. Reads every row."""
         await self.flush()
         found = await self.damage()
         last, head = await self._find_head(0, FIRST)
         return {"rows": last, "hash": head, "damage": [*found]}
 
     async def damage(self) -> list[str]:
-        """Every contradiction in the chain, one sentence each. Reads everything. A log cut off at its end looks whole:
-        keep its last hash elsewhere to see that."""
+        """Return every contradiction in the chain, one sentence each. Reads every row. A log truncated at its end looks
+        intact: store its last hash elsewhere to detect that."""
         found: list[str] = []
         expected, before = 1, FIRST
         kind = 0
@@ -241,7 +245,7 @@ class Audit:
 
     async def _write_later(self) -> None:
         await asyncio.sleep(GATHERED_S)
-        with suppress(OperatorError):  # The store is away: it is written with the next deed.
+        with suppress(OperatorError):  # The store is unavailable: written with the next action.
             await self.flush()
 
     async def _append(self, deeds: tuple[AuditAction, ...]) -> int:
@@ -252,13 +256,14 @@ class Audit:
             try:
                 await self._entries.put(_kind(seq), _key(seq), msgspec.to_builtins(row), after=0)
             except EntryMoved:
-                self._head = await self._find_head(last, before)  # another process was faster
+                self._head = await self._find_head(last, before)  # another process wrote this row first
                 continue
             self._head = (seq, row.hash)
             return seq
 
     async def _find_head(self, known: int, before: str) -> tuple[int, str]:
-        """The last row behind a known one, and its hash: rows have no gaps, so it is looked for by doubling."""
+        """Return the number and hash of the last row at or after a known one. Rows have no gaps, so it is found by
+        doubling the distance and then halving it."""
         low, step = known, 1
         while await self._row(low + step) is not None:
             low, step = low + step, step * 2
@@ -282,7 +287,6 @@ class Audit:
 
 
 AUDIT: Final = Part[Audit]("audit log", lambda app: Audit(app.store.entries, app.clock), close=Audit.close)
-"""The audit log of the store."""
 
 
 def _kind(seq: int) -> str:
@@ -299,7 +303,7 @@ def _hash(before: str, seq: int, deeds: tuple[AuditAction, ...]) -> str:
 
 
 class _After:
-    """What rows that were read say of deeds before them."""
+    """Refusals and outcomes in the rows read so far, by the id of the action they belong to."""
 
     def __init__(self) -> None:
         self._refused: dict[str, str] = {}
@@ -327,7 +331,7 @@ class _After:
 
 
 class _Wanted(NamedTuple):
-    """What somebody looks for."""
+    """Filter of a query."""
 
     who: str | None
     what: str | None

@@ -1,4 +1,4 @@
-"""What came of a deed, read off its answer: the ids of what is new, as the audit log tells them."""
+"""Outcome of an audited action, read from its answer: the ids that the action created."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ NAMES: Final = ("executionId", "id", "name", "revision")
 
 
 def named_in(answer: Mapping[str, object]) -> dict[str, object]:
-    """What it names."""
+    """Return the members of an answer that name something."""
     return {name: answer[name] for name in NAMES if isinstance(answer.get(name), str | int)}
 
 
 def fresh_in(named: Mapping[str, object], target: str) -> str:
-    """Of what an answer names, what the deed did not name itself. Empty: nothing came of it that has a name."""
+    """Return the names in an answer that the target of the action does not contain. Empty if the action created nothing
+    that has a name."""
     known = {one.partition("=")[2] for one in target.split(", ")}
     fresh = [f"{name}={value}" for name, value in named.items() if str(value) not in known]
     return ", ".join(fresh) if set(named) != {"revision"} else ""

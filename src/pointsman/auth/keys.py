@@ -1,8 +1,8 @@
-"""API keys: made once, shown once, kept as a hash.
+"""API keys: generated once, shown once, stored as a hash.
 
-    pm_<random>  ── SHA-256 ──▶  the store: name, role, groups, expiry, when last used
+    pm_<random>  ── SHA-256 ──▶  the store: name, role, groups, expiry, last use
 
-The random part has 256 bits, so a plain hash is enough: there is nothing to guess.
+The random part has 256 bits and cannot be guessed, so a plain hash is enough.
 
 A store that ever had a key, or an identity provider, always requires one (`KeyGuard`), also after the last key was
 revoked or expired. A user who can open the store on its machine creates another: `pointsman keys add`.
@@ -28,42 +28,42 @@ from pointsman.values import Instant, JsonObject
 
 KIND: Final = "api-key"
 GUARD: Final = ("access", "keys")
-"""Kind and key of the entry that says whether the store asks for keys."""
+"""Kind and key of the entry that records whether the store requires keys."""
 PREFIX: Final = "pm_"
 RANDOM_BYTES: Final = 32
 NAME_CHARS_MAX: Final = 100
 USED_EVERY_S: Final = 60.0
-"""How exactly the last use is known: a write for each request would be a write too many."""
+"""Precision of the last use, so that not every request writes to the store."""
 KNOWN_FOR_S: Final = 1.0
-"""For so long the keys that were read are taken as they were: one that another process revokes opens no longer."""
+"""How long the keys read from the store are cached: a key that another process revokes is valid for at most so long."""
 
 
 class NoSuchKey(CallerError):
-    """There is no API key of that name."""
+    """The store has no API key of that name."""
 
     code: ClassVar[str] = "no-such-key"
 
 
 class KeyExists(CallerError):
-    """There is an API key of that name."""
+    """The store already has an API key of that name."""
 
     code: ClassVar[str] = "key-exists"
 
 
 class NameInvalid(CallerError):
-    """What cannot be the name of a key or a secret."""
+    """The text cannot be the name of a key or a secret."""
 
     code: ClassVar[str] = "name-invalid"
 
 
 class LastAdmin(CallerError):
-    """Without this key nobody could administer the server any more, or everybody."""
+    """Revoking the key would leave the store without an admin key that lasts as long."""
 
     code: ClassVar[str] = "last-admin"
 
 
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is kept of a key."""
+    """The stored record of an API key."""
 
     name: str
     role: Role
@@ -78,14 +78,14 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class KeyGuard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Whether a store asks for keys, and which keys of admins are being revoked."""
+    """Whether a store requires keys, and which admin keys are being revoked."""
 
     asks: bool = False
     revoking: tuple[str, ...] = ()
 
 
 class Keys:
-    """The API keys of one store."""
+    """API keys of one store."""
 
     def __init__(self, entries: ConfigStore, clock: Clock) -> None:
         self._entries = entries
@@ -95,7 +95,7 @@ class Keys:
         self._read_at = -math.inf
 
     async def make(self, name: str, role: Role, *, groups: tuple[str, ...] = (), expires: Instant | None = None) -> str:
-        """A new key: this is the only time it is told. Raises `KeyExists`, `NameInvalid`."""
+        """Create a key and return its token, which cannot be read again later. Raises `KeyExists`, `NameInvalid`."""
         check_name(name)
         token = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
         key = ApiKey(
@@ -106,7 +106,7 @@ class Keys:
             groups=groups,
             expires=expires,
         )
-        await self.require()  # First: a crash in between must not leave a store that has a key and asks nobody.
+        await self.require()  # First: a crash in between must not leave a store with a key that does not require one.
         try:
             await self._entries.put(KIND, name, msgspec.to_builtins(key), after=0)
         except EntryMoved:
@@ -116,26 +116,26 @@ class Keys:
         return token
 
     async def are_made(self) -> bool:
-        """Whether there is or ever was any: then nobody is let in without one."""
+        """Return whether the store requires a key, because it has or ever had one."""
         await self._by_digest()
         return self._asks
 
     async def require(self) -> None:
-        """From now on everybody is asked for a key, whether there is one or not."""
+        """Require a key from every caller from now on, even if the store has none."""
         await self._change(lambda guard: msgspec.structs.replace(guard, asks=True))
         self._read_at = -math.inf
 
     async def all(self) -> list[ApiKey]:
-        """By name."""
+        """Return all keys, by name."""
         return [msgspec.convert(entry.value, ApiKey, strict=False) for entry in await self._entries.list(KIND)]
 
     async def found(self, words: str = "", *, role: Role | None = None) -> list[ApiKey]:
-        """Those with all these words in name or groups, and of this role, by name."""
+        """Return the keys whose name or groups contain all of these words, with this role, by name."""
         return [key for key in await self.all() if role in (None, key.role) and says(words, key.name, [*key.groups])]
 
     async def revoke(self, name: str, *, but_last_admin: bool = False) -> None:
-        """From now on it opens nothing. Raises `NoSuchKey`; with `but_last_admin`, `LastAdmin` for the only key that
-        opens everything: who has no other way in would shut themselves out."""
+        """Revoke a key. Raises `NoSuchKey`; with `but_last_admin`, raises `LastAdmin` for the last admin key, without
+        which callers who have no other access would lock themselves out."""
         self._read_at = -math.inf
         if but_last_admin:
             await self._begin_revoking(name)
@@ -146,11 +146,11 @@ class Keys:
             raise NoSuchKey(f"there is no key named {name!r}", hint=f"There is {known}.")
 
     async def caller(self, token: str) -> Caller | None:
-        """Whose key it is; None: nobody's, or it has expired."""
+        """Return the caller of a key; None if the key is unknown or expired."""
         return await self.caller_of(digest_of(token))
 
     async def caller_of(self, digest: str) -> Caller | None:
-        """As `caller`, by the hash of a key."""
+        """Return the caller of a key as `caller` does, by the hash of the key."""
         now = self._clock.now()
         found = (await self._by_digest()).get(digest)
         if found is None or not found.is_good_at(now):
@@ -159,15 +159,15 @@ class Keys:
         return Caller(name=found.name, role=found.role, groups=found.groups, until=found.expires, proof=digest)
 
     async def admins(self) -> list[ApiKey]:
-        """The keys that open everything now."""
+        """Return the admin keys that are valid now."""
         now = self._clock.now()
         return [key for key in await self.all() if key.role == "admin" and key.is_good_at(now)]
 
     async def _begin_revoking(self, name: str) -> None:
-        """Note that the key of an admin is being revoked. Of several who do so at once, with each other's keys too, one
-        writes first; the others read what it noted. Raises `LastAdmin`."""
+        """Record that an admin key is being revoked, so that concurrent revocations cannot delete the last admin keys:
+        one of them writes first, and the others then read its record. Raises `LastAdmin`."""
         while True:
-            guard, version = await self._guard()  # Before the keys: whoever is faster moves it.
+            guard, version = await self._guard()  # Read before the keys: a concurrent change gets a new version.
             left = {key.name: _lasts_until(key) for key in await self.admins() if key.name not in guard.revoking}
             until = left.pop(name, None)
             if until is None:
@@ -182,7 +182,7 @@ class Keys:
                 return
 
     async def _change(self, change: Callable[[KeyGuard], KeyGuard]) -> None:
-        """Change the guard, again where another process was faster."""
+        """Change the guard; retry if another process changed it first."""
         while True:
             guard, version = await self._guard()
             changed = change(guard)
@@ -194,7 +194,7 @@ class Keys:
         return (KeyGuard(), 0) if entry is None else (msgspec.convert(entry.value, KeyGuard), entry.version)
 
     async def _put_guard(self, guard: KeyGuard, version: int) -> bool:
-        """False: another process was faster."""
+        """Write the guard. Return False if another process changed it first."""
         try:
             await self._entries.put(*GUARD, msgspec.to_builtins(guard), after=version)
         except EntryMoved:
@@ -221,7 +221,7 @@ class Keys:
         try:
             await self._entries.put(KIND, key.name, msgspec.to_builtins(used), after=entry.version)
         except EntryMoved:
-            return  # Another process noted it, or it was revoked meanwhile.
+            return  # Another process recorded the use, or the key was revoked meanwhile.
 
 
 def _lasts_until(key: ApiKey) -> float:
@@ -233,7 +233,7 @@ def _without(guard: KeyGuard, name: str) -> KeyGuard:
 
 
 def check_name(name: str) -> None:
-    """Raises `NameInvalid`."""
+    """Raise `NameInvalid` for a text that cannot be the name of a key."""
     if not 0 < len(name) <= NAME_CHARS_MAX or not name.isprintable() or "/" in name or name in (".", ".."):
         raise NameInvalid(
             f"{name[:60]!r} cannot be a name here",
@@ -246,7 +246,7 @@ def digest_of(token: str) -> str:
 
 
 def key_view(key: ApiKey) -> JsonObject:
-    """What people may know of it."""
+    """Return the JSON of a key for callers, without its hash."""
     return {
         "name": key.name,
         "role": key.role,

@@ -1,9 +1,10 @@
-"""Strangers: who shows keys that open nothing. Each address has a bucket of tries, so nobody guesses fast.
+"""Login throttle: limits how fast one address may try invalid credentials.
 
-    shown ─▶ it has opened before? ─▶ yes: looked at, whatever others do from this address
-                                  └▶ no: is there a try left? ─▶ looked at ─▶ wrong: one try less
+    credential ─▶ valid before? ─▶ yes: checked, whatever other clients of this address do
+                                └▶ no: an attempt left? ─▶ checked ─▶ invalid: one attempt less
 
-Behind a proxy all may come from one address: who was let in before is not held up by what others try there.
+Behind a proxy all clients may share one address: a credential that was valid before is not blocked by failed attempts
+of others.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ KNOWN_MAX: Final = 10_000
 
 
 class Strangers:
-    """Of one server."""
+    """Login throttle of one server."""
 
     def __init__(self, clock: Clock, *, wrong_per_minute: int) -> None:
         self._pace = Pace(
@@ -31,18 +32,19 @@ class Strangers:
         self._known: OrderedDict[str, None] = OrderedDict()
 
     def may_try(self, address: str, shown: str) -> None:
-        """Before it is looked at. Raises `TooManyRequests`."""
+        """Check that a credential may be tried. Raises `TooManyRequests`."""
         if digest_of(shown) not in self._known:
             self._pace.check(address)
 
     def opened(self, shown: str) -> None:
-        """It let somebody in."""
+        """Record that a credential was valid."""
         self._known[digest_of(shown)] = None
         self._known.move_to_end(digest_of(shown))
         if len(self._known) > KNOWN_MAX:
             self._known.popitem(last=False)
 
     def failed(self, address: str, shown: str) -> None:
-        """It let nobody in. Raises `TooManyRequests` where others from there were faster."""
+        """Record that a credential was invalid. Raises `TooManyRequests` if concurrent attempts from the address used
+        up the limit."""
         self._known.pop(digest_of(shown), None)
         self._pace.take(address)

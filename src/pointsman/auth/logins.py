@@ -1,9 +1,9 @@
-"""Logins: a browser shows a key or a token once, and a cookie from then on.
+"""Browser logins: a browser sends a key or a token once, and a cookie from then on.
 
-    key ──▶ 256 random bits in a cookie ── SHA-256 ──▶ the store: whose, since when, until when
+    key ──▶ 256 random bits in a cookie ── SHA-256 ──▶ the store: name, start, expiry
 
-A page can read neither: the cookie is for the server alone. A login by a key is worth what the key is worth now, and
-ends with it; one by a token keeps what the token said, until it expires.
+Scripts of a page can read neither: the cookie is HTTP-only. A login by a key has the present rights of the key and ends
+with it; a login by a token keeps the rights in the token until the login expires.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from pointsman.values import Instant, JsonObject, Seconds
 
 KIND: Final = "login"
 EACH_MAX: Final = 20
-"""Logins that one person may have at once: the oldest makes room."""
+"""Concurrent logins of one person: a further one ends the oldest."""
 ID_CHARS: Final = 16
 AGENT_CHARS_MAX: Final = 200
 
 
 class NoSuchLogin(CallerError):
-    """There is no login of that id, or it is somebody else's."""
+    """No login has that id, or it belongs to another person."""
 
     code: ClassVar[str] = "no-such-login"
 
 
 class Login(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is kept of a login, by the hash of its cookie."""
+    """The stored record of a login; its key is the hash of the cookie."""
 
     name: str
     role: Role
@@ -42,13 +42,13 @@ class Login(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     expires: Instant
     groups: tuple[str, ...] = ()
     key: str = ""
-    """The hash of the key it was begun with; empty: another way."""
+    """The hash of the key of the login; empty if it did not start with a key."""
     agent: str = ""
-    """What the browser called itself."""
+    """The `User-Agent` of the browser."""
 
 
 class Logins:
-    """The logins of one store."""
+    """Browser logins of one store."""
 
     def __init__(self, entries: ConfigStore, clock: Clock, keys: Keys, *, lasts: Seconds) -> None:
         self._entries = entries
@@ -59,8 +59,8 @@ class Logins:
     async def begin(
         self, caller: Caller, *, key: str = "", agent: str = "", instead_of: str = ""
     ) -> tuple[str, Caller]:
-        """What the cookie says, told this once, and who is let in by it. `key`: what was shown for it; `instead_of`:
-        the cookie that it replaces, whose login ends."""
+        """Start a login. Return the value of the cookie, which cannot be read again later, and the caller. `key` is the
+        key that was shown; `instead_of` is the cookie that this one replaces, whose login ends."""
         now = self._clock.now()
         if instead_of:
             await self.end_this(instead_of)
@@ -79,11 +79,12 @@ class Logins:
         return token, _entered(login, caller, digest_of(token))
 
     async def caller(self, token: str) -> Caller | None:
-        """Who is let in by a cookie; None: it was ended, has expired, or its key opens nothing any more."""
+        """Return the caller of a cookie; None if the login was ended or has expired, or if its key is not valid any
+        more."""
         return await self.caller_of(digest_of(token))
 
     async def caller_of(self, digest: str) -> Caller | None:
-        """As `caller`, by the hash of a cookie."""
+        """Return the caller of a cookie as `caller` does, by the hash of the cookie."""
         entry = await self._entries.find(KIND, digest)
         if entry is None:
             return None
@@ -96,7 +97,7 @@ class Logins:
         return None if now_worth is None else _entered(login, now_worth, digest)
 
     async def all(self, name: str | None = None) -> list[JsonObject]:
-        """Those that have not expired, newest first; of one person, or of everybody."""
+        """Return the logins that have not expired, newest first, of one person or of everybody."""
         now = self._clock.now()
         found = [
             (entry.key, login)
@@ -106,7 +107,8 @@ class Logins:
         return [_view(digest, login) for digest, login in sorted(found, key=lambda one: -one[1].began)]
 
     async def end(self, id: str, *, name: str | None = None) -> None:
-        """By the id that lists show; `name`: only if it is that person's. Raises `NoSuchLogin`."""
+        """End the login with an id as lists show it; with `name`, only if it belongs to that person. Raises
+        `NoSuchLogin`."""
         for entry in await self._entries.list(KIND):
             if entry.key[:ID_CHARS] == id and name in (None, _read(entry.value).name):
                 await self._entries.delete(KIND, entry.key)
@@ -114,18 +116,18 @@ class Logins:
         raise NoSuchLogin(f"there is no login {id!r}", hint="GET /api/logins lists them.")
 
     async def end_all(self, name: str) -> int:
-        """Wherever this person is logged in; how many."""
+        """End all logins of a person. Return their number."""
         own = [entry.key for entry in await self._entries.list(KIND) if _read(entry.value).name == name]
         for key in own:
             await self._entries.delete(KIND, key)
         return len(own)
 
     async def end_this(self, token: str) -> None:
-        """From now on the cookie opens nothing. Saying it again changes nothing."""
+        """End the login of a cookie. Idempotent."""
         await self._entries.delete(KIND, digest_of(token))
 
     async def purge(self) -> int:
-        """Forget those that have expired; how many."""
+        """Delete expired logins. Return their number."""
         now = self._clock.now()
         gone = [entry.key for entry in await self._entries.list(KIND) if _read(entry.value).expires <= now]
         for key in gone:

@@ -1,11 +1,11 @@
-"""Logging in with an identity provider: the code flow of OpenID Connect, with PKCE.
+"""Login with an identity provider: the authorization code flow of OpenID Connect, with PKCE.
 
-    browser ─▶ a visit: 256 random bits in a cookie ─▶ provider: state, nonce, challenge, all made of them
+    browser ─▶ a visit: 256 random bits in a cookie ─▶ provider: state, nonce, challenge, all derived from them
     browser ◀─ code ─ provider
     browser ─▶ code, state ─▶ of this visit? ─▶ code + verifier ─▶ provider ─▶ token ─▶ nonce of this visit? ─▶ caller
 
-The server keeps nothing meanwhile: what belongs to a visit is hashed from its cookie, which ends with the first answer.
-So an answer is taken once, and only in the browser that asked.
+The server stores nothing in between: state, nonce and verifier are hashes of the cookie, which is deleted with the
+first answer. So an answer is accepted once, and only from the browser that started the login.
 """
 
 from __future__ import annotations
@@ -31,39 +31,39 @@ if TYPE_CHECKING:
     from pointsman.tools.egress.http_calls import Outgoing
 
 VISIT_S: Final = 600
-"""For so long somebody may stay at the provider."""
+"""How long a user may stay at the provider."""
 SECRET_CHARS: Final = 43
 CODE_CHARS_MAX: Final = 4_000
 FORM: Final = "application/x-www-form-urlencoded"
 
 
 class LoginNotOffered(CallerError):
-    """No identity provider is configured with which browsers could log in."""
+    """No identity provider with browser login is configured."""
 
     code: ClassVar[str] = "login-not-offered"
 
 
 class LoginExpired(CallerError):
-    """The provider's answer belongs to no login that this browser has begun and not ended."""
+    """The provider's answer belongs to no pending login of this browser."""
 
     code: ClassVar[str] = "login-expired"
 
 
 class LoginDenied(CallerError):
-    """The provider let nobody in, or its user refused."""
+    """The provider rejected the login, or the user did."""
 
     code: ClassVar[str] = "login-denied"
 
 
 class LoginRefused(CallerError):
-    """The provider knows who it is, and that opens nothing here."""
+    """The provider authenticated the user, but its token gives no access here."""
 
     code: ClassVar[str] = "login-refused"
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One browser that is on its way to the provider and back."""
+    """One browser login at the provider, from the redirect to the answer."""
 
     secret: str
 
@@ -81,7 +81,7 @@ class Visit:
 
     @property
     def challenge(self) -> str:
-        """The verifier, as it may be seen on the way."""
+        """The hash of the verifier, which is sent through the browser."""
         return _encoded(sha256(self.verifier.encode()).digest())
 
     def _made(self, of: str) -> str:
@@ -93,7 +93,7 @@ def begin_visit() -> Visit:
 
 
 def visit_of(cookie: str, state: str) -> Visit:
-    """The visit that an answer belongs to. Raises `LoginExpired`."""
+    """Return the visit that an answer belongs to. Raises `LoginExpired`."""
     visit = Visit(cookie)
     if len(cookie) != SECRET_CHARS or not compare_digest(visit.state.encode(), state.encode()):
         raise LoginExpired("this answer belongs to no login that was begun here", hint="Log in again.")
@@ -101,7 +101,7 @@ def visit_of(cookie: str, state: str) -> Visit:
 
 
 class IdentityProvider:
-    """The identity provider, as browsers log in with it."""
+    """Identity provider for browser logins."""
 
     def __init__(self, settings: Settings, oidc: OidcSettings, tokens: Tokens, outgoing: Outgoing) -> None:
         self._all = settings
@@ -111,16 +111,17 @@ class IdentityProvider:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The display name of the provider."""
         return self._settings.label or urlsplit(self._settings.issuer).hostname or self._settings.issuer
 
     def must_be(self, issuer: str | None) -> None:
-        """The issuer that an answer names, where it names one (RFC 9207). Raises `LoginExpired`."""
+        """Check the issuer that an answer names, if it names one (RFC 9207). Raises `LoginExpired`."""
         if issuer not in (None, self._settings.issuer):
             raise LoginExpired("this answer is another provider's", hint="Log in again.")
 
     async def address(self, visit: Visit, back: str) -> str:
-        """Where a browser is sent to say who it is; it comes back to `back`. Raises `IssuerUnreachable`."""
+        """Return the URL to which the browser is redirected to log in; the provider redirects it to `back`. Raises
+        `IssuerUnreachable`."""
         place = await self._place("authorization_endpoint")
         asked = {
             "response_type": "code",
@@ -135,9 +136,10 @@ class IdentityProvider:
         return f"{place}{'&' if '?' in place else '?'}{urlencode(asked)}"
 
     async def caller(self, visit: Visit, code: str, back: str) -> Caller:
-        """Who came back with a code. How long they stay is said here, not by the token, which lasts minutes.
+        """Return the caller for a code. The settings determine how long the login lasts, not the token, which expires
+        within minutes.
 
-        Raises `LoginRefused`, `IssuerUnreachable`.
+        Raises `LoginRefused`, `LoginExpired`, `IssuerUnreachable`.
         """
         token = await self._token(visit, code, back)
         try:
@@ -153,8 +155,8 @@ class IdentityProvider:
         return Caller(name=said.name, role=said.role, groups=said.groups, entrance="token")
 
     async def _token(self, visit: Visit, code: str, back: str) -> str:
-        """The provider gives it once, to whoever has the verifier."""
-        from pointsman.tools.egress.http_calls import HttpCall  # It loads an HTTP client.
+        """Exchange a code and its verifier for an ID token. The provider accepts a code once."""
+        from pointsman.tools.egress.http_calls import HttpCall  # Deferred: imports an HTTP client.
 
         sent = {
             "grant_type": "authorization_code",
@@ -184,7 +186,7 @@ class IdentityProvider:
         return token
 
     def _proof(self, secret: str | None) -> dict[str, str]:
-        """As `client_secret_basic`, which every provider must take."""
+        """Return the `client_secret_basic` header, which every provider must support."""
         if secret is None:
             raise IssuerUnreachable("the secret of the client cannot be had", hint="See access.oidc.client_secret.")
         pair = f"{quote(self._settings.client_id, safe='')}:{quote(secret, safe='')}"
@@ -198,7 +200,7 @@ class IdentityProvider:
 
 
 def provider_of(settings: Settings, tokens: Tokens | None) -> IdentityProvider | None:
-    """None: the settings name none with which browsers log in."""
+    """Return the identity provider; None if the settings configure none with browser login."""
     oidc = settings.access.oidc
     if oidc is None or tokens is None or not oidc.client_id:
         return None

@@ -1,10 +1,10 @@
-"""Tokens of an identity provider (OpenID Connect): who signed them, for whom, until when, and what they say.
+"""Tokens of an identity provider (OpenID Connect): verification of signature, issuer, audience and times; claims.
 
     token ─▶ size ─▶ header: algorithm allowed? key known? ─▶ signature ─▶ issuer, audience, times ─▶ name, role, groups
 
-Algorithms are those of the settings and never what the token wishes; all of them are asymmetric, so that nothing that
-is public can sign. Keys come from a file or from the issuer, are kept for a while, and are looked for again where a
-token names one that is not known: not more often than once in a minute, whoever asks.
+The settings determine the algorithms, never the token; all of them are asymmetric, so that no public value can sign.
+Keys come from a file or from the issuer and are cached for ten minutes. If a token names an unknown key, they are read
+again, at most once per minute, whatever the number of callers.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ TOKEN_CHARS_MAX: Final = 16_384
 NAME_CHARS_MAX: Final = 200
 KEYS_MAX: Final = 100
 KEPT_FOR_S: Final = 600.0
-"""A key that the issuer takes back opens no longer than this."""
+"""How long keys are cached: a key that the issuer withdraws is valid for at most so long."""
 ASKED_EVERY_S: Final = 60.0
 FAILED_FOR_S: Final = 5.0
-"""For so long nobody is asked again who could not be reached: anybody can show something like a token."""
+"""How long an unreachable issuer is not asked again: any client can send something that looks like a token."""
 OK: Final = 200
 
 
 class IssuerUnreachable(OperatorError):
-    """The keys of the identity provider cannot be read: nobody can be let in by its tokens."""
+    """The keys of the identity provider cannot be read, so its tokens cannot be verified."""
 
     code: ClassVar[str] = "issuer-unreachable"
 
 
 class TokenRefused(Exception):
-    """Why a token opens nothing; for logs, not for whoever showed it."""
+    """Why a token is invalid; for logs, not for the client that sent it."""
 
 
 class Tokens:
-    """Lets in by the tokens of one issuer."""
+    """Verifier of the tokens of one issuer."""
 
     def __init__(self, settings: OidcSettings, clock: Clock, outgoing: Outgoing) -> None:
         self._settings = settings
@@ -64,16 +64,16 @@ class Tokens:
         self._reading = asyncio.Lock()
 
     async def caller(self, token: str) -> Caller | None:
-        """Whose token it is; None: it opens nothing. Raises `IssuerUnreachable`."""
+        """Return the caller of a token; None if the token is invalid. Raises `IssuerUnreachable`."""
         try:
             return await self._caller(token)
         except TokenRefused:
             return None
 
     async def claims(self, token: str, *, audience: str) -> Mapping[str, object]:
-        """What a token says that this issuer signed, for this audience, now. Raises `TokenRefused`,
-        `IssuerUnreachable`."""
-        from joserfc import jwt  # Loaded by servers that take tokens.
+        """Return the claims of a token that this issuer signed, for this audience, and that is valid now. Raises
+        `TokenRefused`, `IssuerUnreachable`."""
+        from joserfc import jwt  # Deferred: only servers that accept tokens load it.
         from joserfc.errors import JoseError
 
         key = await self._key_for(token)
@@ -92,7 +92,7 @@ class Tokens:
         return said.claims
 
     async def about(self) -> Mapping[str, object]:
-        """What the issuer says of itself: where it is asked for what. Raises `IssuerUnreachable`."""
+        """Return the discovery document of the issuer, with its endpoints. Raises `IssuerUnreachable`."""
         now = self._clock.now()
         if not self._about_at <= now < self._about_at + KEPT_FOR_S:
             place = f"{self._settings.issuer.rstrip('/')}/.well-known/openid-configuration"
@@ -103,7 +103,7 @@ class Tokens:
         return self.said(await self.claims(token, audience=self._settings.audience))
 
     def said(self, claims: Mapping[str, object]) -> Caller:
-        """Who that is, and what they may. Raises `TokenRefused`."""
+        """Return the caller that claims describe. Raises `TokenRefused`."""
         settings = self._settings
         name = _at(claims, settings.name_claim)
         if not isinstance(name, str) or not 0 < len(name) <= NAME_CHARS_MAX or not name.isprintable():
@@ -116,7 +116,7 @@ class Tokens:
         return Caller(name=name, role=role, groups=groups, entrance="token", until=until)
 
     def _role(self, said: tuple[str, ...]) -> Role:
-        """The one that may most of those it gives."""
+        """Return the most privileged of the roles that the claims give."""
         given = {self._settings.roles.get(one) for one in said} - {None} or {self._settings.default_role}
         known: list[Role] = [role for role in ROLES if role in given]
         if not known:
@@ -124,7 +124,8 @@ class Tokens:
         return known[-1]
 
     async def _key_for(self, token: str) -> Key:
-        """The key that a token names. One that names none is of the only key there is."""
+        """Return the key that a token names. A token that names no key is verified with the only key, if the issuer has
+        just one."""
         if len(token) > TOKEN_CHARS_MAX:
             raise TokenRefused("it is too long")
         header = _header(token)
@@ -174,7 +175,7 @@ class Tokens:
             raise IssuerUnreachable(f"{place} cannot be read: {why.strerror}", hint="See access.oidc.jwks.") from None
 
     async def _fetch(self, url: str) -> bytes:
-        from pointsman.tools.egress.http_calls import HttpCall  # It loads an HTTP client.
+        from pointsman.tools.egress.http_calls import HttpCall  # Deferred: imports an HTTP client.
 
         try:
             answer = await self._outgoing.send(HttpCall(method="GET", url=url, headers={"accept": "application/json"}))
@@ -186,7 +187,7 @@ class Tokens:
 
 
 def tokens_of(settings: Settings, clock: Clock) -> Tokens | None:
-    """None: the settings name no identity provider."""
+    """Return the token verifier; None if the settings name no identity provider."""
     if settings.access.oidc is None:
         return None
     from pointsman.settings.egress import outgoing_of
@@ -195,12 +196,12 @@ def tokens_of(settings: Settings, clock: Clock) -> Tokens | None:
 
 
 def is_token(credential: str) -> bool:
-    """Whether it has the form of a token: three parts."""
+    """Return whether a credential has the form of a token: three parts."""
     return credential.count(".") == 2
 
 
 def _keys(data: bytes) -> dict[str, Key]:
-    """By their names. Keys that are secret, or cannot be read, or have another use, are left out."""
+    """Return the keys by their ids, without keys that are symmetric, unreadable or not for signatures."""
     from joserfc import jwk
     from joserfc.errors import JoseError
 
@@ -235,7 +236,7 @@ def _header(token: str) -> Mapping[str, object]:
 
 
 def _at(claims: Mapping[str, object], name: str) -> object:
-    """A claim by its name, or by the way to it: `realm_access.roles`."""
+    """Return a claim by its name or by its path, such as `realm_access.roles`."""
     if name in claims:
         return claims[name]
     found: object = claims

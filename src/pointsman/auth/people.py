@@ -1,10 +1,11 @@
-"""People: everybody who has a key, is logged in, or came with a token of the identity provider; by name.
+"""People: everybody who has a key, is logged in, or sent a token of the identity provider; by name.
 
     keys ─────────────┐
-    logins ───────────┼─▶ one entry per name, with the role that lets it do most
+    logins ───────────┼─▶ one entry per name, with the most privileged of its roles
     tokens, once seen ┘
 
-A token is shown and gone: that somebody came with one is noted, and again when it says something else or after a while.
+Tokens are not stored. So the people who send them are recorded: at the first token, whenever role or groups change, and
+again after ten minutes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ KNOWN_MAX: Final = 10_000
 
 
 class Person(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Somebody whom the identity provider named, as it last did."""
+    """A person whom the identity provider named, with the latest role and groups."""
 
     name: str
     role: Role
@@ -41,7 +42,7 @@ class _Told(NamedTuple):
 
 
 class KnownPeople:
-    """Those whom the identity provider named, in one store."""
+    """People whom the identity provider named, in one store."""
 
     def __init__(self, entries: ConfigStore, clock: Clock) -> None:
         self._entries = entries
@@ -49,7 +50,7 @@ class KnownPeople:
         self._told: dict[str, _Told] = {}
 
     async def note(self, caller: Caller) -> None:
-        """Somebody came with a token."""
+        """Record that a person sent a token."""
         now, before = self._clock.now(), self._told.get(caller.name)
         is_news = before is None or (before.role, before.groups) != (caller.role, caller.groups)
         if not is_news and before is not None and now - before.at < NOTED_EVERY_S:
@@ -67,7 +68,8 @@ class KnownPeople:
 def people(
     keys: Iterable[ApiKey], logins: Iterable[JsonObject], seen: Iterable[Person], now: float
 ) -> list[JsonObject]:
-    """By name: `keys` that have not expired, `logins` as their list shows them."""
+    """Return the people by name, from the `keys` that have not expired, `logins` as `Logins.all` returns them, and
+    `seen`."""
     found: dict[str, JsonObject] = {}
     for key in keys:
         if key.is_good_at(now):

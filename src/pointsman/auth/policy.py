@@ -1,17 +1,17 @@
-"""What callers may see. Every face asks here, and nowhere else.
+"""Authorization policy: what callers may see. Server, CLI and MCP ask this module only.
 
-    a workflow     its groups (as the document says) and its sharing (as its owner says) let the caller in
-    an execution   whoever began it, and whoever may see its workflow, by the groups of the definition that it runs on;
-                   a turn of a conversation: as its session
-    a gate         as its execution; also whoever it asks by name, or by a group: they read the execution and answer,
-                   and no more
-    a session      whoever began it
-    a tool         one that is a workflow: as that; every other is everybody's
-    an agent       its sharing lets the caller in
-    memory         as what owns it: an execution, a session, a person, a workflow; shared memory is everybody's
+    a workflow     its groups (from the document) and its sharing (set by its owner) both admit the caller
+    an execution   the person who started it, and everybody who may see its workflow, by the groups of the definition
+                   that it runs on; a turn of a conversation: as its session
+    a gate         as its execution; also the people it names, or members of a group it names: they read the execution
+                   and answer, and no more
+    a session      the person who started it
+    a tool         a tool that is a workflow: as the workflow; every other tool: everybody
+    an agent       its sharing admits the caller
+    memory         as its owner: an execution, a session, a person, a workflow; shared memory: everybody
 
-Admins see everything. What cannot be read any more is theirs alone. What a caller may not see is answered as what does
-not exist. An execution that acts for several people sees what each of them sees.
+Admins see everything. Only admins see what cannot be read any more. A caller who may not see a thing gets the same
+answer as for one that does not exist. An execution that acts for several people sees what all of them see.
 """
 
 from __future__ import annotations
@@ -39,20 +39,21 @@ from pointsman.values import ExecutionId, JsonObject
 
 
 class Nature(NamedTuple):
-    """What a definition says of who may see what runs on it."""
+    """Properties of a definition that determine who may see its executions."""
 
     groups: tuple[str, ...]
     conversational: bool
 
 
 class IdTaken(CallerError):
-    """The id cannot be used: something that the caller may not see has it, or had it."""
+    """The id cannot be used: it belongs, or belonged, to something that the caller may not see."""
 
     code: ClassVar[str] = "id-taken"
 
 
 UNKNOWN: Final = Nature(("\0",), conversational=True)
-"""Of what cannot be read any more, so that nobody knows whose it is: no key has the group, admins need none."""
+"""For definitions that cannot be read any more, so that their owner is unknown: no key has this group, and admins need
+none."""
 NATURES_MAX: Final = 10_000
 ASKED_PAGE: Final = 200
 
@@ -69,7 +70,8 @@ async def visible(app: AppContext, caller: Caller, reference: str) -> bool:
 
 
 async def sees_entry(app: AppContext, caller: Caller, entry: JsonObject) -> bool:
-    """Whether a workflow is listed: by the revision that the list tells of, which never changes and is read once."""
+    """Return whether a workflow is listed. Uses the revision of the list entry, which never changes and so is read
+    once."""
     return await visible(app, caller, f"{entry['id']}@{entry['revision']}")
 
 
@@ -112,7 +114,7 @@ async def sees_agent(app: AppContext, caller: Caller, name: str) -> bool:
 async def sees_tool(app: AppContext, caller: Caller, name: str) -> bool:
     """Return whether there is such a tool for the caller. Tools other than workflows are there for everybody."""
     if app.tools.origin(name) == "function":
-        return True  # Its schema is computed on access, and lists ask about every tool.
+        return True  # Its schema is computed on access, and lists check every tool.
     spec = app.tools.find(name)
     return spec is None or not spec.workflow or await sees_workflow(app, caller, spec.workflow)
 
@@ -128,7 +130,7 @@ async def must_see(app: AppContext, caller: Caller, execution: str) -> None:
         if summary is None:
             await app.runtime.load(name)
         return
-    # The journal is not read for others: it may be long, and clients poll.
+    # The journal is not read for other callers: it may be long, and clients poll.
     if summary is None:
         raise unknown_execution(execution)
     if await sees(app, caller, summary):
@@ -140,8 +142,8 @@ async def must_see(app: AppContext, caller: Caller, execution: str) -> None:
 
 
 async def must_control(app: AppContext, caller: Caller, execution: str) -> None:
-    """Raise where the caller may not steer, fork, stop or export an execution: as `must_see`; and `NotAllowed` where
-    the caller sees it only because one of its gates asks them."""
+    """Raise as `must_see` does, and `NotAllowed` if the caller may not control, fork, stop or export an execution
+    because the caller sees it only as a person whom one of its gates asks."""
     await must_see(app, caller, execution)
     if not await sees_execution(app, caller, execution):
         raise NotAllowed(
@@ -151,8 +153,8 @@ async def must_control(app: AppContext, caller: Caller, execution: str) -> None:
 
 
 async def must_run(app: AppContext, caller: Caller, execution: str) -> None:
-    """As `must_control`, and raise `NotAllowed` where the workflow of the execution is not shared with the caller any
-    more: whoever began an execution sees it ever after, and runs no step of it again."""
+    """Raise as `must_control` does, and `NotAllowed` if the workflow of the execution is not shared with the caller any
+    more: the person who started an execution always sees it, but may not run further steps of it."""
     await must_control(app, caller, execution)
     summary = await app.store.executions.find(ExecutionId(execution))
     if summary is None or caller.role == "admin":
@@ -166,7 +168,7 @@ async def must_run(app: AppContext, caller: Caller, execution: str) -> None:
 
 
 async def must_see_family(app: AppContext, caller: Caller, execution: str) -> None:
-    """As `must_control`, and raise `NotAllowed` where a sub-workflow of the execution is hidden from the caller."""
+    """Raise as `must_control` does, and `NotAllowed` if a child execution is hidden from the caller."""
     await must_control(app, caller, execution)
     if not all([await sees_execution(app, caller, one) for one in await with_children(app, execution)]):
         raise NotAllowed(
@@ -176,9 +178,9 @@ async def must_see_family(app: AppContext, caller: Caller, execution: str) -> No
 
 
 async def with_children(app: AppContext, execution: str) -> list[str]:
-    """Return the id of an execution, and of every execution that it called, directly or not."""
+    """Return the id of an execution and of all its descendants."""
     found = [execution]
-    for one in found:  # It grows meanwhile.
+    for one in found:  # The list grows during the loop.
         query = ExecutionQuery(parent=ExecutionId(one), limit=ASKED_PAGE)
         while page := await app.store.executions.list(query):
             found += [child.execution for child in page]
@@ -187,8 +189,8 @@ async def with_children(app: AppContext, execution: str) -> list[str]:
 
 
 async def sees(app: AppContext, caller: Caller, summary: Summary) -> bool:
-    """Whether an execution is listed: by the definition it runs on, as it was when it began; so also after its workflow
-    was changed or deleted. One that another one called is seen by whoever sees both."""
+    """Return whether an execution is listed. This depends on the definition it runs on, so it also holds after its
+    workflow was changed or deleted. A child execution is visible to callers who see it and all its ancestors."""
     if caller.role == "admin":
         return True
     if caller.parties:
@@ -205,16 +207,17 @@ async def sees(app: AppContext, caller: Caller, summary: Summary) -> bool:
 
 
 async def sees_gate(app: AppContext, caller: Caller, summary: Summary, gate: GateEntry) -> bool:
-    """Whether an open gate is listed; `summary` is of the execution that people started."""
+    """Return whether an open gate is listed; `summary` is of the execution that a person started."""
     if await sees(app, caller, summary):
         return True
     return _names(gate, caller) and caller.is_among((await _nature_of_execution(app, summary)).groups)
 
 
 async def sees_session(app: AppContext, caller: Caller, session: str) -> bool:
-    """Whether it is the caller's, or nobody's yet. One of which no execution is left is nobody's any more.
+    """Return whether a session belongs to the caller or to nobody yet. A session without executions and messages
+    belongs to nobody.
 
-    Raises `InputInvalid` for what cannot be the name of one.
+    Raises `InputInvalid` for a text that cannot be the name of a session.
     """
     check_session(session)
     if caller.role == "admin":
@@ -241,7 +244,7 @@ async def must_see_session(app: AppContext, caller: Caller, session: str) -> Non
 
 
 async def must_see_memory(app: AppContext, caller: Caller, scope: str, owner: str) -> None:
-    """Raises `NotAllowed`, and what says that there is no such owner."""
+    """Raise `NotAllowed`, or the error for an owner that does not exist."""
     match scope:
         case "execution":
             await must_see(app, caller, owner)
@@ -258,7 +261,7 @@ async def must_see_memory(app: AppContext, caller: Caller, scope: str, owner: st
 
 
 async def sees_memory(app: AppContext, caller: Caller, scope: str, owner: str) -> bool:
-    """Whether it is listed for the caller. The memory of what is gone is for admins."""
+    """Return whether a memory is listed for the caller. Only admins see the memory of deleted owners."""
     if caller.role == "admin":
         return True
     try:
@@ -269,7 +272,7 @@ async def sees_memory(app: AppContext, caller: Caller, scope: str, owner: str) -
 
 
 async def sees_execution(app: AppContext, caller: Caller, execution: str) -> bool:
-    """Whether the caller may be told that it did something. What is gone is for admins."""
+    """Return whether the caller may see an execution. Only admins see deleted ones."""
     if caller.role == "admin":
         return True
     summary = await app.store.executions.find(ExecutionId(execution))
@@ -288,7 +291,8 @@ async def _sees_one(app: AppContext, caller: Caller, summary: Summary) -> bool:
 
 
 async def outermost(app: AppContext, entry: GateEntry) -> tuple[ExecutionId, Summary | None]:
-    """Return the execution that people started: gates of its sub-workflows are its gates. None: it is not listed."""
+    """Return the execution that a person started, to which the gates of its sub-workflows belong. None: it is not
+    listed."""
     name = entry.execution
     while (summary := await app.store.executions.find(name)) is not None and summary.parent is not None:
         name = summary.parent
@@ -296,7 +300,8 @@ async def outermost(app: AppContext, entry: GateEntry) -> tuple[ExecutionId, Sum
 
 
 async def _is_asked(app: AppContext, caller: Caller, execution: ExecutionId) -> bool:
-    """Whether an open gate of it, or of what it called, names the caller or a group of the caller's."""
+    """Return whether an open gate of an execution, or of its descendants, names the caller or one of the caller's
+    groups."""
     query = InboxQuery(user=caller.name, groups=caller.groups, limit=ASKED_PAGE)
     while page := await app.store.executions.inbox(query):
         for gate in page:
@@ -314,12 +319,12 @@ async def _is_asked(app: AppContext, caller: Caller, execution: ExecutionId) -> 
 
 
 def _names(gate: GateEntry, caller: Caller) -> bool:
-    """Not only as one of everybody."""
+    """Return whether a gate names the caller or one of the caller's groups; a gate open to everybody names none."""
     return caller.name in gate.users or not set(gate.groups).isdisjoint(caller.groups)
 
 
 async def _nature_of(app: AppContext, reference: str) -> Nature:
-    """Of a saved workflow. Raises `UnknownWorkflow`."""
+    """Return the nature of a saved workflow. Raises `UnknownWorkflow`."""
     known = app[NATURES]
     if reference in known:
         return known[reference]

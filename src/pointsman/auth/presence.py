@@ -1,11 +1,11 @@
-"""Presence: who has a stream open, and whether they may still be here.
+"""Presence: the open streams of each caller, closed when the caller's credential is revoked.
 
     a stream opens ─▶ a seat ─┐
-                              ├─▶ every two seconds: does what let them in still open? ─▶ no: their streams end
+                              ├─▶ every two seconds: is the caller's credential still valid? ─▶ no: its streams end
     a key is revoked ─────────┘
 
-A request is asked once who makes it; a stream may last for days. So what opened it is looked at again, once for all
-streams that it opened, whoever took it away: a key or a login may have been ended by another process.
+A request authenticates its caller once, but a stream may last for days. So the credential is checked again, once for
+all streams that it opened. This also finds keys and logins that another process revoked.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ EVERY_S: Final = 2.0
 
 
 class Seat:
-    """One stream that a caller has open."""
+    """One open stream of a caller."""
 
     def __init__(self, caller: Caller, leave: Callable[[Seat], None]) -> None:
         self.caller = caller
         self.revoked = asyncio.Event()
-        """What let them in opens nothing any more: the stream ends."""
+        """Set when the caller's credential is not valid any more: the stream ends."""
         self._leave = leave
 
     def leave(self) -> None:
-        """The stream has ended."""
+        """Record that the stream has ended."""
         self._leave(self)
 
 
 class Presence:
-    """The open streams of one server."""
+    """Open streams of one server."""
 
     def __init__(self, still: Callable[[Caller], Awaitable[bool]], *, every_s: float = EVERY_S) -> None:
-        """`still`: whether somebody would be let in now by what they showed."""
+        """`still` returns whether the credential of a caller is still valid."""
         self._still = still
         self.every_s = every_s
         self._seats: dict[Seat, Callable[[], None]] = {}
         self._looking: asyncio.Task[None] | None = None
 
     def enter(self, caller: Caller, left: Callable[[], None]) -> Seat:
-        """One more. `left` is called, once, when it has ended."""
+        """Add a stream. `left` is called once, when it has ended."""
         seat = Seat(caller, self._part)
         self._seats[seat] = left
         if self._looking is None:
@@ -62,7 +62,7 @@ class Presence:
             self.close()
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop checking credentials."""
         if self._looking is not None:
             self._looking.cancel()
             self._looking = None
@@ -74,7 +74,7 @@ class Presence:
             for seat in self._seats:
                 by_proof[seat.caller.entrance, seat.caller.name, seat.caller.proof].append(seat)
             for seats in by_proof.values():
-                with suppress(OperatorError):  # The store is away: nobody is shut out for that.
+                with suppress(OperatorError):  # The store is unavailable: no stream ends because of that.
                     if not await self._still(seats[0].caller):
                         for seat in seats:
                             seat.revoked.set()

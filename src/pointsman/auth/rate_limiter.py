@@ -1,4 +1,4 @@
-"""Pace: how often one caller may do something. A bucket fills steadily, and each time takes one out of it."""
+"""Rate limiter: a token bucket per caller, and a limit of concurrent streams per caller."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pointsman.errors import CallerError
 from pointsman.ports import Clock
 
 CALLERS_MAX: Final = 10_000
-"""Buckets kept: one that was not used for long is full again, and can be forgotten."""
+"""Buckets in memory. Beyond this the least recently used one is dropped: it is probably full again."""
 
 SEAT_RETRY_S: Final = 5.0
-"""Nobody knows when a stream ends."""
+"""The end of a stream cannot be predicted."""
 
 
 class TooManyRequests(CallerError):
-    """The caller asks more often than one may, or for more at once. Nothing was done."""
+    """The caller exceeded a rate or a number of concurrent streams. Nothing was done."""
 
     code: ClassVar[str] = "too-many-requests"
 
@@ -27,10 +27,11 @@ class TooManyRequests(CallerError):
 
 
 class Pace:
-    """The buckets of all callers, of one thing that they do."""
+    """Token buckets of all callers, for one kind of action."""
 
     def __init__(self, clock: Clock, *, per_s: float, burst: int, says: str) -> None:
-        """`burst`: what a bucket holds. `says`: what is too often, as in "makes more than 3 requests per second"."""
+        """`burst` is the capacity of a bucket. `says` describes the excess, as in "makes more than 3 requests per
+        second"."""
         self._clock = clock
         self._per_s = per_s
         self._burst = burst
@@ -38,7 +39,7 @@ class Pace:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, name: str) -> None:
-        """Once more. Raises `TooManyRequests`."""
+        """Take a token. Raises `TooManyRequests`."""
         held, now = self._held(name)
         self._buckets.pop(name, None)
         self._buckets[name] = (held - 1 if held >= 1 else held, now)
@@ -47,11 +48,11 @@ class Pace:
         self._must_hold_one(name, held)
 
     def check(self, name: str) -> None:
-        """As `take`, and takes nothing. Raises `TooManyRequests`."""
+        """Check that a token is left, without taking it. Raises `TooManyRequests`."""
         self._must_hold_one(name, self._held(name)[0])
 
     def _held(self, name: str) -> tuple[float, float]:
-        """How much is in the bucket, and what time it is."""
+        """Return the number of tokens in a bucket, and the current time."""
         now = self._clock.now()
         held, at = self._buckets.get(name, (float(self._burst), now))
         return min(self._burst, held + max(now - at, 0.0) * self._per_s), now
@@ -66,14 +67,14 @@ class Pace:
 
 
 class Seats:
-    """How much each caller has open at once."""
+    """Limit of concurrent streams per caller."""
 
     def __init__(self, each_max: int) -> None:
         self._each_max = each_max
         self._taken: Counter[str] = Counter()
 
     def take(self, name: str) -> Callable[[], None]:
-        """One more; call what comes back, once, when it is closed. Raises `TooManyRequests`."""
+        """Count one more stream. Return a function to call once when it is closed. Raises `TooManyRequests`."""
         if self._taken[name] >= self._each_max:
             raise TooManyRequests(
                 f"{name!r} has {self._each_max} streams open",

@@ -1,8 +1,8 @@
 """Redaction of what leaves the journal: fields by their names, secrets by their values in every encoding.
 
-Secrets that come back from a call are masked before they are recorded (`executors.secrets`). What people give as input
-is recorded as it is: a step must be given the same when it is performed again. What leaves the journal for streams,
-logs, traces, notices and the history passes through here.
+Secrets in the results of calls are masked before they are recorded (`executors.secrets`). Inputs that people give are
+recorded as they are, because a repeated step needs the same input. What leaves the journal for streams, logs, traces,
+notifications and the history passes through this module.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _SIGNS: Final = str.maketrans("", "", "-_ ")
 
 
 class Redactor:
-    """Rewrites JSON. Returns what it was given where nothing has to go."""
+    """Redactor of JSON. Returns the given object itself if nothing has to be masked."""
 
     def __init__(self, names: Iterable[str] = (), secrets: Iterable[str] = (), kept: KeptSecrets | None = None) -> None:
-        """`names` are patterns of fields, `secrets` values; `kept`: more of them, which may become more."""
+        """`names` are patterns of field names, `secrets` are values; `kept` provides further values and may grow."""
         patterns = [translate(name.casefold().translate(_SIGNS)) for name in names]
         self._names = re.compile("|".join(patterns)) if patterns else None
         self._asked: dict[str, bool] = {}
@@ -37,11 +37,11 @@ class Redactor:
         return cast("JsonObject", self.json(value))
 
     def value(self, name: str, value: Json) -> Json:
-        """The value of a field."""
+        """Return the value of a field, masked if its name or content requires it."""
         return MASK if value is not None and self._is_named_so(name) else self.json(value)
 
     def _is_named_so(self, name: str) -> bool:
-        """Whether a field of this name is never shown. The same names are asked for again and again."""
+        """Return whether fields of this name are masked. Cached, because the same names recur."""
         known = self._asked.get(name)
         if known is None:
             if len(self._asked) >= NAMES_MAX:
@@ -65,7 +65,7 @@ class Redactor:
 
     @property
     def redaction(self) -> Redaction:
-        """What masks the values that are known now."""
+        """The redaction of all values known now."""
         return self._redaction()
 
     def text(self, text: str) -> str:
@@ -73,7 +73,8 @@ class Redactor:
 
 
 def _growing(given: frozenset[str], kept: KeptSecrets | None) -> Callable[[], Redaction]:
-    """What masks these values and the kept ones, of which there may be more each time it is called."""
+    """Return a function that returns the redaction of these values and the stored ones, which may have grown between
+    calls."""
     seen: frozenset[str] = frozenset()
     current = _redaction_of(given)
 
@@ -93,17 +94,17 @@ def _redaction_of(values: Iterable[str]) -> Redaction:
 
 
 def known_redaction(settings: Settings) -> Callable[[], Redaction]:
-    """What masks every secret that is known when it is called."""
+    """Return a function that returns the redaction of every secret known when it is called."""
     return _growing(frozenset(secrets_of(settings)), settings.kept)
 
 
 def redactor_for(settings: Settings) -> Redactor:
-    """What the settings call secret, by name and by value."""
+    """Return a redactor of the field names and secrets in the settings."""
     return Redactor(settings.observability.redact, secrets_of(settings), settings.kept)
 
 
 def secrets_of(settings: Settings) -> Iterator[str]:
-    """The values of everything that is secret here, but for those that are kept in the store."""
+    """Yield the values of all secrets of this process, except those in the store."""
     yield from (one.value for one in settings.own_secrets.values())
     yield from settings.vault.keys
     yield from os.environ.get(f"{PREFIX}VAULT_KEYS", "").replace(",", " ").split()
@@ -112,13 +113,13 @@ def secrets_of(settings: Settings) -> Iterator[str]:
             yield value
     for one in _given(settings):
         found = os.environ.get(one.removeprefix(ENV)) if one.startswith(ENV) else one
-        # What a handle stands for is above, or kept.
+        # Values of handles are yielded above, or are in the store.
         if found and not found.startswith(HANDLE):
             yield found
 
 
 def _given(settings: Settings) -> Iterator[str]:
-    """Secrets, and handles of some."""
+    """Yield secrets, and handles of secrets, from the settings."""
     for provider in settings.providers.values():
         yield from (*provider.keys, *provider.headers.values())
     for one in (*settings.tools.values(), *settings.mcp.values()):

@@ -1,4 +1,4 @@
-"""The `Secrets` port of an installation: values, where documents may send them, and what masks them."""
+"""`Secrets` port of the app: secret values, the rules of where documents may send them, and their redaction."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class SecretAccess:
-    """Secrets of the environment, the settings and the store, as their rules allow."""
+    """Secrets of the environment, the settings and the store, subject to their rules."""
 
     def __init__(self, settings: Settings, workflows: Workflows) -> None:
-        """`workflows`: the saved ones, whose `allowedGroups` count."""
+        """`workflows` are the saved workflows, whose `allowedGroups` the rules check."""
         self._settings = settings
         self._workflows = workflows
         self._redaction: Callable[[], Redaction] = known_redaction(settings)
@@ -37,8 +37,8 @@ class SecretAccess:
         return self._redaction()
 
     async def refusal(self, name: str, revision: str) -> str:
-        """Why a document may not use it. Only saved workflows are known by their ids: anyone can write any id into a
-        document."""
+        """Return why a document may not use a secret; empty if it may. Only saved workflows are identified by their
+        ids: anyone can write any id into a document."""
         rule = self.rule(name)
         if rule.workflows and not {revision, revision.partition("@")[0]} & {one for one in rule.workflows if one}:
             return f"the secret {name!r} may be used by the saved workflows {_named(rule.workflows)} only"

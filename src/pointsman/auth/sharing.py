@@ -1,8 +1,8 @@
 """Sharing: the owner of a saved workflow or agent, and the people whom the owner lets see and use it.
 
-    private ─▶ its owner      groups ─▶ also members of these      everyone ─▶ everybody whom the server lets in
+    private ─▶ its owner      groups ─▶ also members of these      everyone ─▶ everybody whom the server admits
 
-Sharing narrows what the document's `allowedGroups` leaves open, and never widens it: both must let a caller in. Admins
+Sharing narrows what the document's `allowedGroups` leaves open and never widens it: both must admit a caller. Admins
 need neither. A workflow without an owner (saved at a prompt without a name) is for everyone.
 
     kind       seen and used by     changed by                           shared and deleted by
@@ -38,21 +38,21 @@ KINDS: Final[Mapping[Shared, str]] = {"workflow": KIND, "agent": AGENT_KIND}
 
 
 class SharingInvalid(CallerError):
-    """The audience and its groups do not fit one another."""
+    """The audience and the groups contradict one another."""
 
     code: ClassVar[str] = "sharing-invalid"
 
 
 class Sharing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Whose a workflow is, and who else may see and use it."""
+    """Owner of a workflow or agent, and the people who may see and use it."""
 
     owner: str = ""
-    """Empty: nobody's."""
+    """Empty: no owner."""
     audience: Audience = "everyone"
     groups: tuple[str, ...] = ()
 
     def lets_in(self, caller: Caller) -> bool:
-        """Whether the caller may see and use it."""
+        """Return whether the caller may see and use the thing."""
         return all(self._lets_in_one(one) for one in caller.people)
 
     def _lets_in_one(self, caller: Caller) -> bool:
@@ -65,7 +65,7 @@ class Sharing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
                 return self.is_of(caller)
 
     def is_of(self, caller: Caller) -> bool:
-        """Whether it is the caller's to share and to delete."""
+        """Return whether the caller may share and delete the thing."""
         return all(one.role == "admin" or (bool(self.owner) and self.owner == one.name) for one in caller.people)
 
 
@@ -73,13 +73,14 @@ EVERYONES: Final = Sharing()
 
 
 async def sharing_of(app: AppContext, name: str, kind: Shared = "workflow") -> Sharing:
-    """Of a workflow or an agent, with or without a revision; also of a deleted one: what ran of it stays."""
+    """Return the sharing of a workflow or agent, named with or without a revision. It also exists for a deleted one,
+    whose executions remain."""
     entry = await app.store.entries.find(KINDS[kind], name.partition("@")[0])
     return EVERYONES if entry is None else msgspec.convert(entry.value, Sharing, strict=False)
 
 
 def sharing_mark(sharing: Sharing) -> str:
-    """The mark that `share` takes. A workflow without sharing has the mark of one that is shared with everyone."""
+    """Return the ETag that `share` takes. No sharing has the ETag of sharing with everyone."""
     return mark_of(msgspec.to_builtins(sharing))
 
 
@@ -94,7 +95,7 @@ async def claim(app: AppContext, caller: Caller, name: str, kind: Shared = "work
 
 
 async def disclaim(app: AppContext, name: str, kind: Shared = "workflow") -> None:
-    """Take back the claim of a workflow or agent that was not saved after all."""
+    """Undo the claim of a workflow or agent that could not be saved."""
     await app.store.entries.delete(KINDS[kind], name)
 
 
@@ -109,9 +110,10 @@ async def share(
     owner: str | None = None,
     after: str | None = None,
 ) -> Sharing:
-    """Change who sees and uses it, and with `owner` its owner. `after`: the mark that its sharing must have.
+    """Change the audience, and with `owner` the owner. `after` is the ETag that the present sharing must have.
 
-    The caller has looked whether it exists. Raises `NotAllowed`, `SharingInvalid`, `RevisionMoved`.
+    The caller of this function has checked that the thing exists. Raises `NotAllowed`, `SharingInvalid`,
+    `RevisionMoved`.
     """
     bare, entries = name.partition("@")[0], app.store.entries
     looked_at = await mark_at(entries, KINDS[kind], bare)
@@ -125,20 +127,20 @@ async def share(
     if after not in (None, sharing_mark(known)):
         raise moved(what)
     changed = Sharing(owner=known.owner if owner is None else owner, audience=audience, groups=groups)
-    # Written only over what was read: an owner who gave it away in this moment does not get it back by this.
+    # Writes only over the version read above: a former owner must not take back what they gave away in between.
     await put_after(entries, KINDS[kind], bare, msgspec.to_builtins(changed), after=looked_at, what=what)
     return changed
 
 
 async def must_own(app: AppContext, caller: Caller, name: str, what: str, kind: Shared = "workflow") -> Sharing:
-    """Raises `NotAllowed`; `what` as in "share it"."""
+    """Return the sharing, or raise `NotAllowed` if the caller is not the owner; `what` as in "share it"."""
     sharing = await sharing_of(app, name, kind)
     must_be_of(sharing, caller, f"the {kind} {name!r}", what)
     return sharing
 
 
 def must_be_of(sharing: Sharing, caller: Caller, thing: str, what: str) -> None:
-    """Raises `NotAllowed`; `what` as in "share it"."""
+    """Raise `NotAllowed` if the caller is not the owner; `what` as in "share it"."""
     if not sharing.is_of(caller):
         owner = f"belongs to {sharing.owner!r}" if sharing.owner else "has no owner"
         raise NotAllowed(f"{thing} {owner}, and {caller.name!r} may not {what}", hint="Its owner and admins may.")

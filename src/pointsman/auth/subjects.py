@@ -1,4 +1,4 @@
-"""What rights are about: workflows, executions and sessions, and the refusals for those that a caller may not see.
+"""Subjects of authorization: workflows, executions and sessions, and the errors for those a caller may not see.
 
 A caller who may not see a thing gets the same answer as for one that does not exist.
 """
@@ -16,19 +16,19 @@ SESSION_NAME_MAX: Final = 500
 
 
 class DefinitionGone(OperatorError):
-    """The store does not have the definition an execution runs on."""
+    """The store does not contain the definition that an execution runs on."""
 
     code: ClassVar[str] = "definition-gone"
 
 
 class UnknownWorkflow(CallerError):
-    """No workflow of that name is saved here."""
+    """No saved workflow has that name."""
 
     code: ClassVar[str] = "unknown-workflow"
 
 
 class UnknownSession(CallerError):
-    """Nothing was ever said in a conversation of that id, and no execution belongs to it."""
+    """A conversation of that id has no messages and no executions."""
 
     code: ClassVar[str] = "unknown-session"
 
@@ -40,7 +40,7 @@ class InputInvalid(CallerError):
 
 
 class Definitions(Protocol):
-    """Finds the definitions that rights depend on. The library implements it."""
+    """Lookup of the definitions that authorization depends on. The library implements it."""
 
     async def found(self, reference: str) -> SavedWorkflow:
         """Return a workflow by `id`, `id@revision` or `id@semver`. Raises `UnknownWorkflow`."""

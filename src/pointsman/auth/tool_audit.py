@@ -1,4 +1,4 @@
-"""Calls of tools that change something, in the audit log: of MCP clients, and of agents in the name of people."""
+"""Audit entries for tool calls that change something, by MCP clients and by agents on behalf of people."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pointsman.errors import OperatorError
 from pointsman.values import JsonObject
 
 NAMES: Final = ("workflow", "id", "executionId", "sessionId", "gate", "revision")
-"""Arguments of tools that name what is changed: never what is written, which may be secret."""
+"""Arguments of tools that name what is changed. Other arguments may be secret and are never recorded."""
 
 
 @dataclass(slots=True)
 class AuditedCall:
-    """A call that is being made. Its answer is put here when there is one."""
+    """A tool call in progress. The caller of `audited` sets its answer."""
 
     answer: JsonObject | None = None
 
@@ -28,7 +28,7 @@ class AuditedCall:
 async def audited(
     audit: Audit, caller: Caller, what: str, arguments: JsonObject, *, origin: str = ""
 ) -> AsyncGenerator[AuditedCall]:
-    """Write an audit entry before a call is made, and afterwards whether it was refused or what came of it."""
+    """Write an audit entry before a call, and afterwards its refusal or outcome."""
     target = target_of(arguments)
     entry = await audit.asked(caller, what, target=target, origin=origin)
     call = AuditedCall()
@@ -36,7 +36,7 @@ async def audited(
     if call.answer is None:
         return
     if code := code_of(call.answer):
-        with suppress(OperatorError):  # The store is away: the client is told that.
+        with suppress(OperatorError):  # The store is unavailable: the answer to the client is what counts.
             await audit.refused(caller, what, entry, code)
     elif fresh := fresh_in(named_in(call.answer), target):
         audit.made(caller, what, entry, fresh)
@@ -49,11 +49,11 @@ async def note_refused(audit: Audit, caller: Caller, what: str, arguments: JsonO
 
 
 def target_of(arguments: JsonObject) -> str:
-    """Return what a call is made on, by the names among its arguments."""
+    """Return the target of a call, from the arguments that name it."""
     return ", ".join(f"{name}={arguments[name]}" for name in NAMES if isinstance(arguments.get(name), str | int))
 
 
 def code_of(answer: JsonObject) -> str:
-    """Return with which code a tool refused; empty: it did not."""
+    """Return the error code of a tool's answer; empty if it is not an error."""
     error = answer.get("error")
     return str(error.get("code", "")) if isinstance(error, dict) else ""

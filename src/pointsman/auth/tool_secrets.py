@@ -1,4 +1,4 @@
-"""Tools that are called with secrets as they are now."""
+"""Tools that always use the current secrets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pointsman.values import Json
 
 
 class FreshTools:
-    """The `Tools` port: before tools are asked for their secrets, those that changed are read."""
+    """`Tools` port that reads changed secrets again before it prepares or calls tools."""
 
     def __init__(self, tools: Tools, secrets: KnownSecrets) -> None:
         self._tools = tools

@@ -1,9 +1,9 @@
-"""The vault: secrets that are kept in the store, sealed, and known to nobody but the calls that need them.
+"""Vault: secrets that are encrypted in the store and decrypted only for the calls that need them.
 
     set ─ sealed with the newest key ─▶ an entry of the store ─ opened with any key ─▶ `secret.NAME` of a call
 
-What is read is known for a second, so a secret that another process changes counts within one. The settings win: what
-they or the environment call by the same name is used instead.
+Values are cached for a second, so a change by another process takes effect within one. A secret of the same name in the
+settings or the environment has precedence.
 """
 
 from __future__ import annotations
@@ -39,34 +39,34 @@ KNOWN_FOR_S: Final = 1.0
 
 
 class NoSuchSecret(CallerError):
-    """The store keeps no secret of that name."""
+    """The store has no secret of that name."""
 
     code: ClassVar[str] = "no-such-secret"
 
 
 class SecretInvalid(CallerError):
-    """What cannot be a secret."""
+    """The value or the rule of a secret is invalid."""
 
     code: ClassVar[str] = "secret-invalid"
 
 
 class KeptSecret(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is kept of a secret."""
+    """The stored record of a secret."""
 
     name: str
     sealed: str
-    """Empty: the environment or the settings have its value, and this says where it may go."""
+    """Empty: the environment or the settings have the value, and this record contains only its rule."""
     changed: Instant
     by: str = ""
     rule: SecretRule = SecretRule()
-    """Where documents may send it."""
+    """Where documents may send the secret."""
 
 
 class Vault:
-    """The secrets of one store. Usable before it is opened: then it has none."""
+    """Secrets of one store. Usable before `open`, when it contains none."""
 
     def __init__(self, settings: VaultSettings, clock: Clock, *, ruled: Collection[str] = ()) -> None:
-        """`ruled`: secrets whose rule is in the settings, where it wins."""
+        """`ruled` are the secrets whose rule is in the settings, which have precedence."""
         self._ruled = frozenset(ruled)
         self._settings = settings
         self._clock = clock
@@ -79,35 +79,35 @@ class Vault:
         self._seen: frozenset[str] = frozenset()
 
     async def open(self, entries: ConfigStore) -> None:
-        """Read what the store keeps. What cannot be opened is refused when it is asked for, not before."""
+        """Read the secrets of the store. One that cannot be decrypted raises an error when it is used, not here."""
         self._entries = entries
-        with suppress(OperatorError):  # The store is away: it is asked again before a secret is used, and says so then.
+        with suppress(OperatorError):  # Store unavailable: read again, and reported, before a secret is used.
             await self.refresh()
 
     def secret(self, name: str) -> str | None:
-        """As it was known within the last second or when `refresh` was last called; None: there is none of that name.
-        Raises `VaultLocked`, `VaultKeyInvalid`, `SecretUnreadable`."""
+        """Return a secret as of the last `refresh`; None if there is none of that name. Raises `VaultLocked`,
+        `VaultKeyInvalid`, `SecretUnreadable`."""
         if name in self._closed:
             raise self._closed[name].with_traceback(None)
         return self._values.get(name)
 
     def rule(self, name: str) -> SecretRule:
-        """Where documents may send the secret of that name, as it was known then."""
+        """Return where documents may send a secret, as of the last `refresh`."""
         return self._rules.get(name, SecretRule())
 
     @property
     def seen(self) -> frozenset[str]:
-        """Every value that was read here, also those that were changed since: what is never told. Another set
-        whenever there is more in it."""
+        """Every value read so far, also values that were replaced since; all of them are masked. A new set object
+        whenever it grows."""
         return self._seen
 
     @property
     def closed(self) -> Mapping[str, OperatorError]:
-        """The secrets that were read and cannot be opened, and why."""
+        """The secrets that cannot be decrypted, with the error of each."""
         return self._closed
 
     async def refresh(self) -> None:
-        """Read again what others may have changed, once a second. Cheap where nothing has."""
+        """Read the secrets again, at most once per second. Decrypts only if something has changed."""
         now = self._clock.now()
         if self._entries is None or self._read_at <= now < self._read_at + KNOWN_FOR_S:
             return
@@ -115,7 +115,7 @@ class Vault:
         sealed = {one.name: one.sealed for one in kept if one.sealed}
         self._rules = {one.name: one.rule for one in kept}
         self._read_at = now
-        # What could not be opened is tried again: its key may be there now.
+        # Failed secrets are tried again: their key may be available now.
         if sealed != self._sealed or self._closed:
             self._sealed = sealed
             self._open_all()
@@ -129,10 +129,11 @@ class Vault:
         by: str = "",
         after: str | None = None,
     ) -> None:
-        """Keep a value, and where documents may send it. What is not given stays as it is.
+        """Store a value and the rule of where documents may send it. An argument that is not given leaves its part
+        unchanged.
 
-        Makes a key where there is none and nothing is kept yet. `after`: the mark it must have. Raises `NameInvalid`,
-        `SecretInvalid`, `VaultLocked`, `VaultKeyInvalid`, `RevisionMoved`.
+        Creates a key if there is none and the vault is empty. `after` is the ETag that the stored secret must have.
+        Raises `NameInvalid`, `SecretInvalid`, `VaultLocked`, `VaultKeyInvalid`, `RevisionMoved`.
         """
         if NAME.fullmatch(name) is None:
             hint = "It has 1 to 100 letters, digits and underscores, and begins with no digit: `secret.NAME`."
@@ -157,7 +158,7 @@ class Vault:
             by=by,
             rule=rule if rule is not None else known.rule if known is not None else SecretRule(),
         )
-        # What is not given is taken over from what was read, so it must be what is there still.
+        # Arguments that are not given are copied from the record read above, so it must still be the stored one.
         read = NOTHING if before is None else mark_of(before.value)
         what = f"the secret {name!r}"
         if after not in (None, read):
@@ -176,33 +177,33 @@ class Vault:
         return (await self._sealing()).seal(name, value)
 
     async def kept_rule(self, name: str) -> SecretRule:
-        """Where documents may send it, as the store has it now."""
+        """Return where documents may send a secret, as the store has it now."""
         entry = await self._store.find(KIND, name)
         return SecretRule() if entry is None else _read(entry).rule
 
     async def mark(self, name: str) -> str:
-        """Tells the secret of this name from what it was: `NOTHING` where there is none."""
+        """Return the ETag of a secret; `NOTHING` if there is none."""
         return await mark_at(self._store, KIND, name)
 
     async def all(self) -> list[KeptSecret]:
-        """By name, sealed as they are."""
+        """Return all secrets by name, encrypted."""
         return [_read(entry) for entry in await self._store.list(KIND)]
 
     async def marked(self) -> list[tuple[KeptSecret, str]]:
-        """The same, each with its mark."""
+        """Return all secrets by name, encrypted, each with its ETag."""
         return [(_read(entry), mark_of(entry.value)) for entry in await self._store.list(KIND)]
 
     async def delete(self, name: str, *, after: str | None = None) -> None:
-        """`after`: the mark it must have. Raises `NoSuchSecret`, `RevisionMoved`."""
+        """Delete a secret. `after` is the ETag that it must have. Raises `NoSuchSecret`, `RevisionMoved`."""
         if not await delete_after(self._store, KIND, name, after=after, what=f"the secret {name[:100]!r}"):
             known = ", ".join(repr(one.name) for one in await self.all()) or "none"
             raise NoSuchSecret(f"the store keeps no secret named {name[:100]!r}", hint=f"There is {known}.")
         await self._changed()
 
     async def rotate(self) -> int:
-        """Seal all of them anew, with the newest key; how many. Raises, and leaves the rest as it is, where one cannot
-        be opened. Who changes one meanwhile has sealed it with the newest key, or is not overwritten."""
-        from pointsman.auth.vault_keys import box_of  # It loads a library of ciphers.
+        """Encrypt all secrets again with the newest key and return their number. If one cannot be decrypted, raises and
+        changes nothing. A secret that another process changes meanwhile is not overwritten."""
+        from pointsman.auth.vault_keys import box_of  # Deferred: imports a library of ciphers.
 
         entries, done = await self._store.list(KIND), 0
         if not entries:
@@ -230,8 +231,9 @@ class Vault:
         await self.refresh()
 
     async def _sealing(self) -> SealingKeys:
-        """Keys to seal with. One is made only where nothing is sealed yet: beside others it would be the wrong one."""
-        from pointsman.auth.vault_keys import VaultLocked, box_of, make_key  # As above.
+        """Return the keys to encrypt with. A key is created only if the vault is empty: existing secrets need their own
+        key."""
+        from pointsman.auth.vault_keys import VaultLocked, box_of, make_key  # Deferred as above.
 
         try:
             return box_of(self._settings)
@@ -245,7 +247,7 @@ class Vault:
         self._values, self._closed = {}, {}
         if not self._sealed:
             return
-        from pointsman.auth.vault_keys import box_of  # As above.
+        from pointsman.auth.vault_keys import box_of  # Deferred as above.
 
         try:
             box = box_of(self._settings)
@@ -262,7 +264,8 @@ class Vault:
 
 
 def _read(entry: ConfigEntry) -> KeptSecret:
-    """What is none opens with no key: it is refused when it is asked for, and can be set anew or deleted."""
+    """Read a record. An invalid one becomes a record that no key decrypts: using it raises an error, and it can be set
+    again or deleted."""
     try:
         kept = msgspec.convert(entry.value, KeptSecret, strict=False)
     except msgspec.ValidationError:
@@ -271,7 +274,7 @@ def _read(entry: ConfigEntry) -> KeptSecret:
 
 
 def secret_view(kept: KeptSecret) -> JsonObject:
-    """What people may know of it: never itself."""
+    """Return the JSON of a secret for callers, without its value."""
     return {
         "name": kept.name,
         "changedAt": kept.changed,
@@ -282,7 +285,7 @@ def secret_view(kept: KeptSecret) -> JsonObject:
 
 
 def rule_view(rule: SecretRule) -> JsonObject:
-    """Where documents may send a secret."""
+    """Return the JSON of the rule of where documents may send a secret."""
     return {
         "hosts": [*rule.hosts],
         "tools": [*rule.tools],
@@ -292,7 +295,7 @@ def rule_view(rule: SecretRule) -> JsonObject:
 
 
 def _check_rule(name: str, rule: SecretRule) -> None:
-    """Raises `SecretInvalid`."""
+    """Raise `SecretInvalid` for a rule with an invalid host or an empty name."""
     for host in rule.hosts:
         try:
             read_host(host)
@@ -304,4 +307,4 @@ def _check_rule(name: str, rule: SecretRule) -> None:
 
 
 VAULT: Final = Part[Vault]("vault")
-"""Bound by wiring: the settings ask it for secrets before the store is open."""
+"""Bound by wiring: the settings read secrets before the store is open."""

@@ -1,6 +1,7 @@
-"""The keys of the vault: read from the environment, the settings or a file, and made where there are none.
+"""Keys of the vault: read from the environment, the settings or a file, and created if there are none.
 
-The newest comes first: it seals, all of them open. They are never in the store: who has only that has no secret.
+The newest key comes first: it encrypts, and all of them decrypt. Keys are never in the store, so that the store alone
+reveals no secret.
 """
 
 from __future__ import annotations
@@ -25,32 +26,32 @@ HINT: Final = f"Give it in {VARIABLE}, as `keys` under [vault] in pointsman.toml
 
 
 class VaultLocked(OperatorError):
-    """The store has secrets, and here is no key that opens them."""
+    """The store contains secrets, but no key is configured here."""
 
     code: ClassVar[str] = "vault-locked"
 
 
 class VaultKeyInvalid(OperatorError):
-    """A key of the vault, or the file of its keys, cannot be used."""
+    """A key of the vault, or the key file, cannot be used."""
 
     code: ClassVar[str] = "vault-key-invalid"
 
 
 class SecretUnreadable(OperatorError):
-    """No key that is known here opens a secret of the store, or it was changed behind the product's back."""
+    """No configured key decrypts a secret of the store, or its record was altered."""
 
     code: ClassVar[str] = "secret-unreadable"
 
 
 class _Sealed(msgspec.Struct, frozen=True):
-    """What is encrypted: with its name, so that the secret of one name cannot be put in the place of another."""
+    """The encrypted content: a value with its name, so that a sealed secret cannot be moved to another name."""
 
     name: str
     value: str
 
 
 class SealingKeys(NamedTuple):
-    """Seals with the newest key, opens with all."""
+    """Keys of the vault: the newest encrypts, all decrypt."""
 
     fernet: MultiFernet
 
@@ -58,7 +59,7 @@ class SealingKeys(NamedTuple):
         return self.fernet.encrypt(msgspec.json.encode(_Sealed(name, value))).decode()
 
     def open(self, name: str, sealed: str) -> str:
-        """Raises `SecretUnreadable`."""
+        """Decrypt a secret. Raises `SecretUnreadable`."""
         try:
             found = msgspec.json.decode(self.fernet.decrypt(sealed), type=_Sealed)
         except (InvalidToken, msgspec.DecodeError):
@@ -70,7 +71,7 @@ class SealingKeys(NamedTuple):
 
 
 def box_of(settings: VaultSettings) -> SealingKeys:
-    """Raises `VaultLocked` where there is no key, `VaultKeyInvalid`."""
+    """Return the configured keys. Raises `VaultLocked` if there are none, and `VaultKeyInvalid`."""
     given = os.environ.get(VARIABLE, "").replace(",", " ").split() or [*settings.keys]
     source = VARIABLE if os.environ.get(VARIABLE, "").strip() else "[vault] keys"
     if not given:
@@ -86,12 +87,12 @@ def key_file_of(settings: VaultSettings) -> Path:
 
 
 def is_given(settings: VaultSettings) -> bool:
-    """Whether the keys come from the environment or the settings: then no file is read or made."""
+    """Return whether the keys come from the environment or the settings, so that the key file is not used."""
     return bool(os.environ.get(VARIABLE, "").strip() or settings.keys)
 
 
 def read_key_file(path: Path) -> list[str]:
-    """The keys in it; none: there is no such file. Raises `VaultKeyInvalid` for one that others may read."""
+    """Return the keys of a file; none if it does not exist. Raises `VaultKeyInvalid` if others may read it."""
     try:
         mode = path.stat().st_mode
         text = path.read_text(encoding="ascii")
@@ -106,7 +107,7 @@ def read_key_file(path: Path) -> list[str]:
 
 
 def make_key(settings: VaultSettings) -> Path:
-    """Put a new key before those in the key file, which is made if need be. Raises `VaultKeyInvalid`."""
+    """Insert a new key before those in the key file, and create the file if needed. Raises `VaultKeyInvalid`."""
     path = key_file_of(settings)
     if is_given(settings):
         message = "the keys come from the environment or the settings, not from the key file"
@@ -114,8 +115,8 @@ def make_key(settings: VaultSettings) -> Path:
     fresh = path.with_name(f"{path.name}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Whole or not at all, and never for others' eyes. The others are read once this one is ours to write: who else
-        # makes one at this moment is refused, and loses none.
+        # Written completely or not at all, and readable by the owner only. The old keys are read after the `.new` file
+        # is created exclusively: a concurrent `make_key` is refused, so no key is lost.
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY), "w") as file:
             try:
                 file.write("\n".join([Fernet.generate_key().decode(), *read_key_file(path)]) + "\n")
