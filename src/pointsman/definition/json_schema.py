@@ -1,11 +1,10 @@
-"""JSON Schemas: the only constructor of validators. A schema is data of a stranger, so nothing is fetched, and the work
-is bounded before it is done.
+"""JSON Schemas: the only constructor of validators. Schemas are untrusted: the work is bounded, nothing is fetched.
 
-    schema ── faults_of ──▶ what is wrong with it          (for `check`)
+    schema ── faults_of ──▶ problems of the schema         (for `check`)
            ── JsonSchema ──▶ misfits(value)                (for data: inputs, answers, arguments of tools)
 
-A value is held against its schema only if an upper bound of the applications of subschemas to parts of the value is
-small enough. The bound counts what `$ref` multiplies: ten levels of two references each are 1 024 applications.
+A value is validated only if an upper bound of the applications of subschemas to parts of the value is small enough. The
+bound includes what `$ref` multiplies: ten levels of two references each are 1 024 applications.
 """
 
 from __future__ import annotations
@@ -30,26 +29,26 @@ DRAFTS: Final = (
     "http://json-schema.org/draft-06/schema#",
     "http://json-schema.org/draft-04/schema#",
 )
-"""All that `$schema` may name."""
+"""All drafts that `$schema` may name."""
 MISFITS_MAX: Final = 20
-"""Problems reported of one value or one schema."""
+"""Problems reported for one value or one schema."""
 MESSAGE_CHARS_MAX: Final = 300
 PATTERNS_MAX: Final = 500
 """Regular expressions in one schema: each is compiled."""
 PATTERN_BYTES_MAX: Final = 1024 * 1024
-"""Memory of one compiled regular expression."""
+"""Memory for one compiled regular expression."""
 SCHEMA_DEPTH_MAX: Final = 100
-"""Levels of subschemas. The library converts schemas recursively."""
+"""Levels of nested subschemas. The library converts schemas recursively."""
 APPLICATIONS_MAX: Final = 10_000_000
-"""Applications of subschemas to parts of one value, weighted by the size of the subschema: under a second."""
+"""Applications of subschemas to parts of one value, weighted by the size of the subschema: take less than a second."""
 STEPS_MAX: Final = 500_000
-"""Steps of counting them: under a second."""
+"""Steps of counting the applications: take less than a second."""
 EXPLAINED_MAX: Final = 20_000
-"""Applications up to which every misfit is collected. Each that the library collects costs some 50 µs."""
+"""Applications up to which every misfit is collected. The library needs about 50 µs for each that it collects."""
 DRAFT_WEIGHT: Final = 20
-"""Applications for each part of a value that is held against the schema of schemas."""
+"""Applications for each part of a value that is validated against the metaschema."""
 SHOWN_PARTS: Final = 64
-"""A misfit copies the whole value that it is about: so many parts of it cost as much as the misfit itself."""
+"""Parts of a value that cost as much as a misfit itself, which copies the whole value that it is about."""
 _MANY: Final = 10**15
 
 _ONE: Final = (
@@ -78,13 +77,13 @@ _WHOLE: Final = ("enum", "const", "required", "dependentRequired", "dependencies
 
 
 class SchemaWrong(AuthorError):
-    """A JSON Schema is not one, refers to something outside itself, or cannot be used within bounds."""
+    """A JSON Schema is invalid, refers to something outside itself, or exceeds the limits."""
 
     code: ClassVar[str] = "schema-wrong"
 
 
 class SchemaViolation(NamedTuple):
-    """One place of a value that its schema forbids."""
+    """One part of a value that its schema forbids."""
 
     path: tuple[str | int, ...]
     message: str
@@ -93,7 +92,7 @@ class SchemaViolation(NamedTuple):
 
 
 class JsonSchema:
-    """A compiled schema. Raises `SchemaWrong` when made of something else."""
+    """A compiled schema. Raises `SchemaWrong` if the schema cannot be used."""
 
     def __init__(self, schema: Json) -> None:
         shape = _shape_of(schema)
@@ -104,18 +103,18 @@ class JsonSchema:
         self._validator = _validator(schema)
 
     def fits(self, value: Json) -> bool:
-        """Whether the schema allows the value. False also where that would take too long to find out."""
+        """Return whether the schema allows the value. False also if validation would take too long."""
         return not self.misfits(value, most=1)
 
     def misfits(self, value: Json, *, most: int = MISFITS_MAX) -> list[SchemaViolation]:
-        """What is wrong with the value; empty if nothing is. One misfit where finding all would take too long."""
+        """Return the misfits of a value; empty if it is valid. A single misfit if finding all would take too long."""
         bound = _parts(value) * self._shape.expanded
         if bound > APPLICATIONS_MAX and self._shape.exceeds(value, APPLICATIONS_MAX):
             message = f"comparing it with its JSON Schema takes more than {APPLICATIONS_MAX} steps"
             return [SchemaViolation((), f"{message}: make the value smaller or the schema simpler")]
         try:
             return self._found(value, most)
-        except (ValueError, TypeError) as why:  # The library refuses values that are nested too deep, for example.
+        except (ValueError, TypeError) as why:  # for example, the library refuses values that are nested too deep
             return [SchemaViolation((), f"it cannot be compared with its JSON Schema: {_line(why)}")]
 
     def _found(self, value: Json, most: int) -> list[SchemaViolation]:
@@ -130,7 +129,7 @@ class JsonSchema:
 
 
 def faults_of(schema: Json) -> list[Problem]:
-    """What is wrong with a schema: at most `MISFITS_MAX` problems, whose pointers begin at the schema."""
+    """Return the problems of a schema, at most `MISFITS_MAX`. Their pointers begin at the schema."""
     shape = _shape_of(schema)
     if shape.faults:
         return shape.faults[:MISFITS_MAX]
@@ -151,7 +150,8 @@ def _fault(path: tuple[str | int, ...], message: str, hint: str) -> Problem:
 
 
 def _unusable(schema: Json) -> list[Problem]:
-    """A schema that its draft allows, and that cannot be compiled: a dead reference, a pattern with lookaround."""
+    """Report a schema that its draft allows but that cannot be
+    compiled: a dead reference, a pattern with lookaround."""
     try:
         _validator(schema)
     except SchemaWrong as why:
@@ -174,7 +174,7 @@ def _validator(schema: Json) -> Draft202012Validator:
 
 @cache
 def _patterns() -> RegexOptions:
-    """The engine whose time is linear in the text, whatever the pattern."""
+    """Select the regex engine whose time is linear in the text for every pattern."""
     from jsonschema_rs import RegexOptions
 
     return RegexOptions(size_limit=PATTERN_BYTES_MAX, dfa_size_limit=PATTERN_BYTES_MAX)
@@ -182,12 +182,12 @@ def _patterns() -> RegexOptions:
 
 @cache
 def _metaschema(draft: str) -> Draft202012Validator:
-    """The schema of schemas of a draft. The library brings it along."""
+    """Return the metaschema of a draft. The library contains it."""
     return _validator({"$schema": draft, "$ref": draft})
 
 
 def _known_draft(name: Json) -> str | None:
-    """The draft that `$schema` names, with or without its empty fragment."""
+    """Return the draft that `$schema` names, with or without its empty fragment."""
     return next((draft for draft in DRAFTS if isinstance(name, str) and draft.rstrip("#") == name.rstrip("#")), None)
 
 
@@ -219,7 +219,7 @@ def _cut(text: str) -> str:
 
 
 def _parts(value: Json) -> int:
-    """The size of a value: its parts, and 32 characters of text are one more."""
+    """Return the size of a value: the number of its parts, plus one for each 32 characters of text."""
     count, waiting = 0, [value]
     while waiting:
         here = waiting.pop()
@@ -235,7 +235,7 @@ def _parts(value: Json) -> int:
 
 
 def _length(part: Json) -> int:
-    """What one part counts, without what is in it: long texts and numbers count more."""
+    """Return the size of one part without its contents: long texts and numbers count more."""
     match part:
         case str():
             return 1 + len(part) // 32
@@ -246,7 +246,7 @@ def _length(part: Json) -> int:
 
 
 def _sizes(value: Json) -> dict[int, int]:
-    """The size of every object and list in a value, by its identity."""
+    """Return the size of every object and list in a value, by its identity."""
     found: dict[int, int] = {}
     waiting: list[tuple[Json, bool]] = [(value, False)]
     while waiting:
@@ -260,22 +260,22 @@ def _sizes(value: Json) -> dict[int, int]:
     return found
 
 
-# What a schema costs ------------------------------------------------------------------------------------------------
+# Cost of a schema ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class _Subschema:
-    """One subschema: what applies to the same value with it, and what applies to the parts of the value."""
+    """One subschema: the subschemas applied to the same value (`same`), and those applied to the parts of the value."""
 
     weight: int = 1
-    """What comparing with a short value costs."""
+    """Cost of validating a short value."""
     size: int = 1
-    """What a misfit has to copy."""
+    """Number of parts that a misfit has to copy."""
     same: list[_Subschema] = field(default_factory=list["_Subschema"])
     named: dict[str, _Subschema] = field(default_factory=dict[str, "_Subschema"])
     others: list[_Subschema] = field(default_factory=list["_Subschema"])
     references: list[tuple[str, JsonObject]] = field(default_factory=list[tuple[str, JsonObject]])
-    """Reference, and the root of the resource that it is in."""
+    """Reference, and the root of the resource that contains it."""
     number: int = 0
 
 
@@ -286,11 +286,12 @@ class _Shape:
     root: _Subschema
     faults: list[Problem]
     expanded: int = _MANY
-    """The weight of all subschemas with the references written out; `_MANY` where they go round."""
+    """The weight of all subschemas with the references expanded; `_MANY` if they are circular."""
     branches: bool = False
 
     def exceeds(self, value: Json, most: int, *, explained: bool = False) -> bool:
-        """Whether more than `most` applications may be needed. Counts along the value, so that recursion ends."""
+        """Return whether more than `most` applications may be
+        needed. Follows the value, so that recursive schemas end."""
         cost = steps = 0
         shown = _sizes(value) if explained else {}
         waiting: list[tuple[Json, dict[int, tuple[_Subschema, int]]]] = [(value, {0: (self.root, 1)})]
@@ -313,7 +314,7 @@ class _Shape:
 
 
 def _with_same(applied: dict[int, tuple[_Subschema, int]]) -> dict[int, tuple[_Subschema, int]]:
-    """With all subschemas that these apply to the same value. A reference that goes round adds nothing."""
+    """Add all subschemas that these apply to the same value. A circular reference adds nothing."""
     order: list[_Subschema] = []
     state: dict[int, bool] = {}
     for start, _ in applied.values():
@@ -339,7 +340,7 @@ def _with_same(applied: dict[int, tuple[_Subschema, int]]) -> dict[int, tuple[_S
 
 
 def _below(every: dict[int, tuple[_Subschema, int]], key: str | None) -> dict[int, tuple[_Subschema, int]]:
-    """The subschemas for one part of the value. `key`: of the member; None: an item."""
+    """Return the subschemas for one part of the value. `key`: of the member; None: an item."""
     found: dict[int, tuple[_Subschema, int]] = {}
     for part, times in every.values():
         named = None if key is None else part.named.get(key)
@@ -350,8 +351,8 @@ def _below(every: dict[int, tuple[_Subschema, int]], key: str | None) -> dict[in
 
 
 def _shape_of(schema: Json) -> _Shape:
-    """Number the subschemas and resolve their references. Walks only where subschemas stand: a property may well be
-    called `$ref`."""
+    """Number the subschemas and resolve their references. Walks
+    only positions of subschemas: a property may be named `$ref`."""
     reader = _ShapeReader(schema)
     shape = _Shape(reader.root, reader.faults, branches=reader.branches)
     if not reader.faults:
@@ -361,7 +362,7 @@ def _shape_of(schema: Json) -> _Shape:
 
 
 def _expanded(root: _Subschema) -> int:
-    """The weight with references written out."""
+    """Return the weight with the references expanded."""
     found: dict[int, int] = {}
     waiting: list[tuple[_Subschema, bool]] = [(root, False)]
     while waiting:
@@ -372,7 +373,7 @@ def _expanded(root: _Subschema) -> int:
             continue
         if part.number in found:
             if found[part.number] < 0:
-                return _MANY  # it is being counted: the references go round
+                return _MANY  # it is still being counted: the references are circular
             continue
         found[part.number] = -1
         waiting.append((part, True))
@@ -381,17 +382,17 @@ def _expanded(root: _Subschema) -> int:
 
 
 class _ShapeReader:
-    """Reads one schema."""
+    """Reader of the subschemas of one schema."""
 
     def __init__(self, schema: Json) -> None:
         self.parts: dict[int, _Subschema] = {}
-        """By the identity of the subschema: `schema` keeps them alive."""
+        """Subschemas by the identity of their JSON, which `schema` keeps alive."""
         self.anchors: dict[tuple[int, str], JsonObject] = {}
         self.faults: list[Problem] = []
         self.patterns = 0
         self.branches = False
         self.draft: _Subschema | None = None
-        """The schema of schemas, where something refers to it: it applies to the value and to all of its parts."""
+        """The metaschema, if something refers to it: it applies to the value and to all of its parts."""
         if isinstance(schema, dict):
             self.root = self._part(schema)
             self._read(schema)
@@ -424,7 +425,7 @@ class _ShapeReader:
                 base = here
             part = self._one(path, here, base)
             waiting.extend(((*path, *at), inner, base, depth + 1) for at, inner in _subschemas(here))
-            # A reference may lead to a place where no keyword expects a subschema.
+            # A reference may lead to a position where no keyword expects a subschema.
             pointers = (reference for reference, _ in part.references if reference.startswith("#/"))
             waiting.extend((path, target, base, 0) for one in pointers for target in self._targets(one, base))
 
@@ -478,12 +479,12 @@ class _ShapeReader:
         texts = [own] if isinstance(own, str) else []
         texts += [*keys] if isinstance(keys, dict) else []
         self.patterns += len(texts)
-        # Counted repetition is written out by the engine: `a{1000}` is a thousand states.
+        # The engine expands counted repetition: `a{1000}` is a thousand states.
         part.weight += sum(500 if "{" in text else 1 + len(text) // 16 for text in texts)
         if self.patterns > PATTERNS_MAX:
             message = f"the schema has more than {PATTERNS_MAX} regular expressions"
             self.faults.append(_fault(path, message, "Use `enum`, or fewer patterns."))
-            self.patterns = -_MANY  # reported once
+            self.patterns = -_MANY  # report it only once
 
     def _join(self, part: _Subschema, at: tuple[str | int, ...], inner: _Subschema) -> None:
         key = str(at[0])
@@ -495,14 +496,14 @@ class _ShapeReader:
             part.others.append(inner)
 
     def resolve(self) -> None:
-        """Join each subschema with what it refers to."""
+        """Connect each subschema with the targets of its references."""
         for part in [*self.parts.values()]:
             for reference, base in part.references:
                 for target in self._targets(reference, base):
                     part.same.append(self._part(target))
 
     def _targets(self, reference: str, base: JsonObject) -> Iterator[JsonObject]:
-        """What it leads to. A dynamic reference may lead to any anchor of its name: all are counted."""
+        """Return the targets of a reference. A dynamic one may lead to any anchor of its name: all are counted."""
         name = reference.removeprefix("#")
         if not name.startswith("/") and name:
             yield from (schema for (_, anchor), schema in self.anchors.items() if anchor == name)
@@ -520,7 +521,7 @@ class _ShapeReader:
 
 
 def _unquoted(pointer: str) -> str:
-    """A fragment of a URI is percent-encoded."""
+    """Decode the percent-encoding of a URI fragment."""
     if "%" not in pointer:
         return pointer
     head, *rest = pointer.split("%")
@@ -534,7 +535,7 @@ def _unquoted(pointer: str) -> str:
 
 
 def _subschemas(schema: JsonObject) -> Iterator[tuple[tuple[str | int, ...], JsonObject]]:
-    """The subschemas right inside a schema, with the way to each."""
+    """Return the subschemas directly inside a schema, with the path to each."""
     for key in (*_ONE, *_SAME):
         inner = schema.get(key)
         if isinstance(inner, dict):
@@ -550,7 +551,7 @@ def _subschemas(schema: JsonObject) -> Iterator[tuple[tuple[str | int, ...], Jso
 
 
 def _weight(keyword: str, value: Json) -> int:
-    """What comparing with the value of a keyword costs. Plain alternatives are looked up in a table."""
+    """Return the cost of comparing with the value of a keyword. Plain alternatives are looked up in a table."""
     if keyword == "enum" and isinstance(value, list) and not any(isinstance(one, dict | list) for one in value):
         return 1
     return _parts(value)

@@ -1,4 +1,4 @@
-"""How the formulas of a workflow are to be read: which names are taken, and which template spelling its dialect has."""
+"""Rules for reading the formulas of a workflow: its reserved names, and the template syntax of its dialect."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from pointsman.expressions.names import Names
 from pointsman.expressions.template_pieces import Spelling
 
 FIELDS_FIRST: Final = frozenset({"steps", "graph"})
-"""Dialects whose declared fields win over reserved names."""
+"""Dialects in which declared fields win over reserved names."""
 
 SINGLE_BRACES: Final = frozenset({"steps", "graph", "plan"})
-"""Dialects whose templates know `{x}` alone."""
+"""Dialects whose templates have only the form `{x}`."""
 
 
 GRAPH_FIELDS: Final = frozenset(
     {"goal", "triage", "selected_search", "database_id", "targets", "latest", "drafts", "final", "verdicts", "logs"}
     | {"execution_trace", "fanout_items"}
 )
-"""Fields that every state of the graph dialect has."""
+"""Fields of every state in the graph dialect."""
 
 COMPENSATED: Final = "compensated"
-"""What a compensation calls the step it undoes."""
+"""Name under which a compensation refers to the step that it undoes."""
 
 
 def compensations_of(workflow: WorkflowDefinition) -> frozenset[str]:
-    """The nodes that undo others."""
+    """Return the nodes that undo other nodes."""
     return frozenset(node.compensate for node in workflow.nodes if node.compensate is not None)
 
 
 def is_imported(workflow: WorkflowDefinition) -> bool:
-    """Read from another dialect: its author could not know our stricter rules."""
+    """Return whether the workflow is in another dialect, whose authors could not know our stricter rules."""
     return workflow.dialect not in (None, "native")
 
 
@@ -46,7 +46,7 @@ def spelling_of(workflow: WorkflowDefinition) -> Spelling:
 
 
 def fields_of(workflow: WorkflowDefinition) -> frozenset[str]:
-    """The state fields a document names: declared, given as input, or written by a node."""
+    """Return the state fields that a document names: declared, given as input, or written by a node."""
     properties = (workflow.input_schema or {}).get("properties")
     found = set(properties) if isinstance(properties, dict) else set[str]()
     found |= {pattern.split(".")[0] for pattern in workflow.state or {}}
@@ -56,12 +56,12 @@ def fields_of(workflow: WorkflowDefinition) -> frozenset[str]:
 
 
 def declared_in(workflow: WorkflowDefinition) -> frozenset[str]:
-    """All names that a document gives to data, at any place: `{ x }` in its templates means only these."""
+    """Return all names that a document gives to data anywhere: `{ x }` in its templates refers only to these."""
     found = set(fields_of(workflow)) | (GRAPH_FIELDS if workflow.dialect == "graph" else frozenset[str]())
     if workflow.sources:
         found.add("sources")
     for node in workflow.nodes:
-        found.update(node.inputs or ())  # Not `|=`: with keys of a dict it copies the whole set.
+        found.update(node.inputs or ())  # not `|=`: with the keys of a dict it copies the whole set
         match node.config:
             case StartConfig(inputs=inputs, set=written, defaults=defaults):
                 properties = (inputs or {}).get("properties")
@@ -77,14 +77,14 @@ def declared_in(workflow: WorkflowDefinition) -> frozenset[str]:
 
 
 def names_at_large(workflow: WorkflowDefinition) -> Names:
-    """The names of a workflow outside of all nodes."""
+    """Return the names of a workflow that apply outside of all nodes."""
     first = fields_of(workflow) if workflow.dialect in FIELDS_FIRST else frozenset[str]()
     return Names(fields_first=first, declared=declared_in(workflow))
 
 
 def names_of(workflow: WorkflowDefinition, graph: Graph, plain: Names) -> tuple[Names, ...]:
-    """For each node the names that win over others there: `as` names around it, and fields where they go first.
-    `plain` are the names outside of all nodes."""
+    """Return for each node the names that win over others there: `as` names of enclosing nodes, and
+    declared fields in dialects where those come first. `plain` are the names outside of all nodes."""
     alias = {
         position: node.config.as_
         for position, node in enumerate(graph.links.nodes)
@@ -105,7 +105,8 @@ def names_of(workflow: WorkflowDefinition, graph: Graph, plain: Names) -> tuple[
 
 
 def names_within(node: Node, key: str) -> frozenset[str]:
-    """Names that only this field of a node's configuration has: the node's inputs, and what the field is about."""
+    """Return the names that exist only in this field of a node's
+    configuration: the node's inputs and the field's own."""
     own = frozenset(node.inputs or ())
     match node.config:
         case JoinConfig() if key in ("wait", "aggregate"):

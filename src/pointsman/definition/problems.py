@@ -1,6 +1,6 @@
-"""What validation found: a code, a place in the author's document, a message, and the next step.
+"""Findings of validation: a code, a position in the author's document, a message and the next step.
 
-A problem is data and never an exception: every check reports all it sees. Errors block execution, not saving.
+A problem is a value, not an exception, so that each check reports all its findings. Errors block execution, not saves.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from pointsman.values import JsonObject
 Severity: TypeAlias = Literal["error", "warning", "note"]
 
 JsonPatchOp: TypeAlias = JsonObject
-"""One operation of RFC 6902: {op, path, value}. Paths are pointers into the author's document."""
+"""One operation of RFC 6902: {op, path, value}. The paths are pointers into the author's document."""
 
 _RANK = {"error": 0, "warning": 1, "note": 2}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One finding. `pointer` (RFC 6901) is a place in the document its author wrote, whatever the dialect."""
+    """One finding. `pointer` (RFC 6901) points into the document as its author wrote it, in every dialect."""
 
     code: str
     severity: Severity
@@ -35,7 +35,7 @@ class Problem:
     """1-based, counted in characters."""
 
     def to_json(self) -> JsonObject:
-        """The shape of `check --json`."""
+        """Return the problem in the format of `check --json`."""
         return {
             "code": self.code,
             "severity": self.severity,
@@ -49,11 +49,11 @@ class Problem:
 
 
 MESSAGE_CHARS_MAX: Final = 1_000
-"""A message quotes the document, and an author may write a name of a megabyte."""
+"""Upper limit for a message: it quotes the document, in which a name may have a megabyte."""
 PROBLEMS_MAX: Final = 1_000
-"""Problems reported of one document. `limited` counts the rest."""
+"""Problems reported for one document. `limited` counts the rest."""
 COMPARISONS_MAX: Final = 20_000
-"""Names compared for the suggestions of one check: more would take longer than all the rest of it."""
+"""Names compared for the suggestions of one check: more would take longer than the rest of the check."""
 
 
 def _problem(
@@ -70,34 +70,34 @@ def _problem(
 
 
 def shortened(text: str) -> str:
-    """The beginning of a text that is too long for a message."""
+    """Return the text, cut to `MESSAGE_CHARS_MAX` characters."""
     return text if len(text) <= MESSAGE_CHARS_MAX else f"{text[:MESSAGE_CHARS_MAX]}…"
 
 
 def error(
     code: str, pointer: str, message: str, *, hint: str = "", fix: tuple[JsonPatchOp, ...] | None = None
 ) -> Problem:
-    """A finding that blocks execution."""
+    """Return a finding that blocks execution."""
     return _problem(code, "error", pointer, message, hint, fix)
 
 
 def warning(
     code: str, pointer: str, message: str, *, hint: str = "", fix: tuple[JsonPatchOp, ...] | None = None
 ) -> Problem:
-    """A finding that may be intended."""
+    """Return a finding that may be intended."""
     return _problem(code, "warning", pointer, message, hint, fix)
 
 
 def note(
     code: str, pointer: str, message: str, *, hint: str = "", fix: tuple[JsonPatchOp, ...] | None = None
 ) -> Problem:
-    """Something the author should know; nothing is wrong."""
+    """Return a piece of information for the author: nothing is wrong."""
     return _problem(code, "note", pointer, message, hint, fix)
 
 
 @dataclass(slots=True)
 class Problems:
-    """Collects findings in the order they were made; reads them in the order a person would."""
+    """Collector of findings: iterates in the order they were added, `sorted` returns them in reading order."""
 
     found: list[Problem] = field(default_factory=list[Problem])
 
@@ -122,13 +122,14 @@ class Problems:
 
 
 def sort_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """By place (line and column where known, else pointer), then the worst first; each finding once."""
+    """Sort by position (line and column if known, else pointer), then by severity, and remove duplicates."""
     unique = {(p.code, p.severity, p.pointer, p.line, p.column, p.message): p for p in problems}
     return tuple(sorted(unique.values(), key=_order))
 
 
 def limited(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Each problem once, at most `PROBLEMS_MAX`: errors before warnings before notes. A note counts the rest."""
+    """Remove duplicates and keep at most `PROBLEMS_MAX`: errors
+    before warnings before notes. A note counts the rest."""
     unique = list({(p.code, p.severity, p.pointer, p.line, p.column, p.message): p for p in problems}.values())
     if len(unique) <= PROBLEMS_MAX:
         return tuple(unique)
@@ -137,7 +138,7 @@ def limited(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 
 def more_problems(count: int) -> Problem:
-    """The note that counts the problems that are not listed."""
+    """Return the note that counts the problems that are not listed."""
     message = f"{count} more problems are not listed"
     return note("more-problems", "", message, hint="Correct those that are listed, and check again.")
 
@@ -148,7 +149,7 @@ def _order(problem: Problem) -> tuple[int, int, tuple[tuple[int, str], ...], int
 
 
 def _natural(pointer: str) -> tuple[tuple[int, str], ...]:
-    """`/nodes/9` before `/nodes/10`."""
+    """Return a sort key that puts `/nodes/9` before `/nodes/10`."""
     return tuple(
         (int(part), "") if part.isascii() and part.isdigit() and len(part) < 19 else (-1, part)
         for part in pointer.split("/")
@@ -156,26 +157,26 @@ def _natural(pointer: str) -> tuple[tuple[int, str], ...]:
 
 
 def problems_to_json(problems: Iterable[Problem], *, dialect: str | None) -> JsonObject:
-    """What `check --json` prints."""
+    """Return what `check --json` prints."""
     found = sort_problems(problems)
     ok = not any(problem.severity == "error" for problem in found)
     return {"ok": ok, "dialect": dialect, "problems": [problem.to_json() for problem in found]}
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:
-    """A sentence naming the nearest candidate, or an empty text."""
+    """Return a sentence that names the nearest candidate, or an empty text."""
     near = near_to(word, candidates, most=1)
     return f"Did you mean {near[0]!r}?" if near else ""
 
 
 class Suggestions:
-    """Finds names that were probably meant, as long as its comparisons last."""
+    """Finder of "did you mean" suggestions, with a budget of comparisons."""
 
     def __init__(self, comparisons: int = COMPARISONS_MAX) -> None:
         self._left = comparisons
 
     def nearest(self, word: str, candidates: Iterable[str]) -> str | None:
-        """The candidate spelled most like a word; None where none is near, or too much was compared already."""
+        """Return the candidate spelled most like a word; None if no candidate is near or the budget is used up."""
         if self._left <= 0:
             return None
         some = list(islice(candidates, COMPARISONS_MAX))
@@ -185,8 +186,8 @@ class Suggestions:
 
 
 def near_to(word: str, candidates: Iterable[str], *, most: int) -> list[str]:
-    """The candidates spelled most like a word, the nearest first. Style (case, `_`, `-`) counts little."""
-    from difflib import get_close_matches  # only authors who mistyped something pay for its import
+    """Return the candidates spelled most like a word, the nearest first. Style (case, `_`, `-`) is ignored."""
+    from difflib import get_close_matches  # imported here because only documents with misspelled names need it
 
     flat = {_flat(candidate): candidate for candidate in sorted(candidates)}
     wanted = _flat(word[:100])
@@ -200,7 +201,7 @@ def _flat(word: str) -> str:
 
 
 def pointer_to(*parts: str | int) -> str:
-    """A JSON pointer from its parts, escaped."""
+    """Return a JSON pointer made of these parts, escaped."""
     pointer = ""
     for part in parts:
         text = str(part)
@@ -211,10 +212,10 @@ def pointer_to(*parts: str | int) -> str:
 
 
 def pointer_parts(pointer: str) -> tuple[str, ...]:
-    """The parts of a JSON pointer, unescaped."""
+    """Return the parts of a JSON pointer, unescaped."""
     return tuple(part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
 
 
 def placed(problem: Problem, *, line: int, column: int) -> Problem:
-    """The same finding with its place in the text."""
+    """Return the same finding with its position in the text."""
     return replace(problem, line=line, column=column)

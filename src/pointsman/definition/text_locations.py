@@ -1,7 +1,7 @@
-"""Finds every text of a workflow that is written in something: an expression, a path, a template, a name of a thing.
+"""Search for every text of a workflow that has a syntax: expressions, paths, templates, names of things.
 
-The models say what their fields are written in (`Spelled`); this walks them, so a new field or node type is found
-without a word here. Only what authors may write as a whole JSON tree (parameters, bodies) is listed by hand.
+The models declare the syntax of their fields (`Spelled`) and this module walks the models, so that it finds new fields
+and node types without a change here. Only fields that hold a whole JSON tree (parameters, bodies) are listed by hand.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ TREES: Final[Mapping[type[Model], frozenset[str]]] = {
     SetValue: frozenset({"value"}),
     Choose: frozenset({"then", "else_"}),
 }
-"""Fields that hold a JSON tree whose texts are templates, or one such text; secrets may stand in them."""
+"""Fields with a JSON tree whose texts are templates, or with one such text. They may contain secrets."""
 
 
 WRITES: Final[Mapping[type[Model], frozenset[str]]] = {
@@ -69,22 +69,22 @@ WRITES: Final[Mapping[type[Model], frozenset[str]]] = {
     StructuredRecordConfig: frozenset({"records"}),
     HumanConfig: frozenset({"editable"}),
 }
-"""Fields that say where something is written. In an object it is the keys that do."""
+"""Fields that name the place where something is written. In an object, its keys do."""
 
 
 Parts: TypeAlias = tuple[str | int, ...]
-"""Keys and indexes that lead to a place."""
+"""Keys and indexes from the workflow to a value."""
 
 
 class Site(NamedTuple):
-    """One text and what it is written in. `parts` lead to it from the workflow; `tree` is set for `parameters`."""
+    """One text and its syntax. `parts` lead to it from the workflow; `tree` is set for `parameters`."""
 
     kind: Kind
     text: str
     parts: Parts
     tree: Json = None
     writes: bool = False
-    """A path that is written, not read."""
+    """True for a path that is written, not read."""
 
     @property
     def pointer(self) -> str:
@@ -92,25 +92,25 @@ class Site(NamedTuple):
 
 
 class _Field(NamedTuple):
-    """A field worth looking at: `spelled` says what its own text is in; None if only what is inside it matters."""
+    """A field to visit. `spelled` is the syntax of its own text; None if only the values inside it matter."""
 
     name: str
     key: str
     spelled: Kind | None
     inner: Kind | None
-    """What the texts inside its list or object are in."""
+    """Syntax of the texts inside its list or object."""
     writes: bool
 
 
 def sites_of(workflow: WorkflowDefinition) -> list[Site]:
-    """Return every site, in document order of each model's fields."""
+    """Return every text location, in the order of each model's fields."""
     found: list[Site] = []
     _add_model(found, workflow, ())
     return found
 
 
 def _add_model(found: list[Site], model: Model, parts: Parts) -> None:
-    """Add the sites of one model and of everything inside it. `parts` is where the model stands."""
+    """Add the text locations of a model and of everything inside it. `parts` is the position of the model."""
     for field in _fields_of(type(model)):
         value: object = getattr(model, field.name)
         if value is None:
@@ -125,7 +125,7 @@ def _add_model(found: list[Site], model: Model, parts: Parts) -> None:
 
 
 def _add_written(found: list[Site], value: object, at: Parts, field: _Field) -> None:
-    """Add the sites of a field that says where something is written."""
+    """Add the text locations of a field that names the place where something is written."""
     if isinstance(value, dict):
         found += [Site("path", path, (*at, path), writes=True) for path in cast(Mapping[str, object], value)]
     inside: list[Site] = []
@@ -177,7 +177,7 @@ def _mark(metadata: Sequence[object]) -> Kind | None:
 
 
 def _spelled(annotation: object) -> tuple[Kind | None, Kind | None]:
-    """What a text here is in, and what the texts of a list or object here are in."""
+    """Return the syntax of a text of this type, and of the texts in a list or object of this type."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         spelled, inner = _spelled(arguments[0])

@@ -1,9 +1,9 @@
-"""Everything that can be said about a workflow before it runs. One file per family of problems.
+"""Static checks of a workflow. One file per group of problems.
 
     workflow ── analyse ──▶ graph ──┐
-             ── compile ──▶ formulas ┴─▶ families ──▶ problems, with native pointers, in no particular order
+             ── compile ──▶ formulas ┴─▶ checks ──▶ problems, with native pointers, in no particular order
 
-Never stops at the first problem, never raises on a workflow it was given.
+The checks never stop at the first problem and never raise on a workflow.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pointsman.definition.problems import Problem, sort_problems
 
 
 def check(workflow: WorkflowDefinition, *, known: Installation = NOTHING_ASKED) -> tuple[Problem, ...]:
-    """All problems, sorted by pointer. Pointers and fixes are about the native document."""
+    """Return all problems, sorted by pointer. Pointers and fixes refer to the native document."""
     subject = Subject(workflow, analyse(workflow), known)
     formulas = read_formulas(subject)
     return sort_problems(

@@ -1,4 +1,4 @@
-"""Agents and their tools: reserved names, tool executors that are missing or not led to, choices without words."""
+"""Checks of agents and their tools: reserved names, missing or unconnected tool executors, choices without labels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pointsman.definition.model.control import DecisionConfig
 from pointsman.definition.problems import Problem, error, pointer_to, warning
 
 INJECTED: Final = ("router", "end")
-"""Tools the engine gives agents itself."""
+"""Tools that the engine itself gives to agents."""
 
 
 def check_agents(subject: Subject) -> Iterator[Problem]:
@@ -35,7 +35,7 @@ def _reserved(subject: Subject) -> Iterator[Problem]:
 
 
 def _handoffs(subject: Subject) -> Iterator[Problem]:
-    """Names that lead nowhere, and hand-offs where nobody looks for them."""
+    """Report hand-offs to unknown names, and hand-offs in places where they have no effect."""
     known = agents_at(subject.nodes)
     for position, node in enumerate(subject.nodes):
         if not isinstance(node.config, AgentConfig):
@@ -73,11 +73,11 @@ def _executors(subject: Subject) -> Iterator[Problem]:
 
 
 def _without_prompt(subject: Subject, position: int, config: AgentConfig) -> Iterator[Problem]:
-    """Agents that are asked their input, in a workflow that takes none."""
+    """Report agents whose prompt defaults to the workflow's input, in a workflow that takes none."""
     workflow = subject.workflow
     named = (workflow.agents or {}).get(config.agent or "")
     if config.agent is not None and named is None:
-        return  # an agent of the installation has a prompt of its own, or not
+        return  # an agent of the installation: its prompt is not known here
     said = [agent for agent in (config, named) if agent is not None]
     prompt = next((agent.prompt for agent in said if agent.prompt is not None), None)
     if prompt is not None:

@@ -1,4 +1,4 @@
-"""Writes that may meet: steps that may run at once and write one path, or read what the other writes."""
+"""Conflicts between steps that may run at once: two write the same path, or one reads what another writes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, error, note, warning
 
 COMPARISONS_MAX: Final = 200_000
-"""Nodes looked at and paths compared for pairs of steps; past it no further pairs are compared."""
+"""Nodes visited and paths compared for pairs of steps. Beyond it no further pairs are compared."""
 MEETINGS_MAX: Final = 1_000
 """Pairs of steps that are reported."""
 
@@ -43,7 +43,7 @@ def check_conflicts(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
 
 
 def races_in(workflow: WorkflowDefinition, graph: Graph) -> dict[str, tuple[Keys, ...]]:
-    """Node -> what it reads that a step running at the same time may write."""
+    """Return node -> the paths it reads that a step running at the same time may write."""
     subject = Subject(workflow, graph)
     regions = [region for region in _concurrent(subject).regions if not region.scoped]
     if not regions:
@@ -79,7 +79,7 @@ def _over_items(subject: Subject, node: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Meeting:
-    """Two writes that may meet; of one node with itself where it runs several times at once."""
+    """Two writes that may happen at once; the same one twice for a node that runs several times at once."""
 
     one: Writing
     other: Writing
@@ -87,7 +87,7 @@ class _Meeting:
 
 
 class _Data:
-    """Who writes and reads what, by field."""
+    """Reads and writes of all nodes, by field."""
 
     def __init__(self, subject: Subject, formulas: Formulas) -> None:
         self.subject = subject
@@ -95,9 +95,10 @@ class _Data:
         self.seen: set[tuple[str, int, int]] = set()
         self.reducers = _Reducers(subject)
         self.writings: dict[int, list[Writing]] = defaultdict(list)
-        """Those that would lose one another."""
+        """Writes that would overwrite each other."""
         self.seen_writings: dict[int, list[Writing]] = defaultdict(list)
-        """Those that others may see half-way. What other systems join they also let anybody read."""
+        """Writes that no other step should read meanwhile. In imported
+        workflows a reducer permits that, as in their systems."""
         for writing in formulas.writings:
             reducer = self.reducers.of(writing.keys)
             if reducer is None or not (reducer == "last" or subject.imported):
@@ -110,12 +111,12 @@ class _Data:
                 self.readings[reading.place.node].append(reading)
 
     def appends(self, writing: Writing) -> bool:
-        """Whether it only ever adds to a list: a record."""
+        """Return whether the write only ever appends to a list: a structured record."""
         config = self.subject.nodes[writing.node].config
         return isinstance(config, StructuredRecordConfig) and writing.pointer.endswith("/config/records")
 
     def writers(self, region: Region, writings: Mapping[int, list[Writing]]) -> dict[str, _Classes]:
-        """Field -> the writes to it inside the region, by class: only different classes can be at odds."""
+        """Return field -> the writes to it inside the region, by class: only different classes can conflict."""
         found: dict[str, _Classes] = defaultdict(lambda: defaultdict(list))
         for node in sorted(region.branch.keys() & writings.keys()):
             for writing in writings[node]:
@@ -136,7 +137,7 @@ class _Data:
 
     def meetings(self, region: Region, classes: _Classes) -> Iterator[_Meeting]:
         for branch, writings in classes.items() if region.scoped else ():
-            # Items have keys of their own to write under; copies of one node in several branches do not.
+            # Branches over items write under their own keys; copies of one node in several branches do not.
             for one in writings if branch == MANY or region.repeated else ():
                 if branch == MANY or not one.by_item:
                     yield _Meeting(one, one, one.node in region.certain and one.certain)
@@ -150,7 +151,8 @@ class _Data:
                     yield _Meeting(one, other, certain)
 
     def at_once(self, region: Region, one: int, other: int) -> bool:
-        """For two of different classes. What leads to the other comes before it: where ways meet, the later waits."""
+        """Return whether two nodes of different classes may run at once. They do
+        not if one leads to the other: where routes meet, the later node waits."""
         if region.scoped:
             return True
         self.comparisons_left -= len(region.branch)
@@ -179,7 +181,7 @@ class _Data:
         return make("write-conflict", other.pointer, message, hint=hint)
 
     def races(self, region: Region) -> Iterator[tuple[FormulaRead, Writing]]:
-        """Who reads what another may write meanwhile."""
+        """Yield each read with a write that another step may make at the same time."""
         writers = self.writers(region, self.seen_writings)
         for node in sorted(region.branch.keys() & self.readings.keys()) if writers else ():
             for reading in self.readings[node]:
@@ -212,7 +214,8 @@ class _Data:
 
 
 class _Reducers:
-    """The reducers of the state by path: a tree of keys, so that thousands cost no more than one."""
+    """Reducers of the state by path: a tree of keys, so that
+    looking up one of thousands costs no more than one of few."""
 
     def __init__(self, subject: Subject) -> None:
         self._root = _Level()
@@ -227,7 +230,7 @@ class _Reducers:
                 level.how = level.how or (order, how)
 
     def of(self, keys: Keys) -> str | None:
-        """The reducer of the path, which makes one value of all writes; None: it has none. The first declared wins."""
+        """Return the reducer of the path, which merges all writes; None if it has none. The first declared one wins."""
         if keys not in self._known:
             levels = [self._root]
             for key in keys:
@@ -239,13 +242,13 @@ class _Reducers:
 
 @dataclass(slots=True)
 class _Level:
-    """One key of the patterns, and what follows it."""
+    """One key of the patterns, with the keys that follow it."""
 
     inner: dict[str, _Level] = field(default_factory=dict[str, "_Level"])
     how: tuple[int, str] | None = None
 
     def matching(self, key: str | int | None) -> Iterator[_Level]:
-        """None is any key."""
+        """Return the levels below for a key; None stands for any key."""
         if key is None:
             yield from self.inner.values()
             return
@@ -255,7 +258,7 @@ class _Level:
 
 
 def overlap(one: Keys, other: Keys) -> bool:
-    """Whether one path is, or is inside, the other. None is any key."""
+    """Return whether one path is equal to or inside the other. None stands for any key."""
     return all(a is None or b is None or str(a) == str(b) for a, b in zip(one, other, strict=False))
 
 

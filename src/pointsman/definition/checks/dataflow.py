@@ -1,4 +1,4 @@
-"""Reads and the writes that feed them: what no path writes, what is written only later, what may be missing."""
+"""Reads and the writes that feed them: never written, written only later, possibly missing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pointsman.values import JsonObject
 
 BUILT_IN: Final = frozenset({"messages", "next"})
 COMPARISONS_MAX: Final = 300_000
-"""Pairs of a writing and a path that are compared; past it paths under one name count as one."""
+"""Pairs of a write and a path that are compared. Beyond it, all paths under one name count as the same."""
 
 _OPERATION: Final = re.compile(r"(/nodes/\d+/config/operations)/(\d+)/")
 ITEM_ROOTS: Final = frozenset({"item", "index", "key"})
@@ -40,7 +40,7 @@ def check_dataflow(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
 
 
 class _Flow:
-    """Who writes what, and what is there from the start."""
+    """Writes and reads by field, and the fields that exist from the start."""
 
     def __init__(self, subject: Subject, formulas: Formulas) -> None:
         self.subject = subject
@@ -60,7 +60,7 @@ class _Flow:
         self.given, self.is_open = self._given()
 
     def _given(self) -> tuple[frozenset[str], bool]:
-        """Fields that are there at the start; and whether callers may give others."""
+        """Return the fields that exist at the start, and whether callers may give others."""
         workflow = self.subject.workflow
         schema = workflow.input_schema
         properties = (schema or {}).get("properties")
@@ -87,7 +87,7 @@ class _Flow:
     def check(self, reading: FormulaRead) -> Iterator[Problem]:
         read, node = reading.read, reading.place.node
         if node is not None and (not self.subject.reached(node) or self.subject.graph.ids[node] in self.undoing):
-            return  # what undoes a step runs when anything may have been written
+            return  # a compensation can run after any write
         match read.root:
             case "state":
                 if read.path and isinstance(read.path[0], str):
@@ -117,7 +117,7 @@ class _Flow:
         return frozenset(node for shape in self.subject.graph.loops.values() for node in shape.body)
 
     def before_branches(self, reading: FormulaRead, name: str) -> str:
-        """The hint for a condition on an edge out of a parallel that reads the item of the parallel; else empty."""
+        """Return the hint for a condition that reads a parallel's item on an edge out of that parallel; else empty."""
         place = reading.place
         config = self.subject.nodes[place.node].config if place.node is not None else None
         if place.edge is None or not isinstance(config, ParallelConfig) or name not in {*ITEM_ROOTS, config.as_}:
@@ -159,7 +159,7 @@ class _Flow:
             yield warning("maybe-missing", place.pointer, message, hint=hint)
 
     def written_above(self, reading: FormulaRead) -> bool:
-        """Whether an earlier operation of the same transform writes what an operation reads."""
+        """Return whether an earlier operation of the same transform writes what this one reads."""
         at = _operation(reading.place.pointer)
         return at is not None and any(
             (other := _operation(one.pointer)) is not None and other[0] == at[0] and other[1] < at[1]
@@ -168,18 +168,18 @@ class _Flow:
         )
 
     def writers(self, path: Keys) -> frozenset[int]:
-        """The nodes that write this path, or something around or inside it."""
+        """Return the nodes that write this path, or something around or inside it."""
         found = self._writers.get(path)
         if found is None:
             writings = self._candidates(path)
             self._comparisons_left -= len(writings)
-            certain = self._comparisons_left < 0  # too much was compared: whoever writes near it may write it
+            certain = self._comparisons_left < 0  # the budget is used up: assume that every candidate writes the path
             found = frozenset(one.node for one in writings if certain or overlap(one.keys, path))
             self._writers[path] = found
         return found
 
     def _candidates(self, path: Keys) -> list[Writing]:
-        """The writings that may meet a path: those under its first key, and of these those under its second."""
+        """Return the writes that may overlap a path: those under its first key, and of these those under its second."""
         name = str(path[0])
         writings = self.writings.get(name, [])
         if len(path) < 2 or path[1] is None or len(writings) < 2:
@@ -217,11 +217,11 @@ class _Flow:
 
     @cached_property
     def fields(self) -> frozenset[str]:
-        """All names of fields that are there or written."""
+        """Names of all fields that exist at the start or are written."""
         return frozenset({*self.given, *self.writings} - BUILT_IN)
 
     def undeclared(self) -> Iterator[Problem]:
-        """Fields that only callers can give, in a workflow that does not say what callers give."""
+        """Report fields that only callers can give, in a workflow that does not declare its input."""
         early = {name: self.before_branches(reading, name) for name, reading in self._undeclared.items()}
         names = sorted(name for name in self._undeclared if not early[name])
         schema: JsonObject = {"type": "object", "properties": {name: {} for name in names}}
@@ -233,7 +233,7 @@ class _Flow:
             yield warning("undeclared-input", reading.place.pointer, message, hint=hint, fix=own)
 
     def edited_in_vain(self, formulas: Formulas) -> Iterator[Problem]:
-        """What people may edit, and nothing else in the workflow knows of."""
+        """Report fields that people may edit and that nothing else in the workflow uses."""
         read = {str(one.read.path[0]) for one in formulas.readings if one.read.root == "state" and one.read.path}
         declared = {pattern.split(".")[0] for pattern in self.subject.workflow.state or {}}
         by_nodes = {str(one.keys[0]) for one in formulas.writings if "/editable/" not in one.pointer}
@@ -251,7 +251,8 @@ class _Flow:
             yield warning("edits-nothing", writing.pointer, message, hint=hint, fix=fix)
 
     def written_undeclared(self, formulas: Formulas) -> Iterator[Problem]:
-        """Fields that are written beside those that the state is declared to have. It is open: that is allowed."""
+        """Note fields that are written but not declared, if the
+        state declares any. The state is open: that is allowed."""
         workflow = self.subject.workflow
         declared = {pattern.split(".")[0] for pattern in workflow.state or {}}
         if not declared and workflow.dialect != "graph":
@@ -270,7 +271,8 @@ class _Flow:
             yield note("undeclared-field", writing.pointer, message, hint=hint)
 
     def renamed(self, reading: FormulaRead, name: str, near: str) -> tuple[JsonPatchOp, ...] | None:
-        """The whole text with the right name in it, where the name stands as it was read."""
+        """Return a fix: the whole text with the name corrected. None
+        if the name is not in the text in the form that was read."""
         text, at = reading.place.text, text_at(reading, name)
         if at is None:
             return None
@@ -295,7 +297,7 @@ class _Flow:
                 yield make("read-before-written", place.pointer, message, hint="Move it behind that node.")
 
     def loop(self, position: int, config: LoopConfig) -> Iterator[Problem]:
-        """Rounds in which nothing can change: the same inputs, the same answers, until the bound stops them."""
+        """Report loops whose rounds cannot differ: the same inputs and results until the limit stops them."""
         shape = self.subject.graph.loops.get(position)
         if shape is None or not shape.body or config.over is not None or not self.subject.reached(position):
             return
@@ -312,7 +314,7 @@ class _Flow:
 
     @cached_property
     def writings_of(self) -> dict[int, list[Writing]]:
-        """By node."""
+        """Writes by node."""
         found: dict[int, list[Writing]] = defaultdict(list)
         for some in self.writings.values():
             for one in some:
@@ -320,7 +322,7 @@ class _Flow:
         return found
 
     def feeds(self, written: list[Writing], paths: list[Keys]) -> bool:
-        """Whether one of the writings changes one of the paths. Past the budget it is taken to."""
+        """Return whether one of the writes changes one of the paths. True if the budget is used up."""
         by_name: dict[str, list[Keys]] = defaultdict(list)
         for path in dict.fromkeys(paths):
             by_name[str(path[0]) if path else ""].append(path)
@@ -332,19 +334,19 @@ class _Flow:
         return False
 
     def takes(self, reading: FormulaRead) -> bool:
-        """Whether a node takes this from outside: not its own inputs by name, not its result, not its edges."""
+        """Return whether a node reads this from outside: not from its named inputs, its result or its edges."""
         place = reading.place
         inputs = self.subject.nodes[place.node].inputs if place.node is not None else None
         return place.edge is None and "/outputs/" not in place.pointer and reading.read.root not in (inputs or {})
 
 
 def _operation(pointer: str) -> tuple[str, int] | None:
-    """The list of operations that a place is in, and the number of its operation."""
+    """Return the list of operations that contains the pointer, and the number of the operation."""
     found = _OPERATION.match(pointer)
     return None if found is None else (found[1], int(found[2]))
 
 
 def text_at(reading: FormulaRead, name: str) -> int | None:
-    """Where the name stands in the formula's text."""
+    """Return the offset of the name in the formula's text."""
     at = reading.place.text.find(name, reading.read.offset, reading.read.offset + reading.read.length)
     return at if at >= 0 else None

@@ -1,4 +1,4 @@
-"""Settings that change nothing where they stand: said, because their author expects that they do."""
+"""Settings that have no effect where they are: reported because their author expects one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pointsman.definition.problems import Problem, warning
 
 
 def check_unheeded(subject: Subject) -> Iterator[Problem]:
-    """One warning for each."""
+    """Warn of each setting that the engine ignores."""
     for position, node in enumerate(subject.nodes):
         if node.progress is not None:
             message = f"{subject.node(position)} has a text for `progress`, which nobody is told"
@@ -29,7 +29,7 @@ def check_unheeded(subject: Subject) -> Iterator[Problem]:
 AT_ONCE: Final = frozenset(
     {"start", "end", "parallel", "join", "loop", "transform", "template-render", "progress", "note"}
 )
-"""Types that pass in no time and ask nobody for anything."""
+"""Types that take no time and call nothing."""
 
 WAITING: Final = frozenset({"human", "wait", "emit"})
 
@@ -40,16 +40,16 @@ WAYS: Final = {
 }
 
 OF_CALLS: Final = frozenset({"retries", "retryDelay", "backoff", "retryOn", "errorHandler"})
-"""What a sub-workflow is tried by; its own nodes say the rest."""
+"""Settings that apply to the call of a sub-workflow; its own nodes have the others."""
 
 
 def check_effects(subject: Subject) -> Iterator[Problem]:
     if subject.imported:
-        return  # their readers say what they leave out
+        return  # importers report the settings they leave out
     for position, node in enumerate(subject.nodes):
         asked = any(subject.graph.edges[way].kind == "llm" for way in subject.graph.out[position])
         if asked:
-            continue  # a model is asked behind it, by the same rules
+            continue  # routing asks a model, to which these settings apply
         for key in _without_effect(node):
             at = subject.at_node(position, "execution", key)
             message = f"`execution.{key}` changes nothing at {subject.node(position)}"
@@ -82,7 +82,7 @@ def _of_workflow(subject: Subject) -> Iterator[Problem]:
 
 
 def _more_elsewhere(subject: Subject) -> Iterator[Problem]:
-    """Options that let an execution go on after a limit, at gates that no limit leads to."""
+    """Report options that extend a limit, at gates that no limit leads to."""
     config = subject.workflow.config
     for position, node in enumerate(subject.nodes):
         if not isinstance(node.config, HumanConfig) or (config is not None and config.on_limit == node.id):
@@ -100,7 +100,7 @@ def _at_once(node: Node) -> bool:
 
 
 def _without_effect(node: Node) -> list[str]:
-    """The keys of its `execution` that nobody reads, as they are written in the document."""
+    """Return the keys of the node's `execution` that have no effect, spelled as in the document."""
     execution = node.execution
     if execution is None:
         return []

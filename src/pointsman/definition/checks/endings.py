@@ -1,4 +1,4 @@
-"""Where executions begin and whether they can end: entries, unreachable nodes, dead ends, cycles nothing can leave."""
+"""Entries and ends of executions: entries, unreachable nodes, dead ends, cycles that cannot be left."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pointsman.definition.problems import Problem, error, note, warning
 from pointsman.values import END
 
 UNDOES_NOTHING: Final = frozenset({"start", "end", "parallel", "join", "loop", "decision", "tool_executor", "note"})
-"""Types that only mean something with edges around them."""
+"""Types that only have a meaning with edges around them."""
 
 
 def check_compensation(subject: Subject) -> Iterator[Problem]:
@@ -82,14 +82,14 @@ def _entries(subject: Subject) -> Iterator[Problem]:
 
 def _unreachable(subject: Subject) -> Iterator[Problem]:
     links = subject.graph.links
-    # What a missing node leads to is not unreachable: it will be reached once the missing node is there.
+    # Successors of a missing node are not reported as unreachable: they will be reached once that node exists.
     awaiting = [edge.target for edge in links.edges if edge.source == DANGLING and edge.target >= 0]
     revived = reach(links.targets, awaiting)
     for position, node in enumerate(subject.nodes):
         if subject.reached(position) or position in revived or node.type == "note":
             continue
         if links.index[node.id] != position:
-            continue  # a duplicate id, reported as such
+            continue  # a duplicate id, which has its own problem
         if node.type == "join":
             message = f"{subject.node(position)} can never start: nothing leads to it"
             hint = "Lead the branches to it, or remove it."
@@ -117,7 +117,7 @@ def _past_the_end(subject: Subject) -> Iterator[Problem]:
 
 
 def _endless(subject: Subject, trapped: set[int]) -> list[Part]:
-    """Cycles whose every edge is always taken, and closed groups of nodes no end can be reached from."""
+    """Return cycles whose edges are all always taken, and closed groups of nodes from which no end can be reached."""
     graph = subject.graph
     reached = [subject.reached(node) for node in range(len(graph.ids))]
     sure = [
@@ -144,7 +144,7 @@ def _goes_on(subject: Subject, way: int) -> bool:
 
 
 def _trapped_nodes(subject: Subject) -> set[int]:
-    """Reached nodes from which no end can be reached."""
+    """Return the reachable nodes from which no end can be reached."""
     graph = subject.graph
     everything = range(len(graph.ids))
     free = reach(graph.links.sources, (node for node in everything if may_end(subject, node)))
@@ -163,7 +163,7 @@ def _cycles(subject: Subject, endless: list[Part]) -> Iterator[Problem]:
 
 
 def _trapped(subject: Subject, trapped: set[int], endless: list[Part]) -> Iterator[Problem]:
-    """The places where control gets caught, not everything behind them."""
+    """Report the nodes where control enters such a part, not all nodes behind them."""
     reported = {node for part in endless for node in part}
     for node in sorted(trapped - reported):
         sources = [source for source in subject.graph.links.sources(node) if subject.reached(source)]
@@ -174,7 +174,7 @@ def _trapped(subject: Subject, trapped: set[int], endless: list[Part]) -> Iterat
 
 
 def _ending_problem(subject: Subject, code: str, node: int, message: str, hint: str) -> Problem:
-    """In the rows dialect prompts may end what edges do not: a warning there."""
+    """Return an error; in the rows dialect a warning, because prompts may end what edges do not."""
     make = warning if subject.workflow.dialect == "rows" else error
     return make(code, subject.at_node(node), message, hint=hint)
 
@@ -195,7 +195,7 @@ def _forbidden_cycles(subject: Subject) -> Iterator[Problem]:
 
 
 def _dead_ends(subject: Subject) -> Iterator[Problem]:
-    """An agent that can only call tools: it can be handed the work, and never hand it on."""
+    """Report agents that can only call tools: work handed to them can never be handed on."""
     graph = subject.graph
     executors = {position for position, node in enumerate(subject.nodes) if node.type == "tool_executor"}
     if not executors:

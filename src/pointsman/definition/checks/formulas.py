@@ -1,4 +1,4 @@
-"""Every expression, template, path and query of a workflow: compiled, with its errors, and what it reads and writes."""
+"""All expressions, templates, paths and queries of a workflow: compiled, with their errors, reads and writes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pointsman.expressions.types import TypeFinding, check_template_types, check
 from pointsman.values import Json, JsonObject
 
 NOTES: Final = frozenset({"list-may-miss", "order-may-miss"})
-"""Findings that say what happens rather than what is wrong."""
+"""Findings that describe behaviour rather than a defect."""
 
 CONDITIONS: Final = frozenset({"while", "until", "when"})
 
@@ -40,7 +40,7 @@ def check_types_of(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
 
 def _told(place: FormulaLocation, findings: Iterable[TypeFinding]) -> Iterator[Problem]:
     for finding in findings:
-        if finding.code != "unknown-path":  # `check_results` reports those, of every text.
+        if finding.code != "unknown-path":  # `check_results` reports those, for every text
             make = note if finding.code in NOTES else warning
             message = f"{finding.message} (column {finding.offset + 1})"
             yield make(finding.code, place.pointer, message, hint=finding.hint)
@@ -51,7 +51,7 @@ def _is_condition(place: FormulaLocation) -> bool:
 
 
 def _schemas(subject: Subject) -> Schemas:
-    """What is declared of the data. The state is open: nodes write what nobody declared."""
+    """Return the declared schemas of the data. The state is open: nodes may write undeclared fields."""
     fields: JsonObject = {}
     schema = subject.input_schema
     properties = (schema or {}).get("properties")
@@ -65,19 +65,19 @@ def _schemas(subject: Subject) -> Schemas:
 
 
 OF_TRIGGERS: Final = frozenset({"event", "headers"})
-"""All that the formulas of a trigger can read: no execution has begun."""
+"""The only names in formulas of a trigger: there is no execution yet."""
 OF_REQUEST: Final = ("config", "url")
-"""Where the address of an HTTP node stands in it."""
+"""Position of the URL in an HTTP node."""
 
 FOREIGN_MARK: Final = re.compile(r"\$[.{(\w]|=\{|<%|\[\[|%\(|｛")
-"""What a text has that may hold a placeholder in the spelling of another language."""
+"""Marks of a placeholder in the syntax of another language."""
 
 Keys = tuple[str | int | None, ...]
-"""A path into the state; None is any key."""
+"""A path into the state; None stands for any key."""
 
 
 class FormulaLocation(NamedTuple):
-    """Where a formula stands: at a node, on an edge (then `node` is its source), or in the workflow as a whole."""
+    """Position of a formula: at a node, on an edge (then `node` is its source), or in the workflow as a whole."""
 
     node: int | None
     edge: int | None
@@ -86,23 +86,23 @@ class FormulaLocation(NamedTuple):
 
 
 class FormulaRead(NamedTuple):
-    """One path that is read somewhere."""
+    """One path that a formula reads."""
 
     place: FormulaLocation
     read: PathRead
     demands: bool
-    """A missing value would fail the step: `{x}` in a prompt."""
+    """True if a missing value fails the step: `{x}` in a prompt."""
 
 
 class CheckedTemplate(NamedTuple):
-    """A template, and what of it is not filled in."""
+    """A template, and the parts of it that are left as text."""
 
     place: FormulaLocation
     names: Names
     literal: tuple[int, ...]
-    """Where braces stand that are text."""
+    """Offsets of braces that are text."""
     whole: bool
-    """A parameter: its whole text may have been meant as a path."""
+    """True for a parameter: its whole text may have been meant as a path."""
 
 
 class Writing(NamedTuple):
@@ -112,14 +112,14 @@ class Writing(NamedTuple):
     keys: Keys
     pointer: str
     certain: bool
-    """Written whenever the node is done; what a person may edit is not."""
+    """True if it is written whenever the node is done; false for fields that a person may edit."""
     by_item: bool
-    """The path has the key of the branch's item: no two branches write the same place."""
+    """True if the path contains the key of the branch's item, so that no two branches write the same path."""
 
 
 @dataclass(slots=True)
 class Formulas:
-    """What was found in all of them."""
+    """All findings, reads and writes."""
 
     problems: list[Problem] = field(default_factory=list[Problem])
     readings: list[FormulaRead] = field(default_factory=list[FormulaRead])
@@ -128,14 +128,14 @@ class Formulas:
     templates: list[tuple[FormulaLocation, Names, Template]] = field(
         default_factory=list[tuple[FormulaLocation, Names, Template]]
     )
-    """Those that compute something."""
+    """Templates that compute something."""
     expressions: list[tuple[FormulaLocation, Expression]] = field(
         default_factory=list[tuple[FormulaLocation, Expression]]
     )
 
 
 def read_formulas(subject: Subject) -> Formulas:
-    """Compile them all. An error in one is no reason to leave out the others."""
+    """Compile all formulas. An error in one does not stop the others."""
     reader = _FormulaReader(subject)
     for site in subject.sites:
         if site.kind == "parameters":
@@ -147,7 +147,7 @@ def read_formulas(subject: Subject) -> Formulas:
 
 
 def _texts(tree: Json, parts: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Every text of a JSON tree and where it stands."""
+    """Yield every text of a JSON tree with its position."""
     waiting: list[tuple[tuple[str | int, ...], Json]] = [(parts, tree)]
     while waiting:
         at, value = waiting.pop()
@@ -163,7 +163,7 @@ def _texts(tree: Json, parts: tuple[str | int, ...]) -> Iterator[tuple[tuple[str
 
 
 class _FormulaReader:
-    """Compiles one site after the other."""
+    """Compiler of text locations, one after the other."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
@@ -174,7 +174,7 @@ class _FormulaReader:
         inputs = {name for node in subject.nodes for name in node.inputs or {}}
         self.at_large = subject.names
         self.anywhere = replace(self.at_large, as_names=frozenset(inputs | {"text"}))
-        """For agents defined apart: they see the inputs of whatever node uses them."""
+        """Names for agents defined outside of nodes: they see the inputs of every node that uses them."""
 
     def read(self, site: Site) -> None:
         place, names = self.place(site), self.names_at(site)
@@ -231,7 +231,7 @@ class _FormulaReader:
 
     def note(self, place: FormulaLocation, reads: tuple[PathRead, ...], *, demands: bool) -> None:
         for read in reads:
-            # `{x}` fails where x is missing; `{{x}}` renders nothing.
+            # `{x}` fails if x is missing; `{{x}}` renders nothing.
             single = place.text.startswith("{", read.offset - 1) and not place.text.startswith("{{", read.offset - 2)
             self.found.readings.append(FormulaRead(place, read, demands and single and not read.guarded))
 
@@ -257,7 +257,7 @@ class _FormulaReader:
         return Names(fields_first=self.anywhere.fields_first)
 
     def names_within(self, node: int, key: str) -> Names:
-        """Those of a field of a node's configuration. Remembered: many texts may stand in it."""
+        """Return the names of a field of a node's configuration. Cached: the field may contain many texts."""
         if self.within[:2] != (node, key):
             names, own = self.names[node], names_within(self.subject.nodes[node], key)
             self.within = (node, key, Names(names.as_names | own, names.fields_first, names.declared) if own else names)

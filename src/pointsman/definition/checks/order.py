@@ -1,7 +1,7 @@
-"""Who comes before whom: may a write have happened when a node reads, and must it?
+"""Order of writes and reads: may a write happen before a node reads, and must it?
 
-Most questions are answered by the dominator tree in O(1); the rest by a walk, remembered per set of writers. A budget
-bounds all walks together: past it the answer is the harmless one.
+The dominator tree answers most queries in O(1); a walk, cached per set of writers, answers the rest. A budget bounds
+all walks together: beyond it the answer is the one that reports no problem.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ VISITS_MAX: Final = 100_000
 VISITS_PER_NODE_MAX: Final = 30
 
 WRITERS_ASKED_MAX: Final = 8
-"""Up to so many writers are asked one by one; for more one walk answers for all readers."""
+"""Maximum number of writers that are queried one by one; for more, one walk answers for all readers."""
 
 
 class Order:
-    """Answers for one graph."""
+    """Order of the nodes of one graph."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
@@ -33,7 +33,7 @@ class Order:
         self._awaited: dict[int, int] = {}
 
     def may_precede(self, writers: frozenset[int], reader: int, *, own: bool) -> bool:
-        """Whether one of the writers can be done before the reader starts. `own`: the reader's own write counts."""
+        """Return whether a writer can be done before the reader starts. `own`: the reader's own write counts."""
         if own and reader in writers:
             return True
         if self._dominated(writers, reader):
@@ -48,7 +48,7 @@ class Order:
         return reader in after
 
     def must_precede(self, writers: frozenset[int], reader: int, *, own: bool) -> bool:
-        """Whether every way to the reader passes a writer; where branches are waited for, one of them is enough."""
+        """Return whether every route to the reader passes a writer. If branches are joined, one of them is enough."""
         if own and reader in writers:
             return True
         if self._dominated(writers, reader):
@@ -68,7 +68,7 @@ class Order:
         return any(writer != reader and tree.dominates(writer, reader) for writer in writers)
 
     def _without(self, writers: frozenset[int]) -> set[int]:
-        """Nodes that can be entered before any writer was passed."""
+        """Return the nodes that can be entered before any writer was passed."""
         graph = self.graph
         heads = [*(() if graph.entry is None else (graph.entry,)), *graph.links.handlers]
         dry = set(heads)
@@ -99,11 +99,11 @@ class Order:
         config = self.subject.nodes[node].config
         if shape is None or not isinstance(config, LoopConfig) or config.while_ is not None or config.over is not None:
             return self.graph.out[node]
-        # Without a condition before the first round, the exit comes after at least one round.
+        # Unless the loop has a condition before the first round, its exit follows at least one round.
         return self.graph.out[node] if came in shape.back_edges else shape.body_edges
 
     def _needed(self, node: int) -> int:
-        """How many ways must have arrived before the node starts."""
+        """Return how many routes must have arrived before the node starts."""
         known = self._awaited.get(node)
         if known is None:
             known = self._awaited[node] = self._expected(node) if self._waits(node) else 0
@@ -114,7 +114,8 @@ class Order:
         return sum(self.subject.reached(self.graph.edges[edge].source) for edge in reached)
 
     def _waits(self, node: int) -> bool:
-        """Whether a node waits for several ways that were all taken: the join of a parallel, or where a split meets."""
+        """Return whether a node waits for several routes that were
+        all taken: the join of a parallel, or of a plain split."""
         if node in self.graph.closes:
             return True
         if len(self.graph.into[node]) < 2 or node in self.graph.loops or self.subject.nodes[node].trigger == "each":

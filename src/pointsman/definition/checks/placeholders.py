@@ -1,7 +1,7 @@
-"""Braces that look like placeholders and are text: `{ x }`, `{{formatDate x}}`, `{len(x)}`, `$.x` in a sentence.
+"""Braces that look like placeholders but are text: `{ x }`, `{{formatDate x}}`, `{len(x)}`, `$.x` in a sentence.
 
-The template parser says which braces it left as text. JSON, code and empty braces are left alone here; what would read
-data of this workflow is reported once for each text, with a repair where one is certain.
+The template parser records which braces it left as text. JSON, code and empty braces are accepted here; braces that
+seem to name data of this workflow are reported once for each text, with a fix if one is certain.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from pointsman.expressions.template_parser import is_code, is_function
 from pointsman.values import JsonObject
 
 _SPAN: Final = 200
-"""Characters from a brace to the one that closes it; what is longer is no placeholder."""
+"""Maximum number of characters between a brace and the one that closes it; longer pieces are not placeholders."""
 _DOUBLE: Final = re.compile(r"\{\{([^{}\n]*)\}\}")
 _SINGLE: Final = re.compile(r"\{([^{}\n]*)\}")
 _DATA: Final = re.compile(r"""\s*(?:$|["'\[\d*+-]|[\w$.-]+\s*:(?:\s|$)|[\w$]+\s*,|\.\.\.)""")
-"""What stands in braces of JSON and of code: quotes, numbers, `key: value`, lists of names."""
+"""Contents of braces in JSON and code: quotes, numbers, `key: value`, lists of names."""
 _HELPER: Final = re.compile(r"\s*[#/>&^.]")
 """Handlebars and Go: partials, raw values, parents."""
 _NAMES_DATA: Final = re.compile(r"\s*[A-Za-z_@$(]")
@@ -41,41 +41,41 @@ _FORMAT: Final = re.compile(r"\s*([\w.\[\]-]+)(?:!([rsa]))?(?::([^\s{}\"']{0,12}
 _ROUND: Final = re.compile(r"\.(\d)f")
 _DOLLAR: Final = re.compile(r"(?<![\w{$])\$\.(?=[A-Za-z_])")
 _WORDS: Final = re.compile(r"\s*([^\W\d][\w-]*(?: +[\w-]+){1,3})\s*")
-"""`{customer name}`: the name of a form's label, not of a field."""
+"""`{customer name}`: the label of a form field instead of its name."""
 _PATH: Final = r"[^\W\d][\w.\[\]-]{0,99}"
 _NAME: Final = r"[^\W\d]\w{0,99}(?:\.[^\W\d]\w{0,99}|\[-?\d{1,9}\]){0,20}"
-"""A path without dashes: it ends before the sign that ends a sentence."""
+"""A path without dashes; a period at the end of a sentence does not belong to it."""
 _FOREIGN: Final = re.compile(
     rf"<%[=-]?\s{{0,9}}({_PATH})\s{{0,9}}-?%>|\[\[\s{{0,9}}({_PATH})\s{{0,9}}\]\]|\$\(\s{{0,9}}({_PATH})\s{{0,9}}\)"
     rf"|%\(({_PATH})\)s|\{{%-?\s{{0,9}}({_PATH})\s{{0,9}}-?%\}}|\{{\$({_PATH})\}}|\{{\{{=\s{{0,9}}({_PATH})\s{{0,9}}\}}\}}"
     rf"|(?<![\w$\\{{(])\$({_NAME})|｛\s{{0,9}}({_PATH})\s{{0,9}}｝"
 )
-"""Placeholders of ERB, wikis, shells, Python's `%`, Jinja's statements, PHP, older templates; full-width braces."""
+"""Placeholders of ERB, wikis, shells, Python's `%`, Jinja's statements, PHP and older templates; full-width braces."""
 _BLANKS: Final = r"[\s\u200b-\u200d\u2060\ufeff]{0,9}"
-"""Blanks, also those that have no width: they come along when a text is copied from a page."""
+"""White space, also of zero width: it is copied along with text from web pages."""
 _STRAY: Final = re.compile(rf"[|,]?{_BLANKS}({_NAME}){_BLANKS}[|,]?{_BLANKS}")
-"""`{|x}`, `{x|}`, and a name between blanks without width."""
+"""`{|x}`, `{x|}`, and a name between blanks of zero width."""
 _UNBALANCED: Final = re.compile(
     rf"(?<![\\{{])(?P<open>\{{\{{?)\s{{0,9}}(?P<path>{_NAME})"
     rf"(?:(?P<pipes>(?:\s{{0,9}}\|[^{{}}\n]{{0,99}})?)\s{{0,9}}(?P<close>\}}{{1,2}})|(?!\w|[^{{}}\n]{{0,200}}\}}))"
 )
-"""`{x`, `{{x}`, `{x}}`: a placeholder, and a brace too many or too few."""
+"""`{x`, `{{x}`, `{x}}`: a placeholder with one brace too many or too few."""
 _SIGNED: Final = re.compile(rf"(?:(?<![\w$])\$|^\s*=)(?=(\{{\{{?)\s*({_PATH}))")
-"""`${x}` of JavaScript and shells, `={{ x }}` of n8n: the placeholder is filled in, and its sign stays."""
+"""`${x}` of JavaScript and shells, `={{ x }}` of n8n: the placeholder is filled in, but its sign stays."""
 _FENCE: Final = re.compile(r"^[ \t]*```", re.MULTILINE)
 _ROOTED: Final = re.compile(r"(?:state|data|input|nodes|nodeOutputs)[.\[]")
 _NAMED_IN_MESSAGE: Final = 4
 _SEARCHES: Final = frozenset({"contains", "split", "replace", "startsWith", "endsWith", "matches"})
-"""Functions whose second argument is looked for in the first."""
+"""Functions that search for their second argument in the first."""
 
 
 class _Suspect(NamedTuple):
-    """A piece of a text that was probably meant to be filled in."""
+    """A piece of text that was probably meant as a placeholder."""
 
     at: int
     end: int
     instead: str
-    """What to write; empty where that is not certain."""
+    """Replacement; empty if it is not certain."""
 
 
 def check_placeholders(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
@@ -97,7 +97,7 @@ def check_placeholders(subject: Subject, formulas: Formulas) -> Iterator[Problem
 
 
 def check_fixed_texts(subject: Subject) -> Iterator[Problem]:
-    """Placeholders in texts of gates that are no templates."""
+    """Report placeholders in texts of gates that are not templates."""
     for number, node in enumerate(subject.nodes):
         for parts, text in _fixed(node):
             if "{" in text and _placeholder_in(text, subject.names):
@@ -107,7 +107,7 @@ def check_fixed_texts(subject: Subject) -> Iterator[Problem]:
 
 
 def _fixed(node: Node) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """The texts of a node that people see or that name people, and their places."""
+    """Yield the texts of a node that people see or that name people, with their positions."""
     config, human = node.config, ("config",)
     if node.name is not None:
         yield ("name",), str(node.name)
@@ -155,7 +155,7 @@ def _reported(text: CheckedTemplate, found: Sequence[_Suspect]) -> Problem:
 
 
 def _signs(text: CheckedTemplate, numbers: frozenset[str]) -> Iterator[Problem]:
-    """The first sign of another language before a placeholder. A dollar before a number may be meant."""
+    """Report the first sign of another language before a placeholder. A dollar before a number may be intended."""
     source, literal = text.place.text, frozenset(text.literal)
     for found in _SIGNED.finditer(source):
         sign, braces, name = found[0].strip(), found[1], found[2]
@@ -173,7 +173,7 @@ def _signs(text: CheckedTemplate, numbers: frozenset[str]) -> Iterator[Problem]:
 
 
 def _numbers(workflow: WorkflowDefinition) -> frozenset[str]:
-    """Fields of the input and the state that are declared to be numbers."""
+    """Return the fields of the input and the state that are declared as numbers."""
     properties = (workflow.input_schema or {}).get("properties")
     schemas = dict(properties) if isinstance(properties, dict) else JsonObject()
     schemas |= {name: one.schema_ for name, one in (workflow.state or {}).items()}
@@ -183,7 +183,7 @@ def _numbers(workflow: WorkflowDefinition) -> frozenset[str]:
 
 
 def _foreign(source: str, names: Names) -> dict[int, _Suspect]:
-    """Placeholders in spellings of other languages that name data of the workflow, by where they stand."""
+    """Return placeholders in the syntax of other languages that name data of the workflow, by offset."""
     suspects = dict[int, _Suspect]()
     for found in _FOREIGN.finditer(source):
         name = next(one for one in found.groups() if one is not None)
@@ -196,7 +196,7 @@ def _foreign(source: str, names: Names) -> dict[int, _Suspect]:
 
 
 def _unbalanced(source: str, names: Names) -> dict[int, _Suspect]:
-    """Placeholders of a text with braces too many or too few, by where they stand."""
+    """Return placeholders with too many or too few braces, by offset."""
     suspects = dict[int, _Suspect]()
     for found in _UNBALANCED.finditer(source):
         opened, closed, path = found["open"], found["close"] or "", scan_path(found["path"])
@@ -234,7 +234,7 @@ def _suspects(text: CheckedTemplate, nodes: frozenset[str]) -> Iterator[_Suspect
 
 
 def _is_filled_in(source: str, at: int, literal: frozenset[int]) -> bool:
-    """Whether a place is inside a placeholder: `{{ $.x }}`."""
+    """Return whether an offset is inside a placeholder: `{{ $.x }}`."""
     brace = source.rfind("{", max(0, at - _SPAN), at)
     if brace < 0 or "}" in source[brace:at]:
         return False
@@ -242,7 +242,7 @@ def _is_filled_in(source: str, at: int, literal: frozenset[int]) -> bool:
 
 
 def _dollar(source: str, at: int, names: Names) -> _Suspect | None:
-    """`$.x` in a sentence: only a text that is nothing else is a path."""
+    """Match `$.x` in a sentence: it is a path only if the text consists of nothing else."""
     path = scan_path(source, at)
     if path is None or not _knows(path.tree(), names):
         return None
@@ -286,7 +286,8 @@ def _brace(source: str, at: int, names: Names, nodes: frozenset[str]) -> _Suspec
 
 
 def _without_strays(body: str, names: Names) -> str:
-    """The placeholder of the field between strays: `x|`; empty where there are none, or no such field."""
+    """Return the placeholder for the field between stray characters
+    (`x|`); empty if there are none, or no such field."""
     found = _STRAY.fullmatch(body)
     if found is None or body.strip() == found[1]:
         return ""
@@ -295,7 +296,7 @@ def _without_strays(body: str, names: Names) -> str:
 
 
 def _named(words: str, names: Names, before: str, after: str) -> str:
-    """The placeholder of the one field whose name is these words, in whatever spelling; empty where there is none."""
+    """Return the placeholder for the only field with this name, in any style; empty if there is none."""
     if words in names.declared:
         return f'{before}state["{words}"]{after}'
     meant = [name for name in names.declared if _letters(name) == _letters(words)]
@@ -307,7 +308,7 @@ def _letters(name: str) -> str:
 
 
 def _formatted(source: str, at: int, end: int, found: re.Match[str], names: Names) -> _Suspect | None:
-    """`{x:.2f}` and `{x!r}` of Python, where x is a name of the workflow."""
+    """Match `{x:.2f}` and `{x!r}` of Python, where x is a name of the workflow."""
     path = scan_path(found[1])
     if path is None or path.end != len(found[1]) or not _knows(path.tree(), names):
         return None
@@ -322,7 +323,7 @@ def _knows(tree: Tree, names: Names) -> bool:
 
 
 def _is_data(path: tuple[str, ...], names: Names, nodes: frozenset[str]) -> bool:
-    """Whether a path starts at something the workflow has."""
+    """Return whether a path starts at data of the workflow."""
     name, *keys = path
     if name in names.as_names or name in names.declared:
         return True
@@ -338,8 +339,8 @@ def _is_data(path: tuple[str, ...], names: Names, nodes: frozenset[str]) -> bool
 
 
 def _texts_of(tree: Tree) -> Iterator[str]:
-    """The quoted texts of an expression, without those that functions look for in another text, such as the second
-    argument of `split(task, "{item}")`."""
+    """Return the quoted texts of an expression, except those that functions search
+    for in another text, such as the second argument of `split(task, "{item}")`."""
     trees = [*inside(tree)]
     calls = [one for one in trees if isinstance(one, FunctionCall) and ALIASES.get(one.name, one.name) in _SEARCHES]
     sought = {id(text) for call in calls for text in call.arguments[1:2]}

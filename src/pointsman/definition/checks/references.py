@@ -1,4 +1,4 @@
-"""Names that must lead somewhere: of nodes, agents, tools, models, workflows, node types; and ids given twice."""
+"""References to nodes, agents, tools, models, workflows and node types; and duplicate ids."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pointsman.definition.text_locations import Site
 from pointsman.values import END
 
 REMOVED_MAX: Final = 20
-"""Edges that one repair removes."""
+"""Maximum number of edges that one fix removes."""
 
 
 def check_references(subject: Subject) -> Iterator[Problem]:
@@ -49,7 +49,7 @@ def _duplicates(subject: Subject) -> Iterator[Problem]:
 
 
 def ends_missing(workflow: WorkflowDefinition) -> Iterator[tuple[int, str, str]]:
-    """(edge, `source` or `target`, the name) for each end that no node has."""
+    """Yield (edge, `source` or `target`, name) for each end of an edge that names a missing node."""
     known = {node.id for node in workflow.nodes}
     for position, edge in enumerate(workflow.edges):
         if edge.source not in known:
@@ -59,7 +59,7 @@ def ends_missing(workflow: WorkflowDefinition) -> Iterator[tuple[int, str, str]]
 
 
 def missing_nodes(subject: Subject) -> Mapping[str, tuple[int, ...]]:
-    """Names that edges use and no node has -> those edges, without the ones that are switched off."""
+    """Return names that edges use and no node has -> those edges, without edges that are switched off."""
     missing: dict[str, dict[int, None]] = {}
     for position, _, name in ends_missing(subject.workflow):
         if subject.graph.edges[position].kind != "never":
@@ -68,7 +68,7 @@ def missing_nodes(subject: Subject) -> Mapping[str, tuple[int, ...]]:
 
 
 def dropped_edges(workflow: WorkflowDefinition) -> Iterator[Problem]:
-    """Edges that lead nowhere and are switched off: no error, nobody takes them."""
+    """Warn of edges to missing nodes that are switched off: not an error, because they are never taken."""
     for position, key, name in ends_missing(workflow):
         edge = workflow.edges[position]
         if isinstance(edge.condition, Never):
@@ -98,7 +98,7 @@ def _dangling_edges(subject: Subject) -> Iterator[Problem]:
 
 
 def _about_missing(subject: Subject, name: str, edges: tuple[int, ...]) -> tuple[str | None, str, Repair | None]:
-    """What was probably meant by a missing node, the edges that name it, and the repair that removes them."""
+    """Return the suggestion for a missing node, the edges that name it, and the fix that removes them."""
     together = ""
     if len(edges) > 1:
         together = f"{len(edges)} edges name it: {listed(subject.graph.edges[edge].id for edge in edges)}. "
@@ -111,7 +111,7 @@ _EDGE_ENDS: Final = frozenset({"source", "target"})
 
 
 def _dangling_names(subject: Subject) -> Iterator[Problem]:
-    """Node names outside of edges: `entry`, `onLimit`, `branches`, `of`, `body`, `compensate` …"""
+    """Report unknown node names outside of edges: `entry`, `onLimit`, `branches`, `of`, `body`, `compensate` …"""
     known = subject.graph.index
     for site in subject.sites:
         if site.kind != "node" or site.text in known or (site.parts[0] == "edges" and site.parts[-1] in _EDGE_ENDS):
@@ -139,7 +139,7 @@ def _unknown_things(subject: Subject) -> Iterator[Problem]:
                     found = error("unknown-agent", site.pointer, f"there is no agent {site.text!r} here")
                     yield _unknown(found, site, subject.nearest(site.text, agents or ()))
                 elif agents is None and own and site.text not in own and (near := subject.nearest(site.text, own)):
-                    # It may be registered with the installation; but it looks like one that is defined here.
+                    # The agent may be registered with the installation, but the name looks like one defined here.
                     found = warning("unknown-agent", site.pointer, f"no agent {site.text!r} is defined here")
                     yield _unknown(found, site, near)
             case "tool" if _is_unknown(site, site.text, known.tools):
@@ -162,7 +162,7 @@ def _unknown_things(subject: Subject) -> Iterator[Problem]:
 
 
 def _takes_failure(subject: Subject, site: Site, code: str) -> bool:
-    """Whether the author said how to go on when the work of the node that the site is in fails with this code."""
+    """Return whether the author routes or handles a failure of the location's node with this error code."""
     match site.parts:
         case ("nodes", int(position), "config", "tool"):
             node = subject.nodes[position]
@@ -193,7 +193,7 @@ _INSTEAD: Final = {
     "inbox-finalize": "`memory` with `operation: set` keeps a value",
     "memory-finalize": "`memory` with `operation: set` keeps a value",
 }
-"""Types of another system, and what comes nearest here."""
+"""Types of another system, and their nearest equivalents here."""
 
 
 def _unbound_types(subject: Subject) -> Iterator[Problem]:

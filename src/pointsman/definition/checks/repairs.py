@@ -1,4 +1,4 @@
-"""Safe repairs as JSON Patch. Paths are native pointers here; whoever shows them turns them into the author's."""
+"""Safe fixes as JSON Patch. Paths are native pointers here; the caller maps them to the author's document."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Repair = tuple[JsonPatchOp, ...]
 
 _DIGITS: Final = re.compile(r"\d+")
 NAME_CHARS_MAX: Final = 100
-"""Of a name that is compared."""
+"""Maximum length of a name that is compared."""
 
 
 def remove(*pointers: str) -> Repair:
@@ -35,20 +35,21 @@ def rename(pointer: str, key: str, near: str, value: Json) -> Repair:
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
-    """The name that was probably meant, of a few candidates. A check asks `Subject.nearest`, which has a budget."""
+    """Return the suggestion for a name, of a few candidates. Checks call `Subject.nearest`, which has a budget."""
     return renamed(word, Suggestions().nearest(word, candidates))
 
 
 def renamed(word: str, near: str | None) -> str | None:
-    """The near name, if it was probably meant. `node-5` is not meant by `node-6`: numbers are not typing errors."""
+    """Return the suggestion if it is probably correct: not `node-5`
+    for `node-6`, because numbers are not typing errors."""
     return None if near is None or _DIGITS.sub("", near) == _DIGITS.sub("", word[:NAME_CHARS_MAX]) else near
 
 
 def question(near: str | None, otherwise: str) -> str:
-    """The hint that goes with `Subject.nearest`."""
+    """Return the hint for a result of `Subject.nearest`."""
     return otherwise if near is None else f"Did you mean {near!r}?"
 
 
 def meant(pointer: str, near: str | None) -> Repair | None:
-    """Write the nearest name instead of the unknown one."""
+    """Replace the unknown name with the suggestion."""
     return None if near is None else replace(pointer, near)

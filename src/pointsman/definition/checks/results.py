@@ -1,4 +1,4 @@
-"""Reads of keys that a value does not have: of results whose schema the workflow states, and of declared data.
+"""Reads of keys that a value does not have: in results whose schema the workflow declares, and in declared data.
 
 outputSchema, form, input, state ─▶ schema of `nodes.<id>`, `result`, `input`, and of fields ─▶ each key of a read
 """
@@ -26,7 +26,7 @@ from pointsman.values import Json, JsonObject
 OF_EVERY_NODE: Final = frozenset(
     {"action", "branch", "by", "comment", "error", "next", "response", "result", "round", "text"}
 )
-"""Keys that the engine adds beside a result."""
+"""Keys that the engine adds to a result."""
 _NOTHING: Final = frozenset({"null"})
 _SCALARS: Final = frozenset({"boolean", "null", "number", "string"})
 
@@ -36,11 +36,11 @@ class Described(NamedTuple):
 
     schema: JsonObject
     document: JsonObject
-    """What the references of the schema are resolved in."""
+    """Document in which the references of the schema are resolved."""
     closed: bool = False
-    """Keys that the schema does not list are taken to be missing, also where the schema allows them."""
+    """True if keys that the schema does not list count as missing, even where the schema allows them."""
     extra: frozenset[str] = frozenset()
-    """Keys of the value itself that are there beside those of the schema."""
+    """Keys that the value has in addition to those of the schema."""
 
 
 def check_results(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
@@ -51,24 +51,25 @@ def check_results(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
 
 
 class _Values:
-    """The described values of a workflow."""
+    """Values of a workflow whose schema is known."""
 
     def __init__(self, subject: Subject, formulas: Formulas) -> None:
         self.subject = subject
         self.formulas = formulas
 
     def of(self, reading: FormulaRead) -> tuple[Described, Keys, str] | None:
-        """The described value that a path starts at, the rest of the path, and how to name the value."""
+        """Return the described value at the start of a path, the
+        rest of the path, and the name of the value for messages."""
         path, position = reading.read.path, reading.place.node
         match reading.read.root:
             case "result" if position is not None:
                 node = self.subject.nodes[position]
                 if isinstance(node.config, HumanConfig) and reading.place.edge is not None:
-                    return None  # A gate passes on what reached it.
+                    return None  # a gate passes on its input
                 return self._below(self.results.get(node.id), path, self.subject.node(position))
             case "nodes" if path and isinstance(path[0], str) and path[0] in self.results:
                 if position is not None and self.subject.nodes[position].id == path[0]:
-                    return None  # What a node keeps of itself is whatever came of it.
+                    return None  # a node may read its own earlier result, whatever it was
                 name = self.subject.node(self.subject.graph.index[path[0]])
                 return self._below(self.results[path[0]], path[1:], name)
             case "state" if path and isinstance(path[0], str):
@@ -83,7 +84,7 @@ class _Values:
 
     @cached_property
     def results(self) -> Mapping[str, Described]:
-        """By the id of the node."""
+        """Results by the id of the node."""
         agents = {name: agent.output_schema for name, agent in (self.subject.workflow.agents or {}).items()}
         found: dict[str, Described] = {}
         for node in self.subject.nodes:
@@ -94,7 +95,7 @@ class _Values:
 
     @cached_property
     def fields(self) -> Mapping[str, Described]:
-        """By the name of the field: declared ones, answers of gates, and whatever one node alone writes."""
+        """Fields by name: declared ones, answers of gates, and fields that exactly one node writes."""
         workflow, found = self.subject.workflow, dict[str, Described]()
         schema = workflow.input_schema or {}
         properties = schema.get("properties")
@@ -128,7 +129,7 @@ class _Values:
 
 def _schema_of(node: Node, agents: Mapping[str, JsonObject | None]) -> JsonObject | None:
     if node.execution is not None and node.execution.error_handler == "continue":
-        return None  # A failure stands where the result would.
+        return None  # a failure may take the place of the result
     match node.config:
         case AgentConfig(output_schema=schema) if schema is not None:
             return schema
@@ -142,7 +143,7 @@ def _schema_of(node: Node, agents: Mapping[str, JsonObject | None]) -> JsonObjec
 
 
 def _part(value: Described, source: str) -> Described | None:
-    """What `result` or `result.a.b` of a described result is."""
+    """Return the description of `result` or `result.a.b` of a described result."""
     if source != "result" and not source.startswith("result."):
         return None
     try:
@@ -164,7 +165,7 @@ def _part(value: Described, source: str) -> Described | None:
 
 
 def _step(shape: ValueShape, key: str | int | None, value: Described) -> tuple[ValueShape, tuple[str, ...] | None]:
-    """The shape below a key; and, where the key is missing, the keys that are there."""
+    """Return the shape below a key; and, if the key is missing, the existing keys."""
     schema = shape.schema
     if shape.types and shape.types <= _SCALARS and not (isinstance(key, int | None) and "string" in shape.types):
         return shape, ()

@@ -1,4 +1,4 @@
-"""How control may leave a node: what is always taken, what can be taken together, whether it may just stop."""
+"""Routes out of a node: edges that are always taken, edges that can be taken together, and possible ends."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from pointsman.definition.model.control import HumanConfig, ParallelConfig
 from pointsman.definition.model.edges import Equals, When
 
 READY_MADE: Final = ("approve", "reject")
-"""The actions of a gate that names none."""
+"""Default actions of a gate."""
 
 
 def actions_of(config: HumanConfig) -> tuple[str, ...]:
-    """What a person may answer."""
+    """Return the answers that a person may give."""
     if config.options:
         return tuple(option.value for option in config.options)
     return tuple(config.actions or READY_MADE)
 
 
 def always_taken(subject: Subject, edge: EdgeRef) -> bool:
-    """Whether control takes the edge each time its source is done, failures and limits aside."""
+    """Return whether control takes the edge whenever its source is done, except for failures and limits."""
     if edge.source < 0 or edge.kind != "plain" or edge.implied in ("caller", "timeout"):
         return False
     graph, node = subject.graph, subject.nodes[edge.source]
@@ -41,7 +41,7 @@ def always_taken(subject: Subject, edge: EdgeRef) -> bool:
 
 
 def taken_together(subject: Subject, one: int, other: int) -> bool:
-    """Whether one visit of a node may take both of these edges of its."""
+    """Return whether one visit of a node may take both of these edges."""
     graph = subject.graph
     first, second = graph.edges[one], graph.edges[other]
     source = subject.nodes[first.source]
@@ -57,7 +57,7 @@ def taken_together(subject: Subject, one: int, other: int) -> bool:
 
 
 def _exclude_each_other(subject: Subject, first: EdgeRef, second: EdgeRef) -> bool:
-    """Different labels, or one field compared with different values."""
+    """Return whether the edges have different labels, or compare one field with different values."""
     edges = subject.workflow.edges
     if first.number >= len(edges) or second.number >= len(edges):
         return False
@@ -75,7 +75,7 @@ def _exclude_each_other(subject: Subject, first: EdgeRef, second: EdgeRef) -> bo
 
 
 def opposite(one: str, other: str) -> bool:
-    """`x == 1` and `x != 1`, `a` and `not a`, `x == 1` and `x == 2`. Others are not recognised."""
+    """Recognise `x == 1` and `x != 1`, `a` and `not a`, `x == 1` and `x == 2`. Other opposites are not recognised."""
     one, other = " ".join(one.split()), " ".join(other.split())
     for left, right in ((one, other), (other, one)):
         if right in (f"not {left}", f"!{left}", f"not ({left})", f"!({left})"):
@@ -92,7 +92,7 @@ def _literals(*sides: list[str]) -> bool:
 
 
 def may_end(subject: Subject, node: int) -> bool:
-    """Whether a branch may end here: by an end, by an edge to END, or because no edge need be taken."""
+    """Return whether a branch may end here: at an end, by an edge to END, or because no edge must be taken."""
     graph, one = subject.graph, subject.nodes[node]
     ways = subject.ways[node]
     if one.type == "end" or any(edge.target in (TO_END, DANGLING) for edge in ways):

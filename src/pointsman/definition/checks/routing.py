@@ -1,4 +1,4 @@
-"""How edges are chosen: labels nobody emits, labels without an edge, edges that are never taken or mean the same."""
+"""Choice of edges: labels that are never emitted, labels without an edge, edges never taken, duplicate edges."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ def _same_edge(subject: Subject, ways: list[int]) -> Iterator[Problem]:
 
 
 def _never_taken(subject: Subject, position: int, ways: list[int]) -> Iterator[Problem]:
-    """Behind an edge without a condition, under `first`; and one of several plain edges, under `label`."""
+    """Report edges after an edge without a condition (routing `first`), and several plain edges (routing `label`)."""
     node, routing = subject.nodes[position], subject.routings[position]
     plain = [way for way in ways if subject.graph.edges[way].kind == "plain"]
     if routing == "label" and len(plain) > 1:
         message = f"{subject.node(position)} has several edges without a label: {_edge_ids(subject, plain)}"
         hint = "Control goes along one edge. Give the others labels, or set `routing: all`."
         yield error("several-plain-edges", subject.at_edge(plain[1]), message, hint=hint)
-    if routing == "first" and plain and subject.workflow.dialect != "steps":  # its reader says so itself
+    if routing == "first" and plain and subject.workflow.dialect != "steps":  # the importer of that dialect reports it
         for way in ways:
             if way > plain[0] and subject.graph.edges[way].kind not in ("error", "plain"):
                 message = f"{subject.edge(way)} is never taken: {subject.edge(plain[0])} before it has no condition"
@@ -90,7 +90,7 @@ def _edge_ids(subject: Subject, ways: list[int]) -> str:
 
 
 def _emitted(subject: Subject, position: int) -> frozenset[str] | None:
-    """The labels a node can emit; None = any."""
+    """Return the labels that a node can emit; None for any."""
     node = subject.nodes[position]
     match node.config:
         case DecisionConfig():
@@ -131,7 +131,8 @@ def _decided(config: DecisionConfig) -> frozenset[str] | None:
 
 
 def _next_of(subject: Subject, config: AgentConfig) -> frozenset[str] | None:
-    """An output schema with a fixed list of `next` is all an agent can say; else it is offered its edges' labels."""
+    """Return the fixed list of `next` in the agent's output
+    schema; None if there is none and edge labels are offered."""
     schema = config.output_schema
     if schema is None and config.agent is not None and subject.workflow.agents is not None:
         named = subject.workflow.agents.get(config.agent)
@@ -143,7 +144,7 @@ def _next_of(subject: Subject, config: AgentConfig) -> frozenset[str] | None:
 
 
 def _tools_before(subject: Subject, position: int) -> frozenset[str] | None:
-    """The tools of the agents that lead to a tool executor; None where one of them is not known here."""
+    """Return the tools of the agents that lead to a tool executor; None if one of them is not known here."""
     found: set[str] = set()
     for source in subject.graph.links.sources(position):
         config = subject.nodes[source].config
@@ -178,7 +179,7 @@ def _never_emitted(
 
 
 def _awaited(subject: Subject, edge: Edge, way: int, routing: str) -> tuple[str | None, str]:
-    """The label an edge waits for, and where it says so."""
+    """Return the label that an edge waits for, and the pointer to it."""
     label = label_of(edge, "label" if routing == "label" else "all")
     if label is not None:
         parts = ("condition", "label") if isinstance(edge.condition, OnLabel) else ("label",)
@@ -197,7 +198,7 @@ def _awaited(subject: Subject, edge: Edge, way: int, routing: str) -> tuple[str 
 def _without_edge(
     subject: Subject, position: int, ways: list[int], emitted: frozenset[str] | None
 ) -> Iterator[Problem]:
-    """A label that is emitted and leads nowhere, where every other way is labelled."""
+    """Report emitted labels without an edge, if all other edges have labels."""
     node = subject.nodes[position]
     if node.type == "decision" and not ways and subject.reached(position):
         message = f"{subject.node(position)} decides, and no edge follows"

@@ -1,4 +1,4 @@
-"""JSON Schemas inside a workflow: each must be one, and refer to nothing outside itself."""
+"""JSON Schemas inside a workflow: each must be valid, and must not refer to anything outside itself."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def check_arguments(subject: Subject) -> Iterator[Problem]:
 def _arguments(
     subject: Subject, position: int, config: ToolConfig, inputs: Mapping[str, Json] | None, schema: JsonObject
 ) -> Iterator[Problem]:
-    """`inputs`: those of the node, which are the parameters where it names none."""
+    """Check the parameters of a tool. `inputs` are the node's inputs, which are used if it names no parameters."""
     declared, required = schema.get("properties"), schema.get("required")
     properties = declared if isinstance(declared, dict) else {}
     from_inputs = config.parameters is None and inputs is not None
@@ -68,14 +68,14 @@ def _misfits(subject: Subject, tool: str, name: str, value: Json, schema: JsonOb
 
 
 def _is_closed(schema: JsonObject) -> bool:
-    """Whether a parameter that the schema does not list is refused, or probably ignored."""
+    """Return whether a parameter that the schema does not list is rejected or probably ignored."""
     if "properties" not in schema and "additionalProperties" not in schema:
         return False
     return "patternProperties" not in schema and schema.get("additionalProperties", False) is False
 
 
 def _is_fixed(value: Json) -> bool:
-    """Whether a value is the same in every execution: a number, or a text without a template or a path."""
+    """Return whether a value is the same in every execution: a number, or a text without a template or a path."""
     if isinstance(value, str):
         return not any(mark in value for mark in ("{", "$", "secret."))
     return isinstance(value, int | float)
@@ -124,7 +124,7 @@ def _wrong(pointer: str, schema: JsonObject) -> Iterator[Problem]:
 
 
 def _defaults(subject: Subject, position: int, defaults: JsonObject) -> Iterator[Problem]:
-    """Defaults of the input that the input's own schema refuses."""
+    """Report defaults of the input that the input's own schema rejects."""
     properties = (subject.input_schema or {}).get("properties")
     for name, value in defaults.items():
         schema = properties.get(name) if isinstance(properties, dict) else None
@@ -138,7 +138,7 @@ def _defaults(subject: Subject, position: int, defaults: JsonObject) -> Iterator
 
 
 def refers(schema: Json) -> bool:
-    """Whether there is a `$ref` anywhere: what it means depends on the schema around it."""
+    """Return whether the schema contains a `$ref`: its meaning depends on the schema around it."""
     match schema:
         case dict():
             return "$ref" in schema or any(map(refers, schema.values()))

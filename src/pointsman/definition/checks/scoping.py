@@ -1,4 +1,5 @@
-"""Parallels, joins and loops: the findings of the graph in words, and what their settings cannot mean."""
+"""Parallels, joins and loops: messages for the findings of
+the graph analysis, and settings that contradict the graph."""
 
 from __future__ import annotations
 
@@ -115,7 +116,7 @@ def _body_ambiguous(subject: Subject, finding: ScopeFinding) -> Problem:
 
 
 def _last_of_chain(subject: Subject, loop: int, way: int) -> int | None:
-    """Where a plain chain behind this edge stops without an end: there the way back is missing."""
+    """Return the node where a plain chain after this edge stops without an end: there the edge back is missing."""
     node, seen = subject.graph.edges[way].target, {loop}
     while node >= 0 and node not in seen:
         seen.add(node)

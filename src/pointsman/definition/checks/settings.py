@@ -1,4 +1,4 @@
-"""What a workflow asks for as a whole: limits, persistence, people; and settings at odds with each other."""
+"""Settings of the whole workflow: limits, persistence, people; and settings that contradict each other."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pointsman.expressions.names import ROOTS
 
 WEBHOOK_SECRET_CHARS_MIN: Final = 16
 ADDRESS_WORDS: Final = ("run", "pause", "resume", "times")
-"""How addresses of schedules end."""
+"""Last parts of schedule URLs."""
 NEEDS: Final = {"schedule": "cron", "webhook": "path", "event": "event"}
 
 
@@ -50,7 +50,7 @@ def _when(at: str, trigger: Trigger) -> Iterator[Problem]:
         message = f"trigger {trigger.id!r} of type {trigger.type!r} lacks `{missing}`"
         yield error("trigger-incomplete", at, message, hint=f"Set `{missing}`.")
     elif trigger.cron is not None:
-        from pointsman.definition.model.cron import (  # only documents with schedules pay for its import
+        from pointsman.definition.model.cron import (  # imported here because only documents with schedules need it
             EXAMPLE,
             cron_fault,
         )
@@ -76,7 +76,7 @@ def _secret(at: str, trigger: Trigger) -> Iterator[Problem]:
 
 
 UNASKABLE: Final = ("transform", "template-render", "progress")
-"""Types that are no control and take no time all the same."""
+"""Types that take no time although they are not control nodes."""
 
 
 def check_approvers(subject: Subject) -> Iterator[Problem]:
@@ -124,9 +124,9 @@ def _approvers(approvers: Approvers, at: str, who: str) -> Iterator[Problem]:
 
 
 EDIT: Final = "edit"
-"""The action of a gate that changes its editable fields."""
+"""Action of a gate that changes its editable fields."""
 FLEETING_S: Final = 3600.0
-"""How long an execution of which nothing is kept may be made to wait: its process must outlive it."""
+"""Longest wait of an ephemeral execution, in seconds: its process must live longer."""
 
 
 def check_settings(subject: Subject) -> Iterator[Problem]:
@@ -196,7 +196,7 @@ def _people(subject: Subject, config: Config) -> Iterator[Problem]:
 
 
 def _waits_for_people(subject: Subject, position: int) -> str:
-    """How a node may have to wait for a person; empty: it never does."""
+    """Return how a node may have to wait for a person; empty if it never does."""
     node = subject.nodes[position]
     if node.type == "human" or node.requires_approval:
         return f"{subject.node(position)} waits for a person"
@@ -213,7 +213,7 @@ def _waits_for_people(subject: Subject, position: int) -> str:
 
 
 def _fleeting(subject: Subject) -> Iterator[Problem]:
-    """Nothing is kept: what outlives a process cannot be waited for, and nothing is remembered."""
+    """Check ephemeral executions: they cannot wait longer than a process lives, and keep no memory."""
     for position, node in enumerate(subject.nodes):
         match node.config:
             case WaitConfig(duration=duration, until=until, event=event):
@@ -294,7 +294,7 @@ def _durability(subject: Subject, config: Config) -> Iterator[Problem]:
 
 
 def _reserved_fields(subject: Subject) -> Iterator[Problem]:
-    """State fields named like something expressions already mean. In steps and graph fields go first."""
+    """Report state fields with reserved names. In the dialects steps and graph, fields win over those names."""
     if subject.workflow.dialect in ("steps", "graph"):
         return
     named: dict[str, str] = {}

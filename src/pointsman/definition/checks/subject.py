@@ -1,4 +1,5 @@
-"""What every check looks at: the workflow, its graph, what the installation has; and the words to speak of them."""
+"""Input of every check: the workflow, its graph, the contents
+of the installation; and helpers to name things in messages."""
 
 from __future__ import annotations
 
@@ -21,33 +22,33 @@ from pointsman.expressions.names import Names
 from pointsman.values import JsonObject
 
 NAMED_MAX: Final = 6
-"""Things listed in one message before the rest is only counted."""
+"""Things listed in one message; the others are only counted."""
 NAME_CHARS_MAX: Final = 100
-"""A name is cut in messages."""
+"""Maximum length of a name in messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolFacts:
-    """What a check needs to know of a tool."""
+    """Properties of a tool that the checks need."""
 
     client_side: bool = False
-    """Run by the caller: it never reaches a tool executor."""
+    """True if the caller runs it: it never reaches a tool executor."""
     idempotent: bool = False
     requires_approval: bool = False
-    """A person must agree to each of its calls."""
+    """True if a person must approve each of its calls."""
     parameters: JsonObject | None = None
-    """JSON Schema of its parameters; None: not known."""
+    """JSON Schema of its parameters; None if it is not known."""
     off: str = ""
-    """What would switch it on; empty: it is on."""
+    """How to switch the tool on; empty if it is on."""
     silent: str = ""
-    """Why its server tells nothing of it; empty: it does, or it has none."""
+    """Why its server has no description of it; empty if it has one, or the tool has no server."""
     hint: str = ""
-    """What to do about that."""
+    """Advice for `silent`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """What the installation has. None = not asked: nothing is reported as unknown."""
+    """Contents of the installation. None: not known, so nothing is reported as unknown."""
 
     tools: Mapping[str, ToolFacts] | None = None
     agents: Mapping[str, frozenset[str]] | None = None
@@ -56,9 +57,9 @@ class Installation:
     workflows: Collection[str] | None = None
     """Ids, without versions."""
     durability: str | None = None
-    """What was asked for beside the workflow, instead of its own."""
+    """Durability requested by the caller instead of the workflow's own."""
     node_types: Collection[str] = ()
-    """Types that plug-ins perform."""
+    """Types that plug-ins provide."""
 
 
 NOTHING_ASKED: Final = Installation()
@@ -66,7 +67,7 @@ NOTHING_ASKED: Final = Installation()
 
 @dataclass(frozen=True)
 class Subject:
-    """One workflow under examination."""
+    """One workflow being checked."""
 
     workflow: WorkflowDefinition
     graph: Graph
@@ -78,12 +79,12 @@ class Subject:
 
     @cached_property
     def input_schema(self) -> JsonObject | None:
-        """That of the workflow, which looks through its nodes for it."""
+        """The input schema; cached because the workflow searches its nodes for it."""
         return self.workflow.input_schema
 
     @cached_property
     def takes_input(self) -> bool:
-        """Whether callers are told to give anything."""
+        """Whether the workflow declares any input."""
         schemas = [self.input_schema]
         schemas += [node.config.inputs for node in self.nodes if isinstance(node.config, StartConfig)]
         return any(schema and (schema.get("properties") or schema.get("type") != "object") for schema in schemas)
@@ -97,12 +98,12 @@ class Subject:
         return Suggestions()
 
     def nearest(self, word: str, candidates: Iterable[str]) -> str | None:
-        """The name that was probably meant; None also where too much was compared already."""
+        """Return the suggestion for a name; None also if the budget is used up."""
         return renamed(word, self._suggestions.nearest(word, candidates))
 
     @cached_property
     def routings(self) -> tuple[Routing, ...]:
-        """How the edges of each node are used."""
+        """The routing of each node."""
         return tuple([routing_of(node) for node in self.nodes])
 
     @cached_property
@@ -112,7 +113,7 @@ class Subject:
 
     @cached_property
     def ways(self) -> tuple[tuple[EdgeRef, ...], ...]:
-        """The edges of each node that control takes when the node is done: all but those of failures."""
+        """For each node, the edges that control takes when the node is done: all except those for failures."""
         edges = self.graph.edges
         return tuple(tuple(edges[way] for way in out if edges[way].kind != "error") for out in self.graph.out)
 
@@ -123,7 +124,7 @@ class Subject:
 
     @cached_property
     def labels_from(self) -> Mapping[str, frozenset[str | None]]:
-        """Id of a node -> the labels that the edges of the document listen to there."""
+        """Id of a node -> the labels that its edges in the document wait for."""
         found: dict[str, set[str | None]] = {}
         for edge in self.workflow.edges:
             found.setdefault(edge.source, set()).add(label_of(edge, "label"))
@@ -141,13 +142,13 @@ class Subject:
         return f"/nodes/{node}{pointer_to(*parts)}" if parts else f"/nodes/{node}"
 
     def at_edge(self, edge: int, *parts: str | int) -> str:
-        """The edge's place; of an implied edge the place of the node that implies it."""
+        """Return the pointer of the edge; for an implied edge that of the node that implies it."""
         if edge < len(self.workflow.edges):
             return pointer_to("edges", edge, *parts)
         return self.at_node(self.graph.edges[edge].source)
 
     def node(self, node: int) -> str:
-        """`agent 'Router'` where it has a name, else by id."""
+        """Return `agent 'Router'` if the node has a name, else its id."""
         one = self.nodes[node]
         return f"{one.type} {(one.id if one.name is None else one.label)[:NAME_CHARS_MAX]!r}"
 
@@ -156,7 +157,7 @@ class Subject:
         return f"edge {ref.id!r}"
 
     def tools_of(self, config: AgentConfig) -> frozenset[str] | None:
-        """The tools an agent may call; None where it is not known here what the agent is."""
+        """Return the tools that an agent may call; None if the agent is not known here."""
         if config.tools is not None or config.agent is None:
             return frozenset(config.tools or ())
         if config.agent in self._tools_of_agents:
@@ -168,7 +169,7 @@ class Subject:
         return {name: frozenset(agent.tools or ()) for name, agent in (self.workflow.agents or {}).items()}
 
     def server_tools(self, config: AgentConfig) -> list[str]:
-        """Those of its tools that a tool executor would run."""
+        """Return those of its tools that a tool executor would run."""
         tools = self.tools_of(config) or frozenset[str]()
         found = self._server_tools.get(tools)
         if found is None:
@@ -182,18 +183,19 @@ class Subject:
         return {}
 
     def label(self, edge: int) -> str | None:
-        """The label an edge of the document listens to."""
+        """Return the label that an edge of the document waits for."""
         source = self.graph.edges[edge].source
         routing = self.routings[source] if source >= 0 else "all"
         return label_of(self.workflow.edges[edge], routing)
 
     def labels_after(self, node: int) -> list[str]:
-        """The labels a node's edges listen to, in document order."""
+        """Return the labels that a node's edges wait for, in document order."""
         ways = (way for way in self.graph.out[node] if way < len(self.workflow.edges))
         return [label for label in map(self.label, ways) if label is not None]
 
     def listed(self, nodes: Iterable[int]) -> str:
-        """Ids in document order: `'a', 'b' and 3 more`. Remembered for a frozen set: many problems list the same."""
+        """Return ids in document order: `'a', 'b' and 3 more`.
+        Cached for a frozen set: many problems list the same one."""
         if not isinstance(nodes, frozenset):
             return listed(self.graph.ids[node] for node in sorted(set(nodes)))
         known = self._listed.get(nodes)
@@ -210,7 +212,7 @@ class Subject:
 
 
 def listed(names: Iterable[str]) -> str:
-    """`'a', 'b' and 3 more`."""
+    """Return `'a', 'b' and 3 more`."""
     some = list(names)
     shown = [repr(name[:NAME_CHARS_MAX]) for name in some[:NAMED_MAX]]
     more = len(some) - len(shown)

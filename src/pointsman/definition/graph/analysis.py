@@ -1,11 +1,11 @@
-"""One analysis of a workflow's graph for checker and compiler: scopes, joins, loop bodies, who comes before whom.
+"""Analysis of a workflow's graph, shared by checker and compiler: scopes, joins, loop bodies, dominators.
 
     workflow ── link ──▶ Links ─┬─ map_scopes ──▶ scopes, joins      (forward walk)
                                 ├─ map_loops ───▶ loop bodies        (backward walks, dominators)
                                 └─ on demand ───▶ ancestors, dominance
 
-Pure and linear up to logarithms; a chain of 100 000 nodes has no table of all pairs. Mistakes in the shape are
-`findings` by number; their words are the checker's.
+It has no side effects and takes linear time up to logarithms; it never builds a table of all pairs, so that a chain of
+100 000 nodes is no problem. Defects of the graph are `findings` with a code; the checker turns them into messages.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from pointsman.definition.model.workflow import WorkflowDefinition
 
 @dataclass(frozen=True)
 class Graph:
-    """What is known about a workflow's shape. Nodes and edges are numbers: positions in the document."""
+    """Shape of a workflow. Nodes and edges are numbers: their positions in the document."""
 
     links: Links
     scopes: tuple[Scope | None, ...]
-    """Per node the parallels open around it, outermost first; None: nothing leads there."""
+    """For each node the parallels open around it, outermost first; None if the node is unreachable."""
     forks: Mapping[int, ForkShape]
     """Parallel -> its branch edges and the edges taken when its branches have ended."""
     closes: Mapping[int, Scope]
-    """Join -> the parallels it closes, outermost first. Joins of plain splits are not here."""
+    """Join -> the parallels it closes, outermost first. Joins of plain splits are not included."""
     join_of: Mapping[int, int]
     """Parallel -> the join that closes it."""
     loops: Mapping[int, LoopShape]
@@ -47,17 +47,17 @@ class Graph:
 
     @property
     def edges(self) -> tuple[EdgeRef, ...]:
-        """Those of the document at their positions, then the implied ones."""
+        """The edges of the document at their positions, then the implied ones."""
         return self.links.edges
 
     @property
     def out(self) -> tuple[tuple[int, ...], ...]:
-        """Edges by source, without those never taken."""
+        """Edge numbers by source, without edges that are never taken."""
         return self.links.out
 
     @property
     def into(self) -> tuple[tuple[int, ...], ...]:
-        """Edges by target, without those never taken."""
+        """Edge numbers by target, without edges that are never taken."""
         return self.links.into
 
     @property
@@ -66,12 +66,12 @@ class Graph:
 
     @cached_property
     def dominance(self) -> DominatorTree:
-        """Who must be passed on every way to whom. Its root is no node: it leads to the entry and the handlers."""
+        """Dominator tree of the nodes. Its root is not a node: it has edges to the entry and the handlers."""
         return _dominance(self.links)
 
 
 def analyse(workflow: WorkflowDefinition) -> Graph:
-    """The whole analysis. Never raises: a broken graph has findings and the rest of it is still described."""
+    """Analyse a workflow. Never raises: a defective graph has findings, and the rest of it is still described."""
     links = link(workflow)
     mapped = map_scopes(links)
     trees: list[DominatorTree] = []
@@ -97,7 +97,7 @@ def analyse(workflow: WorkflowDefinition) -> Graph:
 
 
 def ancestors(graph: Graph, node: int) -> frozenset[int]:
-    """Nodes from which control can come to `node` without passing it. Walks backwards; keep what it returns."""
+    """Return the nodes from which control can reach `node` without passing it. Walks backwards: cache the result."""
     return frozenset(reach(graph.links.sources, graph.links.sources(node), avoid=(node,)))
 
 

@@ -1,11 +1,11 @@
-"""Which steps may run at once: regions behind a split, and branches of a parallel.
+"""Steps that may run at once: regions after a split, and branches of a parallel.
 
-    split ─┬─ a ─┬─ merge ─ z        classes behind the split: {a}, {b}; `merge` and `z` come after both
+    split ─┬─ a ─┬─ merge ─ z        classes after the split: {a}, {b}; `merge` and `z` come after both
            └─ b ─┘
 
-Behind a split two nodes may run at once if there are two ways to them that share no node. In the dominator tree of
-the region they then hang below different children of the split; that child is their class. In a parallel every branch
-has its own copy of each node: what counts is from which branch edges a node can be reached.
+After a split two nodes may run at once if there are routes to them that share no node. In the dominator tree of the
+region they are then below different children of the split; that child is their class. In a parallel every branch has
+its own copy of each node: there the class of a node is the branch edge from which it can be reached.
 """
 
 from __future__ import annotations
@@ -20,23 +20,24 @@ from pointsman.definition.graph.walks import dominator_tree, reach
 
 VISITS_MAX: Final = 30_000
 VISITS_PER_NODE_MAX: Final = 5
-"""Nodes and edges looked at for all regions together: of a graph of nothing but open splits, the square of its size."""
+"""Nodes and edges visited for all regions together. A graph of open splits alone would need the square of its size."""
 
 MANY: Final = -1
-"""The branch of a node that several branches lead to."""
+"""Branch of a node that several branches lead to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """What may run at once behind one node."""
+    """Nodes that may run at once after one node."""
 
     opener: int
     scoped: bool
-    """A parallel: every branch has a scope of its own, and nothing is ordered between branches."""
+    """True for a parallel: every branch has a scope of its own, and nothing is ordered between branches."""
     repeated: bool
-    """A parallel over items: each branch runs many times at once."""
+    """True for a parallel over items: each branch runs many times at once."""
     branch: Mapping[int, int]
-    """Node -> its class or branch edge; nodes of different classes may run at once. MANY is at odds with itself."""
+    """Node -> its class or branch edge. Nodes of different
+    classes may run at once; a node with MANY also with itself."""
     certain: frozenset[int]
     """Nodes that run whenever the opener does."""
 
@@ -45,7 +46,7 @@ class Region:
 class Concurrent:
     regions: tuple[Region, ...]
     complete: bool
-    """False where the graph was too large to look at every region."""
+    """False if the graph was too large to visit every region."""
 
 
 def concurrent(
@@ -55,7 +56,7 @@ def concurrent(
     together: Callable[[int, int], bool],
     repeated: Callable[[int], bool],
 ) -> Concurrent:
-    """All regions. `always` and `together` know edges by number, `repeated` knows parallels over items."""
+    """Return all regions. `always` and `together` take edge numbers, `repeated` takes the number of a parallel."""
     regions: list[Region] = []
     left = VISITS_MAX + VISITS_PER_NODE_MAX * max(len(graph.ids), len(graph.edges))
     after = _Postdominators(graph)
@@ -82,7 +83,7 @@ def concurrent(
 
 
 def _branches(graph: Graph, opener: int, always: Callable[[int], bool], *, repeated: bool) -> Region:
-    """One number per branch edge is carried along; where two meet it becomes MANY. Linear."""
+    """Propagate the number of each branch edge; a node reached by two of them gets MANY. Linear."""
     closer = graph.join_of.get(opener, opener)
     found: dict[int, int] = {}
     waiting: list[tuple[int, int]] = [(graph.edges[way].target, way) for way in graph.forks[opener].starts]
@@ -102,7 +103,7 @@ def _branches(graph: Graph, opener: int, always: Callable[[int], bool], *, repea
 
 
 def _behind(graph: Graph, split: int, end: int | None, always: Callable[[int], bool]) -> Region:
-    """Dominator classes of what lies between a split and the node where all its ways meet again."""
+    """Build the dominator classes of the nodes between a split and the node where all its routes meet again."""
     stop = [split] if end is None else [split, end]
     inside = sorted(reach(graph.links.targets, graph.links.targets(split), avoid=stop))
     number = {node: place for place, node in enumerate(inside, start=1)}
@@ -138,14 +139,15 @@ def _certain(graph: Graph, starts: list[int], inside: set[int], always: Callable
 
 
 class _Postdominators:
-    """Where all ways from a node meet again; computed when first asked."""
+    """The node where all routes from a node meet again; computed on first use."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._found: list[int] | None = None
 
     def of(self, node: int) -> int | None:
-        """None where some way ends before meeting the others, or the meeting lets every arrival pass by itself."""
+        """Return the meeting node; None if a route ends before
+        meeting the others. Nodes with trigger `each` do not count."""
         if self._found is None:
             self._found = _postdominators(self._graph)
         meeting = self._found[node]
@@ -156,7 +158,7 @@ class _Postdominators:
 
 
 def _postdominators(graph: Graph) -> list[int]:
-    """Dominators of the graph read backwards from all its ends."""
+    """Return the immediate dominators of the reversed graph, starting from all its ends."""
     count = len(graph.ids)
     after = [sorted(set(graph.links.targets(node))) for node in range(count)]
     ends = [node for node in range(count) if not after[node] or any(graph.edges[w].target < 0 for w in graph.out[node])]

@@ -1,8 +1,8 @@
-"""The bare graph of a workflow: nodes by number, the ways control can go, and how a node's edges are used.
+"""Basic graph of a workflow: numbered nodes, edges between them, and the routing of each node.
 
-Everything that follows paths (scopes, loop bodies, dead ends, data flow) starts from here, so that the checker and the
-compiler cannot disagree on what an edge is. Edges that are not written down but do exist are here too: they are
-`implied`.
+Everything that follows paths (scopes, loop bodies, dead ends, data flow) starts from this graph, so that the checker
+and the compiler cannot disagree on what an edge is. It includes edges that exist without being in the document: they
+have `implied` set.
 """
 
 from __future__ import annotations
@@ -20,22 +20,21 @@ from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.values import END
 
 TO_END: Final = -1
-"""The target of an edge that ends the execution."""
+"""Target of an edge that ends the execution."""
 ID_CHARS_SHOWN: Final = 200
-"""An edge without an id is named by the ids at its ends."""
+"""Characters of each node id in the name of an edge without an id."""
 DANGLING: Final = -2
-"""The end of an edge that names a node which does not exist."""
+"""Source or target of an edge that names a missing node."""
 
 EdgeKind: TypeAlias = Literal["plain", "test", "label", "default", "error", "never", "llm"]
 Mark: TypeAlias = Literal["body", "exit", "break", "continue"]
 Implied: TypeAlias = Literal["", "branch", "body", "caller", "timeout", "handoff"]
-"""Why an edge exists that the document does not have: a parallel names the node in `branches`; a loop lists it in
-`body`; a tool executor goes back to the agent that called; a gate routes there when its time is up; an agent may hand
-over to it."""
+"""Reason for an edge that is not in the document: a parallel names the node in `branches`; a loop lists it in `body`;
+a tool executor returns to the agent that called; a gate routes there on timeout; an agent may hand over to it."""
 
 
 class EdgeRef(NamedTuple):
-    """One way from a node to another. Those of the document come first, at their own positions."""
+    """One edge. The edges of the document come first, at their own positions."""
 
     number: int
     id: str
@@ -44,12 +43,12 @@ class EdgeRef(NamedTuple):
     kind: EdgeKind = "plain"
     implied: Implied = ""
     mark: Mark | None = None
-    """What the author says about it and a loop."""
+    """The author's mark for the role of the edge in a loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """The graph. `out` and `into` hold edge numbers in document order; edges that are `never` taken are in neither."""
+    """The graph. `out` and `into` hold edge numbers in document order, without edges that are `never` taken."""
 
     ids: tuple[str, ...]
     index: Mapping[str, int]
@@ -59,25 +58,25 @@ class Links:
     into: tuple[tuple[int, ...], ...]
     entry: int | None
     entries: tuple[int, ...]
-    """Every node that could be the entry; more than one or none is a problem."""
+    """Nodes that could be the entry. Any number other than one is a problem."""
     handlers: tuple[int, ...]
-    """Nodes that control is sent to without an edge: when a limit trips, on failure, to undo a step."""
+    """Nodes that control reaches without an edge: when a limit trips, on failure, to undo a step."""
     after: tuple[tuple[int, ...], ...]
-    """Per node the nodes one edge away. Ends and dangling edges are skipped."""
+    """For each node the nodes one edge away, without ends and dangling edges."""
     before: tuple[tuple[int, ...], ...]
-    """Per node the nodes that have an edge to it."""
+    """For each node the nodes that have an edge to it."""
 
     def targets(self, node: int) -> tuple[int, ...]:
-        """Nodes one edge away."""
+        """Return the nodes one edge away."""
         return self.after[node]
 
     def sources(self, node: int) -> tuple[int, ...]:
-        """Nodes that have an edge to this one."""
+        """Return the nodes that have an edge to this one."""
         return self.before[node]
 
 
 def routing_of(node: Node) -> Routing:
-    """How the node's outgoing edges are used: its own word, else what its type means."""
+    """Return how the node's outgoing edges are used: by its own setting, else by its type."""
     if node.routing is not None:
         return node.routing
     match node.type:
@@ -92,7 +91,7 @@ def routing_of(node: Node) -> Routing:
 
 
 def label_of(edge: Edge, routing: Routing) -> str | None:
-    """The label the edge listens to, if it listens to one."""
+    """Return the label that the edge waits for; None if it waits for none."""
     if isinstance(edge.condition, OnLabel):
         return edge.condition.label
     if edge.condition is None and routing == "label" and edge.label is not None:
@@ -125,7 +124,7 @@ def _kind_of_condition(condition: AnyCondition | None) -> EdgeKind:
 
 
 def link(workflow: WorkflowDefinition) -> Links:
-    """Number the nodes and resolve both ends of every edge. Of nodes with one id the first counts."""
+    """Number the nodes and resolve both ends of every edge. Of several nodes with the same id the first is used."""
     nodes = workflow.nodes
     index: dict[str, int] = {}
     for position, node in enumerate(nodes):
@@ -184,7 +183,7 @@ def _written_edges(workflow: WorkflowDefinition, index: Mapping[str, int]) -> It
 
 
 def fresh_name(name: str, taken: dict[str, int]) -> str:
-    """`a->b`, or with a number where that is taken. `taken`: each name -> the number to try next."""
+    """Return the name, with a number added if it is taken. `taken`: each name -> the number to try next."""
     candidate, number = name, taken.get(name, 2)
     while candidate in taken:
         candidate, number = f"{name} {number}", number + 1
@@ -196,7 +195,7 @@ def fresh_name(name: str, taken: dict[str, int]) -> str:
 def _implied(
     nodes: tuple[Node, ...], index: Mapping[str, int], edges: list[EdgeRef], out: list[list[int]]
 ) -> Iterator[tuple[int, int, Implied]]:
-    """Source, target and reason of each edge that the document leaves unsaid."""
+    """Return source, target and reason of each edge that the document implies."""
     callers: dict[int, list[int]] = {}
     agents = agents_at(nodes)
     for position, node in enumerate(nodes):
@@ -208,7 +207,7 @@ def _implied(
             case LoopConfig(body=body) if body:
                 yield from _implied_body(position, body, index, edges, out)
             case HumanConfig(on_timeout=str(name)) if name in index:
-                yield position, index[name], "timeout"  # its other edges there belong to what a person answers
+                yield position, index[name], "timeout"  # the node's other edges to that target are for answers
             case AgentConfig(handoffs=handoffs):
                 for target in _unreached(handed_to(handoffs or (), agents, index), edges, out[position]):
                     yield position, target, "handoff"
@@ -224,7 +223,7 @@ def _implied(
 
 
 def agents_at(nodes: tuple[Node, ...]) -> dict[str, int]:
-    """Agent -> the first node where it works."""
+    """Return agent -> the first node that uses it."""
     return {
         node.config.agent: position
         for position, node in reversed([*enumerate(nodes)])
@@ -233,13 +232,13 @@ def agents_at(nodes: tuple[Node, ...]) -> dict[str, int]:
 
 
 def handed_to(names: Iterable[str], agents: Mapping[str, int], index: Mapping[str, int]) -> list[int]:
-    """The nodes that hand-offs name: by their ids, or by the agent that works there."""
+    """Return the nodes that hand-offs name: by their ids, or by their agent."""
     found = (index.get(name, agents.get(name)) for name in names)
     return [*dict.fromkeys(target for target in found if target is not None)]
 
 
 def _unreached(targets: Iterable[int], edges: list[EdgeRef], ways: list[int]) -> list[int]:
-    """Those no edge of the node leads to."""
+    """Return the targets to which none of the node's edges leads."""
     reached = {edges[edge].target for edge in ways}
     return [target for target in targets if target not in reached]
 
@@ -247,7 +246,7 @@ def _unreached(targets: Iterable[int], edges: list[EdgeRef], ways: list[int]) ->
 def _implied_body(
     loop: int, body: tuple[str, ...], index: Mapping[str, int], edges: list[EdgeRef], out: list[list[int]]
 ) -> Iterator[tuple[int, int, Implied]]:
-    """A listed body runs in order and comes back; steps with edges of their own go where those say."""
+    """Chain the listed body in order and back to the loop. Steps that have edges of their own keep only those."""
     chain = [loop, *(index[name] for name in body if name in index), loop]
     for place, (source, target) in enumerate(pairwise(chain)):
         reached = {edges[edge].target for edge in out[source]}
@@ -269,7 +268,7 @@ def _entries(
         return (index[workflow.entry],) if workflow.entry in index else ()
     handlers = set(_handlers(workflow, index))
     heads = tuple(node for node in _runnable(workflow.nodes) if not into[node] and node not in handlers)
-    # A node nothing leads to or from was forgotten; it does not put in doubt where executions begin.
+    # An isolated node is an oversight and does not make the entry ambiguous.
     return tuple(node for node in heads if out[node]) or heads
 
 

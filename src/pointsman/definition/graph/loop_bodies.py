@@ -1,8 +1,8 @@
-"""The bodies of loop nodes: which edges lead into the rounds, which nodes they hold, which edges leave.
+"""Bodies of loop nodes: the edges that lead into a round, the nodes inside, and the edges that leave.
 
-An edge leads into the body if it is marked so, or if its target comes back to the loop without passing a node that
-strictly dominates it (an outer loop does, so the way out through it is no round). What lies on such ways is the body;
-an edge marked `break` leaves the innermost loop around it, even where its target leads back to the loop.
+An edge leads into the body if it is marked so, or if its target leads back to the loop without passing a strict
+dominator of the loop (an outer loop is one, so a route out through it is not a round). The body is the nodes on such
+routes. An edge marked `break` leaves the innermost loop around it, even if its target leads back to the loop.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from pointsman.definition.model.control import LoopConfig
 
 BODY_VISITS_MAX: Final = 100_000
 BODY_VISITS_PER_NODE_MAX: Final = 10
-"""Nodes looked at for all loops together. Loops locked into each other could otherwise cost the square of the graph."""
+"""Nodes visited for all loops together. Entangled loops could otherwise cost the square of the graph."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoopShape:
-    """Edges by number. `back_edges` end a round: they come from the body, or are the loop's edge to itself."""
+    """Edges and body of a loop, by number. `back_edges` end a
+    round: they come from the body, or from the loop itself."""
 
     body_edges: tuple[int, ...]
     body: frozenset[int]
@@ -38,7 +39,7 @@ class LoopMap:
 
 
 def map_loops(links: Links, dominance: Callable[[], DominatorTree]) -> LoopMap:
-    """`dominance` is asked only if there is a loop node."""
+    """Find the body of every loop. `dominance` is called only if there is a loop node."""
     found = LoopMap()
     breaks = frozenset(edge.number for edge in links.edges if edge.mark == "break")
     returning: dict[int, set[int]] = {}
@@ -54,7 +55,7 @@ def map_loops(links: Links, dominance: Callable[[], DominatorTree]) -> LoopMap:
         found.loops[node] = _shape(links, node, back, breaks)
     left_by = _left_by(links, found.loops, breaks)
     for node, leaving in left_by.items():
-        if leaving != breaks:  # what breaks another loop may still lead through the body of this one
+        if leaving != breaks:  # an edge that breaks another loop may still lead through the body of this one
             found.loops[node] = _shape(links, node, returning[node], leaving)
     for node, shape in found.loops.items():
         found.findings.extend(_objections(links, node, shape, returning[node]))
@@ -62,7 +63,7 @@ def map_loops(links: Links, dominance: Callable[[], DominatorTree]) -> LoopMap:
 
 
 def _returning(links: Links, node: int, tree: DominatorTree) -> set[int]:
-    """The nodes from which control comes back to a loop without passing a strict dominator of it."""
+    """Return the nodes from which control returns to a loop without passing a strict dominator of it."""
     first, last, here = tree.first, tree.last, tree.first[node]
     found, waiting = {node}, [node]
     while waiting:
@@ -74,7 +75,7 @@ def _returning(links: Links, node: int, tree: DominatorTree) -> set[int]:
 
 
 def _left_by(links: Links, loops: Mapping[int, LoopShape], breaks: frozenset[int]) -> dict[int, frozenset[int]]:
-    """For each loop the edges that break it: those marked so of which it is the innermost loop around."""
+    """Return for each loop the edges that break it: the marked ones of which it is the innermost enclosing loop."""
     if not breaks:
         return {}
     innermost: dict[int, int] = {}
@@ -89,7 +90,7 @@ def _left_by(links: Links, loops: Mapping[int, LoopShape], breaks: frozenset[int
 
 
 def _shape(links: Links, node: int, returning: set[int], leaving: frozenset[int]) -> LoopShape:
-    """`leaving`: edges that lead out of the body, wherever they go."""
+    """Describe one loop. `leaving`: edges that lead out of the body, whatever their target."""
     ways = [links.edges[number] for number in links.out[node] if links.edges[number].kind != "error"]
     body_edges = [edge for edge in ways if edge.mark == "body" or edge.implied == "body"]
     config = links.nodes[node].config

@@ -1,11 +1,11 @@
-"""Which parallels are open around each node, and which join closes which.
+"""Open parallels around each node, and the join that closes each parallel.
 
     parallel ──▶ a ──▶ join ──▶ z        scopes: a (parallel,)   join ()   z ()
         └──────▶ b ────▲                 closes: join → (parallel,)
 
-Control carries its open parallels along: a parallel adds itself on the way to its branches, a join takes off the
-innermost one (with `of`: everything from there inwards). A node met with two different sets of open parallels is a
-finding; the first set met stays, so that one mistake is one finding.
+Control carries its open parallels along: a parallel adds itself on the way to its branches; a join removes the
+innermost one (with `of`: that one and everything inside it). A node reached with two different sets of open parallels
+is a finding; the first set is used for the rest of the walk, so that one mistake gives one finding.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pointsman.definition.graph.links import EdgeRef, Links
 from pointsman.definition.model.control import JoinConfig, ParallelConfig
 
 SCOPE_DEPTH_MAX: Final = 64
-"""Parallels open at once around one node."""
+"""Maximum number of parallels open around one node."""
 
 NO_EDGE: Final = -1
 
@@ -27,7 +27,7 @@ Scope: TypeAlias = tuple[int, ...]
 
 
 class ScopeFinding(NamedTuple):
-    """Something wrong with the shape of the graph. Nodes and edges by number, the one to point at first."""
+    """A defect in the shape of the graph. Nodes and edges by number, the one to point at first."""
 
     code: str
     nodes: tuple[int, ...] = ()
@@ -35,7 +35,7 @@ class ScopeFinding(NamedTuple):
 
 
 class ForkShape(NamedTuple):
-    """The edges of a parallel: those its branches begin with, and those a scope takes when its branches have ended."""
+    """Edges of a parallel: those that start its branches, and those that a scope takes when its branches have ended."""
 
     starts: tuple[int, ...]
     after: tuple[int, ...]
@@ -43,7 +43,7 @@ class ForkShape(NamedTuple):
 
 @dataclass(slots=True)
 class ScopeMap:
-    """What the walk found."""
+    """Result of the walk."""
 
     scopes: list[Scope | None]
     forks: Mapping[int, ForkShape]
@@ -53,7 +53,7 @@ class ScopeMap:
 
 
 def map_scopes(links: Links) -> ScopeMap:
-    """Walk from the entry, then from each handler nothing else leads to."""
+    """Walk from the entry, then from each handler that is still unreached."""
     found = ScopeMap(scopes=[None] * len(links.ids), forks=_forks(links))
     met = _Arrivals([None] * len(links.ids), [NO_EDGE] * len(links.ids), {})
     roots = () if links.entry is None else (links.entry,)
@@ -69,7 +69,7 @@ def map_scopes(links: Links) -> ScopeMap:
 
 
 class _Arrivals(NamedTuple):
-    """With which parallels open each node was met: the first time, over which edge, and whenever it differed."""
+    """The open parallels with which each node was reached: first time, the edge of that time, and all that differed."""
 
     first: list[Scope | None]
     edge: list[int]
@@ -90,7 +90,7 @@ def _forks(links: Links) -> dict[int, ForkShape]:
 
 
 def _walk(links: Links, found: ScopeMap, root: int, met: _Arrivals) -> None:
-    """Give every node reached from `root` the scope it is first met with, and note all the others."""
+    """Give every node reached from `root` the scope of its first arrival, and record the scopes of later ones."""
     scopes, edges = found.scopes, links.edges
     scopes[root] = met.first[root] = ()
     waiting = [root]
@@ -114,7 +114,7 @@ def _walk(links: Links, found: ScopeMap, root: int, met: _Arrivals) -> None:
 
 
 def _opened(found: ScopeMap, node: int, scope: Scope) -> Scope:
-    """The scope of a parallel's branches."""
+    """Return the scope of a parallel's branches."""
     if len(scope) < SCOPE_DEPTH_MAX:
         return (*scope, node)
     found.findings.append(ScopeFinding("too-nested", (node,)))
@@ -122,7 +122,7 @@ def _opened(found: ScopeMap, node: int, scope: Scope) -> Scope:
 
 
 def _entered(links: Links, found: ScopeMap, edge: EdgeRef, carried: Scope) -> Scope:
-    """The scope of a node entered with these parallels open: less what it closes if it is a join."""
+    """Return the scope of a node entered with these parallels open: without the ones it closes, if it is a join."""
     config = links.nodes[edge.target].config
     if not isinstance(config, JoinConfig):
         return carried
@@ -140,7 +140,7 @@ def _entered(links: Links, found: ScopeMap, edge: EdgeRef, carried: Scope) -> Sc
 
 
 def _compare(links: Links, found: ScopeMap, node: int, scopes: Mapping[Scope, int]) -> None:
-    """A node reached with different parallels open. An `end` may be: it ends whatever branch reaches it."""
+    """Report a node reached with different parallels open. An `end` may be: it ends whatever branch reaches it."""
     if links.nodes[node].type == "end":
         found.scopes[node] = _shared(tuple(scopes))
         return
@@ -154,7 +154,7 @@ def _compare(links: Links, found: ScopeMap, node: int, scopes: Mapping[Scope, in
 
 
 def _shared(scopes: tuple[Scope, ...]) -> Scope:
-    """The outer part that all have."""
+    """Return the outer part that all scopes have in common."""
     depth = 0
     for level in zip(*scopes, strict=False):
         if len(set(level)) > 1:
@@ -164,7 +164,7 @@ def _shared(scopes: tuple[Scope, ...]) -> Scope:
 
 
 def _several_joins(found: ScopeMap) -> None:
-    """A parallel counts its branches at one join."""
+    """Report parallels with several joins: a parallel must count its branches at one."""
     closers: dict[int, list[int]] = {}
     for join, openers in found.closes.items():
         for opener in openers:

@@ -1,6 +1,6 @@
-"""Walks over a graph of numbered nodes: reachability, strongly connected parts, dominators. No recursion anywhere.
+"""Algorithms for graphs of numbered nodes: reachability, strongly connected components, dominators. None is recursive.
 
-`edges_of[n]` lists the neighbours of n. All walks are linear but dominators, which take n log n.
+`edges_of[n]` lists the neighbours of n. All take linear time except dominators, which take n log n.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Final, TypeAlias
 Neighbours: TypeAlias = Sequence[Sequence[int]]
 
 Part: TypeAlias = list[int]
-"""Nodes in ascending order."""
+"""Nodes of a strongly connected component in ascending order."""
 
 NOWHERE: Final = -1
-"""The dominator of the root and of nodes that no root reaches."""
+"""Dominator of the root and of unreachable nodes."""
 
 
 def reach(
@@ -25,7 +25,7 @@ def reach(
     avoid: Iterable[int] = (),
     within: Container[int] | None = None,
 ) -> set[int]:
-    """The roots and all that can be reached from them without entering `avoid` or leaving `within`."""
+    """Return the roots and everything reachable from them without entering `avoid` or leaving `within`."""
     closed = set(avoid)
     waiting = [root for root in dict.fromkeys(roots) if root not in closed]
     seen = {*waiting, *closed}
@@ -38,7 +38,7 @@ def reach(
 
 
 def components(neighbours: Neighbours) -> list[Part]:
-    """Strongly connected parts (Tarjan), each sorted. A part comes after all the parts it leads to."""
+    """Return the strongly connected components (Tarjan), each sorted. A component comes after all those it leads to."""
     count = len(neighbours)
     order, low = [0] * count, [0] * count
     on_stack = bytearray(count)
@@ -74,7 +74,7 @@ def components(neighbours: Neighbours) -> list[Part]:
 
 
 def cycles(neighbours: Neighbours) -> list[Part]:
-    """The connected parts one can go round in."""
+    """Return the strongly connected components that contain a cycle."""
     return [part for part in components(neighbours) if len(part) > 1 or part[0] in neighbours[part[0]]]
 
 
@@ -90,16 +90,16 @@ def _unwind(stack: list[int], on_stack: bytearray, root: int) -> Part:
 
 @dataclass(frozen=True, slots=True)
 class DominatorTree:
-    """Who must be passed on every way to whom. `immediate[n]` is NOWHERE for the root and what it does not reach."""
+    """Dominator tree. `immediate[n]` is NOWHERE for the root and for nodes that the root does not reach."""
 
     root: int
     immediate: list[int]
     first: list[int]
     last: list[int]
-    """Numbers of a walk over the tree: a node's subtree has the numbers from its `first` to its `last`."""
+    """Preorder numbers in the tree: the subtree of a node has the numbers from its `first` to its `last`."""
 
     def dominates(self, node: int, other: int) -> bool:
-        """Every way to `other` passes `node`. A node dominates itself."""
+        """Return whether every route to `other` passes `node`. A node dominates itself."""
         return node == other or 0 <= self.first[node] < self.first[other] <= self.last[node]
 
     def children(self) -> list[list[int]]:
@@ -111,7 +111,7 @@ class DominatorTree:
 
 
 def dominator_tree(successors: Neighbours, predecessors: Neighbours, root: int) -> DominatorTree:
-    """The tree of immediate dominators, numbered for O(1) questions."""
+    """Return the tree of immediate dominators, numbered so that queries take O(1)."""
     immediate = dominators(successors, predecessors, root)
     tree = DominatorTree(root, immediate, [NOWHERE] * len(immediate), [NOWHERE] * len(immediate))
     children = tree.children()
@@ -130,7 +130,7 @@ def dominator_tree(successors: Neighbours, predecessors: Neighbours, root: int) 
 
 
 def dominators(successors: Neighbours, predecessors: Neighbours, root: int) -> list[int]:
-    """The immediate dominator of each node (Lengauer-Tarjan with path compression)."""
+    """Return the immediate dominator of each node (Lengauer-Tarjan with path compression)."""
     order, parent, number = _depth_first(successors, root)
     count = len(order)
     semi = list(range(count))
@@ -160,7 +160,8 @@ def dominators(successors: Neighbours, predecessors: Neighbours, root: int) -> l
 
 
 def _depth_first(successors: Neighbours, root: int) -> tuple[list[int], list[int], list[int]]:
-    """Nodes in preorder; each one's parent as a preorder number; the preorder number of each node or -1."""
+    """Return the nodes in preorder; the parent of each as a
+    preorder number; and the preorder number of each node, or -1."""
     number = [NOWHERE] * len(successors)
     order: list[int] = []
     parent: list[int] = []
@@ -178,7 +179,7 @@ def _depth_first(successors: Neighbours, root: int) -> tuple[list[int], list[int
 
 
 def _best(node: int, ancestor: list[int], best: list[int], semi: list[int]) -> int:
-    """The node of least semidominator on the way up, shortening the way as it goes."""
+    """Return the node of least semidominator on the route to the root, and compress that route."""
     if ancestor[node] == NOWHERE:
         return node
     path: list[int] = []

@@ -1,4 +1,5 @@
-"""Reads a document: bytes or text in, a JSON value, its problems and its positions out. Nothing raises on bad input."""
+"""Document reader: bytes or text in; a JSON value, its problems
+and its positions out. Bad input raises no exception."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ Format: TypeAlias = Literal["json", "jsonc", "yaml"]
 
 BYTES_MAX: Final = 16 * 1024 * 1024
 YAML_BYTES_MAX: Final = 2 * 1024 * 1024
-"""YAML is read some fifty times slower than JSON: what is larger would look like a hang."""
+"""Size limit for YAML. It takes about fifty times longer to read than JSON: larger documents would look like a hang."""
 REPAIRS_MAX: Final = 50
 _REPAIR_TEXT_MAX: Final = 1024 * 1024
 
@@ -36,43 +37,44 @@ _BOMS: Final = (
     (b"\xfe\xff", "utf-16-be"),
 )
 _WITHOUT_BOM: Final = {"000x": "utf-32-be", "x000": "utf-32-le", "0x0x": "utf-16-be", "x0x0": "utf-16-le"}
-"""Which of the first four bytes are zero tells the encoding, because a document begins with ASCII."""
+"""Encoding by the pattern of zeros in the first four bytes: it is unique because a document begins with ASCII."""
 _FENCE: Final = re.compile(r"^[ \t]*(```+|~~~+)[ \t]*([\w+-]*)[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _ESCAPED_SURROGATE: Final = re.compile(r"\\(?:u|U0000)[dD][89a-fA-F]")
-"""Also as YAML may write it."""
+"""Escaped half of a surrogate pair, also in the form that YAML has."""
 _BINARY: Final = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
 @dataclass(frozen=True)
 class Document:
-    """What an author wrote. `value` is None where nothing could be read; then `problems` say why."""
+    """An author's document. `value` is None if it could not be read; then `problems` contain the reason."""
 
     value: Json
     text: str
     format: Format
     problems: tuple[Problem, ...] = ()
     repaired: str | None = None
-    """The text with safe repairs (quotes, commas, escapes) where it was broken and they make it readable."""
+    """The text with safe repairs (quotes, commas, escapes), if it was broken and they make it readable."""
     name: str = ""
     reading: ReadText | None = field(default=None, repr=False, compare=False)
-    """The places, where reading already found them."""
+    """The positions, if the reader already found them."""
 
     @property
     def is_readable(self) -> bool:
         return not any(problem.severity == "error" for problem in self.problems)
 
     def position(self, pointer: str) -> tuple[int, int]:
-        """Line and column (from 1) of the member or item; of the nearest one around it where there is none."""
+        """Return line and column (from 1) of the member or item; of the nearest one around it if it does not exist."""
         place = self._place(pointer)
         return self.line_and_column(place.key_offset if place.key_offset >= 0 else place.offset)
 
     def value_position(self, pointer: str) -> tuple[int, int]:
-        """Line and column (from 1) of the value itself, behind its key."""
+        """Return line and column (from 1) of the value itself, after its key."""
         return self.line_and_column(self._place(pointer).offset)
 
     def placed(self, problem: Problem) -> Problem:
-        """The problem with line and column; where its pointer leads nowhere, at the nearest place around it."""
+        """Return the problem with line and column; a pointer to
+        nothing is cut to the nearest existing value around it."""
         if problem.line is not None or not self.text:
             return problem
         pointer = _existing(self.value, problem.pointer)
@@ -80,7 +82,7 @@ class Document:
         return replace(problem, pointer=pointer, line=line, column=column)
 
     def offset(self, pointer: str) -> int:
-        """Where in `text` the value begins; of the nearest one around it where there is none."""
+        """Return the offset in `text` where the value begins; of the nearest one around it if it does not exist."""
         return self._place(pointer).offset
 
     def _place(self, pointer: str) -> ValuePosition:
@@ -101,22 +103,22 @@ class Document:
 
     @cached_property
     def _json_places(self) -> JsonPlaces | None:
-        """The places of plain JSON; None where reading already found the places, or nothing could be read."""
+        """The positions of plain JSON; None if the reader already found them or the document is unreadable."""
         return JsonPlaces(self.text) if self.reading is None and self.is_readable else None
 
     @cached_property
     def _lines(self) -> list[int]:
-        """Where each line begins."""
+        """Offset where each line begins."""
         return [0, *(found.end() for found in re.finditer(r"\r\n|\r|\n", self.text))]
 
     def line_and_column(self, offset: int) -> tuple[int, int]:
-        """Of a place in `text`; both from 1, counted in characters."""
+        """Return line and column of an offset in `text`; both from 1, counted in characters."""
         line = bisect_right(self._lines, offset)
         return line, offset - self._lines[line - 1] + 1
 
 
 def read_document(data: bytes | str, *, name: str = "") -> Document:
-    """Read JSON, JSON with comments, or YAML. `name` is the file's, whose ending helps where the text does not tell."""
+    """Read JSON, JSON with comments, or YAML. The extension of the file `name` decides where the text is ambiguous."""
     if len(data) > BYTES_MAX:
         message = f"the document has {len(data) // 1_000_000} MB; {BYTES_MAX // 1024 // 1024} MiB is the most"
         return _nothing("", "too-large", message, hint="Split it into sub-workflows.", name=name)
@@ -144,7 +146,7 @@ def read_document(data: bytes | str, *, name: str = "") -> Document:
 
 
 def _existing(value: Json, pointer: str) -> str:
-    """The longest part of the pointer that leads to something."""
+    """Return the longest prefix of the pointer that leads to an existing value."""
     found: list[str | int] = []
     for part in pointer_parts(pointer):
         if isinstance(value, dict) and part in value:
@@ -170,15 +172,15 @@ class _Fenced(NamedTuple):
     """A code block of a Markdown text."""
 
     text: str
-    """The block, with everything else blanked out, so that positions stay true."""
+    """The block, with everything else replaced by blanks, so that positions stay correct."""
     line: int
-    """Where it begins."""
+    """Line where it begins."""
     blocks: int
-    """How many there are that could be a document."""
+    """Number of blocks that could be a document."""
 
 
 def _unfenced(text: str) -> _Fenced | None:
-    """The largest code block, the first of several of that length. None: there is none."""
+    """Return the largest code block, the first of several of that length. None if there is none."""
     if text.lstrip()[:1] in ("{", "[") or ("```" not in text and "~~~" not in text):
         return None
     blocks = [
@@ -255,12 +257,12 @@ def _placed_at(document: Document, offset: int, problem: Problem) -> Problem:
 
 
 def _may_have_surrogates(text: str) -> bool:
-    """Whether a text of the document may have half of a surrogate pair."""
+    """Return whether the document may contain half of a surrogate pair."""
     return _ESCAPED_SURROGATE.search(text) is not None or _SURROGATE.search(text) is not None
 
 
 def _surrogates(value: Json) -> Iterator[Problem]:
-    """Texts with half a surrogate pair: they cannot be written as UTF-8."""
+    """Report texts with half a surrogate pair: they cannot be encoded as UTF-8."""
     waiting: list[tuple[str, Json]] = [("", value)]
     while waiting:
         pointer, here = waiting.pop()
@@ -289,13 +291,13 @@ def _unreadable(text: str, why: Unreadable, form: Format, *, name: str, repaired
 
 
 def _nothing(text: str, code: str, message: str, *, hint: str, name: str, offset: int = 0) -> Document:
-    """A document of which nothing was read."""
+    """Return a document without a value, with one problem."""
     document = Document(None, text, "json", (), None, name)
     return replace(document, problems=(_placed_at(document, offset, error(code, "", message, hint=hint)),))
 
 
 def _repaired(text: str, why: Unreadable) -> str | None:
-    """The text with one safe repair after another, if that makes it readable."""
+    """Apply one safe repair after another and return the text; None if that does not make it readable."""
     if len(text) > _REPAIR_TEXT_MAX:
         return None
     for _ in range(REPAIRS_MAX):
@@ -306,7 +308,7 @@ def _repaired(text: str, why: Unreadable) -> str | None:
             read_exactly(text)
         except Unreadable as next_one:
             if next_one.offset < why.offset:
-                return None  # it would go round in circles
+                return None  # the repairs would repeat forever
             why = next_one
         else:
             return text

@@ -1,4 +1,4 @@
-"""Turns the models' objections into problems: a place in the document, plain words, the nearest right spelling."""
+"""Translation of pydantic errors into problems: position in the document, plain words, nearest correct spelling."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _SIZES: Final[Mapping[str, str]] = {
 
 
 def findings_of(why: ValidationError, *, document: JsonObject, root: type[Model]) -> list[Problem]:
-    """Every objection as a problem; those of a union's members at one place are one."""
+    """Return every error as a problem; errors of the members of a union at one position are merged into one."""
     problems: dict[str, Problem] = {}
     objections = why.errors(include_url=False)
     if len(objections) >= PROBLEMS_MAX:
@@ -138,7 +138,7 @@ def _text_hint(kind: str, value: object) -> str:
 
 
 def _parts(objection: ErrorDetails, document: JsonObject) -> tuple[str | int, ...]:
-    """The location without the names of union members, which are no part of the document."""
+    """Return the location without the names of union members, which are not part of the document."""
     here = cast(object, document)
     parts: list[str | int] = []
     for part in objection["loc"][: -1 if objection["type"] == "missing" else None]:
@@ -153,7 +153,7 @@ def _parts(objection: ErrorDetails, document: JsonObject) -> tuple[str | int, ..
 
 
 def _models_at(root: type[Model], parts: Sequence[str | int], document: JsonObject) -> tuple[type[Model], ...]:
-    """The models that may stand at this place."""
+    """Return the models that may stand at this position."""
     kinds: list[object] = [root]
     here = cast(object, document)
     for part in parts:
@@ -172,7 +172,7 @@ def _models_at(root: type[Model], parts: Sequence[str | int], document: JsonObje
 
 
 def _inner(kind: object, part: str | int) -> Iterator[object]:
-    """What an annotation says about one of its parts."""
+    """Return the types that an annotation declares for one of its parts."""
     if isinstance(kind, type) and issubclass(kind, Model):
         for name, field in kind.model_fields.items():
             if part in (field.alias, name):
@@ -184,7 +184,7 @@ def _inner(kind: object, part: str | int) -> Iterator[object]:
 
 
 def _flat(annotation: object) -> Iterator[object]:
-    """The plain types behind `Annotated` and unions."""
+    """Return the plain types inside `Annotated` and unions."""
     if get_origin(annotation) is Annotated:
         yield from _flat(get_args(annotation)[0])
     elif get_origin(annotation) in (Union, UnionType):
@@ -210,7 +210,7 @@ def _value_at(document: JsonObject, parts: Sequence[str | int]) -> object:
 
 
 def _name(parts: Sequence[str | int], document: JsonObject) -> str:
-    """How people speak of the place: `config.retries of node 'write'`."""
+    """Describe the position in words: `config.retries of node 'write'`."""
     owner = ""
     if len(parts) >= 2 and parts[0] in ("nodes", "edges"):
         item = _value_at(document, parts[:2])

@@ -1,4 +1,4 @@
-"""Where things stand in a text that is known to be plain JSON. Only documents with problems pay for it.
+"""Positions of the values in valid plain JSON. They are computed only for documents with problems.
 
 An object or list is read again when a pointer first leads into it. The decoder of the standard library, which is
 written in C, skips the values inside.
@@ -15,36 +15,37 @@ from pointsman.definition.reading.results import Parts, ValuePosition
 from pointsman.values import Json
 
 SKIPPED_DEPTH_MAX: Final = 8
-"""Values inside deeper objects and lists are not skipped but read with them: otherwise the text would be read once for
-each of its levels."""
+"""Depth from which nested values are not skipped but read together with the object
+or list around them: otherwise the text would be read once for each of its levels."""
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+', re.DOTALL)
 _GAP: Final = re.compile(r"[ \t\r\n]*[:,]?[ \t\r\n]*")
 _decoded: Final[Callable[[str, int], tuple[Json, int]]] = json.JSONDecoder().raw_decode
-"""The value at an offset, and where it ends."""
+"""Return the value at an offset, and the offset where it ends."""
 
 
 class JsonPlaces:
-    """The places in one text, which must be valid JSON without comments."""
+    """Positions in one text, which must be valid JSON without comments."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self.root = ValuePosition(self._behind_gap(0))
 
     def parts(self, place: ValuePosition, depth: int) -> Parts:
-        """The members or items of a value; none of a scalar. `depth` counts the objects and lists around it."""
+        """Return the members or items of a value; empty for a
+        scalar. `depth` counts the objects and lists around it."""
         if not place.parts and self._text[place.offset] in "{[":
             place.parts = self.read(place.offset) if depth < SKIPPED_DEPTH_MAX else self._read_all(place.offset)
         return place.parts
 
     def _behind_gap(self, offset: int) -> int:
-        """The end of the white space at an offset, with a comma or colon in it."""
+        """Return the end of the white space at an offset, including one comma or colon in it."""
         found = _GAP.match(self._text, offset)
         assert found is not None
         return found.end()
 
     def read(self, offset: int) -> Parts:
-        """The members or items of one object or list."""
+        """Return the members or items of one object or list."""
         text = self._text
         found: Parts = {}
         is_object = text[offset] == "{"
@@ -61,9 +62,9 @@ class JsonPlaces:
         return found
 
     def _read_all(self, offset: int) -> Parts:
-        """The same with everything inside them, in one pass."""
+        """Return the members or items, and read everything inside them in the same pass."""
         above = here = ValuePosition(offset, parts={})
-        index, key, key_offset = 0, None, -1  # As if the value stood in a list; an object has the index -1.
+        index, key, key_offset = 0, None, -1  # as if the value stood in a list; an object has the index -1
         outer: list[tuple[ValuePosition, int]] = []
         for found in _TOKEN.finditer(self._text, offset):
             token, offset = found[0], found.start()

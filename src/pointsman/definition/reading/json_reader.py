@@ -1,7 +1,7 @@
-"""Reads JSON as people and models write it: comments, trailing commas, exact positions, duplicates, schema sketches.
+"""Reader of JSON as people and models write it: comments, trailing commas, positions, duplicates, schema sketches.
 
-One pass over the text with a stack of its own, so that depth costs no recursion. It stops at the first thing that
-cannot be read and says what would repair it.
+It makes one pass over the text with its own stack, so that depth costs no recursion. It stops at the first thing that
+it cannot read and proposes a repair.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class _OpenJson:
     value: list[Json] | JsonObject
     place: ValuePosition
     key: str | int = 0
-    """Of the part being read."""
+    """Key or index of the part being read."""
     key_offset: int = -1
     has_parts: bool = False
 
 
 def read_exactly(text: str) -> ReadText:
-    """Read JSON with comments and positions. Raises Unreadable where it cannot go on."""
+    """Read JSON with comments and positions. Raises `Unreadable` at the first thing that cannot be read."""
     return _Scanner(text).read()
 
 
@@ -52,9 +52,10 @@ class _Scanner:
         self.reading = ReadText()
         self.stack: list[_OpenJson] = []
         self.value_end = 0
-        """Just behind the last value that was read."""
+        """Offset after the last value that was read."""
         self.text_end = -1
-        """Just behind the last text that was read: where an unescaped quote would have ended it too early."""
+        """Offset after the last text that was read: an unescaped
+        quote inside a text would have ended it here, too early."""
 
     def read(self) -> ReadText:
         self._value()
@@ -67,7 +68,7 @@ class _Scanner:
         return self.reading
 
     def _part(self) -> None:
-        """One member of the innermost open list or object, or its end."""
+        """Read one member of the innermost open list or object, or its end."""
         top = self.stack[-1]
         is_object = isinstance(top.value, dict)
         self._skip()
@@ -129,7 +130,7 @@ class _Scanner:
         return self._wrong("a key in double quotes is missing")
 
     def _value(self) -> None:
-        """Read a value, or open one."""
+        """Read a value, or open a list or object."""
         self._skip()
         start = self.at
         character = self.text[start : start + 1]
@@ -178,7 +179,7 @@ class _Scanner:
         self._alternatives()
 
     def _alternatives(self) -> None:
-        """`"a" | "b"` is how schemas are sketched; the first alternative stands for all."""
+        """Skip the alternatives of a schema sketch such as `"a" | "b"`; the value is the first one."""
         while True:
             back = self.at
             self._skip()
@@ -306,7 +307,7 @@ class _Scanner:
         raise self._wrong(f"\\{letter} is no escape", hint="Write \\\\ for a backslash.", edit=edit)
 
     def _character(self, code: int) -> str:
-        """Two halves of a surrogate pair are one character; a lone half stays, and is reported by the caller."""
+        """Combine two halves of a surrogate pair into one character; a lone half stays, and the caller reports it."""
         low = self.text[self.at + 2 : self.at + 6]
         if (
             0xD800 <= code < 0xDC00

@@ -1,4 +1,4 @@
-"""What reading a text gives, whatever its format: the value, where everything stands, and what is odd about it."""
+"""Result of reading a text of any format: the value, the positions of its parts, and its irregularities."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from pointsman.values import Json, JsonObject
 
 DEPTH_MAX: Final = 200
 SKETCHES_MAX: Final = 20
-"""A sketch is reported at most this often; more would say nothing new."""
+"""Maximum number of reports about a sketch of a schema: more would not help the author."""
 
 
 Parts: TypeAlias = "dict[str | int, ValuePosition]"
 
 NO_PARTS: Final[Parts] = {}
-"""Shared by all values without members or items. Never changed."""
+"""Shared by all values without members or items. Must not be changed."""
 
 
 @dataclass(slots=True)
 class ValuePosition:
-    """Where a value begins, where its key does, and where its parts are."""
+    """Offsets of a value and its key, and the positions of its parts."""
 
     offset: int
     key_offset: int = -1
-    """Of the member; -1 for items of lists."""
+    """Offset of the member's key; -1 for items of lists."""
     parts: Parts = field(default_factory=lambda: NO_PARTS)
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Replace `text[start:end]`; makes the text readable without changing what it says."""
+    """A replacement of `text[start:end]` that makes the text readable without changing its meaning."""
 
     start: int
     end: int
     new: str
     says: str
-    """What it does, as advice."""
+    """The repair in words, as advice."""
 
 
 class Unreadable(Exception):
-    """The text ends to make sense here. Never leaves `definition`: readers turn it into problems."""
+    """The text cannot be read from this offset on. Stays inside `definition`: readers turn it into a problem."""
 
     def __init__(self, code: str, message: str, offset: int, *, hint: str = "", edit: Edit | None = None) -> None:
         super().__init__(message)
@@ -52,7 +52,7 @@ class Unreadable(Exception):
 
 @dataclass(slots=True)
 class ReadText:
-    """What a text holds, what is odd about it, and where everything stands."""
+    """The value of a text, its irregularities, and the positions of its parts."""
 
     value: Json = None
     root: ValuePosition = field(default_factory=lambda: ValuePosition(0))
@@ -61,19 +61,20 @@ class ReadText:
     )
     """(path of the key, offset of the first, offset of the second)."""
     sketches: list[tuple[tuple[str | int, ...], int]] = field(default_factory=list["tuple[tuple[str | int, ...], int]"])
-    """(path, offset) of `...`, with the path of what it stands in, and of `|` between values."""
+    """(path, offset) of each `...`, with the path of the value around it, and of each `|` between values."""
     is_plain: bool = True
-    """Nothing that plain JSON does not have."""
+    """False if the text contains something that plain JSON does not have."""
     comment: int | None = None
     """Offset of the first comment in JSON."""
 
 
 class _NotPlain(ValueError):
-    """Something only the exact reader can name."""
+    """Something that only the exact reader can describe."""
 
 
 def standard(text: str) -> Json:
-    """Plain JSON, fast. Raises ValueError for whatever the exact reader must look at: bad text, duplicates, depth."""
+    """Read plain JSON fast. Raises ValueError if the exact reader
+    is needed: bad text, duplicate keys, excessive depth."""
     try:
         value = json.loads(
             text, object_pairs_hook=_object, parse_constant=_refuse, parse_float=_finite, parse_int=_whole

@@ -1,7 +1,7 @@
-"""Reads YAML 1.2 that is JSON underneath: `on` and `no` stay text, tags are refused, aliases are bounded.
+"""Reader of YAML 1.2 for JSON values: `on` and `no` stay text, tags are refused, aliases are bounded.
 
-It builds the value from the parser's events, with a stack of its own: no recursion, exact positions, no object of
-the library survives. Aliased parts are shared, not copied; what they would be if copied is counted and bounded.
+It builds the value from the parser's events with its own stack: no recursion, exact positions, and no objects of the
+library in the result. Aliased parts are shared, not copied; the number of values that copies would make is bounded.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pointsman.json_meter import DIGITS_MAX
 from pointsman.values import Json, JsonObject
 
 VALUES_MAX: Final = 1_000_000
-"""Most values a document may have once its aliases are written out."""
+"""Maximum number of values in a document after its aliases are expanded."""
 
 _INT: Final = re.compile(r"[-+]?\d+")
 _BASED: Final = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
@@ -38,7 +38,7 @@ _KINDS: Final = {
 
 @dataclass(slots=True)
 class _Known:
-    """A finished value behind an anchor."""
+    """A finished value with an anchor."""
 
     value: Json
     size: int
@@ -53,17 +53,17 @@ class _OpenYaml:
     place: ValuePosition
     anchor: str | None
     key: str | None = None
-    """Of the member being read; None while a key is expected."""
+    """Key of the member being read; None while a key is expected."""
     key_offset: int = -1
     is_merge: bool = False
-    """The member being read is a merge key's value."""
+    """True if the member being read is the value of a merge key."""
     merged: set[str] = field(default_factory=set[str])
-    """Keys that came from merge keys: the author's own go before them."""
+    """Keys that came from merge keys: the author's own keys win over them."""
     size: int = 1
 
 
 class _Event(NamedTuple):
-    """One event of the parser. A named tuple: a document has some seventeen for each node."""
+    """One event of the parser. A named tuple for speed: a document has about seventeen for each node."""
 
     kind: str
     offset: int
@@ -74,7 +74,7 @@ class _Event(NamedTuple):
 
 
 def read_yaml(text: str) -> ReadText:
-    """Read one YAML document. Raises Unreadable where it cannot go on."""
+    """Read one YAML document. Raises `Unreadable` at the first thing that cannot be read."""
     try:
         builder = _built(_fast_events(text))
     except _Refused:
@@ -85,7 +85,8 @@ def read_yaml(text: str) -> ReadText:
 
 
 def _built(events: Iterator[_Event]) -> _Builder:
-    """Imports of libraries stand in the events: most documents are JSON and never need them."""
+    """Build the value. The event generators import the libraries,
+    so that JSON documents, which are most, never load them."""
     builder = _Builder()
     for event in events:
         builder.take(event)
@@ -97,19 +98,19 @@ class _Mark(Protocol):
 
 
 class _Foreign(Protocol):
-    """What every event of the library has."""
+    """The attributes that every event of the library has."""
 
     start_mark: _Mark | None
 
 
 class _Parser(Protocol):
-    """The one thing asked of the library, which has no types of its own."""
+    """The only method of the library that is used; the library has no types."""
 
     def parse(self, text: str, /) -> Iterator[_Foreign]: ...
 
 
 class _Marked(Protocol):
-    """What the library's errors say."""
+    """The attributes of the library's errors."""
 
     context: str | None
     context_mark: _Mark | None
@@ -118,16 +119,19 @@ class _Marked(Protocol):
 
 
 class _Refused(Exception):
-    """The fast parser cannot read this, or names it in other words than the exact one."""
+    """The fast parser cannot read this text, or has an error message that differs from that of the exact one."""
 
 
 def _fast_events(text: str) -> Iterator[_Event]:
-    """The events of libyaml, which is written in C. It reads YAML 1.1: where the two versions differ in what a line
-    break is, it is not asked. Raises `_Refused`."""
+    """Return the events of libyaml, which is written in C.
+
+    It implements YAML 1.1, so texts with line breaks that only one of the two versions has are refused. Raises
+    `_Refused`.
+    """
     try:
         import yaml
         from yaml import CSafeLoader, YAMLError
-    except ImportError as why:  # PyYAML was built without it.
+    except ImportError as why:  # PyYAML was built without libyaml
         raise _Refused from why
     if _BREAKS_OF_1_1.search(text):
         raise _Refused
@@ -150,7 +154,7 @@ def _fast_events(text: str) -> Iterator[_Event]:
 
 
 def _exact_events(text: str) -> Iterator[_Event]:
-    """The events of a parser of YAML 1.2, whose messages authors understand. It takes fifty times longer."""
+    """Return the events of a YAML 1.2 parser with messages that authors understand. It takes fifty times longer."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
@@ -172,7 +176,7 @@ def _exact_events(text: str) -> Iterator[_Event]:
         message = " ".join(part for part in (marked.context, marked.problem) if part)
         raise Unreadable("unreadable", message, 0 if at is None else at.index, hint=_hint(text, message)) from why
     except (YAMLError, ValueError, RecursionError) as why:
-        # The library raises plain ValueErrors for some broken escapes, and recurses in its scanner for flow syntax.
+        # The library raises plain ValueErrors for some broken escapes, and its scanner recurses for flow syntax.
         raise Unreadable("unreadable", str(why).partition("\n")[0] or "this is no YAML", 0) from why
 
 
@@ -290,7 +294,7 @@ class _Builder:
 
 
 def _merge(top: _OpenYaml, value: Json, place: ValuePosition) -> None:
-    """`<<`: the first mapping that has a key gives it; the author's own keys go before all of them."""
+    """Apply `<<`: the first mapping that has a key provides it; the author's own keys win over all of them."""
     assert isinstance(top.value, dict)
     sources = [(value, place)]
     if isinstance(value, list):
@@ -306,7 +310,7 @@ def _merge(top: _OpenYaml, value: Json, place: ValuePosition) -> None:
 
 
 def _short(number: str, event: _Event) -> str:
-    """The number. Raises `Unreadable` where it has too many digits."""
+    """Return the number. Raises `Unreadable` if it has too many digits."""
     if len(number) > DIGITS_MAX:
         message = f"a number has more than {DIGITS_MAX} characters"
         raise Unreadable("number-too-large", message, event.offset, hint="Write it as a text, in quotes.")
@@ -314,7 +318,7 @@ def _short(number: str, event: _Event) -> str:
 
 
 def _plain(event: _Event) -> Json:
-    """A text without quotes, by the core schema of YAML 1.2."""
+    """Return the value of a text without quotes, by the core schema of YAML 1.2."""
     text = event.text
     if text in _PLAIN:
         return _PLAIN[text]
