@@ -1,1 +1,1 @@
-"""Saved workflows: reading, checking, revisions, sources, built-in ones, saved agents, and what each calls."""
+"""Saved workflows: reading, checking, revisions, sources, built-in workflows, saved agents, and uses."""

@@ -1,4 +1,4 @@
-"""The saved agents of an application: listed, checked, saved and deleted."""
+"""Saved agents of an application: list, check, save and delete."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from pointsman.workflows.definitions import check
 from pointsman.workflows.sources import Workflow, invalid
 
 AROUND: Final = "agent-check"
-"""The workflow that a description is checked in."""
+"""Id of the temporary workflow in which `check` checks an agent."""
 
 
 class SavedAgents:
@@ -45,33 +45,33 @@ class SavedAgents:
         return self._app.store.entries
 
     async def list(self) -> list[SavedAgent]:
-        """The latest revision of each, by name."""
+        """Return the latest revision of each agent, sorted by name."""
         found = [msgspec.convert(entry.value, SavedAgent) for entry in await self._entries.list(LATEST)]
         return [one for one in found if not one.deleted]
 
     async def found(
         self, words: str = "", *, names: Collection[str] | None = None, sees: SeesAgent
     ) -> list[SavedAgent]:
-        """Return the agents with all these words in name or description that `sees` lets through; `names`: only
-        these."""
+        """Return the agents whose name or description contains all `words` and that `sees` admits. `names` limits the
+        result to these agents."""
         among = [one for one in await self.list() if names is None or one.name in names]
         return [one for one in among if says(words, one.name, one.agent) and await sees(one.name)]
 
     async def get(self, reference: str) -> SavedAgent:
-        """By `name` or `name@revision`. Raises `NoSuchAgent`."""
+        """Return the agent `name` or the revision `name@revision`. Raises `NoSuchAgent`."""
         found = await find_agent(self._entries, reference)
         if found is None:
             raise no_such_agent(reference)
         return found
 
     async def versions(self, name: str) -> list[SavedAgent]:
-        """All revisions, newest first. Raises `NoSuchAgent`."""
+        """Return all revisions of an agent, newest first. Raises `NoSuchAgent`."""
         latest = await self.get(name)
         found = [await find_agent(self._entries, f"{name}@{number}") for number in range(latest.revision, 0, -1)]
         return [one for one in found if one is not None]
 
     async def check(self, name: str, agent: JsonObject, *, reader: Caller = LOCAL) -> tuple[Problem, ...]:
-        """Return the problems of a description, limited to what `reader` may see; pointers begin at it."""
+        """Return the problems of an agent, limited to what `reader` may see. Pointers are relative to the agent."""
         around: JsonObject = {
             "pointsman": 1,
             "id": AROUND,
@@ -88,10 +88,14 @@ class SavedAgents:
     async def save(
         self, name: str, agent: JsonObject, *, author: str = "", after: int | None = None, by: Caller = LOCAL
     ) -> SavedAgent:
-        """A new revision; the latest one again where it says the same. `after`: the revision it must be at, 0: none.
-        `by` is checked against, and kept with it; whether they may save it, `save_agent_as` checks.
+        """Save a new revision, or return the latest revision if `agent` is equal to it.
 
-        Raises `WorkflowInvalid` listing its problems, `AgentTaken`, `RevisionMoved`.
+        `after` is the revision that the agent must be at (0: it must not exist). The check uses the permissions of
+        `by`,
+        and the revision records how `by` was authenticated. This method does not check whether the caller may save the
+        agent; `save_agent_as` does.
+
+        Raises `WorkflowInvalid` with all problems, `AgentInvalid`, `AgentTaken`, `RevisionMoved`.
         """
         if not NAME.fullmatch(name):
             raise AgentInvalid(f"{name[:60]!r} is no name of an agent", hint="At most 100 letters, digits, `. _ -`.")
@@ -116,7 +120,7 @@ class SavedAgents:
             author=author,
             entrance=by.entrance,
         )
-        if latest is not None:  # Before it is replaced: a crash loses no revision.
+        if latest is not None:  # Store the old revision first: a crash between the two writes loses none.
             kept = msgspec.structs.replace(latest, deleted=False)
             await self._entries.put(REVISION, f"{name}@{latest.revision}", msgspec.to_builtins(kept))
         try:
@@ -126,8 +130,8 @@ class SavedAgents:
         return made
 
     async def delete(self, name: str, *, after: int | None = None) -> None:
-        """Executions keep what they began with; workflows that name it cannot start. `after`: the revision it must be
-        at. Raises `NoSuchAgent`, `RevisionMoved`."""
+        """Delete an agent. Executions keep the description that they started with; workflows that name the agent can no
+        longer start. `after`: the revision that it must be at. Raises `NoSuchAgent`, `RevisionMoved`."""
         bare = name.partition("@")[0]
         while True:
             entry = await self._entries.find(LATEST, bare)
@@ -135,6 +139,6 @@ class SavedAgents:
             if after not in (None, latest.revision):
                 raise RevisionMoved.of(bare, latest.revision)
             gone = msgspec.to_builtins(msgspec.structs.replace(latest, deleted=True))
-            with suppress(EntryMoved):  # Somebody saved it meanwhile: it is looked at again.
+            with suppress(EntryMoved):  # Another caller saved the agent meanwhile: read it again.
                 await self._entries.put(LATEST, bare, gone, after=entry.version if entry else 0)
                 return

@@ -1,4 +1,4 @@
-"""Who names a saved agent: what stops when it is deleted, and what changes when it does."""
+"""Uses of a saved agent: the workflows that its deletion breaks and its changes affect."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pointsman.workflows.library import LIBRARY
 
 
 async def agent_uses(app: AppContext, name: str, sees: Callable[[str], Awaitable[bool]]) -> list[JsonObject]:
-    """The saved workflows that somebody `sees` and whose latest revision names the agent, with the names they use
-    (`writer`, `writer@2`). Reads every workflow: for people, not for loops."""
+    """Return the saved workflows that `sees` admits and whose latest revision names the agent, with the references that
+    they use (`writer`, `writer@2`). Reads every saved workflow: for interactive use, not for loops."""
     found: list[JsonObject] = []
     for entry in await app.store.workflows.list():
         try:
             workflow, revision = await app[LIBRARY].saved(entry.id)
         except (AuthorError, UnknownWorkflow):
-            continue  # A draft that cannot be read names nobody, and one that is gone neither.
+            continue  # A deleted workflow or an unreadable draft names no agent.
         named = names_in(workflow, name)
         if named and await sees(entry.id):
             found.append({"workflowId": entry.id, "revision": revision, "names": named})
@@ -29,7 +29,8 @@ async def agent_uses(app: AppContext, name: str, sees: Callable[[str], Awaitable
 
 
 def names_in(workflow: WorkflowDefinition, name: str) -> list[Json]:
-    """As what a workflow names that agent; nothing where it has one of its own of that name."""
+    """Return the references by which a workflow names the saved agent. Names that the workflow's own `agents` describe
+    are excluded."""
     own = workflow.agents or {}
     named = {site.text for site in sites_of(workflow) if site.kind == "agent" and site.text not in own}
     return [*sorted(one for one in named if one.partition("@")[0] == name)]

@@ -1,9 +1,9 @@
-"""Saved agents: described once, named by the nodes of many workflows, each change a revision.
+"""Saved agents: described once, named by nodes of many workflows. Each change is a new revision.
 
-    node `agent: writer`    ─▶ the workflow's own `agents`, else the settings' `[agents]`, else the saved one
-    node `agent: writer@2`  ─▶ always its revision 2
+    node `agent: writer`    ─▶ the workflow's own `agents`, else the settings' `[agents]`, else the saved agent
+    node `agent: writer@2`  ─▶ always revision 2 of the saved agent
 
-An execution keeps the description it began with: it is put into the definition that is kept for it.
+An execution keeps the description that it started with, because its stored definition contains it.
 """
 
 from __future__ import annotations
@@ -26,37 +26,37 @@ from pointsman.store.records import revision_named
 from pointsman.values import Instant, Json, JsonObject
 
 LATEST: Final = "agent"
-"""Kind of entry; its key is the agent's name."""
+"""Kind of the config entry with the latest revision; its key is the agent's name."""
 REVISION: Final = "agent-revision"
-"""Kind of entry; its key is `name@revision`."""
+"""Kind of the config entry with an earlier revision; its key is `name@revision`."""
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class NoSuchAgent(CallerError):
-    """No agent of that name is saved here, or it has no such revision."""
+    """No saved agent has this name, or the agent does not have this revision."""
 
     code: ClassVar[str] = "no-such-agent"
 
 
 def no_such_agent(reference: str) -> NoSuchAgent:
-    """The refusal for an agent that does not exist, or that the caller may not see: both get the same answer."""
+    """Return the error for an agent that does not exist or that the caller may not see: both get the same message."""
     return NoSuchAgent(f"there is no agent {reference!r}", hint="GET /api/agents lists those that you may see.")
 
 
 class AgentInvalid(CallerError):
-    """That cannot be the name of an agent."""
+    """The text is not a valid agent name."""
 
     code: ClassVar[str] = "agent-invalid"
 
 
 class AgentTaken(CallerError):
-    """The name cannot be used: an agent of the settings has it, or one that the caller may not see."""
+    """An agent of the settings, or one that the caller may not see, has this name."""
 
     code: ClassVar[str] = "agent-taken"
 
 
 def agent_taken(name: str) -> AgentTaken:
-    """The refusal for the name of an agent of the settings, or of one that the caller may not see."""
+    """Return the error for a name that another agent has."""
     return AgentTaken(f"the name {name!r} is taken", hint="Take another name.")
 
 
@@ -66,17 +66,17 @@ class SavedAgent(Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str
     revision: int
     agent: JsonObject
-    """Its description, as in the `agents` of a workflow."""
+    """The description, as in the `agents` of a workflow."""
     saved: Instant
     author: str = ""
     entrance: str = "key"
-    """How its author was let in."""
+    """How the author was authenticated."""
     deleted: bool = False
-    """Of the latest: it is not there any more; saving brings it back under the next revision."""
+    """Only in the latest revision: the agent is deleted. Saving restores it under the next revision number."""
 
     @property
     def by(self) -> Json:
-        """Its author, as executions record them; None: people at the machine of the store."""
+        """The author, as executions record it. None: a user on the machine of the store."""
         return {"name": self.author, "entrance": self.entrance} if self.author else None
 
 
@@ -96,16 +96,16 @@ async def find_agent(entries: ConfigStore, reference: str) -> SavedAgent | None:
 
 
 def agents_named(workflow: Definition) -> set[str]:
-    """The agents that its nodes name."""
+    """Return the agents that the nodes of a workflow name."""
     return {site.text for site in sites_of(workflow) if site.kind == "agent"}
 
 
 SeesAgent: TypeAlias = Callable[[str], Awaitable[bool]]
-"""Whether the people that something is checked or run for may use the saved agent of a name."""
+"""Return whether the people for whom a workflow is checked or run may use the saved agent of this name."""
 
 
 async def saved_agents(entries: ConfigStore, names: Collection[str], sees: SeesAgent) -> dict[str, SavedAgent]:
-    """Return the saved agents of these names (`name` or `name@revision`) that may be used, as nodes name them."""
+    """Return the saved agents with these references (`name` or `name@revision`) that `sees` admits, by reference."""
     found = {name: await find_agent(entries, name) for name in sorted(names) if await sees(name.partition("@")[0])}
     return {name: one for name, one in found.items() if one is not None}
 
@@ -115,13 +115,14 @@ class WithAgents(NamedTuple):
 
     workflow: Definition
     authors: dict[str, Json]
-    """Agent, as nodes name it -> the recorded author of the revision; null: people at the machine of the store."""
+    """Agent reference -> the recorded author of its revision; None: a user on the machine of the store."""
 
 
 async def with_saved_agents(
     workflow: Definition, named: AbstractSet[str], entries: ConfigStore, sees: SeesAgent
 ) -> WithAgents:
-    """Put the saved agents of these names that may be used into a workflow, where it does not describe them."""
+    """Add the saved agents that `named` lists and `sees` admits to a workflow, unless the workflow describes them
+    itself."""
     missing = named - (workflow.agents or {}).keys()
     found = await saved_agents(entries, missing, sees) if missing else {}
     if not found:

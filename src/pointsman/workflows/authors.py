@@ -1,7 +1,6 @@
-"""Authors: the people in whose name things are saved and started, and what they may do now.
+"""Authors: the people in whose name things are saved and started, and their present permissions.
 
-What a person may do is looked up when it matters: a role that was lowered since is lower, and a key that was revoked
-opens nothing.
+Permissions are looked up when they are needed, so that a lowered role or a revoked key takes effect at once.
 """
 
 from __future__ import annotations
@@ -23,21 +22,22 @@ from pointsman.values import Json
 from pointsman.workflows.builtin.documents import is_built_in
 
 WRITTEN: Final = "revision-actors"
-"""Kind of entry: the people in whose name a revision was saved, where that is not the one author that the revision
-names: none for people at the machine of the store, several for an agent. Its key is `workflow@revision`."""
+"""Kind of the config entry with the people in whose name a revision was saved. Its key is `workflow@revision`. It
+exists only where the revision's one author is not enough: the list is empty for a user on the machine, and has
+several people for an agent."""
 
 
 class Party(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A person, as they are recorded with what they start or save."""
+    """A person, as recorded with what they start or save."""
 
     name: str
     role: Role = "admin"
-    """The role they had then: they never have a higher one here."""
+    """The person's role at that time: an upper bound of the role that they act with later."""
     entrance: Entrance = "key"
 
 
 def recorded(caller: Caller) -> list[Json]:
-    """Return what is recorded of a caller; people at the machine are left out."""
+    """Return the people of a caller as records, without those on the machine of the store."""
     return [
         msgspec.to_builtins(Party(name=one.name, role=one.role, entrance=one.entrance))
         for one in caller.people
@@ -46,12 +46,13 @@ def recorded(caller: Caller) -> list[Json]:
 
 
 def owner_of(caller: Caller) -> list[Party]:
-    """Return the people in whose name a thing of the caller starts executions later."""
+    """Return the people in whose name an object of the caller starts executions later."""
     return [msgspec.convert(one, Party) for one in recorded(caller)]
 
 
 async def standing(app: AppContext, party: Party) -> Caller:
-    """Return what a recorded person may do now: `NOBODY` where no key and no identity provider knows them any more."""
+    """Return the present permissions of a recorded person: `NOBODY` if no key and no identity provider lists them any
+    more."""
     if party.entrance in MACHINE:
         return Caller(name=party.name, role=party.role, entrance=party.entrance)
     entries, now = app.store.entries, app.clock.now()
@@ -71,7 +72,7 @@ async def standing(app: AppContext, party: Party) -> Caller:
 
 
 async def authors_of(app: AppContext, saved: SavedWorkflow) -> tuple[Party, ...]:
-    """Return the people in whose name a revision was saved. Empty: the product, or people at the machine."""
+    """Return the people in whose name a revision was saved. Empty: the product, or a user on the machine."""
     if is_built_in(saved.draft.id) or not saved.draft.author:
         return ()
     entry = await app.store.entries.find(WRITTEN, f"{saved.draft.id}@{saved.revision}")
@@ -79,19 +80,20 @@ async def authors_of(app: AppContext, saved: SavedWorkflow) -> tuple[Party, ...]
 
 
 async def author_of(app: AppContext, saved: SavedWorkflow) -> Caller:
-    """Return what the author of a saved revision may do now; of one that an agent saved: what all of its people may."""
+    """Return the present permissions of the author of a saved revision; for a revision that an agent saved, the
+    permissions that all of its people have."""
     return await all_of(app, await authors_of(app, saved))
 
 
 async def all_of(app: AppContext, parties: Iterable[Party]) -> Caller:
-    """Return what all of these people may do now; people at the machine where there are none."""
+    """Return the permissions that all of these people have now; those of the machine if there are no people."""
     people = [await standing(app, one) for one in parties]
     return together(*people) if people else LOCAL
 
 
 async def note_authors(app: AppContext, caller: Caller, saved: SavedWorkflow) -> None:
-    """Record in whose name a revision was saved, where its author alone does not say that."""
+    """Record the people in whose name a revision was saved, unless the revision's author is enough."""
     if saved.draft.author and (caller.is_machine or caller.parties):
-        # The role that a person had when they saved it does not bound what they may see later.
+        # The role at the time of saving does not limit what the person may see later.
         people = [Party(name=one.name, entrance=one.entrance) for one in caller.people if one.entrance not in MACHINE]
         await app.store.entries.put(WRITTEN, f"{saved.draft.id}@{saved.revision}", msgspec.to_builtins(people))

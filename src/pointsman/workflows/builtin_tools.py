@@ -1,4 +1,4 @@
-"""The tools that come with us. What reaches outside is off until the settings say where to."""
+"""Built-in tools. Tools with access to external systems are off until the settings name the systems."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def builtin_tools(settings: Settings) -> Iterator[Tool]:
-    """All of them, those that are off too. Loads only what is on."""
+    """Yield all built-in tools, including those that are off. Loads only the modules of those that are on."""
     yield calculator
     yield _sql(settings)
     yield _search(settings)
@@ -44,11 +44,11 @@ def _search(settings: Settings) -> Tool:
     from pointsman.tools.search.tool import WebSearchTool
 
     def outgoing(search: SearchSettings) -> Outgoing:
-        from pointsman.tools.egress.addresses import EVERYWHERE  # It loads an HTTP client.
+        from pointsman.tools.egress.addresses import EVERYWHERE  # Loads an HTTP client.
         from pointsman.tools.egress.http_calls import Outgoing
         from pointsman.tools.egress.transport import EgressPolicy
 
-        # Its address is the operator's own word.
+        # The operator chose this address, so every network is allowed.
         rules = EgressPolicy(networks=EVERYWHERE, ports=None, plain=settings.http.plain)
         return Outgoing(rules, timeout_s=search.timeout.seconds, redirects_max=0)
 
@@ -62,7 +62,7 @@ def _pages(settings: Settings) -> Tool:
     from pointsman.tools.pages.tool import FetchPageTool
 
     def outgoing(pages: PageSettings) -> Outgoing:
-        from pointsman.settings.egress import rules_of  # As above.
+        from pointsman.settings.egress import rules_of  # Loads an HTTP client.
         from pointsman.tools.egress.failures import AddressRefused
         from pointsman.tools.egress.http_calls import Outgoing
         from pointsman.tools.egress.transport import resolve

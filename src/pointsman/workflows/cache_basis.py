@@ -1,7 +1,7 @@
-"""What the result of work depends on in this installation: the models that answer, and the tools that are called.
+"""Cache basis: the models and tools of this installation that a step's result depends on.
 
-The definition names them, the settings and the code decide what they are. The cache of steps counts only steps as equal
-whose basis is equal, so that an answer of one model never serves another.
+The definition only names models and tools; settings and code determine what they are. The step cache reuses a result
+only if the basis is equal, so that one model's answer is never used for another model.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from pointsman.tools.registry import ToolRegistry
 from pointsman.values import Json
 
 WITHOUT_MODEL: Final = frozenset({"tool", "tool_executor", "memory", "code", "http", "structured-record"})
-"""Kinds of work that call no model. All others, those of packages too, may call any model of the installation."""
+"""Kinds of work that call no model. All other kinds, including those of packages, may call any model of the
+installation."""
 
 
 class CacheBasis:
-    """Describes models and tools, for the cache of steps."""
+    """Describes models and tools for the step cache."""
 
     def __init__(self, models: PydanticModels, tools: ToolRegistry) -> None:
         self._models = models
@@ -34,7 +35,7 @@ class CacheBasis:
 
 
 def _tools_of(command: Execute, spec: WorkSpec) -> Iterator[str]:
-    """The names of the tools that an attempt may call."""
+    """Yield the names of the tools that an attempt may call."""
     listed, one, calls = spec.config.get("tools"), spec.config.get("tool"), command.input.get("calls")
     yield from (name for name in [*(listed if isinstance(listed, list) else []), one] if isinstance(name, str))
     for said in calls if isinstance(calls, list) else []:

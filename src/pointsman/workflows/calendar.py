@@ -1,8 +1,8 @@
-"""When something is due: cron in a time zone, every so often, or once.
+"""Times of schedules: cron in a time zone, a fixed interval, or one instant.
 
-Cron means what Debian's cron means. Clocks go forward: what was due at fixed times in the hour that is left out is due
-right behind it, once. Clocks go back: what is due at fixed times is due the first time only; what is due every hour or
-every so many minutes goes on by elapsed time.
+Cron expressions follow Debian's cron. When clocks go forward, fixed times within the skipped hour are due once, right
+after it. When clocks go back, fixed times are due only the first time; hourly schedules and those of every so many
+minutes continue by elapsed time.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from pointsman.engine.instants import instant_text, seconds_of
 from pointsman.errors import CallerError
 
 EVERY_S_MIN: Final = 1.0
-"""Schedules are no timers of programs: nothing starts more often."""
+"""Shortest interval: schedules do not replace timers in programs."""
 
 
 class CronInvalid(CallerError):
-    """The text is no cron schedule. `column` is where in it, from 1."""
+    """The text is not a valid cron expression. `column` is the position of the error, counted from 1."""
 
     code: ClassVar[str] = "cron-invalid"
 
@@ -49,14 +49,14 @@ class TimingInvalid(CallerError):
 
 
 class Timing(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Exactly one of the three. Make it with `timing_of`, which checks."""
+    """A schedule with exactly one of `cron`, `every_s` and `at`. Create it with `timing_of`, which checks this."""
 
     cron: str | None = None
     every_s: float | None = None
     at: float | None = None
     """Unix seconds."""
     timezone: str = "UTC"
-    """Of `cron`; an IANA name."""
+    """IANA time zone of `cron`."""
 
     def __str__(self) -> str:
         if self.cron is not None:
@@ -69,7 +69,7 @@ class Timing(Struct, frozen=True, kw_only=True, omit_defaults=True):
 def timing_of(
     *, cron: str | None = None, every_s: float | None = None, at: float | None = None, timezone: str = "UTC"
 ) -> Timing:
-    """Raises `TimingInvalid`, `CronInvalid`, `ZoneUnknown`."""
+    """Return a checked `Timing`. Raises `TimingInvalid`, `CronInvalid`, `ZoneUnknown`."""
     given = [name for name, value in (("cron", cron), ("every", every_s), ("at", at)) if value is not None]
     if len(given) != 1:
         said = " and ".join(given) or "nothing"
@@ -84,8 +84,8 @@ def timing_of(
 
 @cache
 def zone_of(name: str) -> ZoneInfo:
-    """The time zone of that name. Raises `ZoneUnknown`."""
-    # The name is looked up in a list before it becomes part of a path.
+    """Return the time zone of this name. Raises `ZoneUnknown`."""
+    # Compare with the list first: `ZoneInfo` makes the name part of a file path.
     if name not in available_timezones():
         near = did_you_mean(name, available_timezones())
         raise ZoneUnknown(f"there is no time zone {name!r}", hint=f"{near} Names are like `Europe/Berlin`.".strip())
@@ -93,7 +93,7 @@ def zone_of(name: str) -> ZoneInfo:
 
 
 def check_cron(text: str, zone: ZoneInfo) -> None:
-    """Raises `CronInvalid` naming the field and the column."""
+    """Check a cron expression. Raises `CronInvalid` with the field and the column."""
     fault = cron_fault(text)
     if fault is not None:
         raise CronInvalid(fault.message, column=fault.column)
@@ -106,14 +106,14 @@ def check_cron(text: str, zone: ZoneInfo) -> None:
 
 
 def due_after(timing: Timing, after: float, *, begin: float) -> Iterator[float]:
-    """The times behind `after`, in order. `begin` is where `every` counts from."""
+    """Yield the due times later than `after`, in order. `every` counts from `begin`."""
     if timing.cron is not None:
         yield from _cron_after(timing.cron, zone_of(timing.timezone), after)
     elif timing.every_s is not None:
         number = max(int((after - begin) // timing.every_s), 0)
         while True:
             number += 1
-            # Computed from the beginning each time: adding up would add up the error too.
+            # Multiply instead of adding up, so that rounding errors do not accumulate.
             yield begin + number * timing.every_s
     elif timing.at is not None and timing.at > after:
         yield timing.at
@@ -123,14 +123,15 @@ def _cron_after(text: str, zone: ZoneInfo, after: float) -> Iterator[float]:
     last = after
     for due in CronSim(five_fields(text), datetime.fromtimestamp(after, UTC).astimezone(zone)):
         at = due.timestamp()
-        # In an hour that comes twice, cron's clock says of a time behind us that it is ahead.
+        # In an hour that occurs twice, cron's local time presents a past time as a future one.
         if at > last:
             yield at
             last = at
 
 
 def timing_in_words(*, cron: str | None, every: str | None, at: str | None, timezone: str) -> Timing:
-    """As `timing_of`, from texts: `every` is a length of time (`15m`), `at` an instant (`2027-01-31T12:00Z`)."""
+    """Return a `Timing` as `timing_of` does, from texts: `every` is a duration (`15m`), `at` an instant
+    (`2027-01-31T12:00Z`)."""
     try:
         every_s = None if every is None else read_duration(every).seconds
     except ValueError as why:

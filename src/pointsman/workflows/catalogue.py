@@ -1,4 +1,4 @@
-"""The catalogue: workflows found by words and tags, in the order somebody wants them, with what became of them last."""
+"""Search in the workflow catalogue: filter by words and tags, and sort."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pointsman.workflows.revisions import place_of_workflow
 
 Sort: TypeAlias = Literal["id", "name", "saved"]
 NAME_CHARS: Final = 300
-"""So many letters of a name order it: a place in a list stays short."""
+"""Characters of a name that determine its order; a bound for the length of list cursors."""
 
 
 def _by_name(entry: JsonObject) -> str:
@@ -28,13 +28,15 @@ PLACES: Final[dict[Sort, Callable[[JsonObject], str]]] = {
     "name": _by_name,
     "saved": _by_saving,
 }
-"""What orders a list. Ids tell apart what is equal, so that no page leaves one out."""
+"""Sort key -> position of an entry in the list. Each position ends with the id, so that entries with equal keys have
+distinct positions and no page omits one."""
 
 
 def fitting(
     entries: Iterable[JsonObject], *, words: str = "", tags: Collection[str] = (), ids: Collection[str] | None = None
 ) -> list[JsonObject]:
-    """Those with all these words in id, name, description or tags, and with all these tags; `ids`: only these."""
+    """Return the entries that contain all `words` in id, name, description or tags and have all `tags`. `ids` limits
+    the result to these workflows."""
     return [
         entry
         for entry in entries

@@ -1,4 +1,4 @@
-"""Checking a source: what reading found and what the checker finds, told about the author's document."""
+"""Checking of a source: problems found on reading and by the checker, with positions in the author's document."""
 
 from __future__ import annotations
 
@@ -27,40 +27,40 @@ from pointsman.workflows.variables import substituted, variables_in
 from pointsman.workflows.workflow_tools import PREFIX
 
 OF_AN_AGENT: Final = re.compile(r"/tools/\d+$")
-"""Where an agent lists a tool."""
+"""Pointer to a tool in the list of an agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedSource:
-    """All problems of a source, sorted by place."""
+    """All problems of a source, sorted by position."""
 
     problems: tuple[Problem, ...]
     dialect: str | None
     source: Workflow | None = None
-    """What was checked; None where it was not even found."""
+    """The checked source; None: it was not found."""
     repaired: Definition | None = None
-    """Under leniency: the workflow without what cannot be used."""
+    """With `lenient`: the workflow without its unusable parts."""
 
     @property
     def ok(self) -> bool:
-        """No errors; warnings and notes do not count."""
+        """Whether there are no errors; warnings and notes do not count."""
         return not any(problem.severity == "error" for problem in self.problems)
 
     @property
     def id(self) -> str | None:
-        """The id of the workflow; None where it cannot be read."""
+        """The id of the workflow; None: it cannot be read."""
         head = None if self.source is None else self.source.outline.head
         return None if head is None else head.id
 
     @property
     def workflow(self) -> Definition | None:
-        """What would run. Reads the source, where only another process did."""
+        """The definition that would run. Reads the source if only another process has read it."""
         if self.repaired is not None or self.source is None:
             return self.repaired
         return self.source.read.workflow
 
     def to_json(self) -> JsonObject:
-        """As `check --json` prints it."""
+        """Return the JSON that `check --json` prints."""
         return {
             "ok": self.ok,
             "dialect": self.dialect,
@@ -70,14 +70,15 @@ class CheckedSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckFacts:
-    """What an installation knows of the things that a document names: plain data, for another process."""
+    """What an installation knows of the things that a document names: plain data, so that it can be sent to another
+    process."""
 
     agents: Mapping[str, AgentConfig]
-    """Those of the settings, and the saved ones that the document names."""
+    """Agents of the settings, and the saved agents that the document names."""
     granted: Mapping[str, str]
-    """The values of variables."""
+    """Variable -> value."""
     tools: Mapping[str, ToolFacts]
-    """The tools that the document and its agents name, as far as they exist."""
+    """The existing tools that the document and its agents name."""
     tool_names: Collection[str]
     """Tools that may be suggested."""
     workflows: Collection[str]
@@ -90,7 +91,7 @@ class CheckFacts:
     nodes_max: int | None = None
     lenient: bool = False
     model: str | None = None
-    """It answers every agent."""
+    """The model that answers every agent, if there is one."""
 
     @property
     def known(self) -> Installation:
@@ -100,14 +101,14 @@ class CheckFacts:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What checking found."""
+    """The result of a check."""
 
     problems: tuple[Problem, ...]
     repaired: Definition | None = None
 
 
 def check_workflow(source: Workflow, facts: CheckFacts) -> CheckResult:
-    """Everything that is wrong, at once."""
+    """Job: return all problems of a workflow at once."""
     read = source.read
     if read.workflow is None:
         return CheckResult(source.problems)
@@ -125,14 +126,16 @@ def check_workflow(source: Workflow, facts: CheckFacts) -> CheckResult:
     found += [*_unpriced(workflow, facts), *_too_many_nodes(workflow, facts)]
     found += [problem for problem in missing if problem.pointer not in misnamed]
     if workflow.triggers:
-        from pointsman.workflows.trigger_problems import trigger_problems  # Most workflows need no calendar.
+        from pointsman.workflows.trigger_problems import (
+            trigger_problems,
+        )  # Most workflows need no calendar.
 
         found += trigger_problems(workflow)
     return CheckResult(told(read, found), workflow if facts.lenient else None)
 
 
 def called_again(source: Workflow, durability: str, settings: Settings, tools: ToolRegistry) -> list[Problem]:
-    """The tools that may be called twice when it is started with this durability, whatever its own is."""
+    """Return the tools that may be called twice if the workflow starts with this durability instead of its own."""
     if source.read.workflow is None:
         return []
     known = Installation(tools=KnownTools(tools), agents=tools_of(settings.agents), workflows=(), durability=durability)
@@ -141,10 +144,11 @@ def called_again(source: Workflow, durability: str, settings: Settings, tools: T
 
 
 def softened(problem: Problem) -> Problem:
-    """Under leniency, and where the scripted model answers, agents and their tools need not be known: an execution
-    does not call them.
+    """Return the problem of an unknown agent or of an agent's tool as a warning.
 
-    A `tool` node has no model that could do without its tool: that stays an error.
+    Used for lenient checks and for the scripted model, where an execution does not call agents' tools. For the tool
+    of a
+    `tool` node the problem stays an error, because no model stands between the node and the tool.
     """
     played = problem.code == "unknown-agent" or (
         problem.code in ("unknown-tool", "tool-off") and OF_AN_AGENT.search(problem.pointer) is not None
@@ -153,8 +157,8 @@ def softened(problem: Problem) -> Problem:
 
 
 class KnownTools(Mapping[str, ToolFacts]):
-    """The tools of an installation. A tool is looked at when it is asked for: there may be thousands. Saved workflows
-    that are tools are not listed: not every caller may know of them."""
+    """The tools of an installation. A tool is inspected when it is requested: there may be thousands. Iteration omits
+    tools that are saved workflows, because not every caller may see them."""
 
     def __init__(self, tools: ToolRegistry) -> None:
         self._tools = tools
@@ -181,16 +185,16 @@ class KnownTools(Mapping[str, ToolFacts]):
         return sum(1 for _ in self)
 
     def __bool__(self) -> bool:
-        return True  # Some come with us; nobody has to count.
+        return True  # The built-in tools always exist; do not count.
 
 
 @dataclass(frozen=True, slots=True)
 class NamedTools(Mapping[str, ToolFacts]):
-    """Tools of which some are known, and of the others only their names."""
+    """Tools with facts about some of them and only names of the others."""
 
     facts: Mapping[str, ToolFacts]
     names: Collection[str]
-    """Those that may be suggested."""
+    """Tools that may be suggested."""
 
     def __getitem__(self, name: str) -> ToolFacts:
         return self.facts[name]
@@ -202,25 +206,26 @@ class NamedTools(Mapping[str, ToolFacts]):
         return len(self.names)
 
     def __bool__(self) -> bool:
-        return True  # Some come with us; nobody has to count.
+        return True  # The built-in tools always exist; do not count.
 
 
 def tools_of(agents: Mapping[str, AgentConfig]) -> dict[str, frozenset[str]]:
-    """Agent -> its tools."""
+    """Return agent -> its tools."""
     return {name: frozenset(agent.tools or ()) for name, agent in agents.items()}
 
 
 def _performed(workflow: Definition) -> Collection[str]:
-    """The kinds of work that installed packages do; asked only where a node is of a type that is not built in."""
+    """Return the kinds of work that installed packages perform. They are loaded only if a node has a type that is not
+    built in."""
     if not any(isinstance(node.config, UnboundConfig) for node in workflow.nodes):
         return ()
-    from pointsman.executors.registry import announced_kinds  # Most checks need no executors.
+    from pointsman.executors.registry import announced_kinds  # Import here: most checks need no executors.
 
     return announced_kinds()
 
 
 def _variables(workflow: Definition, facts: CheckFacts) -> list[Problem]:
-    """Variables that nobody grants, at every place that names them."""
+    """Return an error for each position that names a variable without a value in the settings."""
     granted = facts.granted
     return [
         error(
@@ -235,7 +240,7 @@ def _variables(workflow: Definition, facts: CheckFacts) -> list[Problem]:
 
 
 def _not_ours(workflow: Definition) -> list[Problem]:
-    """An id of the shelf on a document that is not what stands there."""
+    """Return an error for a document with the id of a built-in workflow that differs from that workflow."""
     if not workflow.id.startswith(BUILT_IN):
         return []
     ours = shipped(workflow.id)
@@ -246,7 +251,7 @@ def _not_ours(workflow: Definition) -> list[Problem]:
 
 
 def _unpriced(workflow: Definition, facts: CheckFacts) -> Iterator[Problem]:
-    """A budget of money that cannot see what some models cost."""
+    """Yield a warning for each model without a price in a workflow with a limit of cost."""
     config = workflow.config
     limits = config.limits if config is not None else None
     if config is None or limits is None or limits.cost_usd is None:
@@ -272,7 +277,7 @@ def _too_many_nodes(workflow: Definition, facts: CheckFacts) -> Iterator[Problem
 
 
 def _granted_agents(workflow: Definition, facts: CheckFacts) -> list[Problem]:
-    """Agents named by a variable, whose value is no agent that is known: they have a model and no role."""
+    """Return a warning for each agent that a variable names and that does not exist: its model has no role."""
     granted = facts.granted
     known = {*facts.agents, *(workflow.agents or {})}
     found: list[Problem] = []

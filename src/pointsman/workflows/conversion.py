@@ -1,4 +1,4 @@
-"""Conversion: a workflow written in another dialect, or drawn, and what the target cannot say."""
+"""Conversion of a workflow to another dialect or to a diagram, with the losses."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ TARGETS: Final = (*DIALECTS, *PICTURES)
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """The text, and what of the workflow is not in it, told about the author's document."""
+    """The text, and the parts of the workflow that it lacks, with positions in the author's document."""
 
     text: str
     losses: tuple[Problem, ...] = ()
 
 
 def converted(source: Workflow, target: str, *, as_yaml: bool = False) -> Converted:
-    """Write a workflow as one of `TARGETS`. Raises `WorkflowInvalid` where it cannot be read."""
+    """Write a workflow as one of `TARGETS`. Raises `WorkflowInvalid` if it cannot be read."""
     workflow = source.definition
     if target == "mermaid":
         from pointsman.dialects.export.mermaid import draw
@@ -45,14 +45,14 @@ def converted(source: Workflow, target: str, *, as_yaml: bool = False) -> Conver
 
 
 async def converted_for(app: AppContext, source: Workflow, target: str, *, by: str) -> Converted:
-    """`converted`, where documents of callers are read. `by`: the caller."""
+    """Run `converted` as a job on a caller's document. `by`: the caller."""
     return await app[DOCUMENTS].run(converted, source, target, by=by, chars=source.chars)
 
 
 def original_of(source: Workflow, target: str) -> JsonObject | None:
-    """What its author wrote, without the envelope around it; only its own dialect is written over it.
+    """Return the author's document without its envelope, for the writer to update; None: write a new document.
 
-    Older words of the native dialect are not kept: who asks for `native` wants today's.
+    Only a document in the target dialect is updated. Old forms of the native dialect are replaced by present ones.
     """
     if source.read.dialect != target or not isinstance(source.original, dict):
         return None
@@ -61,8 +61,8 @@ def original_of(source: Workflow, target: str) -> JsonObject | None:
 
 
 def yaml_text(value: JsonObject) -> str:
-    """As YAML, in the order of its keys."""
-    from ruamel.yaml import YAML  # Most commands never write YAML.
+    """Return a value as YAML, in the order of its keys."""
+    from ruamel.yaml import YAML  # Import here: most commands never write YAML.
 
     writer = YAML()
     writer.default_flow_style = False

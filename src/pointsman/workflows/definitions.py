@@ -1,4 +1,4 @@
-"""Definitions as an installation takes them: checked, saved, and made into what runs."""
+"""Definitions in an installation: check, save, and prepare for execution."""
 
 from __future__ import annotations
 
@@ -37,34 +37,34 @@ NAMES_MAX: Final = 1_000
 
 
 FOREIGN_MAX: Final = 20
-"""Different models of providers that neither the settings nor this product describe, which take long to look up."""
+"""Different models of providers that neither the settings nor the product describes; each look-up is slow."""
 
 
 class ModelFixed(CallerError):
-    """The installation was opened with a model that answers every agent; an execution cannot have another one."""
+    """The installation was opened with one model for all agents; an execution cannot use another one."""
 
     code: ClassVar[str] = "model-fixed"
 
 
 class Disabled(CallerError):
-    """The workflow is switched off."""
+    """The workflow is disabled."""
 
     code: ClassVar[str] = "workflow-disabled"
 
 
 class DeclaredTriggers(Protocol):
-    """The triggers that saved documents declare. The triggers of the application implement it."""
+    """Registry of the triggers that saved documents declare. The triggers of the application implement it."""
 
     async def check(self, workflow: Definition) -> None:
-        """Raise `WebhookTaken` where they cannot be put into effect."""
+        """Raise `WebhookTaken` if the triggers of a workflow cannot be registered."""
         ...
 
     async def put(self, workflow: Definition) -> None:
-        """Put them into effect, in place of those that the workflow declared before."""
+        """Register the triggers of a workflow in place of those that it declared before."""
         ...
 
     async def drop(self, workflow: str) -> None:
-        """Delete those of a workflow."""
+        """Delete the triggers of a workflow."""
         ...
 
 
@@ -72,7 +72,7 @@ DECLARED_TRIGGERS: Final = Part[DeclaredTriggers]("declared triggers")
 
 
 def model_of(app: AppContext, wanted: str | None) -> str | None:
-    """What answers every agent of an execution; None: each its own. Raises `ModelFixed`."""
+    """Return the model that answers every agent of an execution; None: each agent uses its own. Raises `ModelFixed`."""
     if wanted is not None and app.services.model not in (None, wanted):
         raise ModelFixed(
             f"{app.services.model!r} answers every agent here, so {wanted!r} cannot", hint="Leave `model` out."
@@ -81,7 +81,7 @@ def model_of(app: AppContext, wanted: str | None) -> str | None:
 
 
 async def outlined(documents: DocumentWork, workflow: Workflow, *, by: str) -> Outline:
-    """Return what is known of a document without its nodes. `by`: the caller who sent it. Raises
+    """Return the outline of a document, which has no nodes. `by`: the caller who sent it. Raises
     `DocumentTooExpensive`, `TooManyRequests`."""
     if not workflow.is_outlined:
         job = partial(documents.run, outline, workflow, by=by, chars=workflow.chars)
@@ -90,18 +90,18 @@ async def outlined(documents: DocumentWork, workflow: Workflow, *, by: str) -> O
 
 
 def outline(workflow: Workflow) -> Outline:
-    """Job: read a document and sum it up."""
+    """Job: read a document and return its outline."""
     return workflow.outline
 
 
 class CheckBasis(NamedTuple):
-    """What a check knows of an application, which need not be open."""
+    """The parts of an application that a check needs; the application need not be open."""
 
     settings: Settings
     tools: ToolRegistry
     documents: DocumentWork
     model: str | None
-    """The model that answers every agent."""
+    """The model that answers every agent, if there is one."""
     models: PydanticModels
     app: AppContext | None = None
     """None: no store is open, so no workflow and no agent is saved."""
@@ -110,7 +110,7 @@ class CheckBasis(NamedTuple):
 async def check(
     app: AppContext, workflow: Workflow, *, lenient: bool = False, model: str | None = None, reader: Caller = ANYBODY
 ) -> CheckedSource:
-    """Return everything that is wrong with a workflow, limited to what `reader` may see. Raises `DocumentTooExpensive`,
+    """Return all problems of a workflow, limited to what `reader` may see. Raises `DocumentTooExpensive`,
     `TooManyRequests`."""
     services = app.services
     known = CheckBasis(app.settings, app.tools, app[DOCUMENTS], model or services.model, services.models, app)
@@ -120,7 +120,7 @@ async def check(
 async def check_against(
     known: CheckBasis, workflow: Workflow, *, lenient: bool = False, reader: Caller = ANYBODY
 ) -> CheckedSource:
-    """As `check`, also where no store is open."""
+    """Check as `check` does, also without an open store."""
     found = await outlined(known.documents, workflow, by=reader.name)
     if found.head is None:
         return CheckedSource(found.problems, found.dialect, workflow)
@@ -162,9 +162,9 @@ async def _facts(known: CheckBasis, found: Outline, *, lenient: bool, reader: Ca
 async def runnable(
     app: AppContext, workflow: Workflow, *, lenient: bool = False, revision: int = 0, reader: Caller = LOCAL
 ) -> Prepared:
-    """Return the definition as it runs for `reader`: checked, its variables replaced, its saved agents in it.
+    """Return the checked definition for an execution by `reader`, with variables replaced and saved agents included.
 
-    Raises `WorkflowInvalid` listing all problems, `Disabled`.
+    Raises `WorkflowInvalid` with all problems, `Disabled`.
     """
     checked = await check(app, workflow, lenient=lenient, reader=reader)
     if not checked.ok:
@@ -184,7 +184,7 @@ async def _models_named(
     granted: Mapping[str, str],
     providers: Collection[str],
 ) -> KnownModels:
-    """What is known of the models that a document, its agents or the settings name."""
+    """Return what is known of the models that a document, its agents or the settings name."""
     choice = models.choice
     config = None if found.head is None else found.head.config
     written = [*found.named("model"), (config.default_model or "") if config is not None else ""]
@@ -192,7 +192,7 @@ async def _models_named(
     written += [choice.only or "", choice.default, *choice.purposes.values(), *choice.fallback]
     names = [str(substituted(one, granted)) for one in dict.fromkeys(written)]
     some = _worth_a_look(dict.fromkeys(names[-NAMES_MAX:]), providers)
-    is_long = any(name.partition(":")[0] not in KINDS for name in some)  # To ask for its client may load it.
+    is_long = any(name.partition(":")[0] not in KINDS for name in some)  # May import its client.
     refusals = await beside(is_long * (SHORT_CHARS_MAX + 1), lambda: {name: models.refusal(name) for name in some})
     return KnownModels(choice, {name: why for name, why in refusals.items() if why is not None})
 
@@ -206,10 +206,11 @@ async def save(
     after: int | None = None,
     reader: Caller = LOCAL,
 ) -> SavedWorkflow:
-    """Save a revision; one with errors only as a draft. `after`: the revision that the workflow must be at (0: none).
-    `reader`: the caller whom the problems are for.
+    """Save a revision; a document with errors only as a draft.
 
-    Raises `WorkflowInvalid`, `RevisionMoved`, `WebhookTaken`, `BuiltIn`; then nothing is saved."""
+    `after` is the revision that the workflow must be at (0: it must not exist). `reader` is the caller who receives the
+    problems. Raises `WorkflowInvalid`, `RevisionMoved`, `WebhookTaken`, `BuiltIn`; nothing is saved then.
+    """
     checked = await check(app, workflow, reader=reader)
     if checked.id is None or not (checked.ok or draft):
         raise invalid(checked.problems)
@@ -218,7 +219,7 @@ async def save(
     made = msgspec.structs.replace(await job(), created=Instant(app.clock.now()), author=author)
     saved = await app[LIBRARY].workflows.save(made, after=after)
     is_runnable = workflow.outline.variables <= app.settings.granted().keys()
-    # The triggers of a workflow that cannot run are not in effect.
+    # Triggers of a workflow that cannot run are not registered as enabled.
     await app[DECLARED_TRIGGERS].put(
         workflow.head if is_runnable else workflow.head.model_copy(update={"enabled": False})
     )
@@ -226,13 +227,13 @@ async def save(
 
 
 async def source_of_saved(app: AppContext, reference: str) -> Workflow:
-    """As its author wrote it. Raises `UnknownWorkflow`."""
+    """Return a saved workflow as its author wrote it. Raises `UnknownWorkflow`."""
     return source_of((await app[LIBRARY].found(reference)).draft)
 
 
 def _worth_a_look(names: Iterable[str], providers: Collection[str]) -> list[str]:
-    """The models that only their providers can tell about: of a provider that does not exist, the check of names
-    reports that."""
+    """Return the models that must be looked up with their providers. Models of unknown providers are omitted, because
+    the check of names reports those."""
     found: list[str] = []
     foreign = 0
     for name in names:
@@ -248,8 +249,8 @@ def _worth_a_look(names: Iterable[str], providers: Collection[str]) -> list[str]
 
 
 async def _workflows_for(app: AppContext, found: Outline, reader: Caller) -> list[str]:
-    """The ids of the saved workflows that a workflow names, and where one is not there of those that may be meant. A
-    start does not read the names of thousands."""
+    """Return the ids of the saved workflows that a workflow names; if one is missing, also those to suggest. Without a
+    missing one it does not list all workflows, so that a start does not read thousands of names."""
     if found.head is None:
         return []
     named = {name.partition("@")[0] for name in found.named("workflow")}
@@ -262,7 +263,7 @@ async def _workflows_for(app: AppContext, found: Outline, reader: Caller) -> lis
 
 
 async def _tools_for(app: AppContext, missing: list[str], reader: Caller) -> list[str]:
-    """The saved workflows that tools which are none may be meant as."""
+    """Return the saved workflows that may be suggested for the names of missing tools."""
     if not missing:
         return []
     every: dict[str, WorkflowEntry] = {entry.id: entry for entry in await app.store.workflows.list()}
@@ -276,7 +277,8 @@ async def _agents_of(
     known: Mapping[str, AgentConfig],
     reader: Caller,
 ) -> dict[str, AgentConfig]:
-    """The saved agents that a workflow names and the reader may use, and that neither it nor the settings describe."""
+    """Return the saved agents that a workflow names, that the reader may use, and that neither the workflow nor the
+    settings describe."""
     missing = sorted({*found.named("agent")} - known.keys() - found.own_agents)[:NAMES_MAX]
     return (
         configs_of(await saved_agents(app.store.entries, missing, partial(sees_agent, app, reader))) if missing else {}

@@ -1,9 +1,9 @@
 """Pool of worker processes for documents of callers: bounded in number, memory and processor time.
 
     event loop ── submit ──▶ thread ── pipe ──▶ worker process     (one thread for each process)
-                                └── ends it where it overruns, and starts the next
+                                └── kills a process that exceeds a limit, and starts the next
 
-Processes are shared by all installations of this process with the same limits. The first starts with the first job,
+All installations in this process that have the same limits share a pool. The first worker starts with the first job,
 another one when a job arrives while all others are busy. They end with this process.
 """
 
@@ -28,18 +28,19 @@ from pointsman.workflows.document_worker import JOB, PICKLE_PROTOCOL, REPLY, Job
 
 MB: Final = 1_000_000
 START_S_MAX: Final = 60.0
-"""A worker that is not ready by then does not start."""
+"""Time within which a worker must be ready."""
 PROGRAM: Final = "from pointsman.workflows.document_worker import main; main()"
 SIMPLER: Final = "Make the document smaller or simpler."
 WALL_RATIO: Final = 5.0
 WALL_S_MIN: Final = 10.0
-"""A worker may wait for a processor: it is ended after `WALL_S_MIN` + `WALL_RATIO` times its processor time."""
+"""Wall-clock limit of a job: `WALL_S_MIN` + `WALL_RATIO` times its processor time, because a worker may wait for a
+processor."""
 ENVIRONMENT: Final = ("PATH", "LANG", "TZ", "HOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "VIRTUAL_ENV")
-"""What workers see of the environment, besides `PYTHON*` and `LC_*`: no keys of providers."""
+"""Environment variables that workers receive, besides `PYTHON*` and `LC_*`: no keys of providers."""
 
 
 class DocumentTooExpensive(AuthorError):
-    """A document needs more processor time or memory than the server grants. Nothing was done."""
+    """A document needs more processor time or memory than the server grants. The job had no effect."""
 
     code: ClassVar[str] = "document-too-expensive"
 
@@ -51,18 +52,18 @@ class WorkersUnavailable(OperatorError):
 
 
 class Performed(NamedTuple):
-    """The result of a job, and what it cost."""
+    """The result of a job, and its processor time."""
 
     value: object
     cpu_s: float
 
 
 class _Lost(Exception):
-    """The worker has ended; nothing more comes from it."""
+    """The worker process has ended."""
 
 
 class _Worker:
-    """One process. Used by one thread at a time."""
+    """One worker process. One thread at a time uses it."""
 
     def __init__(self, memory_bytes: int, modules: tuple[str, ...]) -> None:
         self._process = subprocess.Popen(
@@ -70,13 +71,14 @@ class _Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=_environment(),
-            start_new_session=True,  # Ctrl-C is for the server.
+            start_new_session=True,  # Ctrl-C is for the server only.
         )
         self.is_ready = False
         self.goes_on = True
 
     def perform(self, job: bytes, seconds: float) -> bytes:
-        """Raises `_Lost` where the process ends first, `WorkersUnavailable` where it never started."""
+        """Return the reply to a job. Raises `_Lost` if the process ends first, `WorkersUnavailable` if it never
+        started."""
         if not self.is_ready:
             self._wait_until_ready()
         stdin = self._process.stdin
@@ -119,7 +121,7 @@ class _Worker:
         return found
 
     def why_ended(self) -> str:
-        """What ended the process: its signal or status."""
+        """Return what ended the process: a signal or an exit status."""
         status = self._process.wait()
         return signal.Signals(-status).name if status < 0 else f"status {status}"
 
@@ -127,12 +129,12 @@ class _Worker:
         self._process.kill()
 
     def close(self) -> None:
-        """End it, whatever it is doing."""
+        """End the process at once."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
-                with suppress(BrokenPipeError):  # It may hold a part of a job.
+                with suppress(BrokenPipeError):  # The pipe may hold a part of a job.
                     pipe.close()
 
 
@@ -147,7 +149,7 @@ class DocumentPool:
     """A limited number of worker processes, each with a thread that waits for it."""
 
     def __init__(self, *, workers: int, memory_mb: int, modules: tuple[str, ...] = ()) -> None:
-        """`modules`: those that jobs need, imported before the first one."""
+        """`modules`: modules that jobs need; workers import them before the first job."""
         self.memory_mb = memory_mb
         self._workers_max = workers
         self._modules = modules
@@ -162,7 +164,8 @@ class DocumentPool:
     def submit(
         self, function: Callable[..., object], arguments: tuple[object, ...], seconds: float
     ) -> Future[Performed]:
-        """Perform a function of a module. Raises what it raises, `DocumentTooExpensive`, `WorkersUnavailable`."""
+        """Perform a module-level function in a worker. The future raises its errors, `DocumentTooExpensive`,
+        `WorkersUnavailable`."""
         future = Future[Performed]()
         with self._counting:
             self._free -= 1
@@ -170,7 +173,7 @@ class DocumentPool:
             self._threads += needs_thread
             self._free += needs_thread
         self._jobs.put(_Job(function, arguments, seconds, future))
-        if needs_thread:  # A daemon: a process that ends waits for no document.
+        if needs_thread:  # A daemon thread: a process that ends does not wait for documents.
             Thread(target=self._serve, name=f"document-worker-{self._threads}", daemon=True).start()
         return future
 
@@ -185,11 +188,11 @@ class DocumentPool:
                     settle = partial(job.future.set_result, self._perform(worker, job))
                 except BaseException as why:
                     settle = partial(job.future.set_exception, why)
-            with self._counting:  # First: the next job of this caller must not start another process.
+            with self._counting:  # Before the result is set: the caller's next job must not start another process.
                 self._free += 1
             if settle is not None:
                 settle()
-            del job, settle  # Its document.
+            del job, settle  # They hold the document.
             if worker is not None and not worker.goes_on:
                 worker = self._replaced(worker)
 
@@ -208,7 +211,8 @@ class DocumentPool:
         return worker
 
     def _replaced(self, worker: _Worker) -> _Worker | None:
-        """The next one, which starts while nobody waits for it; None where the last one never started."""
+        """Close a worker and start the next one before it is needed; None: the last one never started, or the pool is
+        closed."""
         self._workers.discard(worker)
         worker.close()
         return self._started() if worker.is_ready and not self._is_closed else None
@@ -241,7 +245,7 @@ class DocumentPool:
         )
 
     def close(self) -> None:
-        """End the processes. Jobs that are being performed fail."""
+        """End the processes. Jobs in progress fail."""
         self._is_closed = True
         for worker in [*self._workers]:
             worker.kill()
@@ -251,13 +255,13 @@ def _environment() -> dict[str, str]:
     kept = {
         name: value for name, value in os.environ.items() if name in ENVIRONMENT or name.startswith(("PYTHON", "LC_"))
     }
-    # Also what was put there after the start of this process.
+    # `sys.path` may have changed since this process started.
     return {**kept, "PYTHONPATH": os.pathsep.join(one for one in sys.path if one)}
 
 
 @cache
 def pool_for(*, workers: int, memory_mb: int, modules: tuple[str, ...] = ()) -> DocumentPool:
-    """The pool of this process with these limits."""
+    """Return the pool of this process with these limits."""
     pool = DocumentPool(workers=workers, memory_mb=memory_mb, modules=modules)
     atexit.register(pool.close)
     return pool

@@ -1,10 +1,10 @@
-"""Work on documents of callers: beside the event loop, within limits, and one at a time for each caller.
+"""Work on documents of callers: outside the event loop, within limits, and one at a time for each caller.
 
     server:   caller ─▶ own queue ─▶ worker process, with a limit of processor time and memory
     library:  caller ─▶ this process; large documents in a thread
 
-A workflow whose cost a worker has measured, and that is small, is read in this process from then on: a start costs no
-trip to another process.
+After a worker has measured a job on a workflow as cheap, this process performs it, which saves the round trip at a
+start.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from pointsman.settings.documents import DocumentSettings
 from pointsman.workflows.document_pool import DocumentPool, Performed, pool_for
 
 SHORT_CHARS_MAX: Final = 20_000
-"""Without workers, documents up to this length are read in the thread of the event loop: in some 20 ms."""
+"""Without workers, documents up to this length are read in the thread of the event loop: about 20 ms."""
 CHEAP_S_MAX: Final = 0.02
-"""Work that took a worker no longer is done in this process the next time."""
+"""Longest processor time of a job in a worker for which this process performs it the next time."""
 COSTS_MAX: Final = 10_000
-"""Workflows whose cost is remembered."""
+"""Workflows whose costs are stored."""
 WAITING_CHARS_MAX: Final = 64_000_000
-"""Characters of documents that one caller may have waiting."""
+"""Characters of waiting documents of one caller."""
 WAITING_CHARS_MIN: Final = 65_536
-"""Each document counts at least as much: a caller may have some thousand small ones waiting."""
+"""Least number of characters that each document counts: a caller may have about a thousand small ones waiting."""
 RETRY_S: Final = 5.0
 _THREADS: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="documents")
-"""One: threads share the interpreter, and each more would slow the event loop further."""
+"""One thread: threads share the interpreter, and each further one would slow the event loop."""
 
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
 class _Queue:
-    """The documents of one caller."""
+    """The waiting documents of one caller."""
 
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     waiting_chars: int = 0
@@ -51,26 +51,27 @@ class DocumentWork:
     """Performs jobs on documents for one installation."""
 
     def __init__(self) -> None:
-        """In this process, until `use_workers`."""
+        """Jobs run in this process until `use_workers` is called."""
         self._pool: DocumentPool | None = None
         self._limits = DocumentSettings()
         self._queues: dict[str, _Queue] = {}
         self._costs: OrderedDict[str, dict[object, float]] = OrderedDict()
-        """Digest -> job -> what it took a worker."""
+        """Digest -> job -> processor time in a worker."""
         self._tasks: set[asyncio.Task[object]] = set()
 
     def use_workers(self, limits: DocumentSettings, modules: tuple[str, ...] = ()) -> None:
-        """From now on, perform jobs in worker processes. `modules`: those that define jobs."""
+        """Perform jobs in worker processes from now on. `modules`: the modules that define jobs."""
         self._limits = limits
         if limits.workers:
             self._pool = pool_for(workers=limits.workers, memory_mb=limits.memory_mb, modules=modules)
 
     async def run(self, job: Callable[..., T], *arguments: object, by: str, chars: int, of: str = "") -> T:
-        """Return `job(*arguments)`. The job is a function of a module; its arguments and result can be pickled.
+        """Return `job(*arguments)`. The job is a module-level function; its arguments and result can be pickled.
 
-        `by` names the caller, `chars` is the length of all documents in the arguments, `of` the digest of a document
-        that is worked on again and again. Raises what the job raises, `DocumentTooExpensive`, and `TooManyRequests`
-        where the caller has too much waiting.
+        `by` is the caller, `chars` the length of all documents in the arguments, `of` the digest of a document that is
+        used repeatedly. Raises the errors of the job, `DocumentTooExpensive`, and `TooManyRequests` if the caller
+        has too many
+        documents waiting.
         """
         if self._pool is None:
             return await beside(chars, lambda: job(*arguments))
@@ -80,26 +81,27 @@ class DocumentWork:
         return await self._finished(self._turn(queue, self._pool, job, arguments, chars, of, by))
 
     async def here(self, work: Callable[[], T], *, chars: int, of: str) -> T:
-        """Return what `work` returns. It works in this process, on a document that jobs have been performed on: in a
-        thread where they took long enough to notice."""
+        """Return `work()`, performed in this process on a document on which jobs have run: in a thread if they were not
+        cheap."""
         costs = self._costs.get(of)
         is_costly = self._pool is not None and (costs is None or max(costs.values()) > CHEAP_S_MAX)
         return await beside(SHORT_CHARS_MAX + 1 if is_costly else chars, work)
 
     def _is_cheap(self, job: Callable[..., object], of: str) -> bool:
-        """Whether a worker has performed this job on this document in at most `CHEAP_S_MAX`."""
+        """Return whether a worker has performed this job on this document within `CHEAP_S_MAX`."""
         cost = self._costs.get(of, {}).get(job)
         return cost is not None and cost <= CHEAP_S_MAX
 
     async def close(self) -> None:
-        """Give up what is waiting."""
+        """Cancel the waiting jobs."""
         tasks = [*self._tasks]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _finished(self, work: Coroutine[None, None, T]) -> T:
-        """The result. A caller who leaves keeps their turn until the worker is done: to leave must not make room."""
+        """Return the result. A cancelled caller keeps its position until the worker is done, so that cancelling does
+        not make room for more jobs."""
         task = asyncio.ensure_future(work)
         known = cast("asyncio.Task[object]", task)
         self._tasks.add(known)
@@ -119,7 +121,7 @@ class DocumentWork:
     ) -> T:
         try:
             async with queue.turn:
-                if self._is_cheap(job, of):  # It was measured while this one waited.
+                if self._is_cheap(job, of):  # Measured while this caller waited.
                     return job(*arguments)
                 limits = self._limits
                 seconds = limits.seconds + limits.seconds_per_mb * chars / 1_000_000
@@ -133,7 +135,7 @@ class DocumentWork:
         return cast(T, done.value)
 
     def _entered(self, by: str, chars: int) -> _Queue:
-        """The caller's queue with one more document. Raises `TooManyRequests`."""
+        """Return the caller's queue with one more document. Raises `TooManyRequests`."""
         queue = self._queues.setdefault(by, _Queue())
         counted = max(chars, WAITING_CHARS_MIN)
         if queue.count and queue.waiting_chars + counted > WAITING_CHARS_MAX:
@@ -157,13 +159,13 @@ DOCUMENTS: Final = Part[DocumentWork]("documents", lambda _: DocumentWork(), clo
 
 
 async def beside(chars: int, work: Callable[[], T]) -> T:
-    """Return what `work` returns: in a thread where it works on more than a short document."""
+    """Return `work()`, in a thread for more than a short document."""
     if chars <= SHORT_CHARS_MAX:
         return work()
     return await asyncio.get_running_loop().run_in_executor(_THREADS, work)
 
 
 def _retrieved(task: asyncio.Future[object]) -> None:
-    """A caller who left does not read the error."""
+    """Retrieve the error of a task whose caller was cancelled, so that asyncio does not log it."""
     if not task.cancelled():
         task.exception()

@@ -3,9 +3,9 @@
     server ── seconds, job ──▶ worker ── outcome ──▶ server
 
 A job is a pickled `(function, arguments)`. Documents travel as text: both ends unpickle only what this program wrote.
-The kernel ends the process (SIGPROF) when a job takes more processor time than it may. A job that needs more memory
-than the process may have fails with `JobResult(kind="memory")`. The process ends when its input does. Started by
-`document_pool`; it imports some modules before the first job, so that no job pays for them.
+The kernel ends the process with SIGPROF when a job exceeds its processor time. A job that exceeds the memory of the
+process fails with `JobResult(kind="memory")`. The process ends when its input does. `document_pool` starts it; it
+imports some modules before the first job, so that their import does not count against a job.
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ from typing import Final, Literal
 from pointsman.errors import PointsmanError
 
 JOB: Final = struct.Struct("<dQ")
-"""Before a job: the processor time it may take, in seconds, and its length in bytes."""
+"""Header of a job: its processor time in seconds, and its length in bytes."""
 REPLY: Final = struct.Struct("<?Q")
-"""Before a reply: whether the worker goes on, and the length in bytes."""
+"""Header of a reply: whether the worker continues, and the length in bytes."""
 NICE: Final = 5
-"""The server's event loop goes first where processors are scarce."""
+"""Lets the server's event loop run first when processors are scarce."""
 PICKLE_PROTOCOL: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """What came of a job."""
+    """The outcome of a job."""
 
     kind: Literal["value", "refused", "memory", "bug"]
     value: object = None
-    """Of `value` the result, of `refused` what `rebuilt` takes, of `bug` the traceback."""
+    """`value`: the result; `refused`: the argument of `rebuilt`; `bug`: the traceback."""
     cpu_s: float = 0.0
 
 
 def main() -> None:
     memory_bytes, modules = int(sys.argv[1]), sys.argv[2:]
     jobs, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # What a library prints must not be read as a reply.
+    os.dup2(2, 1)  # Output that a library prints must not be read as a reply.
     os.nice(NICE)
     for name in modules:
         import_module(name)
     gc.collect()
     gc.freeze()
-    gc.disable()  # Between jobs is soon enough.
+    gc.disable()  # Collecting between jobs is enough.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
     _send(replies, b"", goes_on=True)
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def _perform(jobs: BufferedReader, replies: BufferedWriter, memory_bytes: int) -> bool:
-    """Perform the next job. Return whether there may be another one."""
+    """Perform the next job. Return whether the worker can take another one."""
     head = jobs.read(JOB.size)
     if len(head) < JOB.size:
         return False
@@ -76,14 +76,14 @@ def _perform(jobs: BufferedReader, replies: BufferedWriter, memory_bytes: int) -
     except MemoryError:
         reply, fits = pickle.dumps(JobResult("memory"), PICKLE_PROTOCOL), False
     signal.setitimer(signal.ITIMER_PROF, 0)
-    # What a large document leaves behind would count against the next one.
+    # Memory that a large document leaves allocated would count against the next job.
     goes_on = fits and _peak_bytes() < memory_bytes // 2
     _send(replies, reply, goes_on=goes_on)
     return goes_on
 
 
 def _reply(job: bytes) -> bytes:
-    """The pickled outcome of a job. Raises MemoryError."""
+    """Return the pickled outcome of a job. Raises MemoryError."""
     started = time.process_time()
     try:
         function, arguments = pickle.loads(job)  # noqa: S301 - the server wrote it
@@ -110,12 +110,12 @@ def _peak_bytes() -> int:
 
 
 def taken_apart(why: PointsmanError) -> tuple[type[PointsmanError], tuple[object, ...], dict[str, object]]:
-    """An error as data: exceptions with arguments of their own cannot be pickled as they are."""
+    """Return an error as data: exceptions with constructor arguments of their own cannot be pickled directly."""
     return type(why), why.args, why.__dict__
 
 
 def rebuilt(parts: tuple[type[PointsmanError], tuple[object, ...], dict[str, object]]) -> PointsmanError:
-    """The error that `taken_apart` took apart."""
+    """Return the error that `taken_apart` converted to data."""
     kind, arguments, attributes = parts
     make: Callable[..., PointsmanError] = kind.__new__
     why = make(kind, *arguments)

@@ -1,7 +1,7 @@
-"""One formula by itself, for whoever is writing it: what is wrong with it, what it reads, what it gives.
+"""Checking and evaluating a single formula for its author: problems, paths that it reads, and its value.
 
-Whether the data are there when it is asked is for the check of the whole workflow; here a caller may say what it knows
-of them: `schemas` by root, and the `names` that a parallel or loop around the place gives its items.
+The check of the whole workflow determines whether the data exist when the formula is evaluated. Here a caller may
+describe them: `schemas` by root, and the `names` that an enclosing parallel or loop gives its items.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from pointsman.expressions.types import TypeChecker, check_types
 from pointsman.values import Json, JsonObject
 
 Kind: TypeAlias = Literal["expression", "condition", "template", "path", "jsonpath"]
-"""A condition is an expression of which only the truth counts."""
+"""A condition is an expression of which only the truth value is used."""
 
 _NOTES: Final = frozenset({"list-may-miss", "order-may-miss"})
 _WHOLE: Final = frozenset({"state", "nodes", "config"})
-"""Roots that an environment holds apart."""
+"""Roots that an environment stores separately."""
 
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """A text, what it is written in, and what is known of the place where it stands."""
+    """A formula's text and kind, and what is known of its position."""
 
     text: str
     kind: Kind
     dialect: str = "native"
     names: frozenset[str] = frozenset()
-    """`as` names around it."""
+    """`as` names of the enclosing parallels and loops."""
     schemas: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     """JSON Schemas by root: `state`, `input`, `result` …"""
 
@@ -59,7 +59,8 @@ class Formula:
 
 
 def check_formula(formula: Formula) -> JsonObject:
-    """Job: `{ok, problems, types, reads}`. Places are characters of the text, counted from 0. `types`: null = any."""
+    """Job: return `{ok, problems, types, reads}`. Offsets are characters of the text, counted from 0. `types`: null =
+    any."""
     types: list[Json] | None = None
     reads: Sequence[PathRead] = ()
     problems: list[Json] = []
@@ -83,9 +84,9 @@ def check_formula(formula: Formula) -> JsonObject:
 
 
 def evaluate_formula(formula: Formula, values: JsonObject) -> JsonObject:
-    """Job: what it gives over `values`, which are what bare names mean: `{ok, value, missing, failure}`.
+    """Job: evaluate a formula over `values`, which bare names refer to. Return `{ok, value, missing, failure}`.
 
-    `missing` are the paths that a template left empty. What is wrong with the text or the data is told, not raised.
+    `missing` lists the paths that a template left empty. Errors in the text or the data are returned, not raised.
     """
     try:
         value, missing = _given(formula, environment_of(formula, values))
@@ -96,7 +97,7 @@ def evaluate_formula(formula: Formula, values: JsonObject) -> JsonObject:
 
 
 def environment_of(formula: Formula, values: JsonObject) -> Environment:
-    """`values` put where names lead: to roots, to `as` names, and all else into the state."""
+    """Assign each of `values` to the root or `as` name that its name denotes, all others to the state."""
     names = formula.read_as()
     state, roots = dict[str, Json](), dict[str, Json]()
     apart: dict[str, dict[str, Json]] = {one: {} for one in _WHOLE}
@@ -112,7 +113,7 @@ def environment_of(formula: Formula, values: JsonObject) -> Environment:
 
 
 def functions_of_language() -> list[Json]:
-    """Every function: its name, other spellings, how it is called, what it gives."""
+    """Return every function of the language: its name, aliases, signature and description."""
     others: dict[str, list[Json]] = {}
     for alias, name in ALIASES.items():
         others.setdefault(name, []).append(alias)
@@ -149,7 +150,7 @@ def _typed(expression: Expression, formula: Formula) -> tuple[list[Json] | None,
 
 
 def _unknown(reads: Iterable[PathRead], formula: Formula) -> Iterable[Json]:
-    """Fields that a closed state has not."""
+    """Yield a warning for each field that a closed state does not have."""
     state = formula.schemas.get("state", {})
     known = _properties(formula.schemas)
     if state.get("additionalProperties") is not False:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 
 def http_tools(settings: Settings) -> list[HttpTool]:
-    """Raises `SettingsInvalid` for a tool file that cannot be used."""
+    """Return the HTTP tools of the settings and their tool files. Raises `SettingsInvalid` for an unusable
+    tool file."""
     described = dict(settings.tools)
     for file in settings.tool_files:
         described |= _file(Path(file))
@@ -36,7 +37,7 @@ def http_tools(settings: Settings) -> list[HttpTool]:
 
 
 def tool_file(imported: OpenApiImport) -> str:
-    """What a file under `tool_files` holds."""
+    """Return the content of a file under `tool_files`."""
     return json.dumps({"tools": imported.tools}, indent=2, ensure_ascii=False)
 
 
@@ -55,9 +56,9 @@ def _file(path: Path) -> HttpTools:
 
 
 async def import_openapi(settings: Settings, source: str, *, server: str = "", prefix: str = "") -> OpenApiImport:
-    """The tools of an OpenAPI document: a file, or an address of the web.
+    """Return the tools of an OpenAPI document: a file, or a URL.
 
-    Raises `OpenApiUnreadable`, and what `Outgoing.send` raises.
+    Raises `OpenApiUnreadable` and the errors of `Outgoing.send`.
     """
     is_address = source.startswith(("http://", "https://"))
     data = await _fetched(settings, source) if is_address else await asyncio.to_thread(_local, Path(source))
@@ -68,7 +69,7 @@ async def import_openapi(settings: Settings, source: str, *, server: str = "", p
 
 
 async def _fetched(settings: Settings, address: str) -> bytes:
-    from pointsman.tools.egress.http_calls import HttpCall  # It loads an HTTP client.
+    from pointsman.tools.egress.http_calls import HttpCall  # Loads an HTTP client.
 
     answer = await outgoing_of(settings).send(HttpCall(method="GET", url=address))
     if answer.status != 200:

@@ -1,4 +1,4 @@
-"""The library: definitions by digest and by name, checked, compiled, and pinned for as long as executions need them."""
+"""Library of definitions: found by name or digest, prepared, compiled, and pinned for executions."""
 
 from __future__ import annotations
 
@@ -39,41 +39,41 @@ from pointsman.workflows.variables import substituted, variables_in
 from pointsman.workflows.workflow_tools import PREFIX, workflows_named
 
 ALL_LANGUAGES: Final = "allLanguages"
-"""The option of executions whose people are asked in every language that the definition has."""
+"""Option of executions whose human tasks are shown in every language of the definition."""
 PLANS_MAX: Final = 256
-"""Compiled plans kept at hand."""
+"""Compiled plans in the cache."""
 
 ELEMENT_CHARS: Final = 100
-"""Of a node or an edge without its texts, about."""
+"""Approximate length of a node or an edge without its texts."""
 
 PINS_MAX: Final = 200
 """Sub-workflows that one execution may pin, transitively."""
 
 
 def unknown_workflow(reference: str) -> UnknownWorkflow:
-    """The refusal for a workflow that does not exist, or that the caller may not see: both get the same answer."""
+    """Return the error for a workflow that does not exist or that the caller may not see: both get the same message."""
     hint = f"Built in: {', '.join(IDS)}. The list of workflows has the saved ones that you may see."
     return UnknownWorkflow(f"there is no workflow {reference!r}", hint=hint)
 
 
 class VariableUnresolved(AuthorError):
-    """The definition names a variable that the operator does not grant."""
+    """The definition names a variable that has no value."""
 
     code: ClassVar[str] = "unresolved-variable"
 
 
 ACTORS: Final = "actors"
-"""The option of executions that records their starters."""
+"""Option of executions that records the people who started them."""
 AUTHORS: Final = "authors"
-"""The option of executions that records the authors of the saved agents they use."""
+"""Option of executions that records the authors of the saved agents that they use."""
 
 OF_PARENT: Final = frozenset({TRIAL, AUTHORS, ACTORS})
-"""Options of an execution that its sub-workflows do not take over: they name its nodes, agents and starters."""
+"""Options that child executions do not inherit: they name nodes, agents and starters of the parent."""
 LOG: Final = logging.getLogger("pointsman.access")
 
 
 class Rights(Protocol):
-    """Decides who may see and call what. `executions.authority` implements it."""
+    """Decides which caller may see what, and which execution may call what. `executions.authority` implements it."""
 
     async def may_call(self, parent: ExecutionState, node: str, target: str) -> bool:
         """Return whether an execution may call a saved workflow at one of its nodes."""
@@ -84,11 +84,11 @@ class Rights(Protocol):
     async def sees_agent(self, caller: Caller, name: str) -> bool: ...
 
     async def author_of(self, saved: SavedWorkflow) -> Caller:
-        """Return what the author of a saved revision may do now."""
+        """Return the present permissions of the author of a saved revision."""
         ...
 
     async def starters(self, parent: ExecutionState) -> list[Json]:
-        """Return the people whom an execution acts for, as they are recorded."""
+        """Return the people for whom an execution acts, as records."""
         ...
 
 
@@ -97,9 +97,9 @@ class Prepared(NamedTuple):
 
     definition: WorkflowDefinition
     revision: int
-    """The saved revision that it is; 0 for a document."""
+    """The saved revision; 0 for a document."""
     authors: dict[str, Json]
-    """The recorded authors of the saved agents that it uses."""
+    """The recorded authors of the saved agents that the definition uses."""
     reader: Caller
 
 
@@ -115,10 +115,10 @@ class Library:
         agents: ConfigStore | None = None,
         absent: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        """`workflows` and `agents`: the saved ones of another store, instead of this one's. `absent`: whether this
-        process has no tool of that name."""
+        """`workflows` and `agents`: saved objects of another store that replace those of `store`. `absent`: returns
+        whether this process lacks the tool of that name."""
         self.rights: Rights | None = None
-        """Absent: everybody may see and call everything."""
+        """None: every caller may see and call everything."""
         self._entries = store.entries if agents is None else agents
         self._absent = absent
         self._store = store
@@ -133,9 +133,9 @@ class Library:
         return self._settings.agents
 
     def resolved(self, workflow: WorkflowDefinition) -> WorkflowDefinition:
-        """What runs: the variables replaced, and pauses left out where the settings say so.
+        """Return the definition that runs: variables replaced, and delays removed if the settings disable them.
 
-        Raises `VariableUnresolved` naming those that nobody grants.
+        Raises `VariableUnresolved` with the variables that have no value.
         """
         if not self._settings.delays:
             workflow = without_delays(workflow)
@@ -157,7 +157,7 @@ class Library:
         return found
 
     async def prepared(self, workflow: WorkflowDefinition, revision: int = 0, reader: Caller = LOCAL) -> Prepared:
-        """As `resolved`, and with the saved agents that it names and that `reader` may use."""
+        """Return the resolved definition with the saved agents that it names and `reader` may use."""
 
         async def sees(name: str) -> bool:
             return self.rights is None or await self.rights.sees_agent(reader, name)
@@ -171,15 +171,15 @@ class Library:
         return Prepared(found.workflow, revision, found.authors, reader)
 
     async def keep(self, workflow: WorkflowDefinition) -> str:
-        """Store the definition an execution will run on; its digest."""
+        """Store the definition of an execution and return its digest."""
         return await self._store.blobs.put(await beside(size_of(workflow), lambda: encoded(workflow)))
 
     async def pinned(self, definition: str, options: JsonObject) -> Plan:
-        """The plan of a kept definition, compiled as the options of its execution say."""
+        """Return the plan of a stored definition, compiled according to the options of its execution."""
         model, said = options.get("model"), options.get("language")
-        language = said if isinstance(said, str) else self._settings.language  # older ones did not pin it
+        language = said if isinstance(said, str) else self._settings.language  # Older executions did not store it.
         trial = options.get(TRIAL)
-        all_languages = options.get(ALL_LANGUAGES) is True  # older ones said things in one
+        all_languages = options.get(ALL_LANGUAGES) is True  # Older executions used one language.
         tries = "" if trial is None else json.dumps(trial, sort_keys=True)
         key = (definition, str(model or ""), language, all_languages, tries)
         found = self._plans.get(key)
@@ -207,7 +207,7 @@ class Library:
         return plan
 
     async def model_uses(self, definition: str) -> tuple[ModelUse, ...]:
-        """The models that a kept definition calls. Raises `DefinitionGone`."""
+        """Return the models that a stored definition calls. Raises `DefinitionGone`."""
         found = self._model_uses.get(definition)
         if found is None:
             data = await self._blob(definition)
@@ -218,7 +218,7 @@ class Library:
         return found
 
     async def kept(self, definition: str) -> WorkflowDefinition:
-        """A kept definition by its digest. Raises `DefinitionGone`."""
+        """Return a stored definition by its digest. Raises `DefinitionGone`."""
         data = await self._blob(definition)
         return await beside(len(data), lambda: _kept(data, definition))
 
@@ -231,31 +231,32 @@ class Library:
         return data
 
     async def saved(self, reference: str) -> tuple[WorkflowDefinition, int]:
-        """A workflow by `id`, `id@revision` or `id@semver`, saved or built in. Raises `UnknownWorkflow`."""
+        """Return a saved or built-in workflow and its revision by `id`, `id@revision` or `id@semver`. Raises
+        `UnknownWorkflow`."""
         found = await self.found(reference)
         return await read_saved_beside(found), found.revision
 
     async def found(self, reference: str) -> SavedWorkflow:
-        """As it was saved, named as for `saved`. Raises `UnknownWorkflow`."""
+        """Return a workflow as it was saved; references as in `saved`. Raises `UnknownWorkflow`."""
         found = await self.workflows.find(reference)
         if found is None:
             raise unknown_workflow(reference)
         return found
 
     def unknown(self, reference: str) -> UnknownWorkflow:
-        """As `unknown_workflow`, for callers below this module."""
+        """Return the error as the function `unknown_workflow` does, for modules that cannot import it."""
         return unknown_workflow(reference)
 
     async def ids(self) -> list[str]:
-        """Of all workflows, saved and built in."""
+        """Return the ids of all saved and built-in workflows."""
         return [*(entry.id for entry in await self._saved.list()), *IDS]
 
     async def pins(self, prepared: Prepared, *, tools: set[str] | None = None) -> dict[str, Json]:
-        """Return reference → {definition, revision, authors} of every sub-workflow that it can call, directly or not,
-        as they are now. Their tools are added to `tools`.
+        """Return reference → {definition, revision, authors} of every sub-workflow that a definition can call at
+        present, directly or indirectly. Adds the tools of all of them to `tools`.
 
-        Raises `UnknownWorkflow` for a node that calls a workflow which does not exist, or which the people it runs
-        for, or the author of the calling revision, may not see. Tools that are such workflows are left out.
+        Raises `UnknownWorkflow` for a node that calls a workflow which does not exist, or which the people of the
+        execution or the author of the calling revision may not see. Tools that are such workflows are omitted.
         """
         pinned: dict[str, Json] = {}
         waiting = [(one, prepared.reader) for one in await self.called(prepared.definition, prepared.reader)]
@@ -276,12 +277,13 @@ class Library:
         return pinned
 
     async def _child(self, saved: SavedWorkflow, reader: Caller) -> Prepared:
-        """A sub-workflow as it runs for the people of `reader` and its own author."""
+        """Return a sub-workflow as it runs for both the people of `reader` and its own author."""
         reader = reader if self.rights is None else together(reader, await self.rights.author_of(saved))
         return await self.prepared(await read_saved_beside(saved), saved.revision, reader)
 
     async def called(self, workflow: WorkflowDefinition, reader: Caller = LOCAL) -> list[str]:
-        """Return what its nodes call, and the saved workflows that are tools of its agents and that `reader` sees."""
+        """Return the workflows that the nodes call, and the saved workflows that are tools of the agents and visible to
+        `reader`."""
         called = [node.config.workflow for node in workflow.nodes if isinstance(node.config, WorkflowCallConfig)]
         tools = [*tools_in(workflow, self.agents)]
         called += shipped_among(tools)
@@ -292,7 +294,7 @@ class Library:
         return [*called, *[one for one in named if await self._sees(reader, one)]]
 
     async def called_by(self, workflow: WorkflowDefinition, node: str) -> list[str]:
-        """Return what one node calls, as `called` does."""
+        """Return the workflows that one node calls, as `called` does."""
         found = tuple(one for one in workflow.nodes if one.id == node)
         agents = {one.config.agent for one in found if isinstance(one.config, AgentConfig)}
         own = {name: agent for name, agent in (workflow.agents or {}).items() if name in agents}
@@ -302,7 +304,8 @@ class Library:
         return self.rights is None or await self.rights.sees_workflow(reader, reference)
 
     async def copy_into(self, other: Store, workflows: Collection[str]) -> None:
-        """Save every revision of these workflows in another store too, under the same numbers."""
+        """Save every revision of these workflows in another store too, in the same order, so that the numbers are
+        equal."""
         for latest in await self._saved.list():
             for entry in reversed(await self._saved.list(latest.id)) if latest.id in workflows else ():
                 found = await self._saved.find(f"{entry.id}@{entry.revision}")
@@ -310,9 +313,12 @@ class Library:
                     await other.workflows.save(found.draft)
 
     async def options(self, prepared: Prepared) -> JsonObject:
-        """The options of an execution that its definition gives: its revision, its pins, the authors of its agents,
-        what its feed shows; and the language of its texts, so that a change of the settings changes nothing that
-        runs; and the tools that this process does not have."""
+        """Return the options of an execution that its definition determines.
+
+        They hold its revision, its pins, the authors of its agents, its redaction level, the tools that this process
+        lacks,
+        and the language of its texts, so that a change of the settings does not affect running executions.
+        """
         options: JsonObject = {"language": self._settings.language, ALL_LANGUAGES: True}
         if prepared.revision:
             options["revision"] = prepared.revision
@@ -322,7 +328,7 @@ class Library:
         pins = await self.pins(prepared, tools=tools)
         if pins:
             options["pins"] = pins
-        # A saved workflow is in the store, and not with a process.
+        # A saved workflow is in the store, not in a process.
         absent: list[Json] = [
             f"tool:{name}" for name in sorted(tools) if not name.startswith(PREFIX) and self._absent(name)
         ]
@@ -335,9 +341,9 @@ class Library:
         return options
 
     async def child(self, reference: str, parent: ExecutionState, node: str) -> tuple[Plan, Start]:
-        """The plan of a sub-workflow as its parent pinned it, for the node that calls it.
+        """Return the plan of a sub-workflow as its parent pinned it, for the node that calls it.
 
-        Raises `UnknownWorkflow` where it was not there when the execution began, or may not be called (any more).
+        Raises `UnknownWorkflow` if the workflow did not exist when the parent started, or may not be called now.
         """
         pins = parent.options.get("pins")
         pin = pins.get(reference) if isinstance(pins, dict) else None
@@ -367,7 +373,7 @@ def _kept(data: bytes, definition: str) -> WorkflowDefinition:
 
 
 def read_saved(saved: SavedWorkflow) -> WorkflowDefinition:
-    """The definition of a saved revision. Raises `AuthorError`."""
+    """Return the definition of a saved revision. Raises `AuthorError`."""
     workflow, problems = WorkflowDefinition.from_document(saved.draft.native)
     if workflow is None:
         raise AuthorError(f"the saved workflow {saved.draft.id!r} has errors: {problems[0].message}")
@@ -375,17 +381,17 @@ def read_saved(saved: SavedWorkflow) -> WorkflowDefinition:
 
 
 async def read_saved_beside(saved: SavedWorkflow) -> WorkflowDefinition:
-    """As `read_saved`: in a thread where the workflow is long."""
+    """Run `read_saved`, in a thread for a long workflow."""
     return await beside(len(saved.draft.text), lambda: read_saved(saved))
 
 
 def size_of(workflow: WorkflowDefinition) -> int:
-    """About how many characters its document has, without its texts, which cost little."""
+    """Return the approximate length of the document in characters, without its texts, which are cheap to read."""
     return ELEMENT_CHARS * (len(workflow.nodes) + len(workflow.edges))
 
 
 def without_delays(workflow: WorkflowDefinition) -> WorkflowDefinition:
-    """The workflow, no step of which is paused before it starts."""
+    """Return the workflow without delays before its steps."""
     nodes = tuple(
         node.model_copy(update={"execution": node.execution.model_copy(update={"delay": None})})
         if node.execution is not None and node.execution.delay is not None
@@ -396,7 +402,7 @@ def without_delays(workflow: WorkflowDefinition) -> WorkflowDefinition:
 
 
 def encoded(workflow: WorkflowDefinition) -> bytes:
-    """The native document as it is kept."""
+    """Return the native document in its stored form."""
     return msgspec.json.encode(workflow.to_document())
 
 
@@ -405,7 +411,7 @@ def digest_of(workflow: WorkflowDefinition) -> str:
 
 
 def tools_in(workflow: WorkflowDefinition, agents: Mapping[str, AgentConfig]) -> Iterator[str]:
-    """The tools that its nodes and agents may call; `agents`: those of the settings."""
+    """Yield the tools that the nodes and agents of a workflow may call. `agents`: those of the settings."""
     known = {**agents, **(workflow.agents or {})}
     for config in (*(node.config for node in workflow.nodes), *(workflow.agents or {}).values()):
         match config:
@@ -427,4 +433,4 @@ def _values(settings: Settings) -> dict[str, Json]:
 
 
 LIBRARY: Final = Part[Library]("library")
-"""Bound by wiring: the runtime has the same one."""
+"""Bound by wiring, which passes the same library to the runtime."""

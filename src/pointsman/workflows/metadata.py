@@ -1,4 +1,4 @@
-"""Patching: what is said about a workflow is changed in its document, and what it does stays as its author wrote it."""
+"""Patching of a workflow's metadata in its document; the rest of the document stays as its author wrote it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMMENT: Final = re.compile(r"(^|\s)#", re.MULTILINE)
 
 
 class FieldNotPatched(AuthorError):
-    """A patch changes what is said about a workflow, not what it does."""
+    """The patch changes a field other than metadata."""
 
     code: ClassVar[str] = "field-not-patched"
 
@@ -30,13 +30,15 @@ class Patched(NamedTuple):
 
     source: Workflow
     losses: list[str]
-    """What the patch does not keep of the author's text."""
+    """Parts of the author's text that the patch does not preserve."""
 
 
 def patched(source: Workflow, patch: JsonObject) -> Patched:
-    """Job: the workflow with a JSON merge patch (RFC 7386) applied, in the dialect and the format of its author;
-    comments of a native YAML document stay. Raises `FieldNotPatched`, and `WorkflowInvalid` where it is none
-    afterwards."""
+    """Job: apply a JSON merge patch (RFC 7386) and return the workflow in its author's dialect and format.
+
+    Comments of a native YAML document stay. Raises `FieldNotPatched`, and `WorkflowInvalid` if the result is not a
+    workflow.
+    """
     foreign = sorted(patch.keys() - set(PATCHED))
     if foreign:
         raise FieldNotPatched(
@@ -59,18 +61,18 @@ def patched(source: Workflow, patch: JsonObject) -> Patched:
 
 
 def lost_by_patching(source: Workflow) -> list[str]:
-    """What a patch does not keep of the author's text, one sentence each."""
+    """Return the parts of the author's text that a patch does not preserve, one sentence each."""
     dialect = source.read.dialect or "native"
     if source.document.format != "yaml":
         return [] if _is_json(source.document.text) else ["comments"]
     if dialect == "native" and original_of(source, dialect) is not None:
         return []
-    # A text may have the sign too: better told once too often.
+    # A text may contain `#` too; an unnecessary warning is better than a missing one.
     return [f"comments: the dialect {dialect!r} is written anew"] if COMMENT.search(source.document.text) else []
 
 
 def _is_json(text: str) -> bool:
-    """And nothing more: no comments."""
+    """Return whether a text is plain JSON, without comments."""
     try:
         json.loads(text)
     except ValueError:
@@ -79,7 +81,7 @@ def _is_json(text: str) -> bool:
 
 
 def merged(target: Json, patch: Json) -> Json:
-    """RFC 7386: objects are merged member by member, null takes out, everything else replaces."""
+    """Apply a merge patch (RFC 7386): merge objects by member, delete members for null, replace everything else."""
     if not isinstance(patch, dict):
         return patch
     found = dict(target) if isinstance(target, dict) else {}
@@ -97,7 +99,7 @@ def _native_text(source: Workflow, original: JsonObject, patch: JsonObject) -> s
     from ruamel.yaml import YAML  # Most documents are never patched.
 
     writer = YAML()
-    writer.width = 4096  # Lines stay as their author broke them.
+    writer.width = 4096  # Keep the author's line breaks.
     document = cast("dict[str, Json]", writer.load(source.document.text))  # pyright: ignore[reportUnknownMemberType] - ruamel does not say what it gives
     for name, value in patch.items():
         if value is None:

@@ -1,4 +1,4 @@
-"""Names of models that nothing answers to: without a provider, of a provider that does not exist, or misspelt."""
+"""Checks of model names: no provider, an unknown provider, or a misspelling."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from pointsman.models.provider_kinds import KINDS
 from pointsman.models.transport import is_scripted
 
 SUGGESTED_MAX: Final = 20
-"""Different names for which a similar one is looked for."""
+"""Different names for which similar ones are searched."""
 _FORM: Final = "Write provider:model, such as 'openai:gpt-5'."
 
 
 def model_name_problems(
     workflow: WorkflowDefinition, providers: Collection[str], model: str | None
 ) -> Iterator[Problem]:
-    """What is wrong with the names a workflow gives to models. `providers`: those of the settings. With a `model` given
-    for all, nothing blocks."""
+    """Yield the problems of a workflow's model names. `providers`: those of the settings. If one `model` answers all
+    agents, all problems are warnings."""
     told: dict[str, Problem | None] = {}
     for pointer, name in _named(workflow):
         if "{" in name or "$" in name or is_scripted(name):
@@ -45,13 +45,13 @@ def _named(workflow: WorkflowDefinition) -> Iterator[tuple[str, str]]:
 
 
 def _problem(name: str, providers: Collection[str], *, suggests: bool) -> Problem | None:
-    """What is wrong with one name, at no place; its fix has the name that was probably meant."""
+    """Return the problem of one name, without a position. Its fix holds the suggested name."""
     provider, colon, rest = name.partition(":")
     if not colon or not rest:
         near = _full(name, suggests=suggests)
         found = error("unknown-model", "", f"the model {name!r} names no provider", hint=question(near, _FORM))
     elif provider in providers:
-        return None  # a server of the operator's own may have any models
+        return None  # An operator's own server may have any models.
     elif not is_provider(provider):
         near = nearest(provider, {*KINDS, *OTHERS, *providers}) if suggests else None
         near = None if near is None else f"{near}:{rest}"
@@ -69,7 +69,7 @@ def _problem(name: str, providers: Collection[str], *, suggests: bool) -> Proble
 
 
 def _full(name: str, *, suggests: bool) -> str | None:
-    """The whole name that a bare one probably means."""
+    """Return the full name that a name without a provider probably means."""
     if (found := full_name(name)) is not None or not suggests:
         return found
     for provider in ("openai", "anthropic", "google", "mistral", "deepseek", "groq"):

@@ -1,4 +1,4 @@
-"""The models of an installation, as its settings describe them. Connects to nothing."""
+"""Setup of an installation's models from its settings. Connects to no provider."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def models_for(
     spending: Spending | None = None,
     turns: Turns | None = None,
 ) -> PydanticModels:
-    """Connects nothing yet: providers are opened by the first call."""
+    """Return the models of the settings. Providers are connected to on the first call."""
     return PydanticModels(
         providers={name: provider_for(settings, name, one) for name, one in settings.providers.items()},
         default=settings.model,
@@ -37,7 +37,7 @@ def models_for(
 
 
 def provider_for(settings: Settings, name: str, one: ProviderSettings) -> Provider:
-    """A provider with its secrets. A handle of which there is none stays, and is refused when it is first asked."""
+    """Return a provider with its secrets. A handle without a secret stays in place and is rejected on first use."""
     provider = one.provider(name)
     return replace(provider, keys=tuple(_resolved(settings, key) for key in provider.keys))
 
@@ -46,4 +46,4 @@ def _resolved(settings: Settings, key: str) -> str:
     try:
         return settings.resolved(key) or key
     except OperatorError:
-        return key  # One provider that cannot be asked must not shut the rest.
+        return key  # An unusable provider must not disable the others.

@@ -1,8 +1,8 @@
-"""Which models a workflow calls, and which of them cannot be called from this installation.
+"""Models that a workflow calls, and those that cannot be called from this installation.
 
-    definition ─▶ uses: place, purpose, model, fallbacks ─▶ `PydanticModels.check` ─▶ nothing, or why not
+    definition ─▶ uses: position, purpose, model, fallbacks ─▶ `PydanticModels.check` ─▶ nothing, or an error
 
-`check` reports what is found as warnings; a start is refused before anything is written.
+`check` reports the errors as warnings. A start fails before anything is written.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from pointsman.ports import ModelRequest
 from pointsman.workflows.variables import substituted
 
 OFFLINE: Final = "For made-up answers without any provider, ask for the scripted model: --model scripted."
-"""How to go on without a provider."""
+"""How to continue without a provider."""
 _INSTANT: Final = (
     StartConfig,
     EndConfig,
@@ -61,35 +61,35 @@ _INSTANT: Final = (
     TransformConfig,
     TemplateRenderConfig,
 )
-"""Configurations of nodes that call nothing outside: no model advises after their failures."""
+"""Configurations of nodes that perform no work: no model is asked for recovery from their failures."""
 
 
 class ReachedModels(Protocol):
-    """The models of an installation, or what is known of them."""
+    """The models of an installation, or facts about them."""
 
     def names_for(self, request: ModelRequest) -> tuple[str, ...]: ...
 
     def check(self, names: Sequence[str]) -> None:
-        """Raise `ModelUnusable` or `ModelUnnamed` where none of them can be called."""
+        """Raise `ModelUnusable` or `ModelUnnamed` if none of the models can be called."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ModelUse:
-    """One place in a workflow that calls a model."""
+    """One position in a workflow that calls a model."""
 
     node: str
     pointer: str
-    """Where the document names the model; else the node."""
+    """The position in the document that names the model, else that of the node."""
     model: str
-    """Empty: that of the purpose, else the installation's default."""
+    """Empty: the model of the purpose, else the installation's default."""
     fallback: tuple[str, ...] = ()
     purpose: str = "generation"
 
 
 @dataclass(frozen=True, slots=True)
 class UnreachableModel:
-    """A use whose models, fallbacks included, cannot be called from here."""
+    """A use whose models, including fallbacks, cannot be called from this installation."""
 
     use: ModelUse
     names: tuple[str, ...]
@@ -97,7 +97,7 @@ class UnreachableModel:
 
 
 def model_uses(workflow: WorkflowDefinition, agents: Mapping[str, AgentConfig]) -> Iterator[ModelUse]:
-    """Every use, in document order. `agents`: those of the installation."""
+    """Yield every use of a model, in document order. `agents`: those of the installation."""
     known = {**agents, **(workflow.agents or {})}
     default = (workflow.config.default_model if workflow.config is not None else None) or ""
     for position, node in enumerate(workflow.nodes):
@@ -151,21 +151,22 @@ def _at(pointer: str, key: str, value: object) -> str:
 
 
 def still_to_come(plan: Plan, state: ExecutionState, uses: Iterable[ModelUse]) -> Iterator[ModelUse]:
-    """The uses at nodes whose step is open, failed the execution, or can still be reached from such a step."""
+    """Return the uses at nodes whose step is open or failed the execution, and at nodes that can still be reached from
+    these."""
     open_ = open_nodes(state)
     to_come = open_ | plan.after(open_)
     return (use for use in performed_in(plan.partial_run, uses) if use.node in to_come)
 
 
 def is_performed(trial: PartialRun | None, node: str) -> bool:
-    """Whether a trial may perform a node; without a trial all of them."""
+    """Return whether a partial run may perform a node; without a partial run always true."""
     if trial is None:
         return True
     return node not in trial.mocks and not (trial.until and node not in trial.performed)
 
 
 def open_nodes(state: ExecutionState) -> set[str]:
-    """The nodes where control stands: at open or failed steps, and at arrivals that wait."""
+    """Return the nodes of open steps, failed work and parked arrivals."""
     parked_at = [parked for scope in state.scopes.values() for parked in scope.parked.values()]
     arrivals = [*state.held_arrivals, *(one for parked in parked_at for one in parked.values())]
     failed = {one.node if isinstance(one, PendingArrival) else one.step.node for one in state.failed_work}
@@ -173,24 +174,25 @@ def open_nodes(state: ExecutionState) -> set[str]:
 
 
 def performed_in(trial: PartialRun | None, uses: Iterable[ModelUse]) -> Iterator[ModelUse]:
-    """The uses that a trial may perform; without a trial all of them."""
+    """Return the uses that a partial run may perform; without a partial run all."""
     return (use for use in uses if is_performed(trial, use.node))
 
 
 def _names_of(models: ReachedModels, use: ModelUse, model: str | None) -> tuple[str, ...]:
-    """The models that may answer a use, in order. `model`: it answers all of them."""
+    """Return the models that may answer a use, in order. `model`: the model that answers all uses."""
     if model is not None:
         return (model,)
     return models.names_for(ModelRequest(model=use.model, purpose=use.purpose, fallback=use.fallback))
 
 
 def is_answered_by_script(models: ReachedModels, uses: Iterable[ModelUse], model: str | None) -> bool:
-    """Whether the scripted model is the first to answer one of the uses."""
+    """Return whether the scripted model is the first choice for one of the uses."""
     return any(is_scripted(_names_of(models, use, model)[0]) for use in uses)
 
 
 def unreachable(models: ReachedModels, uses: Iterable[ModelUse], model: str | None) -> Iterator[UnreachableModel]:
-    """The uses that cannot be answered from here, each chain of models once. `model`: it answers all of them."""
+    """Yield the uses that cannot be answered from this installation, each chain of models once. `model`: the model that
+    answers all uses."""
     known: dict[tuple[str, ...], ModelUnusable | ModelUnnamed | None] = {}
     for use in uses:
         names = _names_of(models, use, model)
@@ -205,8 +207,8 @@ def unreachable(models: ReachedModels, uses: Iterable[ModelUse], model: str | No
 
 
 def refuse_unreachable(models: ReachedModels, uses: Iterable[ModelUse], model: str | None) -> None:
-    """Raise `ModelUnusable` or `ModelUnnamed`, naming the node and what to add, for the first use that cannot be
-    answered from here."""
+    """Raise `ModelUnusable` or `ModelUnnamed` for the first use that cannot be answered from this installation. The
+    error names the node and the missing setting."""
     for one in unreachable(models, uses, model):
         raise type(one.why)(message_of(one), hint=hint_of(one.why))
 
@@ -218,7 +220,7 @@ def model_problems(
     model: str | None,
     granted: Mapping[str, str],
 ) -> Iterator[Problem]:
-    """As warnings: a document may be written where it cannot run."""
+    """Yield unreachable models as warnings: a document may be written on a machine where it cannot run."""
     uses = [_filled_in(use, granted) for use in model_uses(workflow, agents)]
     for one in unreachable(models, (use for use in uses if "${" not in use.model), model):
         message, hint = message_of(one), hint_of(one.why)
@@ -234,7 +236,7 @@ def _filled_in(use: ModelUse, granted: Mapping[str, str]) -> ModelUse:
 
 
 def message_of(one: UnreachableModel) -> str:
-    """Which node, which model, and why not."""
+    """Return a message that names the node, the models and the reason."""
     first = one.names[0]
     if isinstance(one.why, ModelUnnamed):
         return f"the node {one.use.node!r} needs a model, and no model is named for it"
@@ -244,5 +246,5 @@ def message_of(one: UnreachableModel) -> str:
 
 
 def hint_of(why: PointsmanError) -> str:
-    """What to add, and how to go on without it."""
+    """Return what to add, and how to continue without it."""
     return f"{why.hint.rstrip('.')}. {OFFLINE}"

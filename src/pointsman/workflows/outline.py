@@ -1,6 +1,7 @@
-"""Outline of a workflow: what an installation must know of a document before it checks or saves it.
+"""Outline of a workflow: the facts of a document that an installation needs before it checks or saves it.
 
-It is small whatever the size of the document, so that a worker process can read the document and send only this.
+Its size hardly depends on the size of the document, so that a worker process can read the document and send only the
+outline.
 """
 
 from __future__ import annotations
@@ -20,22 +21,22 @@ from pointsman.workflows.variables import variables_in
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What is known of a document without its nodes."""
+    """Facts about a document, without its nodes."""
 
     head: WorkflowDefinition | None
-    """The workflow without nodes, edges and agents; None where the document cannot be read."""
+    """The workflow without nodes, edges and agents; None: the document cannot be read."""
     problems: tuple[Problem, ...]
-    """What reading found, as far as it is listed."""
+    """Problems found on reading, up to the limit of the list."""
     dialect: str | None
     given_id: Json = None
-    """The id in the document, also where its shape has errors."""
+    """The id in the document, even if its structure has errors."""
     is_workflow: bool = False
-    """Whether it reads as a workflow at all, if with errors in its shape."""
+    """Whether the document reads as a workflow, possibly with structural errors."""
     node_count: int = 0
     calls: bool = False
     """Whether nodes call sub-workflows."""
     names: dict[Kind, tuple[str, ...]] | None = None
-    """Kind -> the different names that the document gives."""
+    """Kind -> the different names in the document."""
     variables: frozenset[str] = frozenset()
     """Variables that the document names."""
     own_agents: frozenset[str] = frozenset()
@@ -49,7 +50,7 @@ _NAMED: Final[tuple[Kind, ...]] = ("agent", "tool", "workflow", "model")
 
 
 def outline_of(read: ReadDocument) -> Outline:
-    """Sum up a document that was read."""
+    """Return the outline of a document."""
     problems = sort_problems(limited(read.problems))
     workflow = read.workflow
     imported = read.imported

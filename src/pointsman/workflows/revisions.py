@@ -1,4 +1,4 @@
-"""Saved workflows and their revisions: listed, compared, deleted."""
+"""Saved workflows and their revisions: list, compare, delete."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pointsman.workflows.sources import Workflow
 
 
 class NoSuchRevision(CallerError):
-    """A saved workflow does not have that revision."""
+    """The saved workflow does not have this revision."""
 
     code = "no-such-revision"
 
@@ -25,11 +25,13 @@ class NoSuchRevision(CallerError):
 async def list_workflows(
     app: AppContext, workflow: str | None = None, *, include_disabled: bool = False, built_in: bool | None = None
 ) -> list[JsonObject]:
-    """The latest revision of each workflow that is not switched off, the saved ones first; or all revisions of one,
-    newest first. `built_in`: only those, or only the others."""
+    """Return the latest revision of each workflow, saved ones first; with `workflow` all its revisions, newest first.
+
+    Disabled workflows are omitted unless `include_disabled`. `built_in`: only built-in workflows, or only the others.
+    """
     entries = await app[LIBRARY].workflows.list(None if workflow is None else WorkflowId(workflow))
     if workflow is not None and not entries:
-        await app[LIBRARY].found(workflow)  # raises, with the names that are known
+        await app[LIBRARY].found(workflow)  # Raises with the known names.
     views = [entry_view(entry) for entry in entries]
     if workflow is not None:
         return views
@@ -56,17 +58,17 @@ def entry_view(entry: WorkflowEntry) -> JsonObject:
 
 
 def saved_view(saved: SavedWorkflow) -> JsonObject:
-    """What is said of a revision that was saved."""
+    """Return the response to a saved revision."""
     return {"id": saved.draft.id, "revision": saved.revision, "digest": saved.digest}
 
 
 def place_of_workflow(entry: JsonObject) -> str:
-    """What orders a list of workflows: the saved ones by id, then the built-in ones."""
+    """Return the sort key of lists of workflows: the saved ones by id, then the built-in ones."""
     return f"{1 if entry.get('builtIn') else 0} {entry['id']}"
 
 
 async def diff_revisions(app: AppContext, workflow: str, old: int | None, new: int | None, *, by: str = "") -> str:
-    """The authors' documents of two revisions compared line by line; absent: the latest two."""
+    """Return the line differences of the authors' documents of two revisions, by default the latest two."""
     revisions = [entry.revision for entry in await app[LIBRARY].workflows.list(WorkflowId(workflow))]
     if not revisions:
         await app[LIBRARY].found(workflow)
@@ -83,13 +85,13 @@ async def diff_revisions(app: AppContext, workflow: str, old: int | None, new: i
 
 
 def line_differences(old: Workflow, new: Workflow, old_name: str, new_name: str) -> str:
-    """Job: two documents compared line by line."""
+    """Job: return the line differences of two documents."""
     before, after = (one.document.text.splitlines(keepends=True) for one in (old, new))
     return "".join(difflib.unified_diff(before, after, old_name, new_name))
 
 
 async def old_revision(app: AppContext, workflow: str, revision: int) -> Workflow:
-    """The document of a revision. Raises `UnknownWorkflow`, `NoSuchRevision`."""
+    """Return the document of a revision. Raises `UnknownWorkflow`, `NoSuchRevision`."""
     known = [entry.revision for entry in await app.store.workflows.list(WorkflowId(workflow))]
     if not known:
         await app[LIBRARY].found(workflow)
@@ -101,8 +103,8 @@ async def old_revision(app: AppContext, workflow: str, revision: int) -> Workflo
 
 
 async def delete_workflow(app: AppContext, workflow: str, *, after: int | None = None) -> None:
-    """Hide it: executions keep what they are pinned to, saving brings it back. `after`: the revision it must be at.
-    Raises `UnknownWorkflow`, `RevisionMoved`."""
+    """Delete a workflow. Executions keep their pinned definitions; saving restores the workflow. `after`: the revision
+    that it must be at. Raises `UnknownWorkflow`, `RevisionMoved`, `NoSuchRevision` for a reference to one revision."""
     if "@" in workflow:
         raise NoSuchRevision(
             f"{workflow!r} is one revision, and a workflow is deleted as a whole",

@@ -1,4 +1,4 @@
-"""Saving and deleting for a caller: the verbs about workflows and agents, with the checks of what the caller may do."""
+"""Saving and deleting of workflows and agents for a caller, with checks of the caller's permissions."""
 
 from __future__ import annotations
 
@@ -34,15 +34,16 @@ async def save_as(
     draft: bool = False,
     after: int | None = None,
 ) -> SavedWorkflow:
-    """Save a revision. A new workflow is the caller's from its first revision on. `after`: as for `Pointsman.save`.
+    """Save a revision. The caller owns a new workflow from its first revision. `after`: as in `Pointsman.save`.
 
-    A call of a workflow that the caller may not see is a problem like the call of one that does not exist. Raises
-    `IdTaken` where the id belongs to a workflow that they may not see; `NotAllowed` where none of its `allowedGroups`
-    is theirs.
+    A call of a workflow that the caller may not see gives the same problem as a call of a missing one. Raises `IdTaken`
+    if the id belongs to a workflow that the caller may not see, `NotAllowed` if the workflow has `allowedGroups` and
+    the
+    caller is in none of them.
     """
     await outlined(app[DOCUMENTS], source, by=caller.name)
     name = source.head.id
-    # Secrets trust a workflow by its groups: nobody writes one for groups that are not theirs.
+    # Access to secrets depends on a workflow's groups, so a caller may only name groups that they are in.
     caller.must_be_among(source.head.allowed_groups or (), f"the workflow {name!r}")
     await id_must_be_free(app, caller, name)
     is_new = await _is_new(app, name)
@@ -65,16 +66,18 @@ async def save_as(
 async def clone_as(
     app: AppContext, caller: Caller, reference: str, new: str, *, author: str | None = None
 ) -> SavedWorkflow:
-    """Save a workflow that they may see once more, under an id of its own: it is theirs. Raises as `clone_workflow`."""
+    """Save a workflow that the caller may see under another id; the caller owns the clone. Raises the errors of
+    `clone_workflow`."""
     await must_see_workflow(app, caller, reference)
     await id_must_be_free(app, caller, new)
     return await save_as(app, caller, await clone_of(app, reference, new, by=caller.name), author=author, draft=True)
 
 
 async def delete_as(app: AppContext, caller: Caller, workflow: str, *, after: int | None = None) -> None:
-    """Hide it. What has an owner only they and admins delete. `after`: the revision it must be at.
+    """Delete a workflow. One with an owner can be deleted only by the owner and admins. `after`: the revision that it
+    must be at.
 
-    Raises `UnknownWorkflow`, also where they may not see it, `NotAllowed`, `RevisionMoved`.
+    Raises `UnknownWorkflow` (also if the caller may not see it), `NotAllowed`, `RevisionMoved`.
     """
     await must_see_workflow(app, caller, workflow)
     if (await sharing_of(app, workflow)).owner:
@@ -85,9 +88,10 @@ async def delete_as(app: AppContext, caller: Caller, workflow: str, *, after: in
 async def save_agent_as(
     app: AppContext, caller: Caller, name: str, agent: JsonObject, *, after: int | None = None
 ) -> SavedAgent:
-    """Save a revision of an agent. A new agent is the caller's; others' are changed by their owners and admins.
+    """Save a revision of an agent. The caller owns a new agent; only the owner and admins change an existing one.
 
-    Raises `AgentTaken` where the caller may not see the agent of this name, `NotAllowed`, and as `SavedAgents.save`.
+    Raises `AgentTaken` if the caller may not see the agent of this name, `NotAllowed`, and the errors of
+    `SavedAgents.save`.
     """
     caller.must_have("editor", "save agents")
     if not await sees_agent(app, caller, name):
@@ -105,21 +109,21 @@ async def save_agent_as(
 
 
 async def agent_for(app: AppContext, caller: Caller, reference: str) -> SavedAgent:
-    """Return an agent that the caller may see. Raises `NoSuchAgent`, also where they may not see it."""
+    """Return an agent that the caller may see. Raises `NoSuchAgent`, also if the caller may not see it."""
     if not await sees_agent(app, caller, reference):
         raise no_such_agent(reference)
     return await SavedAgents(app).get(reference)
 
 
 async def delete_agent_as(app: AppContext, caller: Caller, name: str, *, after: int | None = None) -> None:
-    """Delete an agent: its owner and admins may. Raises `NoSuchAgent`, `NotAllowed`, `RevisionMoved`."""
+    """Delete an agent; only its owner and admins may. Raises `NoSuchAgent`, `NotAllowed`, `RevisionMoved`."""
     await agent_for(app, caller, name)
     await must_own(app, caller, name.partition("@")[0], "delete it", "agent")
     await SavedAgents(app).delete(name, after=after)
 
 
 async def _tool_name_must_be_free(app: AppContext, caller: Caller, workflow: str) -> None:
-    """Raise `IdTaken` where agents that call a workflow of another owner as a tool would call this one instead."""
+    """Raise `IdTaken` if agents that call another owner's workflow as a tool could call this workflow instead."""
     name = tool_name(workflow)
     for entry in await app.store.workflows.list():
         if (
@@ -133,5 +137,6 @@ async def _tool_name_must_be_free(app: AppContext, caller: Caller, workflow: str
 
 
 async def _is_new(app: AppContext, workflow: str) -> bool:
-    """Nothing was ever saved under this id, and nobody claims it: what was there without an owner stays everyone's."""
+    """Return whether nothing was ever saved under this id and no caller has claimed it. A workflow without an owner
+    stays everyone's."""
     return await sharing_of(app, workflow) is EVERYONES and not await app.store.workflows.list(WorkflowId(workflow))

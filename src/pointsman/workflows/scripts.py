@@ -1,4 +1,4 @@
-"""Scripts: what the scripted model says, read from a file, and kept with the executions that need it again."""
+"""Scripts: the answers of the scripted model, read from a file and stored with the executions that use them."""
 
 from __future__ import annotations
 
@@ -35,28 +35,28 @@ __all__ = [
 ]
 
 OPTION: Final = SCRIPT
-"""The option of an execution that holds the digest of its script."""
+"""Option of an execution with the digest of its script."""
 
 
 class ScriptGone(OperatorError):
-    """The store does not have the script an execution was started with."""
+    """The store does not have the script that an execution was started with."""
 
     code: ClassVar[str] = "script-gone"
 
 
 class ScriptDiffers(CallerError):
-    """An execution needs another script than the one this process speaks from."""
+    """An execution needs another script than that of this process."""
 
     code: ClassVar[str] = "script-differs"
 
 
 def load_script(path: str | Path) -> Script:
-    """Read a script. Raises `FileUnreadable`, and `ScriptRefused` listing its problems."""
+    """Read a script file. Raises `FileUnreadable`, and `ScriptRefused` with its problems."""
     return parse_script(script_text(path))
 
 
 def script_text(path: str | Path) -> str:
-    """The text of a script. Raises `FileUnreadable`."""
+    """Return the text of a script file. Raises `FileUnreadable`."""
     try:
         with Path(path).open("rb") as stream:
             return stream.read(BYTES_MAX + 1).decode("utf-8-sig")
@@ -67,21 +67,21 @@ def script_text(path: str | Path) -> str:
 
 
 def parse_script(text: str) -> Script:
-    """Read the text of a script. Raises `ScriptRefused` listing its problems."""
+    """Parse the text of a script. Raises `ScriptRefused` with its problems."""
     from pointsman.models.script_reader import read_script
 
     return read_script(text)
 
 
 def scripted_by(settings: Settings, script: Script | None) -> str | None:
-    """The scripted model, where a script or the settings ask for it; None: agents ask the models that they name."""
+    """Return the scripted model if a script or the settings select it; None: agents use the models that they name."""
     if script is not None:
         return SCRIPTED
     return settings.model if is_scripted(settings.model) else None
 
 
 def slowed(script: Script, seconds: float) -> Script:
-    """The same, each answer so much later: for people who want to watch."""
+    """Return the script with each answer delayed by `seconds`, for demonstrations."""
     return structs.replace(
         script,
         rules=tuple(
@@ -94,12 +94,12 @@ def slowed(script: Script, seconds: float) -> Script:
 
 
 async def keep_script(store: Store, script: Script) -> str:
-    """Store it; its digest."""
+    """Store a script and return its digest."""
     return await store.blobs.put(msgspec.json.encode(script))
 
 
 async def script_of(store: Store, execution: ExecutionId) -> Script | None:
-    """The script an execution was started with. Raises `ScriptGone`."""
+    """Return the script that an execution was started with. Raises `ScriptGone`."""
     digest: object = None
     async for row in store.journal.read(execution):
         started = row.events[0]

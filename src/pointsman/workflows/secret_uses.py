@@ -1,4 +1,4 @@
-"""Who uses a secret: the saved workflows and agents, and the settings, that name its handle (`secret.NAME`)."""
+"""Uses of a secret: the saved workflows, agents and settings that name its handle (`secret.NAME`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OWN: Final = f"{PREFIX}SECRET_"
 
 
 async def uses_of(app: AppContext, name: str) -> JsonObject:
-    """Reads every saved workflow, in its latest revision, and every saved agent."""
+    """Return the uses of a secret. Reads every saved agent and the latest revision of every saved workflow."""
     handle = re.compile(rf"(?<![A-Za-z0-9_])secret\.{re.escape(name)}(?![A-Za-z0-9_])")
     workflows: list[Json] = []
     for entry in await app.store.workflows.list():
@@ -34,7 +34,7 @@ async def uses_of(app: AppContext, name: str) -> JsonObject:
 
 
 def secrets_elsewhere(settings: Settings) -> dict[str, str]:
-    """Secrets that are not the store's, by name: where each comes from. They win over those of the store."""
+    """Return name -> origin of the secrets outside the store. They take precedence over those of the store."""
     found = {name: "settings" for name, one in settings.own_secrets.items() if one.value}
     for name, value in os.environ.items():
         if name.startswith(_OWN) and value:

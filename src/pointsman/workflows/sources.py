@@ -1,4 +1,4 @@
-"""A workflow as its author wrote it: the text, what it reads as, and where every problem stands."""
+"""A workflow as its author wrote it: the text, the definition read from it, and the positions of problems."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from pointsman.workflows.outline import Outline, outline_of
 
 KEPT_MAX: Final = 64
 KEPT_CHARS_MAX: Final = 100_000
-"""Longer documents are read again each time they are started."""
+"""Longer documents are not cached: every start reads them again."""
 
 
 class FileUnreadable(CallerError):
-    """A file that was named cannot be read."""
+    """A file that the caller named cannot be read."""
 
     code: ClassVar[str] = "file-unreadable"
 
@@ -41,9 +41,9 @@ class WorkflowInvalid(AuthorError):
 
 
 class Workflow:
-    """A workflow document in any dialect. Never changed: what changes it makes another one.
+    """A workflow document in any dialect; immutable.
 
-    It is read when its content is first asked for. To send it to another process sends its text.
+    It is read when its content is first needed. Pickling it sends its text.
     """
 
     def __init__(self, text: bytes | str, *, name: str = "", dialect: str | None = None) -> None:
@@ -72,7 +72,7 @@ class Workflow:
 
     @classmethod
     def of(cls, document: JsonObject, *, name: str = "", dialect: str | None = None) -> Workflow:
-        """Take a document that is data already."""
+        """Return the workflow of a document that is already parsed."""
         return cls.parse(msgspec.json.encode(document), name=name, dialect=dialect)
 
     def __reduce__(self) -> tuple[Callable[..., Workflow], tuple[bytes | str, str, str | None]]:
@@ -80,39 +80,39 @@ class Workflow:
 
     @property
     def data(self) -> bytes:
-        """Its text as bytes."""
+        """The text as bytes."""
         return self._text.encode("utf-8", "surrogatepass") if isinstance(self._text, str) else self._text
 
     @property
     def chars(self) -> int:
-        """How long its text is."""
+        """Length of the text."""
         return len(self._text)
 
     @cached_property
     def read(self) -> ReadDocument:
-        """What it reads as. The first access takes as long as reading takes."""
+        """The result of reading. The first access reads the document."""
         document = read_document(self._text, name=self.name)
         return read_workflow(document, dialect=self.said_dialect, name=self.name)
 
     @property
     def outline(self) -> Outline:
-        """What is known of it without its nodes."""
+        """Facts about the document, without its nodes."""
         if self._outline is None:
             self._outline = outline_of(self.read)
         return self._outline
 
     @property
     def is_outlined(self) -> bool:
-        """Whether `outline` is known without reading it."""
+        """Whether `outline` is available without reading the document."""
         return self._outline is not None
 
     def outlined(self, outline: Outline) -> None:
-        """Take the outline that another process made of it."""
+        """Set the outline that another process made."""
         self._outline = outline
 
     @cached_property
     def digest(self) -> str:
-        """Of its text and how it is to be read."""
+        """Hash of the text, the name and the requested dialect."""
         return sha256(f"{self.name}\n{self.said_dialect}\n".encode() + self.data).hexdigest()
 
     @property
@@ -121,31 +121,31 @@ class Workflow:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What reading found; `Pointsman.check` finds more."""
+        """Problems found on reading; `Pointsman.check` finds more."""
         return self.outline.problems
 
     @property
     def head(self) -> Definition:
-        """What it reads as, without nodes, edges and agents. Raises `WorkflowInvalid` where it cannot be read."""
+        """The definition without nodes, edges and agents. Raises `WorkflowInvalid` if it cannot be read."""
         if self.outline.head is None:
             raise invalid(self.outline.problems)
         return self.outline.head
 
     @property
     def definition(self) -> Definition:
-        """What it reads as. Raises `WorkflowInvalid` where it cannot be read."""
+        """The definition. Raises `WorkflowInvalid` if it cannot be read."""
         if self.read.workflow is None:
             raise invalid(self.read.problems)
         return self.read.workflow
 
     @property
     def unreadable(self) -> bool:
-        """Nothing could be read of it: no text, no JSON, no YAML, or too much of it."""
+        """Whether nothing could be read: not text, neither JSON nor YAML, or too large."""
         return self.document.value is None and not self.document.is_readable
 
     @property
     def calls(self) -> bool:
-        """Whether it names sub-workflows, which only a store knows."""
+        """Whether the document calls sub-workflows, which only a store can resolve."""
         return self.outline.calls
 
     @property
@@ -159,7 +159,7 @@ def _unread(data: bytes | str, name: str, dialect: str | None) -> Workflow:
 
 
 def invalid(problems: tuple[Problem, ...]) -> WorkflowInvalid:
-    """The exception for a workflow that has errors."""
+    """Return the exception for a workflow that has errors."""
     errors = [problem for problem in problems if problem.severity == "error"]
     first = errors[0]
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
@@ -168,7 +168,7 @@ def invalid(problems: tuple[Problem, ...]) -> WorkflowInvalid:
 
 
 def draft_of(workflow: Workflow, language: str) -> WorkflowDraft:
-    """Job: what is saved of a workflow, the author's document and what it reads as; without author and time."""
+    """Job: return the saved form of a workflow, the author's document and the native one, without author and time."""
     found = workflow.definition
     return WorkflowDraft(
         id=WorkflowId(found.id),
@@ -183,7 +183,7 @@ def draft_of(workflow: Workflow, language: str) -> WorkflowDraft:
 
 
 def source_of(draft: WorkflowDraft) -> Workflow:
-    """A saved workflow as its author wrote it. Revisions never change: those that are started often are read once."""
+    """Return a saved workflow as its author wrote it. Revisions are immutable, so short ones are cached."""
     make = _unread_once if len(draft.text) <= KEPT_CHARS_MAX else _unread
     return make(draft.text, draft.id, draft.dialect)
 

@@ -1,8 +1,8 @@
-"""What a name that is none may have meant, as far as its reader may know: what is hidden is never suggested.
+""" "Did you mean" suggestions, limited to names that the reader may see.
 
-    a misspelled name ─▶ the saved workflows spelled most like it ─▶ those that the reader sees
+    a misspelled name ─▶ saved workflows with similar names ─▶ those that the reader may see
 
-Whoever forgets to say who reads loses a suggestion, and tells no name.
+Without a given reader, suggestions contain only what everybody may see.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from pointsman.definition.problems import near_to
 from pointsman.store.records import WorkflowEntry
 
 ANYBODY: Final = Caller(name="", role="viewer")
-"""Nobody said who reads: only what everybody sees is named."""
+"""The reader where none is given: may see only what everybody may see."""
 NEAR_MAX: Final = 5
 NAMES_MAX: Final = 50
-"""Of more names that are none nothing is suggested: a document full of them is not misspelled."""
+"""Unknown names for which suggestions are made; further ones get none."""
 
 
 async def meant(app: AppContext, reader: Caller, names: Iterable[str], known: Mapping[str, WorkflowEntry]) -> list[str]:
-    """Those of the `known` names that the others may have meant and whose workflow the reader sees."""
+    """Return the `known` names that are similar to one of `names` and whose workflow the reader may see."""
     wrong = sorted({*names})[:NAMES_MAX]
     near = {one for name in wrong for one in near_to(name, known, most=NEAR_MAX) if one not in wrong}
     return [name for name in sorted(near) if await _sees(app, reader, known[name])]
 
 
 async def _sees(app: AppContext, reader: Caller, entry: WorkflowEntry) -> bool:
-    with suppress(UnknownWorkflow):  # It was deleted meanwhile.
+    with suppress(UnknownWorkflow):  # Deleted meanwhile.
         return await visible(app, reader, f"{entry.id}@{entry.revision}")
     return False

@@ -1,4 +1,4 @@
-"""Trying a tool: one call of it, with arguments that a person gives, to see what it answers."""
+"""Trial of a tool: one call with a person's arguments, outside of an execution."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from pointsman.values import JsonObject
 
 
 class UnknownTool(CallerError):
-    """There is no tool of that name here."""
+    """No tool has this name."""
 
     code: ClassVar[str] = "no-such-tool"
 
 
 class ToolNotTried(CallerError):
-    """The tool is not called outside of an execution."""
+    """The tool cannot be called outside of an execution."""
 
     code: ClassVar[str] = "tool-not-tried"
 
@@ -32,9 +32,9 @@ def unknown_tool(name: str) -> UnknownTool:
 
 
 async def try_tool(app: AppContext, name: str, arguments: JsonObject) -> JsonObject:
-    """`{ok, result}` or `{ok, failure}`: what a tool does wrong is an answer too.
+    """Call a tool and return `{ok, result, failure}`. A failure of the tool is returned, not raised.
 
-    Raises `UnknownTool`; `ToolNotTried` for one that a person must approve, that runs at the client, or that is off.
+    Raises `UnknownTool`, and `ToolNotTried` for a tool that needs approval, runs at the client, or is off.
     """
     await app.tools.prepare([name])
     spec = app.tools.find(name)

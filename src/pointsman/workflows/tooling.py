@@ -1,4 +1,4 @@
-"""The tools of one installation: given ones, those of the settings, those of packages."""
+"""The tool registry of an installation: tools given in code, those of the settings, and built-in ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def registry_for(settings: Settings, tools: Iterable[Tool]) -> ToolRegistry:
-    """Raises `SettingsInvalid`, `ToolNameTaken`."""
+    """Return the registry. Raises `SettingsInvalid`, `ToolNameTaken`."""
     registry = ToolRegistry(tools)
     if settings.tools or settings.tool_files:
         from pointsman.workflows.http_tools import http_tools  # Most installations have none.
@@ -29,12 +29,12 @@ def registry_for(settings: Settings, tools: Iterable[Tool]) -> ToolRegistry:
         for tool in http_tools(settings):
             registry.add(tool, origin="http")
     for name, command in settings.commands.items():
-        from pointsman.tools.commands.tool import CommandTool  # As above.
+        from pointsman.tools.commands.tool import CommandTool  # Import only if needed, as above.
 
         registry.add(CommandTool(name, command, box=settings.sandbox.box), origin="command")
     known = known_redaction(settings)
     for name, server in settings.mcp.items():
-        from pointsman.tools.mcp.server import McpServer  # As above.
+        from pointsman.tools.mcp.server import McpServer  # Import only if needed, as above.
         from pointsman.tools.mcp.source import McpTools
 
         door = partial(_door, settings, server)
@@ -51,8 +51,9 @@ def registry_for(settings: Settings, tools: Iterable[Tool]) -> ToolRegistry:
 
 
 def _door(settings: Settings, server: McpServerDescription) -> Door:
-    """The address of a server is the operator's own: it may be inside, and on any port."""
-    from pointsman.tools.egress.addresses import EVERYWHERE  # It loads an HTTP client.
+    """Return the transport to an MCP server. The operator chose its address, so internal addresses and any port are
+    allowed."""
+    from pointsman.tools.egress.addresses import EVERYWHERE  # Loads an HTTP client.
     from pointsman.tools.egress.transport import Door, EgressPolicy
 
     return Door(EgressPolicy(networks=EVERYWHERE, ports=None, plain=settings.http.plain))

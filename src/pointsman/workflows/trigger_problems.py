@@ -1,4 +1,4 @@
-"""What only an installation can tell of triggers: whether it knows their time zones, and whether they are ever due."""
+"""Checks of triggers that need an installation: unknown time zones, and schedules that are never due."""
 
 from __future__ import annotations
 

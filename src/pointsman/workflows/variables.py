@@ -1,4 +1,4 @@
-"""Variables: `${NAME}` in a definition, replaced when it is loaded, by what the operator grants and nothing else."""
+"""Variables: `${NAME}` in a definition, replaced on loading by values that the operator granted."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ NAME: Final = re.compile(r"\$\{([A-Z][A-Z0-9_]{0,99})\}")
 FORMULAS: Final = frozenset(
     {"expression", "while", "until", "items", "over", "when", "match", "skipWhen", "input", "show", "source"}
 )
-"""Keys whose texts are expressions: nothing is replaced inside them."""
+"""Keys whose texts are expressions; variables in them are not replaced."""
 MAPPINGS: Final = frozenset({"inputs", "outputs", "set", "output", "bind"})
 """Keys whose members are expressions."""
 
 
 def variables_in(value: Json, at: str = "") -> Iterator[tuple[str, str]]:
-    """(pointer, name) of every variable."""
+    """Yield (pointer, name) of every variable."""
     if isinstance(value, str):
         for found in NAME.finditer(value):
             yield at, found[1]
@@ -34,7 +34,7 @@ def variables_in(value: Json, at: str = "") -> Iterator[tuple[str, str]]:
 
 
 def substituted(value: Json, granted: Mapping[str, str]) -> Json:
-    """The value with every granted variable replaced, in one pass: what a variable holds is never read again."""
+    """Replace every granted variable in a value, in one pass: variables in a replacement are not replaced."""
     if isinstance(value, str):
         return NAME.sub(lambda found: granted.get(found[1], found[0]), value)
     if isinstance(value, list):

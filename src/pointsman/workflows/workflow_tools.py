@@ -1,7 +1,7 @@
 """Saved workflows as tools of agents: `workflow__<id>`.
 
-What a model is shown is what the workflow says of itself: its description, and the schema of its input. A call is
-carried out by a sub-workflow with a journal of its own (see `engine/calling`); nothing is ever run here.
+Models receive the workflow's description and the schema of its input. A call is performed by a child execution with its
+own journal (see `engine/calling`), not by this module.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from pointsman.values import Json, JsonObject, WorkflowId
 
 PREFIX: Final = "workflow__"
 NAME_CHARS_MAX: Final = 64
-"""Providers of models take no longer names, and none with other signs than these."""
+"""Model providers accept no longer tool names, and no other characters than those that `_OTHER` excludes."""
 ANYTHING: Final[JsonObject] = {"type": "object"}
 
 _OTHER: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def tool_name(workflow: str) -> str:
-    """The name of a workflow as a tool."""
+    """Return the tool name of a workflow."""
     return (PREFIX + _OTHER.sub("_", workflow))[:NAME_CHARS_MAX]
 
 
 def workflows_named(tools: Iterable[str], entries: Iterable[WorkflowEntry]) -> list[WorkflowId]:
-    """The saved workflows that tools of these names are; other tools, and those that nobody has saved, are none."""
+    """Return the saved workflows behind tools of these names; other tools are omitted."""
     ids = by_tool_name(entries)
     return [ids[name] for name in tools if name in ids]
 
 
 def by_tool_name(entries: Iterable[WorkflowEntry]) -> Mapping[str, WorkflowId]:
-    """Of two workflows that come to one name the first by id is the tool."""
+    """Return tool name -> workflow. If two workflows have the same tool name, the first by id gets it."""
     found: dict[str, WorkflowId] = {}
     for one in sorted(entry.id for entry in entries):
         found.setdefault(tool_name(one), one)
@@ -47,7 +47,7 @@ def by_tool_name(entries: Iterable[WorkflowEntry]) -> Mapping[str, WorkflowId]:
 
 
 class WorkflowTools:
-    """What the registry asks of the saved workflows. Those that are disabled, or cannot be read, are no tools."""
+    """Source of the registry's tools for saved workflows. Disabled and unreadable workflows are omitted."""
 
     def __init__(self, workflows: Workflows) -> None:
         self._workflows = workflows
@@ -57,7 +57,7 @@ class WorkflowTools:
         self.lasts = False
 
     async def listed(self) -> list[Tool]:
-        """The latest revision of each."""
+        """Return the tool of the latest revision of each workflow."""
         entries = await self._workflows.list()
         revisions = {entry.id: entry.revision for entry in entries}
         known: dict[tuple[str, int], Tool | None] = {}
@@ -73,15 +73,15 @@ class WorkflowTools:
         return None if read is None or read.enabled is False else WorkflowTool(name, read)
 
     def stand_in(self, name: str) -> Tool | None:
-        """Nobody knows without looking."""
+        """Return None: only the store knows the saved workflows."""
         return None
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to close."""
 
 
 class WorkflowTool:
-    """What models are shown of a workflow."""
+    """The specification of a workflow as a tool."""
 
     def __init__(self, name: str, workflow: WorkflowDefinition) -> None:
         self.name = name
@@ -97,6 +97,6 @@ class WorkflowTool:
         )
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
-        """Raises `ToolFailed`: only an execution can."""
+        """Raise `ToolFailed`: only an execution can run a workflow."""
         message = f"{self.name!r} is a workflow, and nobody was asked to run it"
         raise ToolFailed(Failure(code=ToolFailed.code, message=message))

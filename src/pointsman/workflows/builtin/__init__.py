@@ -1,1 +1,2 @@
-"""Workflows that come with us: on the shelf beside the saved ones, read-only, there to be run, called and cloned."""
+"""Built-in workflows: shipped with the product, listed with the saved ones, read-only; they can be run, called and
+cloned."""

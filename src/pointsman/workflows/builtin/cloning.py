@@ -1,4 +1,4 @@
-"""Clones: a workflow saved once more under an id of its own, free to be changed."""
+"""Cloning: save a workflow again under another id, so that it can be changed."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from pointsman.workflows.sources import Workflow
 
 
 class WorkflowExists(CallerError):
-    """There is a workflow of that id."""
+    """A workflow with this id exists."""
 
     code: ClassVar[str] = "workflow-exists"
 
 
 async def clone_of(app: AppContext, reference: str, new: str, *, by: str = "") -> Workflow:
-    """The document of a workflow (of the shelf or saved, any revision) under a free id; nothing is saved yet. `by`: the
+    """Return the document of a workflow (built-in or saved, any revision) under a free id, without saving it. `by`: the
     caller.
 
     Raises `UnknownWorkflow`, `WorkflowExists`, `BuiltIn`, `WorkflowInvalid`.
@@ -38,6 +38,6 @@ async def clone_of(app: AppContext, reference: str, new: str, *, by: str = "") -
 
 
 async def clone_workflow(app: AppContext, reference: str, new: str, *, author: str = "") -> SavedWorkflow:
-    """Save a workflow as the first revision of another one, also where it has errors: it is as its author wrote it.
-    Raises what `clone_of` does."""
+    """Save a workflow as the first revision of another one. The clone is saved unchanged, even if it has errors. Raises
+    the errors of `clone_of`."""
     return await save(app, await clone_of(app, reference, new), author=author, draft=True)

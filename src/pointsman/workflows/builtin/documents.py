@@ -1,7 +1,7 @@
-"""The documents on the shelf, read when they are first asked for.
+"""Documents of the built-in workflows, read on first use.
 
-`builtin:deep_research` is the id of the workflow in `deep_research.yaml`, wherever a workflow is named. No other id has
-that prefix, so what is saved here and what comes with us never hide each other.
+`builtin:deep_research` is the id of the workflow in `deep_research.yaml`, wherever a workflow is named. No saved
+workflow can have an id with this prefix, so that saved and built-in workflows never hide each other.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from pointsman.workflows.sources import Workflow
 
 PREFIX: Final = "builtin:"
 TOOLS: Final = ("deep_research", "iterate", "map_reduce")
-"""Made to be called by agents: they are tools by these names."""
+"""Workflows made for agents to call: tools by these names."""
 EXAMPLES: Final = {"agentforge": "agentforge/agentforge.yaml"}
-"""Name -> document among the examples."""
+"""Name -> path of the document below the examples."""
 NAMES: Final = tuple(sorted((*TOOLS, *EXAMPLES)))
 IDS: Final = tuple(PREFIX + name for name in NAMES)
 
 
 class ExamplesMissing(OperatorError):
-    """The examples that travel with the package are not there."""
+    """The examples that belong to the package are not installed."""
 
     code: ClassVar[str] = "examples-missing"
 
 
 def is_built_in(workflow: str) -> bool:
-    """Whether an id or a reference is one of the shelf's, known or not."""
+    """Return whether an id or a reference has the prefix of built-in workflows, known or not."""
     return workflow.startswith(PREFIX)
 
 
 @cache
 def shipped(workflow: str) -> Workflow | None:
-    """The document of a workflow by its id. Raises `ExamplesMissing`."""
+    """Return the document of a built-in workflow by its id; None: unknown. Raises `ExamplesMissing`."""
     name = workflow.removeprefix(PREFIX)
     if not is_built_in(workflow) or name not in NAMES:
         return None
@@ -47,7 +47,8 @@ def shipped(workflow: str) -> Workflow | None:
 
 @cache
 def examples_directory() -> Path:
-    """Inside the installed package, else in the source tree it is installed from. Raises `ExamplesMissing`."""
+    """Return the directory of the examples: in the installed package, else in the source tree. Raises
+    `ExamplesMissing`."""
     package = Path(__file__).resolve().parents[2]
     for folder in (package / "examples", package.parents[1] / "examples"):
         if (folder / EXAMPLES["agentforge"]).is_file():

@@ -1,4 +1,4 @@
-"""Saved workflows and those of the shelf as one library: found and listed alike, and told apart."""
+"""Saved and built-in workflows as one library, with the interface of `Workflows`."""
 
 from __future__ import annotations
 
@@ -14,31 +14,32 @@ from pointsman.workflows.builtin.documents import IDS, PREFIX, is_built_in, ship
 from pointsman.workflows.sources import draft_of
 
 REVISION = 1
-"""Of all of them: another version of the product brings others, and executions keep the definition they began with."""
+"""The revision of every built-in workflow. A new version of the product may ship other definitions; executions keep the
+one that they started with."""
 
 
 class BuiltIn(CallerError):
-    """A workflow that comes with the product is not changed, replaced or deleted."""
+    """Built-in workflows cannot be changed, replaced or deleted."""
 
     code: ClassVar[str] = "built-in-workflow"
 
 
 class WithShelf:
-    """`Workflows` of a store, and the shelf behind them. What is saved is never hidden by what is shipped."""
+    """The `Workflows` of a store, extended by the built-in workflows. A built-in workflow never hides a saved one."""
 
     def __init__(self, saved: Workflows, language: str) -> None:
-        """`language`: that of the names in lists."""
+        """`language`: the language of names in lists."""
         self._saved = saved
         self._language = language
 
     async def save(self, draft: WorkflowDraft, *, after: int | None = None) -> SavedWorkflow:
-        """As `Workflows.save`. Raises `BuiltIn`."""
+        """Save as `Workflows.save` does. Raises `BuiltIn`."""
         if is_built_in(draft.id):
             raise read_only(draft.id)
         return await self._saved.save(draft, after=after)
 
     async def find(self, reference: str) -> SavedWorkflow | None:
-        """As `Workflows.find`."""
+        """Find as `Workflows.find` does."""
         if not is_built_in(reference):
             return await self._saved.find(reference)
         workflow, at, which = reference.partition("@")
@@ -48,7 +49,7 @@ class WithShelf:
         return found
 
     async def list(self, workflow: WorkflowId | None = None) -> list[WorkflowEntry]:
-        """As `Workflows.list`: the saved ones first, then the shelf."""
+        """List as `Workflows.list` does: the saved workflows, then the built-in ones."""
         if workflow is None:
             shelf = [_on_shelf(one, self._language) for one in IDS]
             return [*await self._saved.list(), *(_entry(one) for one in shelf if one is not None)]
@@ -58,14 +59,14 @@ class WithShelf:
         return [] if found is None else [_entry(found)]
 
     async def delete(self, workflow: WorkflowId, *, after: int | None = None) -> bool:
-        """As `Workflows.delete`. Raises `BuiltIn`."""
+        """Delete as `Workflows.delete` does. Raises `BuiltIn`."""
         if workflow in IDS:
             raise read_only(workflow)
         return await self._saved.delete(workflow, after=after)
 
 
 def read_only(workflow: str) -> BuiltIn:
-    """What is said to whoever would change one of the shelf."""
+    """Return the error for an attempt to change a built-in workflow or to use the prefix of their ids."""
     if workflow in IDS:
         hint = f"Clone it, and change that: pointsman workflows clone {workflow} my-{workflow.removeprefix(PREFIX)}"
         return BuiltIn(f"{workflow!r} is built in: it is read-only", hint=hint)

@@ -1,4 +1,4 @@
-"""Which workflow the pipeline is: the saved one of that name, and where none is saved the one that comes with us."""
+"""The pipeline workflow: the saved workflow of that name, else the built-in one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pointsman.workflows.library import LIBRARY
 
 
 async def pipeline_of(app: AppContext) -> str:
-    """The id of the workflow that the setting `pipeline` names. One that is not there at all stays as it is named."""
+    """Return the id of the workflow that the setting `pipeline` names. A name without a saved or built-in workflow is
+    returned unchanged."""
     name, known = app.settings.pipeline, app[LIBRARY].workflows
     shipped = f"{PREFIX}{name}"
     return shipped if await known.find(name) is None and await known.find(shipped) is not None else name

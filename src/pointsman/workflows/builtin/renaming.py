@@ -1,4 +1,4 @@
-"""The same document under another id: everything else stays as its author wrote it, comments too."""
+"""Renaming: give a document another id and keep the rest of its text, including comments."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ ID_KEYS: Final = ("id", "workflowId", "workflow_id")
 
 
 def with_id(source: Workflow, workflow: str) -> Workflow:
-    """Job: the id is replaced in the text; where it does not stand there (it was made of a file's name), the document
-    is written anew. Raises `WorkflowInvalid` for a document that cannot be read, or where the id can be none."""
+    """Job: replace the id in the text of a document. If the text does not contain it (because it was derived from a
+    file name), write the document anew. Raises `WorkflowInvalid` for an unreadable document, `AuthorError` for an
+    invalid id."""
     before = source.definition
     for text in _texts(source, str(before.id), workflow):
         found = Workflow.parse(text, name=workflow, dialect=source.read.dialect)
@@ -32,14 +33,14 @@ def with_id(source: Workflow, workflow: str) -> Workflow:
 def _checked(found: Workflow, workflow: str, native: JsonObject) -> Workflow:
     if found.definition.id == workflow:
         return found
-    again = Workflow.of(native, name=workflow)  # its dialect has no place for an id
+    again = Workflow.of(native, name=workflow)  # The dialect has no field for an id.
     if again.definition.id != workflow:
         raise AuthorError(f"{workflow!r} cannot be the id of this document", hint="Take another id.")
     return again
 
 
 def _texts(source: Workflow, old: str, new: str) -> list[str]:
-    """The document's text with the id replaced at each place that may be the one where it stands."""
+    """Return variants of the document's text, each with the id replaced at one of the positions where it may be."""
     text, texts = source.document.text, list[str]()
     for pointer in (*(f"/{key}" for key in ID_KEYS), *(f"/workflow/{key}" for key in ID_KEYS)):
         at = source.document.offset(pointer)

@@ -1,4 +1,4 @@
-"""Workflows of the shelf as tools: `deep_research`, `map_reduce`, `iterate`. Calls are sub-workflows."""
+"""Built-in workflows as tools: `deep_research`, `map_reduce`, `iterate`. A call starts a child execution."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pointsman.workflows.workflow_tools import WorkflowTool
 
 
 class ShippedTool:
-    """Its document is read when somebody asks what the tool takes."""
+    """A built-in workflow as a tool. Its document is read when the tool's specification is first needed."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -25,7 +25,7 @@ class ShippedTool:
         return self._tool.spec
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
-        """Raises `ToolFailed`: only an execution can."""
+        """Raise `ToolFailed`: only an execution can run a workflow."""
         return await self._tool.run(arguments, context)
 
     @cached_property
@@ -37,5 +37,5 @@ class ShippedTool:
 
 
 def shipped_among(tools: Iterable[str]) -> list[str]:
-    """The ids of the shelf's workflows that tools of these names are."""
+    """Return the ids of the built-in workflows among the tools of these names."""
     return [PREFIX + name for name in dict.fromkeys(tools) if name in TOOLS]
