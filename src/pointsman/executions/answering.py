@@ -1,8 +1,8 @@
 """Answering gates: find the gate that is meant, explain how a closed one was closed, and accept repeated answers.
 
     name ─▶ open gate? ─▶ deliver ─▶ refused as closed ─┐
-             └─ none ──────────────────────────────────┴▶ the journal shows who closed it and how, or that it holds
-                                                          this very answer (same key), which counts as success
+              └─ none ──────────────────────────────────┴▶ the journal shows who closed it and how, or that it holds
+                                                            this very answer (same key), which counts as success
 
 The journal is the only record of answers: the state of an execution holds nothing about closed gates.
 """

@@ -1,4 +1,4 @@
-"""The files that executions keep, for whoever looks at them or deletes them."""
+"""The files that executions keep: list, read, copy and delete them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pointsman.values import JsonObject
 
 
 async def artifacts_of(settings: Settings, execution: str) -> list[JsonObject]:
-    """[{"path", "bytes"}], by name; none where no files are kept here."""
+    """Return [{"path", "bytes"}] sorted by name; empty if this installation keeps no files."""
     if settings.files is None:
         return []
-    from pointsman.tools.files.directory import Jail  # Most installations keep none.
+    from pointsman.tools.files.directory import Jail  # Imported late: most installations keep no files.
 
     found = await asyncio.to_thread(Jail(settings.files, execution).files)
     return [{"path": file.path, "bytes": file.size} for file in found]
 
 
 async def artifact(settings: Settings, execution: str, path: str) -> bytes:
-    """One file of an execution. Raises `ToolFailed`."""
+    """Return one file of an execution. Raises `ToolFailed`."""
     assert settings.files is not None, "somebody keeps files"
     from pointsman.tools.files.directory import Jail  # As above.
 
@@ -27,7 +27,7 @@ async def artifact(settings: Settings, execution: str, path: str) -> bytes:
 
 
 async def delete_artifacts(settings: Settings, execution: str) -> None:
-    """All files of an execution, for good."""
+    """Delete all files of an execution for good."""
     if settings.files is not None:
         from pointsman.tools.files.directory import Jail  # As above.
 
@@ -35,7 +35,7 @@ async def delete_artifacts(settings: Settings, execution: str) -> None:
 
 
 async def copy_artifacts(settings: Settings, origin: str, execution: str) -> None:
-    """All files of an execution, for another one. Raises `ToolFailed`."""
+    """Copy all files of an execution to another one. Raises `ToolFailed`."""
     if settings.files is not None:
         from pointsman.tools.files.directory import Jail  # As above.
 

@@ -1,4 +1,4 @@
-"""Bulk: one verb for every execution that fits a query, so many at a time, each with its own result."""
+"""Bulk operations: one verb for every execution that matches a query, several at a time, each with its own result."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ FITTING: Final[dict[Verb, frozenset[str]]] = {
     "retry": frozenset({"failed"}),
     "delete": frozenset({"completed", "failed", "cancelled"}),
 }
-"""In which statuses a verb means something."""
+"""Statuses to which each verb applies."""
 
 AT_ONCE: Final = 8
 PAGE: Final = 200
 
 
 class VerbUnfit(CallerError):
-    """A verb means nothing for an execution as it is."""
+    """A verb does not apply to an execution in its present status."""
 
     code: ClassVar[str] = "verb-unfit"
 
 
 class BulkResult(NamedTuple):
-    """What became of one of them."""
+    """The result for one execution."""
 
     execution: ExecutionId
     status: str
-    """Afterwards; `deleted`, or `refused`."""
+    """The status afterwards; `deleted`, or `refused`."""
     error: str = ""
 
 
 class Which(NamedTuple):
-    """Which executions are meant; what is absent does not narrow. Sub-workflows are only meant by their parent."""
+    """A query for executions; an absent field does not narrow it. Sub-workflows match only by their parent."""
 
     workflow: str | None = None
     statuses: frozenset[str] = frozenset()
@@ -59,11 +59,11 @@ class Which(NamedTuple):
     since: float | None = None
     """Started at or after, unix seconds."""
     until: float | None = None
-    """Started before."""
+    """Started before, unix seconds."""
 
 
 async def fitting(app: AppContext, verb: Verb, which: Which) -> list[Summary]:
-    """Those that are meant and for which the verb means something, newest first."""
+    """Return the executions that match the query and to which the verb applies, newest first."""
     statuses = which.statuses & FITTING[verb] if which.statuses else FITTING[verb]
     if not statuses:
         return []
@@ -87,7 +87,7 @@ async def fitting(app: AppContext, verb: Verb, which: Which) -> list[Summary]:
 async def named(
     app: AppContext, verb: Verb, executions: Iterable[str], sees: Callable[[Summary], Awaitable[bool]]
 ) -> tuple[list[Summary], list[BulkResult]]:
-    """Those of the named ones for which the verb means something; and what is told of the others."""
+    """Return the named executions to which the verb applies, and refusals for the others."""
     found: list[Summary] = []
     others: list[BulkResult] = []
     for name in dict.fromkeys(map(ExecutionId, executions)):
@@ -103,7 +103,7 @@ async def named(
 
 
 async def each(app: AppContext, verb: Verb, found: list[Summary], *, by: str = "") -> list[BulkResult]:
-    """Do it to all of them, some at a time. One that refuses does not stop the others."""
+    """Apply the verb to all of them, `AT_ONCE` at a time. A refusal of one does not stop the others."""
     turns = asyncio.Semaphore(AT_ONCE)
 
     async def one(summary: Summary) -> BulkResult:
@@ -117,7 +117,8 @@ async def each(app: AppContext, verb: Verb, found: list[Summary], *, by: str = "
 
 
 async def runnable(app: AppContext, caller: Caller, found: list[Summary]) -> tuple[list[Summary], list[BulkResult]]:
-    """Those that the caller may run again, which act for the caller too from now on; and what is told of the others."""
+    """Return the executions that the caller may run again, and refusals for the others. The returned executions act for
+    the caller too from now on."""
     may: list[Summary] = []
     refused: list[BulkResult] = []
     for one in found:
@@ -177,5 +178,5 @@ VERBS: Final[dict[Verb, Callable[[AppContext, str, str], Awaitable[str]]]] = {
 
 
 def told_view(told: BulkResult) -> JsonObject:
-    """What became of one, as JSON."""
+    """Return a result as JSON."""
     return {"executionId": told.execution, "status": told.status, "error": told.error or None}

@@ -1,13 +1,12 @@
-"""Concurrency limits: how many executions of a group may run at once. Others are queued, refused, or replace the
-oldest.
+"""Concurrency limits: how many executions of a group may run at once; others queue, are refused, or replace.
 
     queue of a group   a  b │ c  d        max 2: a and b run, c and d are pending
-           ╰ a ends ╯
-       b  c │ d           c is admitted, by the first process that sees the end
+                       ╰ a ends ╯
+                       b  c │ d           c is admitted, by the first process that sees the end
 
 The queue is one entry of the store, changed by compare-and-set. Ended executions are found by reading their status,
-so nothing is lost if the process that ended one dies; while an execution is pending here, this process looks every
-second.
+so nothing is lost if the process that ended one dies. While an execution is pending here, this process looks once
+per second.
 """
 
 from __future__ import annotations

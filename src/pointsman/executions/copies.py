@@ -1,9 +1,9 @@
-"""Copies: executions whose rows are brought in from elsewhere, as forks and imports are.
+"""Copies: executions whose rows come from elsewhere, such as forks and imports.
 
-    announced ─▶ rows ─▶ rows ─▶ the last row, with which lists learn of it ─▶ not announced any more
-         └─ a crash ─▶ rows that no list knows, and an entry that names them: `gc` deletes both
+    announced ─▶ rows ─▶ rows ─▶ the last row, from which on lists show it ─▶ announcement removed
+         └─ a crash ─▶ rows that no list shows, and an entry that names them: `gc` deletes both
 
-An announcement names everything that comes in together; it is finished when lists know of the first.
+One announcement names all executions that are copied together; the copy is finished when lists show the first of them.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from pointsman.values import ExecutionId
 
 KIND: Final = "copies"
 UNDER_WAY_S: Final = 3600.0
-"""A copy that takes longer than this was interrupted."""
+"""A copy that takes longer than this many seconds was interrupted."""
 
 
 class Copy(NamedTuple):
-    """What an entry says."""
+    """The content of an announcement."""
 
     executions: tuple[ExecutionId, ...]
     since: float
@@ -36,7 +36,7 @@ class Copy(NamedTuple):
 
 @asynccontextmanager
 async def announced(store: Store, clock: Clock, executions: Sequence[ExecutionId]) -> AsyncGenerator[None, None]:
-    """Bring them in inside of this; the first one is listed last."""
+    """Announce copies for the duration of the block. The first execution must be listed last."""
     copy = Copy(tuple(executions), clock.now())
     await store.entries.put(KIND, copy.executions[0], [[*copy.executions], copy.since])
     yield
@@ -44,26 +44,27 @@ async def announced(store: Store, clock: Clock, executions: Sequence[ExecutionId
 
 
 async def interrupted(app: AppContext) -> list[Copy]:
-    """Announced long ago, and not finished."""
+    """Return the copies that were announced long ago and are not finished."""
     begun = [msgspec.convert(entry.value, Copy) for entry in await app.store.entries.list(KIND)]
     return [copy for copy in begun if copy.since < app.clock.now() - UNDER_WAY_S]
 
 
 async def undo_interrupted(app: AppContext) -> int:
-    """Delete what interrupted copies left; of how many."""
+    """Delete what interrupted copies left, and return their number."""
     undone = [await undo(app, copy) for copy in await interrupted(app)]
     return sum(undone)
 
 
 async def make_room(app: AppContext, execution: ExecutionId) -> None:
-    """Delete what an interrupted copy of that name left, however long ago: it begins anew."""
+    """Delete what an interrupted copy of that name left, whatever its age, before the copy is repeated."""
     entry = await app.store.entries.find(KIND, execution)
     if entry is not None:
         await undo(app, msgspec.convert(entry.value, Copy))
 
 
 async def undo(app: AppContext, copy: Copy) -> bool:
-    """Delete all of it, unless it is finished, or goes on this very moment. Again after a crash."""
+    """Delete a copy, unless it is finished or being written. Return whether it was deleted. Safe to repeat after a
+    crash."""
     store, first = app.store, copy.executions[0]
     last = {one: await store.journal.last(one) for one in copy.executions}
     finished = await store.executions.find(first) is not None

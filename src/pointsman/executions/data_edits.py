@@ -1,4 +1,4 @@
-"""Edits: what people want in the data of an execution, by the names they see."""
+"""Data edits: changes to the data of an execution, by the paths that people see."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ BRANCH_END: Final = "]/"
 
 
 def edits_of(state: ExecutionState, named: Mapping[str, Json]) -> tuple[DataEdit, ...]:
-    """`a.b[0]` in the execution's data, `each[1.0]/a.b` in those of an open branch. Raises `EditRefused`."""
+    """Parse edits: `a.b[0]` in the execution's data, `each[1.0]/a.b` in those of an open branch. Raises
+    `EditRefused`."""
     return tuple(_edit(state, name, value) for name, value in named.items())
 
 
@@ -26,7 +27,7 @@ def _edit(state: ExecutionState, name: str, value: Json) -> DataEdit:
 
 
 def path_of(text: str) -> Path:
-    """The keys of a path as people write it. Raises `EditRefused`."""
+    """Return the keys of a path as people write it. Raises `EditRefused`."""
     try:
         keys = compile_path(text).segments
     except AuthorError as why:

@@ -1,8 +1,8 @@
-"""Deleting executions, conversations and memories for good.
+"""Deletion of executions and conversations with their memories, for good.
 
-An execution goes with everything of it: its journal and effects, its sub-workflows, what only it remembered, cached
-results that only it could use. Only what has ended can be deleted. Sub-workflows go first: what a crash interrupts is
-finished by deleting again.
+An execution is deleted with its journal, effects, sub-workflows, its own memory, and cached results that only it could
+use. Only ended executions can be deleted. Sub-workflows are deleted first, so that repeating the deletion completes one
+that a crash interrupted.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from pointsman.values import ExecutionId
 
 PAGE: Final = 200
 TITLE: Final = "conversation"
-"""The kind of the entries that give conversations titles."""
+"""The kind of the entries that store titles of conversations."""
 
 
 class ExecutionUnfinished(CallerError):
-    """Only what has ended can be deleted."""
+    """Only ended executions can be deleted."""
 
     code: ClassVar[str] = "execution-unfinished"
 
 
 async def delete(app: AppContext, executions: Iterable[str]) -> list[ExecutionId]:
-    """Delete executions and their sub-workflows; their ids. Raises `UnknownExecution`, `ExecutionUnfinished` for one
-    of them before any is deleted."""
+    """Delete executions and their sub-workflows, and return their ids. Raises `UnknownExecution` or
+    `ExecutionUnfinished` before any of them is deleted."""
     members: dict[ExecutionId, Summary] = {}
     for execution in executions:
         top = await known(app, ExecutionId(execution))
@@ -60,7 +60,7 @@ async def _parent_must_have_ended(app: AppContext, summary: Summary) -> None:
 async def delete_family(app: AppContext, members: list[Summary]) -> list[ExecutionId]:
     """Delete executions, the last one first. Raises `ExecutionUnfinished` before anything is deleted.
 
-    What they still have to tell others is told first.
+    Messages in their outboxes are delivered first.
     """
     members = [await _delivered(app, one) for one in members]
     _all_ended(members)
@@ -70,7 +70,7 @@ async def delete_family(app: AppContext, members: list[Summary]) -> list[Executi
 
 
 async def family(app: AppContext, top: Summary) -> AsyncIterator[Summary]:
-    """An execution, then its sub-workflows, however deep."""
+    """Yield an execution, then its sub-workflows at any depth."""
     pending = [top]
     while pending:
         one = pending.pop()
@@ -79,7 +79,7 @@ async def family(app: AppContext, top: Summary) -> AsyncIterator[Summary]:
 
 
 async def summaries(app: AppContext, query: ExecutionQuery) -> AsyncIterator[Summary]:
-    """Every execution that fits, newest first, page by page."""
+    """Yield every matching execution, newest first, reading page by page."""
     while page := await app.store.executions.list(query):
         for one in page:
             yield one
@@ -87,7 +87,7 @@ async def summaries(app: AppContext, query: ExecutionQuery) -> AsyncIterator[Sum
 
 
 async def delete_session(app: AppContext, session: str) -> list[ExecutionId]:
-    """Delete a conversation: what was said, its executions, what it remembered. The ids of the executions.
+    """Delete a conversation with its messages, executions and memory. Return the ids of the executions.
 
     Raises `UnknownSession`, `ExecutionUnfinished`.
     """
@@ -112,7 +112,7 @@ def _all_ended(members: Iterable[Summary]) -> None:
 
 
 async def _delivered(app: AppContext, summary: Summary) -> Summary:
-    """It again, once it owes nobody anything. Only what owes something is due although it has ended."""
+    """Return the summary once the outbox is empty. An ended execution is due only if its outbox is not empty."""
     if summary.status in ENDED and summary.wakes is not None:
         await (await open_execution(app, summary.execution)).settled()
         return await app.store.executions.find(summary.execution) or summary
@@ -129,7 +129,7 @@ async def known(app: AppContext, execution: ExecutionId) -> Summary:
 async def _delete_one(app: AppContext, summary: Summary) -> None:
     execution, store = summary.execution, app.store
     last = await store.journal.last(execution)
-    # Asked again behind `last`: whoever takes it up from here on appends, and then nothing is deleted.
+    # Read again after `last`: a process that opens it from here on appends, and then nothing is deleted.
     now = await store.executions.find(execution)
     _all_ended([now] if now is not None else [])
     try:
@@ -143,7 +143,7 @@ async def _delete_one(app: AppContext, summary: Summary) -> None:
 
 
 async def erase(store: Store, execution: ExecutionId, *, at: int) -> None:
-    """Delete what it remembered, then all else of it. Raises `JournalMoved` unless `at` is its last row."""
+    """Delete the execution's memory, then everything else. Raises `JournalMoved` unless `at` is its last row."""
     for scope, namespace in (
         ("execution", execution),
         ("session", execution),
@@ -151,5 +151,5 @@ async def erase(store: Store, execution: ExecutionId, *, at: int) -> None:
         (CACHE, f"session/{execution}"),
     ):
         await store.memory.forget(scope, namespace)
-    await store.memory.put(FOUND, ALL, execution, None)  # What it cost stays in the tables.
+    await store.memory.put(FOUND, ALL, execution, None)  # Its usage stays in the tables.
     await store.removal.remove(execution, at=at)

@@ -1,8 +1,8 @@
-"""Words of dialects: statuses and events as the systems tell them whose documents we read.
+"""Words of dialects: statuses and events in the terms of the systems whose documents the product reads.
 
-    journal ─▶ our statuses and bulletins, which tell more than any of them ─▶ the words of one dialect
+    journal ─▶ native statuses and public events, which distinguish more ─▶ the words of one dialect
 
-What a dialect has one word for may be several things here; what it has no word for is left out.
+One word of a dialect may stand for several native ones; events for which a dialect has no word are left out.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ STATUSES: Final[Mapping[Dialect, Mapping[Status, str]]] = {
     "steps": _STEPS,
     "plan": _STEPS,
 }
-"""Of an execution. `native` has four words; `rows` and `graph` say nothing of it, so ours are used."""
+"""Statuses of executions. `native` has four words; `rows` and `graph` define none, so the native ones are used."""
 
 _STEP_EVENTS: Final = {
     "workflow.node.start": "step_start",
@@ -66,12 +66,12 @@ _NODE_RESULTS: Final = {
 
 
 def status_in(dialect: Dialect, status: Status) -> str:
-    """The dialect's word for the status of an execution."""
+    """Return the dialect's word for the status of an execution."""
     return STATUSES[dialect][status]
 
 
 def view_in(dialect: Dialect, view: JsonObject) -> JsonObject:
-    """An execution as JSON, its status in the dialect's word; `is` is ours."""
+    """Return an execution view with the status in the dialect's word; `is` holds the native status."""
     status = view["status"]
     return {**view, "status": STATUSES[dialect].get(status, status), "is": status}  # pyright: ignore[reportArgumentType, reportCallIssue] - a view has a status
 
@@ -83,7 +83,7 @@ def events_in(
     observability: Observability = "standard",
     redact: Redact = unchanged,
 ) -> Iterator[JsonObject]:
-    """One committed row as events of the dialect. Each keeps the `id` of its bulletin, by which a reader goes on."""
+    """Yield the public events of a row in the dialect's words. Each keeps its `id`, by which a reader continues."""
     for bulletin in bulletins(execution, row, observability, redact):
         told = _told(dialect, bulletin)
         if told is not None:

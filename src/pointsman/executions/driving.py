@@ -1,4 +1,4 @@
-"""Driving an execution as far as it goes with the answers at hand."""
+"""Driving an execution as far as the given answers allow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pointsman.values import ExecutionId, Json
 
 @dataclass(frozen=True, slots=True)
 class GivenAnswer:
-    """What is said at the next open gate of a node (or at the gate of that id). Each is said once."""
+    """An answer for the next open gate of a node (or for the gate with that id). Each is used once."""
 
     node: str
     action: str
@@ -23,11 +23,12 @@ class GivenAnswer:
     by: str = ""
     groups: tuple[str, ...] = ()
     digest: str = ""
-    """Of what the person saw; empty: not known."""
+    """Digest of what the person saw; empty: not known."""
 
 
 async def outermost(app: AppContext, execution: Execution) -> Execution:
-    """The execution that waits for this sub-workflow, and the one that waits for that; itself where none does."""
+    """Return the outermost execution that waits for this sub-workflow, directly or through others; itself if none
+    does."""
     while (parent := execution.state.parent) is not None:
         above = await app.runtime.load(ExecutionId(parent))
         waits = (name for at in above.steps.values() for name in children_of(ExecutionId(parent), at))
@@ -38,7 +39,7 @@ async def outermost(app: AppContext, execution: Execution) -> Execution:
 
 
 async def drive(execution: Execution, answers: Sequence[GivenAnswer] = ()) -> tuple[GivenAnswer, ...]:
-    """Go on to the end, or to where only people and events can go on. The answers for which no gate opened."""
+    """Drive the execution to its end, or until only people and events can continue it. Return the unused answers."""
     left = list(answers)
     while True:
         await execution.settled()
@@ -50,7 +51,7 @@ async def drive(execution: Execution, answers: Sequence[GivenAnswer] = ()) -> tu
         if said is None or gate is None:
             break
         left.remove(said)
-        asking = execution.asking(gate)  # two sub-workflows may have gates of one name
+        asking = execution.asking(gate)  # two sub-workflows may have gates with the same name
         await asking.answer(
             gate.id, said.action, said.data, comment=said.comment, by=said.by, groups=said.groups, digest=said.digest
         )

@@ -1,14 +1,15 @@
-"""Executions of which nothing is kept (`persistence: none`): they live in the memory of this process, and go with it.
+"""Ephemeral executions (`persistence: none`): they exist only in the memory of this process.
 
-                 ┌─ kept:      the store
-start ─▶ which? ─┤
-                 └─ fleeting:  a store in memory; saved workflows are read from the real one, nothing is written to it
+                     ┌─ persistent: the store
+    start ─▶ which? ─┤
+                     └─ ephemeral:  a store in memory; saved workflows are read from the real one, which is not written
 
-They are like all others to whoever holds them or watches; nobody else can find them. What they remember, say in a
-conversation, or are started under (a key) is known to the fleeting ones of this process. What they emit reaches all.
+Their handles and watchers work like those of all others, but other processes cannot find them. Their memory (such as
+that of a conversation) and their idempotency keys are shared only by the ephemeral executions of this process. Events
+that they emit reach all executions.
 
-Who has ended is forgotten an hour later, unless somebody holds it still: a server lives longer than it has memory for.
-With the last one of a conversation goes what was said in it.
+An ended execution is deleted after an hour unless a caller still holds it; otherwise a long-running server would run
+out of memory. The messages of a conversation are deleted with its last execution.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from pointsman.workflows.library import LIBRARY, Library
 Name = TypeVar("Name", bound=str)
 
 KEPT_S: Final = 3600.0
-"""So long after its end an execution is still found by its key, and a conversation by its name."""
+"""For this many seconds after its end, an execution is still found by its key, and a conversation by its name."""
 
 
 def is_fleeting(definition: WorkflowDefinition) -> bool:
@@ -46,11 +47,11 @@ def is_fleeting(definition: WorkflowDefinition) -> bool:
 
 
 class Fleeting:
-    """The fleeting executions of one installation."""
+    """The ephemeral executions of one installation."""
 
     def __init__(self, app: AppContext, store: MemoryStore, services: Services, emitted: EventSink) -> None:
-        """`services` perform the work of the executions in `store`. `emitted` receives their events, once the other
-        executions of this process have them."""
+        """`services` perform the work of the executions in `store`. `emitted` receives their events, after the other
+        executions of this process have received them."""
         self._app = app
         self.store = store
         self._services = services
@@ -70,12 +71,12 @@ class Fleeting:
         self._places = Places(self.store, app.clock, self.runtime.open)
         self._held: WeakValueDictionary[ExecutionId, Execution] = WeakValueDictionary()
         self._ended: dict[ExecutionId, float] = {}
-        """When; the first to end comes first."""
+        """Time of the end, in the order of ending."""
         self._spoken: dict[str, float] = {}
-        """When the last execution of a conversation ended, likewise."""
+        """Time when the last execution of a conversation ended, in the order of ending."""
 
     async def start(self, definition: WorkflowDefinition, input: Json, wish: StartRequest) -> Execution:
-        """Begin. Raises what starting others does."""
+        """Start an execution. Raises the errors of `Starts.start`."""
         models = self._app.services.models_to_check
         starts = Starts(self.runtime, self.library, self._places, self.runtime.open, models)
         started = await starts.start(definition, input, wish)
@@ -83,7 +84,7 @@ class Fleeting:
         return started
 
     async def close(self) -> None:
-        """They end here, wherever they are."""
+        """Stop all of them, wherever they are."""
         await self._places.close()
         await self.runtime.close()
         await self._services.close()
@@ -99,7 +100,7 @@ class Fleeting:
         await self._forget(now - KEPT_S)
 
     async def _forget(self, before: float) -> None:
-        """What ended before then."""
+        """Delete the executions and conversations that ended before then."""
         for name in _until(self._ended, before):
             driver = self.runtime.drivers.get(name)
             if driver is not None and driver.state.status not in ENDED:
@@ -126,21 +127,21 @@ EPHEMERAL: Final = Part[Fleeting]("ephemeral executions", close=Fleeting.close)
 
 
 async def state_of(app: AppContext, execution: str) -> ExecutionState:
-    """Return the state of an execution, also of one of which nothing is kept. Raises `UnknownExecution`."""
+    """Return the state of an execution, also of an ephemeral one. Raises `UnknownExecution`."""
     name = ExecutionId(execution)
     driver = app.runtime.drivers.get(name) or app[EPHEMERAL].runtime.drivers.get(name)
     return driver.state if driver is not None else await app.runtime.load(name)
 
 
 async def acting_for(app: AppContext, execution: str, *, node: str = "", cap: Role = "admin") -> Caller:
-    """As `AppRights.acting_for`, by the id of an execution. Raises `UnknownExecution`."""
+    """Like `AppRights.acting_for`, by the id of an execution. Raises `UnknownExecution`."""
     ephemeral = app[EPHEMERAL]
     library = ephemeral.library if execution in ephemeral.runtime.drivers else app[LIBRARY]
     return await AppRights(app, library).acting_for(await state_of(app, execution), node=node, cap=cap)
 
 
 async def audience_of(app: AppContext, emitter: ExecutionId) -> IsWaitingFor:
-    """Return a check whether other executions hear what this one emits: those that the people it acts for see."""
+    """Return a check for the executions that receive what this one emits: those that the people it acts for may see."""
     caller = await acting_for(app, emitter)
 
     async def hears(execution: ExecutionId) -> bool:
@@ -150,5 +151,5 @@ async def audience_of(app: AppContext, emitter: ExecutionId) -> IsWaitingFor:
 
 
 def _until(times: dict[Name, float], before: float) -> list[Name]:
-    """Those that come before then; the earliest come first."""
+    """Return the names with a time before then. The times must be in ascending order."""
     return [name for name, _ in takewhile(lambda one: one[1] < before, times.items())]

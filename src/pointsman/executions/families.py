@@ -1,4 +1,4 @@
-"""An execution and the sub-workflows it waits for: they stand still together, and their gates are its gates."""
+"""An execution together with its sub-workflows: whether they stand still, and their open gates."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from pointsman.runtime.local import LocalRuntime
 from pointsman.values import ExecutionId, Json, JsonObject
 
 MOVING = frozenset({"wait", "retry", "delay"})
-"""Timers by which an execution goes on by itself; those of gates only end a wait for people."""
+"""Purposes of timers that continue an execution by themselves; timers of gates only end a wait for people."""
 
 
 class OpenGate(NamedTuple):
-    """A gate that waits for an answer, and who asks."""
+    """An open gate and the execution that opened it."""
 
     driver: Driver
     at: StepState
@@ -45,10 +45,11 @@ class OpenGate(NamedTuple):
 
 
 def is_still(runtime: LocalRuntime, driver: Driver) -> bool:
-    """Nothing more happens by itself: ended, paused, or only people and events can go on, here and below."""
+    """Return whether nothing more happens by itself: the execution has ended, is paused, or only people and events can
+    continue it and its sub-workflows."""
     state = driver.state
     if driver.committing or driver.offering:
-        return False  # What it decided is not durable yet, or it is about to go on.
+        return False  # its decision is not durable yet, or it is about to continue
     if state.ended:
         return not state.outbox
     if driver.is_due:
@@ -62,12 +63,12 @@ def is_still(runtime: LocalRuntime, driver: Driver) -> bool:
 
 
 def _is_due(child: Driver) -> bool:
-    """Its end is about to be reported, or it is about to go on with its parent, which runs."""
+    """Return whether the child's end is about to be reported, or it is about to continue with its running parent."""
     return child.state.ended or stands_still_for_parent(child)
 
 
 def _only_waits(state: ExecutionState) -> bool:
-    """Everything that is open waits: for people, events, timers, sub-workflows."""
+    """Return whether every open step waits: for people, events, timers or sub-workflows."""
     return status_of(state) == "waiting" or (
         state.status == "running"
         and not state.running_steps
@@ -96,14 +97,14 @@ class Waits(NamedTuple):
     still: bool
     """They do nothing else."""
     stopped: bool
-    """One of them was worked on by a process that has ended."""
+    """The process that worked on one of them has ended."""
     gates: list[Json]
     events: list[Json]
     needs: list[Json]
 
 
 async def waits_of(runtime: LocalRuntime, state: ExecutionState) -> Waits:
-    """Read from the journals; what is open below says in which execution (`executionId`)."""
+    """Collect the waits from the journals; entries of sub-workflows name their execution (`executionId`)."""
     still, gates, awaited, needs = _only_waits(state), waiting_view(state), awaiting_view(state), needs_view(state)
     stopped = await _is_stopped(runtime, state)
     for at in sorted(state.steps.values(), key=lambda a: a.step):
@@ -121,7 +122,7 @@ async def waits_of(runtime: LocalRuntime, state: ExecutionState) -> Waits:
 
 
 async def _is_stopped(runtime: LocalRuntime, state: ExecutionState) -> bool:
-    """A step of it was under way in a process that has ended, and nobody went on with it."""
+    """Return whether a step was in progress in a process that has ended, and no process continued it."""
     execution = ExecutionId(state.id)
     if state.status != "running" or not state.running_steps or runtime.drives(execution):
         return False
@@ -135,8 +136,8 @@ def _of(execution: ExecutionId, open_: Json) -> Json:
 
 
 async def family_view(runtime: LocalRuntime, state: ExecutionState, rows: list[Row]) -> JsonObject:
-    """The view of an execution, with what its sub-workflows wait for: it waits where all it has left does. Where a
-    limit stopped it, with what that may be raised to."""
+    """Return the view of an execution including what its sub-workflows wait for. Its status is `waiting` if everything
+    that is left waits. If a limit stopped it, `limit` contains the value it may be raised to."""
     view = execution_view(state, rows)
     limit = stopped_by(state, rows)
     if limit is not None:
@@ -153,7 +154,7 @@ async def family_view(runtime: LocalRuntime, state: ExecutionState, rows: list[R
 
 
 async def pause_family(runtime: LocalRuntime, driver: Driver, by: str) -> None:
-    """Pause an execution, and below it what runs. Asked again it pauses what a crash left running."""
+    """Pause an execution and its running sub-workflows. A repeated call pauses what a crash left running."""
     await driver.deliver(PauseRequested(by=by))
     for child in await _below(runtime, driver, recover=False):
         if child.state.status in ("running", "paused"):
@@ -163,7 +164,8 @@ async def pause_family(runtime: LocalRuntime, driver: Driver, by: str) -> None:
 async def resume_family(
     runtime: LocalRuntime, driver: Driver, limits: dict[str, float], by: str, *, step: bool = False
 ) -> None:
-    """Let a paused or interrupted execution go on, and below it what is paused. `step`: itself one step at a time."""
+    """Resume a paused or interrupted execution and its paused sub-workflows. `step`: run the execution itself one step
+    at a time."""
     await driver.deliver(ResumeRequested(limits=limits, by=by, step=step))
     for child in await _below(runtime, driver, recover=True):
         if child.state.status == "paused":
@@ -171,14 +173,14 @@ async def resume_family(
 
 
 async def carry_out_due(runtime: LocalRuntime, driver: Driver) -> None:
-    """Return once everything that is due now is carried out, here and in sub-workflows: deadlines, waits, retries."""
+    """Return once everything that is due is carried out, here and in sub-workflows: deadlines, waits, retries."""
     await driver.until(lambda: driver.state.ended or not driver.is_due)
     for child in await _below(runtime, driver, recover=driver.recovered):
         await carry_out_due(runtime, child)
 
 
 async def _below(runtime: LocalRuntime, driver: Driver, *, recover: bool) -> list[Driver]:
-    """The sub-workflows it waits for, as far as they have begun."""
+    """Return the started sub-workflows that the execution waits for."""
     names = [name for at in driver.state.steps.values() for name in children_of(driver.execution, at)]
     begun = [name for name in names if name in runtime.drivers or await runtime.journal.last(name)]
     return [await runtime.open(name, recover=recover) for name in begun]

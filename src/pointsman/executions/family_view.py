@@ -1,4 +1,4 @@
-"""An execution as people see it: what its journal tells, its family's gates, its files."""
+"""Execution view for people: its journal, the gates of its sub-workflows, its files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pointsman.values import ExecutionId, JsonObject
 
 
 async def seen(runtime: LocalRuntime, settings: Settings, execution: str) -> tuple[list[Row], JsonObject]:
-    """Its journal, and the execution as of the last row of that. Raises `UnknownExecution`."""
+    """Return its journal, and its view as of the last row. Raises `UnknownExecution`."""
     rows = await rows_of(runtime.store, ExecutionId(execution))
     view = await family_view(runtime, folded(execution, rows), rows)
     return rows, {**view, "artifacts": [*await artifacts_of(settings, execution)]}

@@ -1,4 +1,4 @@
-"""Files that go in and out: those an execution kept, and those it is given with its input."""
+"""Files of executions: those that an execution keeps, and those that are part of its input."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pointsman.tools.failures import ToolFailed
 from pointsman.values import Json, JsonObject
 
 FILE_BYTES_MAX: Final = 20_000_000
-"""Of all files of one input together: models take no more."""
+"""Limit for all files of one input together, in bytes: models accept no more."""
 PLAIN: Final = "application/octet-stream"
 
 
@@ -27,13 +27,13 @@ class NoSuchArtifact(CallerError):
 
 
 class FilesTooLarge(CallerError):
-    """The files of an input are larger than models take."""
+    """The files of an input are larger than models accept."""
 
     code: ClassVar[str] = "files-too-large"
 
 
 class UploadedFile(NamedTuple):
-    """A file as it was sent."""
+    """A file as the caller sent it."""
 
     content: bytes
     media_type: str
@@ -41,30 +41,31 @@ class UploadedFile(NamedTuple):
 
 
 async def artifact(app: AppContext, execution: str, path: str) -> bytes:
-    """A file that an execution keeps. Raises `NoSuchArtifact`."""
+    """Return a file that an execution keeps. Raises `NoSuchArtifact`."""
     return await asyncio.to_thread(_read, app.settings, execution, path)
 
 
 def _read(settings: Settings, execution: str, path: str) -> bytes:
     if settings.files is not None:
-        from pointsman.tools.files.directory import Jail  # Most installations keep none.
+        from pointsman.tools.files.directory import Jail  # Imported late: most installations keep no files.
 
         try:
             return Jail(settings.files, execution).read(path)
         except ToolFailed:
-            pass  # Missing, a link, a way out: nobody outside is told which.
+            pass  # Missing, a link, or outside the directory: callers are not told which.
     raise NoSuchArtifact(
         f"{execution!r} keeps no file {path[:200]!r}", hint="GET the execution: `artifacts` lists its files."
     )
 
 
 def media_type_of(path: str) -> str:
-    """By its name."""
+    """Guess the media type from the file name."""
     return mimetypes.guess_type(path, strict=False)[0] or PLAIN
 
 
 def input_with_files(given: Json, files: Mapping[str, list[UploadedFile]]) -> JsonObject:
-    """The input, each file in the field it was sent for: `{data, mediaType, name}`, or a list where there are several.
+    """Return the input with each file in the field it was sent for: `{data, mediaType, name}`, or a list of them if
+    there are several.
 
     Raises `InputInvalid`, `FilesTooLarge`.
     """

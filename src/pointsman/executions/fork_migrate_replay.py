@@ -1,4 +1,4 @@
-"""The life of executions beyond one run: copies of them, other definitions for them, their journals decided again."""
+"""Fork, migrate and replay: copy executions, continue them with other definitions, decide their journals again."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ class ForkOptions(TypedDict, total=False):
     """How a fork differs from its origin."""
 
     at: int | None
-    """The last row that is taken over; absent: all of them."""
+    """The last row that is copied; absent: all rows."""
     before: str | None
-    """A step to run again: a node, or a step's text. Everything that led to it is taken over."""
+    """A step to run again: a node, or a step's text. Everything that led to it is copied."""
     set: Mapping[str, Json]
     """Data that change, by path; `each[1.0]/a.b` is inside an open branch."""
     input: JsonObject | None
     """Fields of the input that change."""
     session: str | None
-    """The conversation it belongs to; absent: to none."""
+    """The conversation it belongs to; absent: none."""
     limits: Mapping[str, float]
-    """Limits that are raised, where its origin was stopped by one."""
+    """Raised limits, if its origin was stopped by one."""
     to: Workflow | str | None
-    """The definition it goes on with."""
+    """The definition that the fork continues with."""
     by: str
     caller: Caller
-    """Whose the fork is: it acts for them, and for nobody whom its origin acts for."""
+    """The owner of the fork: it acts for this caller, and not for the people its origin acts for."""
 
 
 class Lives:
-    """The verbs over executions that have a past."""
+    """Fork, migrate and replay for the executions of one application."""
 
     def __init__(self, app: AppContext) -> None:
         self._app = app
@@ -57,10 +57,10 @@ class Lives:
         self._settings = app.settings
 
     async def fork(self, execution: str, **how: Unpack[ForkOptions]) -> Execution:
-        """A new execution that begins as a copy of another one and goes on by itself: what was open runs again.
+        """Start a new execution as a copy of another one. It continues by itself: steps that were open run again.
 
-        Where any of it is refused nothing is written: `NoSuchRow`, `NoSuchStep`, `NoWayBack`, `EditRefused`,
-        `InputInvalid`, `MigrationRefused`, `WrongStatus`.
+        Raises, before anything is written: `NoSuchRow`, `NoSuchStep`, `NoWayBack`, `EditRefused`, `InputInvalid`,
+        `MigrationRefused`, `WrongStatus`.
         """
         name, by, to = ExecutionId(execution), how.get("by", ""), how.get("to")
         rows = await rows_of(self.runtime.store, name)
@@ -86,15 +86,15 @@ class Lives:
         by: str = "",
         caller: Caller = LOCAL,
     ) -> list[MigrationMismatch]:
-        """Let an execution that stands still go on with another definition. What does not fit; empty: it is moved, or
-        would be. Raises `MigrationRefused` where something does not fit and it is not only checked.
-        """
+        """Continue an execution that stands still with another definition, and return what does not fit. Empty: it is
+        migrated, or would be with `check_only`. Raises `MigrationRefused` if something does not fit and it is not only
+        checked."""
         driver = await self.runtime.open(ExecutionId(execution), recover=False)
         onto = await self._onto(to, driver.state, by, caller)
         return await move(self.library, driver, onto, check_only=check_only)
 
     async def replay(self, execution: str, *, against: Workflow | str | None = None, caller: Caller = LOCAL) -> Replay:
-        """Decide its journal again, without a call of a model or tool: with its own definition, or another one."""
+        """Decide the journal again without model or tool calls, with its own definition or another one."""
         name = ExecutionId(execution)
         rows = await rows_of(self.runtime.store, name)
         plan = None

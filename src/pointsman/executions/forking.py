@@ -1,7 +1,7 @@
-"""Forking: a new execution that begins as a copy of another one's journal, changed where somebody wants it.
+"""Forking: start a new execution from a copy of another one's journal, with changes.
 
-The copy is checked before a row of it is written; lists show it from its own first row on. What a crash leaves before
-that is deleted by `gc` (see `executions.copies`).
+The copy is checked before any of its rows is written; lists show it from its own first row on. What a crash leaves
+before that is deleted by `gc` (see `executions.copies`).
 """
 
 from __future__ import annotations
@@ -35,38 +35,38 @@ Begun: TypeAlias = Callable[[ExecutionId], Awaitable[None]]
 
 
 class NoSuchRow(CallerError):
-    """An execution does not have that row."""
+    """The execution has no row with that number."""
 
     code: ClassVar[str] = "no-such-row"
 
 
 @dataclass(frozen=True, slots=True)
 class ForkChanges:
-    """What a fork does not take over as it is."""
+    """Differences between a fork and its origin."""
 
     set: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """Values by path; `each[1.0]/a.b` is inside an open branch."""
     input: JsonObject | None = None
     """Fields of the input, and of the state, that change."""
     session: str | None = None
-    """The conversation it belongs to; None: to none."""
+    """The conversation it belongs to; None: none."""
     limits: Mapping[str, float] = field(default_factory=dict[str, float])
     by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ForkOrigin:
-    """What a fork begins with: rows, and short of which step they stop."""
+    """The rows that a fork begins with, and the step before which they stop."""
 
     execution: ExecutionId
     rows: tuple[Row, ...]
     last: int
-    """The last row of the origin that has a part in them."""
+    """The last row of the origin of which they contain anything."""
     before: Step | None = None
 
 
 async def rows_of(store: Store, execution: ExecutionId) -> list[Row]:
-    """The whole journal. Raises `UnknownExecution`."""
+    """Return the whole journal. Raises `UnknownExecution`."""
     rows = [row async for row in store.journal.read(execution)]
     if not rows:
         raise unknown_execution(execution)
@@ -74,14 +74,14 @@ async def rows_of(store: Store, execution: ExecutionId) -> list[Row]:
 
 
 def at_row(execution: ExecutionId, rows: Sequence[Row], last: int) -> ForkOrigin:
-    """Everything up to a row. Raises `NoSuchRow`."""
+    """Return an origin with everything up to a row. Raises `NoSuchRow`."""
     if not 1 <= last <= len(rows):
         raise NoSuchRow(f"{execution!r} has no row {last}", hint=f"It has 1 to {len(rows)}: `pointsman events` shows.")
     return ForkOrigin(execution, tuple(rows[:last]), last)
 
 
 async def before_step(library: Library, execution: ExecutionId, rows: Sequence[Row], name: str) -> ForkOrigin:
-    """Everything that led to a step, which has not begun. Raises `NoSuchStep`, `NoWayBack`."""
+    """Return an origin with everything up to a step, which has not begun. Raises `NoSuchStep`, `NoWayBack`."""
     number, step = row_of(rows, name)
     state = folded(execution, rows[:number])
     begun = rows[0].events[0] if number == 0 else None
@@ -100,10 +100,10 @@ async def fork(
     onto: MigrationRequested | None = None,
     begun: Begun | None = None,
 ) -> Driver:
-    """Begin the copy and let it go on. `begun` gets its id before a row of it is written.
+    """Start the copy and run it. `begun` receives its id before any of its rows is written.
 
-    Before anything is written: `EditRefused`, `WrongStatus`, `MigrationRefused`; `ModelUnusable` or `ModelUnnamed`
-    where a model that the fork needs cannot be called from here.
+    Raises before anything is written: `EditRefused`, `WrongStatus`, `MigrationRefused`; `ModelUnusable` or
+    `ModelUnnamed` if a model that the fork needs cannot be called from here.
     """
     execution = new_id()
     state = folded(execution, origin.rows)
@@ -136,7 +136,7 @@ async def fork(
 async def _check(
     runtime: LocalRuntime, library: Library, plan: Plan, definition: str, draft: ExecutionState, report: ForkRequested
 ) -> None:
-    """Decide it on a draft, and hold what was changed against what the workflow declares."""
+    """Decide the fork on a draft, and check the changed input against the workflow's schema."""
     decide(plan, draft, report, runtime.clock.now())
     workflow = await library.kept(definition)
     if report.input is not None and workflow.input_schema is not None:
@@ -144,7 +144,8 @@ async def _check(
 
 
 async def _take_along(store: Store, state: ExecutionState, session: str) -> None:
-    """The conversation up to the forked turn: into an empty session, or there already. Raises `SessionMoved`."""
+    """Copy the conversation before the forked turn into an empty session; a session that already holds it is left as it
+    is. Raises `SessionMoved`."""
     known = state.options.get("history")
     messages = state.root.data.root.get("messages")
     if not isinstance(known, int) or not isinstance(messages, list):

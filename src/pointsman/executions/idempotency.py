@@ -1,9 +1,9 @@
-"""Once: a request that is sent again under its key is not done again, but answered as it was the first time.
+"""Idempotency keys: a repeated request gets the first response instead of being carried out again.
 
-    begin ─▶ an entry in the store ─▶ the work ─▶ its answer in the entry
-      └─ the entry is there: its answer; none yet: the first one is being done, or a crash cut it off
+    begin ─▶ an entry in the store ─▶ the work ─▶ its response in the entry
+      └─ the entry exists: its response; none yet: the first request is in progress, or a crash interrupted it
 
-Starts and answers need none of this: their keys are in the journal. This is for what has no place there.
+Starts and answers do not need this: their keys are in the journal. This is for requests without a journal.
 """
 
 from __future__ import annotations
@@ -23,38 +23,40 @@ from pointsman.values import Json, JsonObject
 
 KIND: Final = "once"
 KEPT_S: Final = 86_400.0
-"""So long an answer is kept at least; `gc` forgets it then."""
+"""For at least this many seconds a response is kept; `gc` deletes it later."""
 ANSWER_BYTES_MAX: Final = 256_000
 
 
 class KeyInUse(CallerError):
-    """What was asked for under this key has no answer yet: it is being done, or was cut off. Nothing was done now."""
+    """The first request with this key has no response yet: it is in progress or was interrupted. Nothing was done
+    now."""
 
     code: ClassVar[str] = "key-in-use"
 
 
 class StoredReply(Struct, frozen=True, omit_defaults=True):
-    """What was answered under a key."""
+    """The stored response to a request with a key."""
 
     asked: str
-    """The digest of what was asked."""
+    """The digest of the request."""
     at: float
     status: int = 0
-    """0: there is no answer yet."""
+    """0: there is no response yet."""
     answer: Json = None
     headers: dict[str, str] = {}
-    """Those that belong to the answer."""
+    """Headers of the response."""
 
 
 class IdempotencyKeys:
-    """The keys of one store."""
+    """The idempotency keys of one store."""
 
     def __init__(self, entries: ConfigStore, clock: Clock) -> None:
         self._entries = entries
         self._clock = clock
 
     async def begin(self, name: str, asked: bytes) -> StoredReply | None:
-        """Take a key for what is asked now; None: it is the first time. Raises `KeyReused`, `KeyInUse`."""
+        """Reserve a key for this request, or return its stored response; None: it is the first. Raises `KeyReused`,
+        `KeyInUse`."""
         kept = StoredReply(sha256(asked).hexdigest(), self._clock.now())
         try:
             await self._entries.put(KIND, name, _plain(kept), after=0)
@@ -63,18 +65,19 @@ class IdempotencyKeys:
         return None
 
     async def done(self, name: str, asked: bytes, status: int, body: bytes, headers: dict[str, str]) -> None:
-        """Keep what was answered. One that is too large is told as in use when it is asked for again."""
+        """Store the response. If it is larger than `ANSWER_BYTES_MAX`, it is not stored, and a repeated request gets
+        `KeyInUse`."""
         if len(body) <= ANSWER_BYTES_MAX:
             answer = msgspec.json.decode(body) if body else None
             kept = StoredReply(sha256(asked).hexdigest(), self._clock.now(), status, answer, headers)
             await self._entries.put(KIND, name, _plain(kept))
 
     async def undone(self, name: str) -> None:
-        """It was refused, nothing was done: the key is free again."""
+        """Release the key: the request was refused and nothing was done."""
         await self._entries.delete(KIND, name)
 
     async def purge(self, *, dry_run: bool = False) -> int:
-        """Forget what was answered long ago; how many."""
+        """Delete responses older than `KEPT_S` and return their number."""
         since = self._clock.now() - KEPT_S
         old = [entry.key for entry in await self._entries.list(KIND) if _read(entry.value).at < since]
         for key in () if dry_run else old:
@@ -95,7 +98,7 @@ class IdempotencyKeys:
 
 
 def name_of(who: str, what: str, key: str) -> str:
-    """Keys of two callers, and of two operations, are two keys."""
+    """Return the entry's name, separate for each caller and each operation."""
     return sha256(f"{who}\0{what}\0{key}".encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Names of executions: new ones, and those that a caller's key stands for."""
+"""Ids of executions: new ones, and those that follow from a caller's key."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ SORTABLE: Final = str.maketrans("abcdefghijklmnopqrstuvwxyz234567", "0123456789a
 
 
 def new_id(prefix: str = "exec-") -> ExecutionId:
-    """The prefix and 26 characters: 48 bits of time in milliseconds, 80 random bits, in sortable base 32."""
+    """Return the prefix and 26 characters: 48 bits of time in milliseconds, 80 random bits, in sortable base 32."""
     raw = int(time.time() * 1000).to_bytes(6, "big") + os.urandom(10)
     return ExecutionId(prefix + b32encode(raw).decode().rstrip("=").lower().translate(SORTABLE))
 
 
 def new_session() -> str:
-    """`ses_` and 8 hexadecimal digits: 32 random bits, so that a store may have it already."""
+    """Return `ses_` and 8 hexadecimal digits: 32 random bits, so that a store may have it already."""
     return f"ses_{os.urandom(4).hex()}"
 
 
 def new_trial_session() -> str:
-    """Of a conversation in which somebody only tries an agent."""
+    """Return the id of a conversation in which a person tries out an agent."""
     return f"{TRIAL}{os.urandom(8).hex()}"
 
 
 def id_for_key(workflow: str, key: str, *, prefix: str = "exec-") -> ExecutionId:
-    """The execution of a workflow that a caller's key stands for: always the same one, in every process."""
+    """Return the execution id for a workflow and a caller's key: the same in every process."""
     digest = blake2b(f"{workflow}|{key}".encode(), digest_size=16).digest()
     return ExecutionId(prefix + b32encode(digest).decode().rstrip("=").lower().translate(SORTABLE))

@@ -1,4 +1,4 @@
-"""Inboxes: what waits for a person, in all executions of the store. Asked of an index; no execution is opened."""
+"""Inbox: the open gates that wait for a person, in all executions of the store. Reads an index; opens no execution."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pointsman.values import ExecutionId, JsonObject, WorkflowId
 
 
 class CursorInvalid(CallerError):
-    """The place in a list is not one that the list gave."""
+    """The cursor is not one that a page contained."""
 
     code: ClassVar[str] = "cursor-invalid"
 
@@ -31,10 +31,10 @@ async def inbox(
     limit: int = 50,
     sees: Callable[[Summary, GateEntry], Awaitable[bool]] | None = None,
 ) -> list[JsonObject]:
-    """One page of the open gates that wait for a person, oldest first; without a person of all that are open.
+    """Return one page of the open gates that wait for a person, oldest first; without a user, of all open gates.
 
-    `after`: the `cursor` of the last one of the page before. `sees`: whether somebody sees a gate of the
-    execution that people started. Raises `CursorInvalid`.
+    `after`: the `cursor` of the last entry of the previous page. `sees`: whether the caller may see a gate of the
+    outermost execution. Raises `CursorInvalid`.
     """
     query = InboxQuery(
         user=user,
@@ -56,7 +56,8 @@ async def inbox(
 
 
 def entry_view(entry: GateEntry, outermost: ExecutionId) -> JsonObject:
-    """`executionId`: whom to tell the answer; `inside`: the sub-workflow that asks, where it is another one."""
+    """Return an entry as JSON. `executionId`: the execution to send the answer to; `inside`: the sub-workflow whose
+    gate it is, if that is another one."""
     return {
         "executionId": outermost,
         "inside": entry.execution if entry.execution != outermost else None,

@@ -1,4 +1,4 @@
-"""Input: what a caller gives becomes the fields an execution starts with, checked against the workflow's schema."""
+"""Inputs: turn a caller's input into the fields an execution starts with, checked against the workflow's schema."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from pointsman.values import Json, JsonObject
 MESSAGES: Final = "messages"
 ERRORS_SHOWN: Final = 5
 EVENT_BYTES_MAX: Final = 1_000_000
-"""Whoever takes an event journals it: what is larger belongs into a store, and its address into the event."""
+"""Every execution that consumes an event journals it: store larger data elsewhere and send the address."""
 EVENT_NAME_MAX: Final = 200
 
 
 class EventTooLarge(CallerError):
-    """The data of an event are larger than everyone who takes it should have to keep."""
+    """The data of an event are too large to be journalled by every execution that consumes it."""
 
     code: ClassVar[str] = "event-too-large"
 
 
 def input_for(workflow: WorkflowDefinition, given: Json) -> JsonObject:
-    """The input as an object: a text goes to the one required field, `goal`, or the conversation. Defaults filled in.
+    """Return the input as an object with defaults filled in. A text becomes the one required field, `goal`, or the
+    conversation's message.
 
     Raises `InputInvalid`, naming every field that does not fit.
     """
@@ -61,7 +62,7 @@ def _as_object(workflow: WorkflowDefinition, given: Json, schema: JsonObject | N
 
 
 def text_field(workflow: WorkflowDefinition, schema: JsonObject | None) -> str:
-    """The field of the input that a text alone is. Raises `InputInvalid`."""
+    """Return the field of the input that takes a plain text. Raises `InputInvalid`."""
     required = (schema or {}).get("required")
     if isinstance(required, list) and len(required) == 1 and isinstance(required[0], str):
         return required[0]
@@ -73,7 +74,7 @@ def text_field(workflow: WorkflowDefinition, schema: JsonObject | None) -> str:
 
 
 def _takes(schema: JsonObject | None) -> str:
-    """The fields of an input."""
+    """Describe the fields of an input, for a hint."""
     known = schema or {}
     required, properties = known.get("required"), known.get("properties")
     needed = required if isinstance(required, list) else []
@@ -104,7 +105,7 @@ def check_input(found: JsonObject, schema: JsonObject) -> None:
 
 
 def conversation_for(workflow: WorkflowDefinition, given: JsonObject, history: tuple[Json, ...]) -> list[Json]:
-    """The messages a turn starts with: what was said before, then what the user says now."""
+    """Return the messages a turn starts with: the history, then the user's new message."""
     said = given.get(MESSAGES)
     if isinstance(said, list):
         return [*history, *said]
@@ -115,8 +116,8 @@ def conversation_for(workflow: WorkflowDefinition, given: JsonObject, history: t
 
 
 def event_key(source: str, *parts: str) -> str:
-    """The key of an event: each source, and within it each caller or webhook, has keys of its own. Nobody can use up a
-    key of another one."""
+    """Return the key of an event, separate for each source and for each caller or webhook of it, so that no caller can
+    use up a key of another."""
     # Lengths keep ("a", "bc") and ("ab", "c") apart.
     return "|".join((source, *(f"{len(part)}:{part}" for part in parts)))
 

@@ -1,4 +1,4 @@
-"""Isolation of workflow tests: whatever would reach outside is refused, unless it has a stub or is allowed by name.
+"""Isolation of workflow tests: refuses every outside call that has no stub and is not allowed by name.
 
 http node ─▶ stub by node or `METHOD URL` ─▶ allowed? ─▶ refused (`outside-refused`)
 tool call ─▶ tool of the script           ─▶ allowed? ─▶ refused; tools that compute or remember are called
@@ -35,14 +35,14 @@ AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 class OutsideRefused(CallerError):
-    """A step of a workflow test would reach outside of it."""
+    """A step of a workflow test would make a call outside of it."""
 
     code: ClassVar[str] = "outside-refused"
 
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """What a test may reach."""
+    """Rules and stubs for what a test may reach."""
 
     allowed: Collection[str] = ()
     """Names of tools, and ids of http nodes."""
@@ -71,7 +71,7 @@ class _IsolatedTools:
         return self._tools.find(name)
 
     async def prepare(self, names: Iterable[str]) -> None:
-        """Servers of tools that are not allowed are not connected."""
+        """Prepare only the allowed tools, so that servers of others are not connected."""
         await self._tools.prepare([name for name in names if self.may_call(name)])
 
     async def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Json:
@@ -83,7 +83,7 @@ class _IsolatedTools:
         return await self._tools.call(call, key=key, run=run)
 
     def may_call(self, name: str) -> bool:
-        """Whether it reaches nothing outside, or is allowed."""
+        """Return whether the tool is allowed or reaches nothing outside."""
         origin = self._registry.origin(name)
         if name in self._allowed or origin in INSIDE or name in PURE:
             return True
@@ -94,8 +94,8 @@ class _IsolatedTools:
 
 
 def acts_outside(workflow: WorkflowDefinition, registry: ToolRegistry) -> list[str]:
-    """What a workflow calls outside although a script answers: its http nodes, and tools that the script lacks. For
-    people, in document order."""
+    """Describe the outside calls of a workflow that a script does not answer: its http nodes, and tools that the script
+    lacks. In document order."""
     isolated = _IsolatedTools(registry, registry, ())
     found = [f"the http node {node.id!r}" for node in workflow.nodes if isinstance(node.config, HttpConfig)]
     tools = (site.text for site in sites_of(workflow) if site.kind == "tool")

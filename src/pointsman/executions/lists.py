@@ -1,4 +1,4 @@
-"""Lists for people and programs: executions and tools."""
+"""Lists of executions and tools for people and programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pointsman.values import Json, JsonObject, WorkflowId
 
 STOPPED: Final = "stopped"
 ORIGINS: Final = ("function", "workflow", "http", "mcp", "command", "plugin", "client", "scripted", "builtin")
-"""In the order in which people look for them."""
+"""Origins of tools, in the order in which lists show them."""
 
 
 async def list_executions(
@@ -28,7 +28,7 @@ async def list_executions(
     trials: bool = False,
     limit: int = 50,
 ) -> list[JsonObject]:
-    """Executions that fit, newest first; with `trials` these too."""
+    """Return matching executions, newest first; with `trials`, partial runs too."""
     query = ExecutionQuery(
         statuses=stored_statuses(statuses),
         workflow=None if workflow is None else WorkflowId(workflow),
@@ -47,12 +47,12 @@ async def list_executions(
 
 
 def stored_statuses(shown: Collection[str]) -> frozenset[str]:
-    """The statuses under which the store lists executions that people are shown in these."""
+    """Return the stored statuses of executions that are shown with these statuses."""
     return frozenset("running" if status == STOPPED else status for status in shown)
 
 
 def is_shown_as(one: Summary, statuses: Collection[str]) -> bool:
-    """Whether people are shown it in one of these statuses; none: whichever."""
+    """Return whether an execution is shown with one of these statuses; with no statuses, always."""
     return not statuses or status_shown(one.status, one.worker) in statuses
 
 
@@ -69,9 +69,9 @@ async def found_executions(
     trials: bool = False,
     limit: int = 50,
 ) -> list[JsonObject]:
-    """Those of the executions that fit, and that somebody sees, whose inputs, outputs or errors have all these words.
+    """Return the matching executions that `sees` admits and whose inputs, outputs or errors contain all these words.
 
-    Of the best the newest first. What runs or waits is found once it has ended.
+    Of the best matches, the newest come first. Running executions are found once they end or stand still.
     """
 
     async def fits(one: Summary) -> bool:
@@ -99,8 +99,8 @@ def summary_view(summary: Summary) -> JsonObject:
 
 
 async def list_tools(app: AppContext, *, let_go: bool = True) -> list[JsonObject]:
-    """Every tool that workflows can use here, with what models are shown of it. Asks the MCP servers, and lets go of
-    them afterwards, unless executions may be using them."""
+    """Return every tool that workflows can use here, as models see it. Asks the MCP servers, and disconnects them
+    afterwards unless executions may be using them (`let_go`)."""
     try:
         await app.tools.prepare_all()
     finally:
@@ -110,8 +110,8 @@ async def list_tools(app: AppContext, *, let_go: bool = True) -> list[JsonObject
 
 
 async def found_tools(app: AppContext, *, words: str = "", names: Collection[str] | None = None) -> list[JsonObject]:
-    """Name and origin of those with all these words in name or description; `names`: only these, and only their servers
-    are asked. What else there is to a tool is worked out for who looks at it: `tool_view`."""
+    """Return name and origin of the tools whose name or description contains all these words; `names`: only these, and
+    only their servers are asked. `tool_view` returns the details."""
     if names is None:
         await app.tools.prepare_all()
         known: Iterable[str] = app.tools.names()
@@ -131,7 +131,8 @@ def _says(app: AppContext, words: str, name: str) -> bool:
 
 
 async def names_of_workflows(app: AppContext, words: str) -> Callable[[str], Json]:
-    """What each saved workflow is called, in all languages, for who looks for words; read only where there are some."""
+    """Return a lookup of each saved workflow's names in all languages, for a search; they are read only if there are
+    words to search for."""
     found: dict[str, Json] = {}
     if words.strip():
         found = {one.id: [one.name, *(one.names or {}).values()] for one in await app.store.workflows.list()}
@@ -139,7 +140,7 @@ async def names_of_workflows(app: AppContext, words: str) -> Callable[[str], Jso
 
 
 def place_by_origin(tool: JsonObject) -> str:
-    """What orders a list of tools: what somebody brought here first, what comes with us last."""
+    """Return the sort key of a tool: the caller's own tools first, built-in tools last."""
     origin = str(tool["origin"])
     return f"{ORIGINS.index(origin) if origin in ORIGINS else len(ORIGINS):02} {tool['name']}"
 
@@ -150,7 +151,7 @@ def _tool_views(app: AppContext, names: Iterable[str]) -> list[JsonObject]:
 
 
 def tool_view(app: AppContext, name: str) -> JsonObject | None:
-    """What models are shown of a tool, and what people should know of it; None: there is none."""
+    """Return a tool as models see it, with what people should know of it; None: it does not exist."""
     spec = app.tools.find(name)
     if spec is None:
         return None
@@ -168,8 +169,8 @@ def tool_view(app: AppContext, name: str) -> JsonObject | None:
 
 
 def server_views(app: AppContext, *, with_stderr: bool = False) -> list[JsonObject]:
-    """The MCP servers: how many tools each has, or why it told none when it was last asked. `with_stderr`: and the end
-    of what its command printed, which is for the operator."""
+    """Return the MCP servers, each with the number of its tools or the failure of its last listing. `with_stderr`:
+    include the end of what its command printed, which is for the operator only."""
     names = app.tools.names()
     return [
         {

@@ -1,10 +1,10 @@
-"""The board: all executions as lists show them, as they change. One stream behind lists, inboxes and dashboards.
+"""Live feed of all executions as lists show them: one stream behind lists, inboxes and dashboards.
 
     rows of this process ─▶ look soon ─┐
     rows of other ones ───▶ look often ─┴▶ the list of what changed ─▶ a ring that all subscribers read
 
-What is told is how an execution is, not what happened: told twice it means the same. So whoever comes back is told what
-changed since a moment before they left, and whoever was away too long is told to read the list again.
+A change carries the present state of an execution, not what happened, so receiving it twice does no harm. A subscriber
+that reconnects gets the changes since a moment before it left; one that was away too long is asked to read the list.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 CHANGED: Final = "workflow.execution.changed"
 RESET: Final = "workflow.executions.reset"
 KEPT: Final = 2048
-"""Changes at hand."""
+"""Number of latest changes that are kept for subscribers."""
 TOLD_MAX: Final = 500
-"""Who missed more reads the list again."""
+"""A subscriber that missed more changes than this has to read the list again."""
 SOON_S: Final = 0.1
-"""What this process commits is gathered for so long."""
+"""For this many seconds, commits of this process are collected before the list is read."""
 OFTEN_S: Final = 1.0
 LATE_S: Final = 10.0
-"""So late the changes of other processes may come to be seen, and so far clocks may be apart."""
+"""Margin in seconds for changes of other processes that become visible late, and for clocks that differ."""
 HEARTBEAT_S: Final = 15.0
 
 Sees: TypeAlias = Callable[[Summary], Awaitable[bool]]
 
 
 def wanted(app: AppContext, caller: Caller, *, workflow: str | None, session: str | None) -> Sees:
-    """What the caller may see, and asked for."""
+    """Return a check for executions that the caller may see and that match the filters."""
 
     async def fits(one: Summary) -> bool:
         asked = workflow in (None, one.workflow) and session in (None, one.session)
@@ -53,7 +53,7 @@ def wanted(app: AppContext, caller: Caller, *, workflow: str | None, session: st
 
 
 class LiveChange(NamedTuple):
-    """What is told at once; without a summary: to everybody."""
+    """A change as subscribers receive it; without a summary it goes to all subscribers."""
 
     summary: Summary | None
     data: bytes
@@ -67,11 +67,11 @@ class LiveFeed:
         self._wire = wire
         self._changes: list[LiveChange] = []
         self._begin = 0
-        """The position of the first change at hand."""
+        """The position of the first kept change."""
         self._known: dict[ExecutionId, tuple[float, str]] = {}
-        """What was told of those that changed of late."""
+        """Time and status last sent for executions that changed recently."""
         self._mark = 0.0
-        """How far the list was read."""
+        """The latest update time that was read from the list."""
         self._news = asyncio.Event()
         self._woken = asyncio.Event()
         self._let_go = False
@@ -80,7 +80,8 @@ class LiveFeed:
         self.subscribers = 0
 
     async def changes(self, sees: Sees, *, after: float | None = None) -> AsyncGenerator[bytes, None]:
-        """What changes from now on, of what somebody `sees`; before it what changed since `after` (an id of it)."""
+        """Yield changes from now on to executions that `sees` admits, after those since `after` (the id of a
+        change)."""
         await self._enter()
         try:
             position = self._begin + len(self._changes)
@@ -142,7 +143,7 @@ class LiveFeed:
             self._woken.set()
 
     async def _read(self) -> None:
-        """As long as anybody listens."""
+        """Read the list and send changes and heartbeats while there are subscribers."""
         silent_s = 0.0
         while True:
             before, late_s = self._begin + len(self._changes), LATE_S
@@ -191,7 +192,7 @@ class LiveFeed:
         news.set()
 
     def let_go(self) -> None:
-        """Let all subscribers go."""
+        """Disconnect all subscribers."""
         self._let_go = True
         self._tell()
 
@@ -204,7 +205,7 @@ class LiveFeed:
 
 
 def moment_of(place: str | None) -> float | None:
-    """The id of a change. Raises `PlaceInvalid`."""
+    """Parse the id of a change. Raises `PlaceInvalid`."""
     if not place:
         return None
     seconds, _, fraction = place.partition(".")

@@ -1,4 +1,4 @@
-"""Moving executions to other definitions: what does not fit is listed, what fits is moved."""
+"""Migrating executions to other definitions: list what does not fit, or migrate."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OF_DEFINITIONS: Final = frozenset({"revision", "pins", "observability", AUTHORS}
 
 
 async def onto_definition(library: Library, prepared: Prepared, state: ExecutionState, by: str) -> MigrationRequested:
-    """The request to go on with a definition. The store keeps it; nobody uses it yet."""
+    """Return the request to continue with a definition, which is saved in the store for it."""
     kept: JsonObject = {name: value for name, value in state.options.items() if name not in OF_DEFINITIONS}
     options = {**kept, **await library.options(prepared)}
     return MigrationRequested(definition=await library.keep(prepared.definition), options=options, by=by)
@@ -47,5 +47,5 @@ async def move(
 
 
 def misfits_view(found: list[MigrationMismatch]) -> list[Json]:
-    """What does not fit, as JSON."""
+    """Return what does not fit as JSON."""
     return [{"code": one.code, "where": one.where, "message": one.message} for one in found]

@@ -1,7 +1,7 @@
-"""Opening: an execution of this store taken up in this process, with the script that it was started with.
+"""Opening executions of this store in this process, with the script that they were started with.
 
-open_execution    what was running when its process ended runs again
-reach_execution   it is told something (cancel, pause); only what it does in answer runs here
+open_execution    steps that were running when its process ended run again
+reach_execution   for cancel and pause: only what the execution does in response runs here
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pointsman.workflows.model_uses import refuse_unreachable
 
 
 class Scripts(Protocol):
-    """Takes up the scripts that executions were started with. Wiring implements it: a script replaces the services."""
+    """Applies the scripts that executions were started with. Wiring implements it: a script replaces the services."""
 
     async def take_up(self, execution: ExecutionId) -> None:
         """Answer from the script of an execution from here on. Raises `ScriptDiffers`, `ScriptGone`."""
@@ -34,21 +34,21 @@ SCRIPTS: Final = Part[Scripts]("scripts")
 
 
 async def open_execution(app: AppContext, execution: str) -> Execution:
-    """Take up an execution: what was running when its process ended runs again. Raises `UnknownExecution`.
+    """Open an execution: steps that were running when its process ended run again. Raises `UnknownExecution`.
 
-    An execution that began with a script goes on with it, unless another one was given to this application.
+    An execution that started with a script continues with it, unless this application was given another one.
     """
     return Execution(app.runtime, await driver_for(app, ExecutionId(execution)))
 
 
 async def reach_execution(app: AppContext, execution: str) -> Execution:
-    """Return an execution without taking it up: only what it does in answer (undoing) runs here."""
+    """Return an execution without opening it: only what it does in response to a report (compensation) runs here."""
     await app[SCRIPTS].take_up(ExecutionId(execution))
     return Execution(app.runtime, await app.runtime.open(ExecutionId(execution), recover=False))
 
 
 async def driver_for(app: AppContext, execution: ExecutionId) -> Driver:
-    """Return the driver of an execution; a pending one waits for its place from here on."""
+    """Return the driver of an execution; a pending one is queued for admission in this process from here on."""
     await app[SCRIPTS].take_up(execution)
     driver = await app.runtime.open(execution)
     group = group_in(driver.state.options)
@@ -60,11 +60,11 @@ async def driver_for(app: AppContext, execution: ExecutionId) -> Driver:
 PLACES: Final = Part[Places](
     "places", lambda app: Places(app.store, app.clock, partial(driver_for, app)), close=Places.close
 )
-"""The places of the executions of this store."""
+"""The concurrency limits of the executions of this store."""
 
 
 async def turn_ended(app: AppContext, state: ExecutionState) -> None:
-    """Store what was said in a turn that ended, and start the next execution that waits for its place."""
+    """Store the messages of a turn that ended, and start the next queued execution."""
     await save_turn(app.store, state)
     group = group_in(state.options)
     if group is not None:
@@ -72,7 +72,7 @@ async def turn_ended(app: AppContext, state: ExecutionState) -> None:
 
 
 async def must_reach_models(app: AppContext, plan: Plan, state: ExecutionState) -> None:
-    """Raise `ModelUnusable` or `ModelUnnamed` where a model that the rest of an execution calls cannot be called."""
+    """Raise `ModelUnusable` or `ModelUnnamed` if a model that the rest of an execution calls cannot be called."""
     if (models := app.services.models_to_check) is None:
         return
     model = state.options.get("model")

@@ -1,4 +1,4 @@
-"""Looking at executions page by page, and as they were."""
+"""Pages of executions and of their events, and executions as of an earlier row."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from pointsman.workflows.library import LIBRARY, size_of
 PLACE_CHARS_MAX = 40
 PAGE: Final = 200
 LOOKED_AT_MAX: Final = 10_000
-"""Executions that are looked at for one page: who sees few of very many asks again."""
+"""Most executions read for one page; a caller who may see few of very many asks for the next page."""
 DIGITS_MAX = 15
 """Stores count in 64 bits, and browsers in 53."""
 
 
 class PlaceInvalid(CallerError):
-    """A place in a list or a journal is not one that was given."""
+    """A given position is not one of a list or journal."""
 
     code: ClassVar[str] = "place-invalid"
 
 
 class ExecutionPage(NamedTuple):
-    """Some executions, newest first, and where the next ones begin; None: there are no more."""
+    """Some executions, newest first, and the position of the next page; None: there is none."""
 
     executions: list[JsonObject]
     next: str | None
@@ -60,12 +60,12 @@ async def executions_page(
     oldest_first: bool = False,
     limit: int = 50,
 ) -> ExecutionPage:
-    """One page of those that somebody sees and that started at or after `since` and before `until`; with `trials` these
-    too. It holds fewer than `limit` only at the end of the list, or where `LOOKED_AT_MAX` were looked at and few
-    of them are seen.
+    """Return one page of the executions that `sees` admits and that started at or after `since` and before `until`;
+    with `trials`, partial runs too. A page is shorter than `limit` only at the end of the list, or if `LOOKED_AT_MAX`
+    executions were read and few of them are visible.
 
-    Pages are of when executions started, which never changes: none is told twice or left out while others come and go.
-    Raises `PlaceInvalid`.
+    Pages are ordered by start time, which never changes, so no execution is repeated or skipped while others are added
+    or deleted. Raises `PlaceInvalid`.
     """
     edge = since if oldest_first else until
     first = None if edge is None else (edge, ExecutionId(""))
@@ -98,24 +98,24 @@ async def executions_page(
 
 
 def _is_beyond(one: Summary, *, since: float | None, until: float | None, oldest_first: bool) -> bool:
-    """The time that is wanted is over with it."""
+    """Return whether the execution, and so every later one in the list, is outside the requested period."""
     if oldest_first:
         return until is not None and one.started >= until
     return since is not None and one.started < since
 
 
 def place_in(one: Summary) -> str:
-    """Its place in a list, to go on behind it."""
+    """Return an execution's position in a list, to continue after it."""
     return msgspec.json.encode((one.started, one.execution)).decode()
 
 
 async def events_page(
     app: AppContext, execution: str, *, redact: Redact, after: str | None = None, limit: int = 200
 ) -> JsonObject:
-    """Events behind a place, oldest first: `events`, `last` (the place to go on from), `status`; as much of them as the
-    execution's level allows.
+    """Return events after a position, oldest first, as far as the execution's redaction level allows: `events`, `last`
+    (the position to continue from), `status`.
 
-    The status is that of before the events were read: where it says that it ended, they are all of them.
+    The status was read before the events: if it says that the execution has ended, the events are complete.
     """
     name = ExecutionId(execution)
     seq, number = place_of(after)
@@ -136,7 +136,7 @@ async def events_page(
 
 
 async def state_at(app: AppContext, execution: str, at: int | None) -> JsonObject:
-    """An execution as it was after a row of its journal; None: as it is. Its level of observability is that of now."""
+    """Return an execution as of a row of its journal; None: as it is now. Its redaction level is the present one."""
     now = await app.runtime.load(ExecutionId(execution))
     rows: list[Row] = []
     async for row in app.store.journal.read(ExecutionId(execution)):
@@ -147,20 +147,21 @@ async def state_at(app: AppContext, execution: str, at: int | None) -> JsonObjec
 
 
 async def definition_of(app: AppContext, execution: str) -> JsonObject:
-    """The definition that an execution runs on, in the native dialect. Raises `UnknownExecution`, `DefinitionGone`."""
+    """Return the definition that an execution runs on, in the native dialect. Raises `UnknownExecution`,
+    `DefinitionGone`."""
     state = await app.runtime.load(ExecutionId(execution))
     workflow = await app[LIBRARY].kept(state.definition)
     return await beside(size_of(workflow), lambda: write_workflow(workflow, dialect="native").document)
 
 
 async def conversation_of(app: AppContext, execution: str) -> tuple[str, str | None]:
-    """The workflow of an execution, and the session it is a turn of. Raises `UnknownExecution`."""
+    """Return an execution's workflow and the session that it is a turn of. Raises `UnknownExecution`."""
     state = await app.runtime.load(ExecutionId(execution))
     return state.workflow, state.session
 
 
 def place_of(place: str | None) -> tuple[int, int]:
-    """`seq.n`, as events are numbered; None: before the first. Raises `PlaceInvalid`."""
+    """Parse a position `seq.n`, as events are numbered; None: before the first event. Raises `PlaceInvalid`."""
     if not place:
         return 0, -1
     seq, dot, number = place.partition(".")
@@ -174,7 +175,7 @@ def _is_number(text: str) -> bool:
 
 
 def place_of_list(before: str) -> tuple[float, ExecutionId]:
-    """What `place_in` gave. Raises `PlaceInvalid`."""
+    """Parse a position that `place_in` returned. Raises `PlaceInvalid`."""
     try:
         started, execution = msgspec.json.decode(before, type=tuple[float, str])
     except (msgspec.DecodeError, UnicodeEncodeError):
@@ -185,7 +186,7 @@ def place_of_list(before: str) -> tuple[float, ExecutionId]:
 
 
 async def with_last(app: AppContext, caller: Caller, entries: Iterable[JsonObject]) -> list[JsonObject]:
-    """Each with the execution that began last, of those that the caller sees; None: there is none."""
+    """Add to each entry the last started execution that the caller may see, or None."""
     told: list[JsonObject] = []
     for entry in entries:
         page = await executions_page(app, sees=lambda one: sees(app, caller, one), workflow=str(entry["id"]), limit=1)

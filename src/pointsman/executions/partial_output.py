@@ -1,7 +1,7 @@
-"""What models have said so far in steps that are under way: for whoever joins in the middle of a sentence.
+"""Partial output: the text that models have produced so far in running steps, for subscribers that join in between.
 
-Words are live, and whoever was not there has not heard them. This keeps those of open steps, of this process, until
-their result is in the journal. So a page that is opened again shows what it had shown.
+Text deltas are not stored, so a new subscriber has missed them. This keeps the text of open steps of this process until
+their result is in the journal. A reopened page then shows what it had shown.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from pointsman.runtime.feed import Committed, Delta
 from pointsman.values import ExecutionId
 
 EXECUTIONS_MAX: Final = 1000
-"""The one that spoke last stays."""
+"""Limit of executions; those with the most recent text are kept."""
 CHARS_MAX: Final = 100_000
-"""Of one step; of what is longer nothing is kept, since its beginning would be missing."""
+"""Limit per step; of a longer text nothing is kept, since its beginning would be missing."""
 
 
 class Spoken:
-    """By execution and step."""
+    """Partial output by execution and step."""
 
     def __init__(self) -> None:
         self._said: dict[ExecutionId, dict[Step, list[str]]] = {}
@@ -35,14 +35,14 @@ class Spoken:
                     self._forget(seen.execution, steps, event.step)
 
     def so_far(self, execution: ExecutionId) -> dict[Step, str]:
-        """What is being said in it."""
+        """Return the partial output of an execution's steps."""
         return {step: "".join(said) for step, said in self._said.get(execution, {}).items() if said}
 
     def _hear(self, seen: Delta) -> None:
         kind = seen.delta.get("kind")
         if kind == "text":
             steps = self._said.pop(seen.execution, {})
-            self._said[seen.execution] = steps  # The latest one is the last one.
+            self._said[seen.execution] = steps  # Keep the most recent one last.
             self._add(seen, steps.setdefault(seen.step, []), str(seen.delta["text"]))
             if len(self._said) > EXECUTIONS_MAX:
                 oldest = next(iter(self._said))

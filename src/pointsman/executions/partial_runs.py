@@ -1,7 +1,7 @@
-"""Trials: a part of a workflow is performed, and the rest of it is said. What `engine.partial_run` tells, for callers.
+"""Partial runs: perform a part of a workflow with given results for the rest. Callers' side of `engine.partial_run`.
 
-A trial is an execution as any other: journalled, streamed, taken up after a crash, paid for. Its id begins with `try-`,
-and lists of executions leave it out unless they are asked for trials.
+A partial run is an execution like any other: journalled, streamed, recovered after a crash, and billed. Its id begins
+with `try-`, and lists of executions omit it unless asked for trials.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["KIND", "TrialUnfit", "trial_id", "trial_of", "try_out"]
 
 KIND: Final = "trial"
-"""What begins it, as its trigger says."""
+"""The kind of its trigger."""
 
 
 def trial_of(
@@ -36,10 +36,9 @@ def trial_of(
     node: str | None = None,
     given: Json = None,
 ) -> JsonObject:
-    """`pinned`: node -> what it brings without being performed. `until`: what leads to these nodes is performed.
-    `breakpoints`: it pauses before these nodes. `node`: this one alone, reached by the value `given`; the input is the
-    data then. What is not said is left out.
-    """
+    """Return the options of a partial run without the empty ones. `pinned`: node -> its result, without performing it.
+    `until`: only nodes that lead to these are performed. `breakpoints`: it pauses before these nodes. `node`: only this
+    node runs, reached by the value `given`; the input is then the data."""
     said: JsonObject = {
         "pinned": dict(pinned or {}),
         "until": [*until],
@@ -60,7 +59,7 @@ async def try_out(
     written_by: Iterable[Party] = (),
     model: str | None = None,
 ) -> Execution:
-    """Begin a trial of a document or of a saved workflow for a caller. `written_by`: as for `Pointsman.start`.
+    """Start a partial run of a document or of a saved workflow for a caller. `written_by`: as for `Pointsman.start`.
 
     Raises `TrialUnfit` before anything is written.
     """
@@ -80,5 +79,5 @@ async def try_out(
 
 
 def trial_id() -> ExecutionId:
-    """A new one."""
+    """Return a new id for a partial run."""
     return new_id(TRIAL)

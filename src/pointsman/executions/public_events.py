@@ -1,7 +1,7 @@
-"""Bulletins: what a feed tells of an execution, in the words its subscribers know.
+"""Public events: the events of an execution as streams send them.
 
-The journal says everything; a bulletin says what concerns people. Which ones a feed carries is the workflow's
-`observability`: `minimal` how it ended and what went wrong, `standard` each step too, `full` inputs and results too.
+The journal contains every event; streams send those that concern people. Which ones depends on the workflow's
+`observability`: `minimal` sends ends and errors, `standard` also each step, `full` also inputs and results.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pointsman.settings.observability import Level as Observability
 from pointsman.values import ExecutionId, JsonObject
 
 Redact: TypeAlias = Callable[[JsonObject], JsonObject]
-"""Takes out what is never told."""
+"""Removes what must never be sent."""
 
 MINIMAL: Final = frozenset(
     {
@@ -34,14 +34,14 @@ MINIMAL: Final = frozenset(
         "workflow.interrupted",
     }
 )
-"""What everybody must hear: errors, ends, and that a person is waited for."""
+"""Events of every level: errors, ends, and gates that wait for a person."""
 CALLS: Final = frozenset({"tool_call", "tool_result"})
 SHOWN_OF_CALLS: Final = frozenset({"arguments", "result"})
-"""What only `full` shows of calls of tools while they are made."""
+"""Fields that only `full` includes in live events of tool calls."""
 
 
 def observability_of(options: JsonObject) -> Observability:
-    """What an execution was started with."""
+    """Return the redaction level that an execution was started with."""
     said = options.get("observability")
     return said if said in ("minimal", "full") else "standard"
 
@@ -53,11 +53,12 @@ def unchanged(told: JsonObject) -> JsonObject:
 def bulletins(
     execution: ExecutionId, row: Row, observability: Observability = "standard", redact: Redact = unchanged
 ) -> Iterator[JsonObject]:
-    """One committed row as bulletins, in order. `id` is `<seq>.<n>`: a subscriber goes on behind the last one seen."""
+    """Yield the public events of a committed row, in order. `id` is `<seq>.<n>`: a subscriber continues after the last
+    one it received."""
     number = -1
     for event in row.events:
         for name, told, shown in _said(event):
-            number += 1  # What a level leaves out counts too: ids are the same on every level.
+            number += 1  # Events that a level leaves out are counted too, so that ids are the same on every level.
             if observability == "minimal" and name not in MINIMAL:
                 continue
             step: Step | None = getattr(event, "step", None)
@@ -84,7 +85,7 @@ def _bulletin(execution: ExecutionId, row: Row, number: int, name: str, step: St
 
 
 Said: TypeAlias = tuple[str, JsonObject, JsonObject]
-"""Name, what every reader is told, what only `full` shows."""
+"""Name, fields for every reader, fields that only `full` includes."""
 
 
 def _said(event: events.Event) -> Iterator[Said]:
@@ -157,7 +158,7 @@ def _life(event: events.Event) -> Iterator[Said]:
 
 
 def live_told(delta: JsonObject, observability: Observability, redact: Redact = unchanged) -> JsonObject | None:
-    """What is told of something that happens live inside a step; None: nothing."""
+    """Return the public form of a live delta of a step; None: it is not sent."""
     if observability == "minimal":
         return None
     if observability == "standard" and delta.get("kind") in CALLS:
@@ -168,7 +169,7 @@ def live_told(delta: JsonObject, observability: Observability, redact: Redact = 
 async def bulletins_of(
     runtime: LocalRuntime, execution: ExecutionId, settings: Settings, *, after: int
 ) -> list[JsonObject]:
-    """What a feed tells of an execution from row `after` on, as much as its workflow allows."""
+    """Return the public events of an execution after row `after`, as far as its redaction level allows."""
     level = observability_of((await runtime.load(execution)).options)
     redact = redactor_for(settings)
     rows = [row async for row in runtime.journal.read(execution, after=after)]

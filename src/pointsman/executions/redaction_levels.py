@@ -1,12 +1,12 @@
-"""What is told of an execution to whoever reads it from elsewhere: as much as its level of observability allows.
+"""Redaction levels: how much of an execution readers outside the store receive.
 
-At `minimal` the shape of what happened is told (what ran when, how often, what it took, how it ended), and the content
-is withheld: what is withheld is named, so that nobody takes its absence for its being empty. At every level, what is
-secret by its name or value is masked.
+At `minimal` they receive the shape of what happened (what ran when, how often, how long, how it ended) without the
+content. Removed fields are named, so that readers do not take them for empty. At every level, values that are secret by
+name or value are masked.
 
-    event or view ─▶ its level: what is content goes ─▶ what is secret is masked ─▶ whoever reads
+    event or view ─▶ its level: content is removed ─▶ secrets are masked ─▶ reader
 
-What is told at `minimal` is listed, what is not listed is content: an event that is new tells nothing by mistake.
+The fields of `minimal` are listed and everything else counts as content, so a new event reveals nothing by mistake.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SHAPE: Final = frozenset(
         *("parent", "origin", "undoes", "usage", "limits", "code", "message", "orders", "paths", "dropped", "brought"),
     }
 )
-"""Fields of events that are told at every level; numbers are as well."""
+"""Fields of events that every level includes; numbers are included too."""
 _SHAPE_OF: Final[Mapping[str, frozenset[str]]] = {
     "attempt_started": frozenset({"reason"}),
     "token_ended": frozenset({"reason"}),
@@ -51,23 +51,23 @@ _SHAPE_OF: Final[Mapping[str, frozenset[str]]] = {
 }
 _OF_FAILURES: Final = frozenset({"code", "message", "retryable", "nodeId"})
 _CONTENT: Final = ("input", "state", "output", "waiting", "answers", "progress")
-"""Of the view of an execution."""
+"""Fields of the execution view."""
 
 
 class NotTold(CallerError):
-    """The execution's level of observability keeps this back."""
+    """The execution's redaction level does not allow this."""
 
     code = "not-told"
 
 
 def event_told(event: JsonObject, level: Observability, redact: Redact) -> JsonObject:
-    """An event of the journal (`event_view`). Where something is withheld, `withheld` names it."""
+    """Return an event of the journal (`event_view`) at a level. `withheld` names the removed fields."""
     return redact(_shape(event) if level == "minimal" else event)
 
 
 def view_told(view: JsonObject, redact: Redact, *, keeps: Collection[str] = ()) -> JsonObject:
-    """The view of an execution, by the level that it names. `keeps` is told at every level, and as it is: what a caller
-    came for."""
+    """Return the view of an execution at its own level. Fields in `keeps`, which the caller asked for, are included at
+    every level and unmasked."""
     kept = {name: view[name] for name in keeps if name in view}
     if view.get("observability") == "minimal":
         withheld = [name for name in _CONTENT if name not in keeps and view.get(name)]
@@ -79,7 +79,7 @@ def view_told(view: JsonObject, redact: Redact, *, keeps: Collection[str] = ()) 
 
 
 async def level_of(app: AppContext, execution: str) -> Observability:
-    """The level of an execution. Raises `UnknownExecution`."""
+    """Return the redaction level of an execution. Raises `UnknownExecution`."""
     name = ExecutionId(execution)
     driver = app.runtime.drivers.get(name)
     if driver is not None:
@@ -87,7 +87,7 @@ async def level_of(app: AppContext, execution: str) -> Observability:
     summary = await app.store.executions.find(name)
     known = app[LEVELS]
     found = known.get(name)
-    # Its journal may be long, and whoever reads it page by page asks again and again.
+    # Its journal may be long, and a reader that pages through it asks for every page.
     if found is not None and summary is not None and found[0] == summary.updated:
         return found[1]
     level = observability_of((await app.runtime.load(name)).options)
@@ -108,7 +108,7 @@ async def must_be_told(app: AppContext, execution: str, what: str) -> None:
 
 
 LEVELS: Final = Part[dict[ExecutionId, tuple[Instant, Observability]]]("levels", lambda _: {})
-"""As of when its summary was written."""
+"""The level, with the update time of the summary when it was read."""
 
 
 def _shape(event: JsonObject) -> JsonObject:

@@ -1,11 +1,11 @@
-"""Kin: what an execution comes from and what came of it. Asked of lists, and of few journals.
+"""Relations of an execution: parents, sub-workflows and forks, read from lists and few journals.
 
     parent ─▶ execution ─▶ sub-workflows
                  ├╌╌ row 12 ╌╌▶ fork
                  └╌╌ row 30 ╌╌▶ fork ╌╌ row 41 ╌╌▶ fork
 
-A fork begins with a copy of the rows of its origin, so all of one family began in the same moment by the same event:
-that finds them without an index of their own. Of each the last `forked` says whose copy it is, and up to which row.
+A fork begins with a copy of its origin's rows, so all forks of one origin share its first event and start time. That
+finds them without an index. The last `forked` event of each names its origin and the row where it left.
 """
 
 from __future__ import annotations
@@ -31,21 +31,22 @@ Sees: TypeAlias = Callable[[Summary], Awaitable[bool]]
 
 
 class Kin(NamedTuple):
-    """Each as lists show it; a fork also with its `origin`, the `row` it left at, and the step it runs again."""
+    """Related executions as lists show them; a fork also has its `origin`, the `row` where it left, and the step it
+    runs again."""
 
     parents: list[JsonObject]
     """The outermost first."""
     children: list[JsonObject]
     forks: list[JsonObject]
-    """The whole family of copies but the execution itself, oldest first."""
+    """All copies with the same beginning, except the execution itself, oldest first."""
     origin: JsonObject | None
-    """Where it was forked itself."""
+    """Where the execution was forked itself."""
     complete: bool
     """False: there may be more forks, or more sub-workflows."""
 
 
 async def kin_of(app: AppContext, execution: str, *, sees: Sees) -> Kin:
-    """Of the executions that somebody sees. Raises `UnknownExecution`."""
+    """Return the related executions that `sees` admits. Raises `UnknownExecution`."""
     summary = await known(app, ExecutionId(execution))
     forks, all_forks = await _forks(app, summary, sees)
     children = await app.store.executions.list(ExecutionQuery(parent=summary.execution, limit=CHILDREN_MAX + 1))
@@ -66,7 +67,7 @@ async def _parents(app: AppContext, summary: Summary, sees: Sees) -> list[JsonOb
 
 
 async def _forks(app: AppContext, summary: Summary, sees: Sees) -> tuple[list[JsonObject], bool]:
-    """The other copies that began as it did, and whether they are all."""
+    """Return the other copies with the same beginning, and whether the list is complete."""
     began = await _began(app, summary.execution)
     if began is None or summary.parent is not None:
         return [], True
@@ -82,7 +83,7 @@ async def _forks(app: AppContext, summary: Summary, sees: Sees) -> tuple[list[Js
 
 
 async def _began(app: AppContext, execution: ExecutionId) -> tuple[Instant, Event] | None:
-    """When, and by which event (it has a seed). The rest of its first row a fork may leave out."""
+    """Return its start time and first event (which has a seed). A fork may leave out the rest of the first row."""
     async for row in app.store.journal.read(execution):
         return Instant(row.at), row.events[0]
     return None
@@ -93,11 +94,11 @@ async def _rows(app: AppContext, execution: ExecutionId) -> list[Row]:
 
 
 _NOWHERE: Final[dict[str, Json]] = {"origin": None, "row": None, "before": None}
-"""Of the first of a family."""
+"""For the first execution, which is not a fork."""
 
 
 def _left(rows: list[Row]) -> JsonObject | None:
-    """Where it left its origin; None: it is no fork."""
+    """Return where it left its origin; None: it is not a fork."""
     left: JsonObject | None = None
     for row in rows:
         for event in row.events:
@@ -108,7 +109,7 @@ def _left(rows: list[Row]) -> JsonObject | None:
 
 
 def kin_view(kin: Kin) -> JsonObject:
-    """As JSON."""
+    """Return the relations as JSON."""
     return {
         "parents": [*kin.parents],
         "children": [*kin.children],

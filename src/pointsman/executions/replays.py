@@ -1,4 +1,4 @@
-"""Replays: a stored journal decided again, and what came of it."""
+"""Replays: decide a stored journal again and compare."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pointsman.workflows.library import Library
 
 
 async def replay_rows(library: Library, execution: ExecutionId, rows: list[Row], against: Plan | None) -> Replay:
-    """Decide every row again: with the definitions it was decided with, or all of them with another one."""
+    """Decide every row again: with the definitions it was decided with, or all rows with another one."""
     if against is not None:
         return replay(lambda _: against, execution, rows, other=True)
     plans: dict[str, Plan] = {}
@@ -26,7 +26,7 @@ async def replay_rows(library: Library, execution: ExecutionId, rows: list[Row],
 
 
 def replay_view(found: Replay) -> JsonObject:
-    """What came of it, as JSON."""
+    """Return the outcome of a replay as JSON."""
     return {
         "executionId": found.state.id,
         "same": not found.differences,

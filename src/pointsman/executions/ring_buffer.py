@@ -1,4 +1,4 @@
-"""The ring of a channel: the latest frames, for all who read them at their own pace."""
+"""Ring buffer of a channel: the latest frames, which all subscribers read at their own pace."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 from pointsman.values import JsonObject
 
 Place: TypeAlias = tuple[int, int]
-"""`(seq, n)`: event `n` of what row `seq` is told as."""
+"""`(seq, n)`: public event `n` of row `seq`."""
 
 START: Final[Place] = (0, -1)
-"""Before everything."""
+"""Before the first event."""
 ROW_END: Final = 1 << 62
-"""As `n`: behind everything that its row is told as."""
+"""As `n`: after all public events of the row."""
 FRAMES: Final = 512
-"""Frames that are at least at hand, once there are so many; never more than twice as many."""
+"""The ring keeps at least this many frames, once there are so many, and at most twice as many."""
 CHUNK_BYTES: Final = 16_384
-"""Frames are sent together up to about so many."""
+"""Frames are sent together up to about this many bytes."""
 
 
 class StreamFrame(NamedTuple):
-    """What is sent at once. `place` is None for what is live only."""
+    """What is sent at once. `place` is None for live frames."""
 
     place: Place | None
     data: bytes
@@ -32,13 +32,13 @@ class Ring:
 
     def __init__(self, behind: Place) -> None:
         self.behind = behind
-        """Every frame with a place behind this one is in the ring."""
+        """Every frame with a place after this one is in the ring."""
         self.begin = 0
         self._frames: list[StreamFrame] = []
 
     @property
     def end(self) -> int:
-        """Behind the newest frame."""
+        """The position after the newest frame."""
         return self.begin + len(self._frames)
 
     def put(self, frames: list[StreamFrame]) -> None:
@@ -49,7 +49,7 @@ class Ring:
             self.behind = max((frame.place for frame in gone if frame.place is not None), default=self.behind)
 
     def since(self, position: int) -> list[StreamFrame]:
-        """The frames from a position on: some of them, where they are large."""
+        """Return the frames from a position on, up to about `CHUNK_BYTES`."""
         found: list[StreamFrame] = []
         size = 0
         for frame in self._frames[position - self.begin :]:
@@ -61,16 +61,16 @@ class Ring:
 
 
 class Encode(Protocol):
-    """Writes what a subscriber is sent."""
+    """Encodes an event for subscribers."""
 
     def __call__(self, event: str, told: JsonObject, place: str, /) -> bytes: ...
 
 
 class Wire(NamedTuple):
-    """How a channel is heard."""
+    """The wire format of a channel."""
 
     encode: Encode
     sign: bytes
-    """That a silent stream lives."""
+    """The heartbeat of a silent stream."""
     farewell: Callable[[], bytes]
-    """What is said last to those who are let go although there may be more to tell."""
+    """The last bytes for a subscriber that is disconnected although more events may follow."""

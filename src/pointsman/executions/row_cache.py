@@ -1,9 +1,9 @@
-"""Long rows in the middle of which somebody is: read and decoded once, not again for each page.
+"""Cache of long rows that are being paged through: read and decoded once, not again for each page.
 
-    page 1 ── the row, decoded ──▶ kept ──▶ page 2, 3, … ──▶ the last page lets go of it
+    page 1 ── the row, decoded ──▶ cached ──▶ page 2, 3, … ──▶ the last page drops it
 
-One decision may be 100 000 events in one row, and a page holds some thousands. A row that was written never changes, so
-what is kept is never wrong; it goes when it was read to its end, when others are read, and when nobody reads on.
+One decision may be 100 000 events in one row, and a page holds some thousands. A stored row never changes, so the cache
+is never stale. A row is dropped when it was read to its end, when other rows displace it, or when reading stops.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from pointsman.ports import Row
 from pointsman.values import ExecutionId
 
 LONG: Final = 1000
-"""Rows of fewer events are decoded again as quickly as they are found."""
+"""Rows with fewer events are decoded as quickly as they are found."""
 KEPT_MAX: Final = 2
-"""At once, of one installation: a row may take some hundred megabytes."""
+"""Rows per installation at a time: one may take some hundred megabytes."""
 KEPT_S: Final = 60.0
-"""Since it was last asked for."""
+"""Seconds since the last request."""
 
 
 class RowCache:
-    """The long rows of one installation that were read in part."""
+    """The partly read long rows of one installation."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[ExecutionId, int], tuple[Row, asyncio.TimerHandle]] = OrderedDict()
 
     @property
     def rows(self) -> list[Row]:
-        """Those that are kept, the one that was asked for last at the end."""
+        """The cached rows, the most recently used last."""
         return [row for row, _ in self._kept.values()]
 
     def find(self, execution: ExecutionId, seq: int) -> Row | None:
@@ -41,7 +41,7 @@ class RowCache:
         return None if found is None else found[0]
 
     def leave(self, execution: ExecutionId, row: Row, *, told: int) -> None:
-        """A page ended in this row behind so many of its events."""
+        """Cache a row in which a page ended after `told` of its events."""
         self._drop((execution, row.seq))
         if told < len(row.events) and len(row.events) > LONG:
             key = (execution, row.seq)
@@ -56,7 +56,7 @@ class RowCache:
 
 
 async def rows_on(app: AppContext, execution: ExecutionId, seq: int) -> AsyncIterator[Row]:
-    """The rows of a journal from row `seq` on."""
+    """Yield the rows of a journal from row `seq` on."""
     found = begun_in(app).find(execution, seq)
     if found is not None:
         yield found

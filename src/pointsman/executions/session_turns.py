@@ -1,11 +1,11 @@
-"""Turns: each is one execution; what was said in one that completed belongs to its session.
+"""Session turns: each turn is one execution; the messages of a completed turn are added to its session.
 
-    message ─▶ closed? a turn under way? ─▶ the next turn, under the name of its place in the conversation
-                                                │ completed: what was said joins the session
-                                                └ failed, cancelled: the conversation is as it was
+    message ─▶ closed? a turn in progress? ─▶ the next turn, named by its position in the conversation
+                                                 │ completed: its messages are added to the session
+                                                 └ failed, cancelled: the conversation stays as it was
 
-The name follows from the session and what was said so far: of two who say something at the same moment one begins the
-turn, and the other is told so. Nothing is locked.
+The id follows from the session and the number of its messages: of two callers that send a message at the same moment,
+one starts the turn and the other gets `SessionBusy`. No lock is needed.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from pointsman.store.records import ExecutionQuery
 from pointsman.values import ExecutionId, Json
 
 LOOKED_AT: Final = 50
-"""Sub-workflows are of the session too; a turn under way, or the last one, is among so many executions."""
+"""Sub-workflows belong to the session too; the turn in progress, or the last one, is among this many executions."""
 UNFINISHED: Final = frozenset({"pending", "running", "waiting", "paused", "interrupted"})
 
 
 class SessionBusy(CallerError):
-    """A turn of this conversation is under way. What was said now was not taken."""
+    """A turn of this conversation is in progress. The new message was not accepted."""
 
     code: ClassVar[str] = "session-busy"
 
 
 class SessionTurn(NamedTuple):
-    """Where a conversation goes on."""
+    """The id of the next turn, and the messages before it."""
 
     name: ExecutionId
     history: tuple[Json, ...]
 
 
 async def next_turn(runtime: LocalRuntime, session: str, *, prefix: str = "exec-") -> SessionTurn:
-    """`prefix`: how its name begins. Raises `SessionClosed`, `SessionBusy`."""
+    """Return the next turn. `prefix`: of its id. Raises `SessionClosed`, `SessionBusy`."""
     await finish_last_turn(runtime, session)
     said = await runtime.store.sessions.load(session)
     if said.closed:
@@ -60,7 +60,7 @@ async def next_turn(runtime: LocalRuntime, session: str, *, prefix: str = "exec-
 
 
 async def open_turn(runtime: LocalRuntime, session: str) -> ExecutionId | None:
-    """The turn that has not ended."""
+    """Return the turn that has not ended."""
     query = ExecutionQuery(session=session, statuses=UNFINISHED, limit=LOOKED_AT)
     for one in await runtime.store.executions.list(query):
         if one.parent is None and is_turn(await runtime.load(one.execution)):
@@ -69,7 +69,7 @@ async def open_turn(runtime: LocalRuntime, session: str) -> ExecutionId | None:
 
 
 def is_turn(state: ExecutionState) -> bool:
-    """Executions that only share a session's memory say nothing in its conversation."""
+    """Return whether the execution is a turn: executions that only share a session's memory add no messages to it."""
     return state.session is not None and state.parent is None and isinstance(state.options.get("history"), int)
 
 
@@ -88,7 +88,7 @@ def closed(session: str) -> SessionClosed:
 
 
 async def finish_last_turn(runtime: LocalRuntime, session: str) -> None:
-    """Its process may have died between its end and what was said in it joining the session."""
+    """Save the last completed turn, if its process died before adding its messages to the session."""
     ended = ExecutionQuery(session=session, statuses=frozenset({"completed"}), limit=LOOKED_AT)
     for one in await runtime.store.executions.list(ended):
         state = await runtime.load(one.execution)
@@ -102,7 +102,8 @@ async def finish_last_turn(runtime: LocalRuntime, session: str) -> None:
 
 
 async def save_turn(store: Store, state: ExecutionState) -> None:
-    """A completed turn is added to its session, which it may close. Safe to say again after a crash."""
+    """Add the messages of a completed turn to its session, and close it if the turn says so. Idempotent, so it can be
+    repeated after a crash."""
     if not is_turn(state) or state.status != "completed":
         return
     known = state.options["history"]

@@ -28,7 +28,7 @@ from pointsman.workflows.sources import Workflow, source_of
 
 
 class StartOptions(TypedDict, total=False):
-    """How an execution is started."""
+    """Options of a start."""
 
     session: str | None
     """The conversation that it belongs to."""
@@ -38,9 +38,10 @@ class StartOptions(TypedDict, total=False):
     """The language of its texts; absent: that of the settings."""
     lenient: bool
     execution: ExecutionId | None
-    """The id that it gets. Raises `JournalMoved` where an execution of that id exists."""
+    """The id of the new execution. Raises `JournalMoved` if an execution with that id exists."""
     key: str | None
-    """The execution that was started under this key is returned, if any; with another input: `KeyReused`."""
+    """Idempotency key: return the execution that was started under it, if any; raises `KeyReused` if the input
+    differs."""
     trigger: JsonObject | None
     """What started it: `kind`, `id`."""
     by: str
@@ -48,11 +49,11 @@ class StartOptions(TypedDict, total=False):
     caller: Caller
     """The caller that it acts for."""
     written_by: Iterable[Party]
-    """The authors of a document, where it is not the caller's own."""
+    """The authors of a document, if it is not the caller's own."""
     model: str | None
-    """The model that answers all its agents. Raises `ModelFixed` where the application has another one."""
+    """The model that answers all its agents. Raises `ModelFixed` if the application has another one."""
     trial: JsonObject | None
-    """The part of it that is performed, see `executions.partial_runs`."""
+    """The part of the workflow that is performed, see `executions.partial_runs`."""
 
 
 async def start(
@@ -89,7 +90,7 @@ async def prepared_for(
     caller: Caller = LOCAL,
     written_by: Iterable[Party] = (),
 ) -> Prepared:
-    """Return the definition that runs for a caller, and the saved revision that it is; 0 for a document."""
+    """Return the definition that runs for a caller, and its saved revision; 0 for a document."""
     if not isinstance(workflow, str):
         authors = tuple(written_by)
         reader = together(caller, await all_of(app, authors)) if authors else caller
@@ -129,10 +130,10 @@ async def start_as(
     trigger: JsonObject | None = None,
     **how: Unpack[CallerOptions],
 ) -> Execution:
-    """Begin an execution of a saved workflow for a caller, whose it is then. Keys of two callers are two keys.
+    """Start an execution of a saved workflow for a caller, who becomes its owner. Keys are separate for each caller.
 
-    Raises `UnknownWorkflow` also where they may not see it, `NotAllowed` where the session is somebody else's, and
-    `TooManyRequests`.
+    Raises `UnknownWorkflow` also if the caller may not see it, `NotAllowed` if the session belongs to another caller,
+    and `TooManyRequests`.
     """
     caller.must_have("operator", "start executions")
     await must_see_workflow(app, caller, workflow)

@@ -1,10 +1,10 @@
-"""Beginning an execution for somebody: how often they may, and that a new session is begun by one person alone.
+"""Start quota: limits how often a caller may start executions, and lets only one caller start a new session.
 
-    claim of the name (must not be there) ─▶ whose is the session? ─▶ started ─▶ claim given back
+    claim the name (must be free) ─▶ who owns the session? ─▶ started ─▶ claim released
 
-A session belongs to whoever has an execution in it. Between the question whose it is and the first execution another
-caller could get the same answer: the claim is an entry of the store that only one of them can put. Who crashes
-meanwhile leaves one, and it is worth nothing after a minute.
+A session belongs to the caller who has an execution in it. Between the check of its owner and the first execution,
+another caller could get the same answer; the claim is an entry of the store that only one of them can put. A crash
+leaves a claim behind, which expires after a minute.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PACE: Final = Part[Pace]("start quota", _pace)
 
 
 def take_start(app: AppContext, caller: Caller) -> None:
-    """One more execution of a caller who came from outside. Raises `TooManyRequests`."""
+    """Count one more execution of a caller from outside. Raises `TooManyRequests`."""
     if caller.entrance in ("local", "shell"):
         return
     app[PACE].take(caller.name)
@@ -43,14 +43,14 @@ def take_start(app: AppContext, caller: Caller) -> None:
 
 @asynccontextmanager
 async def own_session(app: AppContext, caller: Caller, session: str) -> AsyncGenerator[None, None]:
-    """While it is open nobody else begins a session of this name. Raises `NotAllowed`, `InputInvalid`."""
+    """Exclude other callers from starting a session of this name meanwhile. Raises `NotAllowed`, `InputInvalid`."""
     await must_own_session(app, caller, session)
     if await app.store.executions.list(ExecutionQuery(session=session, owner=caller.name, limit=1)):
-        yield  # It is theirs already, and stays so.
+        yield  # It belongs to the caller already, and stays so.
         return
     claimed = await _claim(app, caller, session)
     try:
-        await must_own_session(app, caller, session)  # Once more: now nobody else can begin it.
+        await must_own_session(app, caller, session)  # Check again: now no other caller can start it.
         yield
     finally:
         if claimed:
@@ -58,7 +58,7 @@ async def own_session(app: AppContext, caller: Caller, session: str) -> AsyncGen
 
 
 async def _claim(app: AppContext, caller: Caller, session: str) -> int:
-    """The version of the claim; 0: it is the same caller's, who began it a moment ago. Raises `NotAllowed`."""
+    """Return the version of the claim; 0: the same caller holds it already. Raises `NotAllowed`."""
     value: JsonObject = {"by": caller.name, "until": app.clock.now() + CLAIM_S}
     entries = app.store.entries
     while True:
@@ -73,4 +73,4 @@ async def _claim(app: AppContext, caller: Caller, session: str) -> int:
         try:
             return await entries.put(KIND, session, value, after=0 if held is None else held.version)
         except EntryMoved:
-            continue  # Somebody was faster, or has given it back.
+            continue  # Another caller was faster, or has released it.

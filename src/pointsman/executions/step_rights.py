@@ -1,8 +1,8 @@
-"""Attempts of steps and the tools that their executions may call: a hidden tool is answered as one that does not exist.
+"""Rights of attempts to call tools: a hidden tool is answered like one that does not exist.
 
     attempt ─▶ which of the saved workflows that it names as tools may it call? ─▶ its executor ─▶ tools
 
-Tools are looked up by name alone, so the attempt is at hand in a context variable: each attempt runs in its own task.
+Tools are looked up by name alone, so the attempt is stored in a context variable: each attempt runs in its own task.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 
 PENDING: Final = "tool_executor"
-"""The kind of work that carries out calls which agents left."""
+"""The kind of work that runs calls which agents left pending."""
 
 
 class ToolCallingAttempt(NamedTuple):
-    """What calls tools at the moment."""
+    """The attempt that is calling tools."""
 
     execution: str
     node: str
@@ -47,7 +47,7 @@ _attempt: ContextVar[ToolCallingAttempt | None] = ContextVar("pointsman-attempt"
 
 
 def attempt_at_work() -> ToolCallingAttempt | None:
-    """Return the attempt that calls tools at the moment."""
+    """Return the attempt that is calling tools."""
     return _attempt.get()
 
 
@@ -61,7 +61,7 @@ def _working(attempt: ToolCallingAttempt) -> Generator[None]:
 
 
 class GuardedTools:
-    """The `Tools` port, without the tools that the attempt at work may not call."""
+    """The `Tools` port, without the tools that the current attempt may not call."""
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
@@ -79,7 +79,7 @@ class GuardedTools:
 
 
 class GuardedExecutors:
-    """Finds executors, and lets each attempt know which tools it may call."""
+    """Finds executors, and sets for each attempt which tools it may not call."""
 
     def __init__(self, app: AppContext, runtime: LocalRuntime, library: Library, executors: ExecutorsFor) -> None:
         self._app = app
@@ -88,20 +88,18 @@ class GuardedExecutors:
         self._executors = executors
 
     def executor_for(self, command: Execute) -> Executor:
-        """Raises as what it is around."""
+        """Raises the errors of the wrapped registry."""
         return _Guarded(self, self._executors.executor_for(command))
 
     def basis(self, command: Execute, spec: WorkSpec) -> Json:
-        """As what it is around."""
         return self._executors.basis(command, spec)
 
     async def has(self, need: str) -> bool:
-        """As what it is around."""
         return await self._executors.has(need)
 
     async def hidden(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> frozenset[str]:
         """Return the saved workflows that an attempt names as tools and may not call."""
-        # What `tool_executor` calls was asked for by agents before it.
+        # The calls of `tool_executor` were requested by agents before it.
         texts = _texts([spec.config, command.input if spec.kind == PENDING else None])
         named = {text for text in texts if text.startswith(PREFIX)}
         if not named:
@@ -119,7 +117,7 @@ class GuardedExecutors:
 
 
 class _Guarded:
-    """An executor around another one."""
+    """An executor that sets the current attempt around another executor."""
 
     def __init__(self, guard: GuardedExecutors, executor: Executor) -> None:
         self._guard = guard
@@ -132,7 +130,7 @@ class _Guarded:
         with _working(ToolCallingAttempt(run.execution, command.step.node, hidden)):
             report = await self._executor.execute(command, spec, run)
         if isinstance(report, WorkFailed) and report.failure.needs.startswith(f"tool:{PREFIX}"):
-            # Saved workflows are in the store: what is missing or hidden here is so for every worker.
+            # Saved workflows are in the store: one that is missing or hidden here is so for every worker.
             return structs.replace(report, failure=structs.replace(report.failure, needs=""))
         return report
 

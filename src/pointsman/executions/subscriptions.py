@@ -1,9 +1,9 @@
-"""Joining: where a subscriber of an execution begins, and what it is told first.
+"""Subscriptions: where the event stream of a subscriber begins, and what it receives first.
 
-who came back with an id ─▶ behind that event
-start                    ─▶ everything
-snapshot                 ─▶ the execution as it is, then what comes
-now                      ─▶ what comes
+reconnect with an id ─▶ events after that id
+start                ─▶ all events
+snapshot             ─▶ the present view of the execution, then new events
+now                  ─▶ new events
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ Beginning: TypeAlias = Literal["start", "now", "snapshot"]
 
 
 class SubscriptionStart(NamedTuple):
-    """Where it begins."""
+    """The position where a subscription begins."""
 
     after: Place
     snapshot: JsonObject | None = None
-    """The execution as it was at that place."""
+    """The execution view as of that position."""
 
     @property
     def id(self) -> str:
@@ -40,9 +40,10 @@ class SubscriptionStart(NamedTuple):
 async def join(
     app: AppContext, channels: Channels, execution: str, *, begin: Beginning, last: str | None
 ) -> SubscriptionStart | None:
-    """`last`: the id of the last event that was heard. None: it has ended, and nothing is left to tell.
+    """Return where a subscription begins. `last`: the id of the last received event. None: the execution has ended and
+    no event is left.
 
-    Raises `PlaceInvalid` where the journal has no such event: to go on behind it would leave out what comes before it.
+    Raises `PlaceInvalid` if the journal has no event `last`: continuing after it would leave out the events before it.
     """
     name = ExecutionId(execution)
     if last:
@@ -77,6 +78,6 @@ async def _row(app: AppContext, execution: ExecutionId, seq: int) -> Row | None:
 
 
 def _end_of(execution: ExecutionId, row: Row) -> Place:
-    """Behind everything that the row is told as."""
+    """Return the position after all public events of the row."""
     *_, last = bulletins(execution, row)
     return row.seq, int(str(last["id"]).partition(".")[2])

@@ -1,9 +1,9 @@
-"""Accounts: what one execution took and paid for, by day, node, model and key. Read off its journal and its effects.
+"""Usage accounts: what one execution used and cost, by day, node, model and key, read from its journal and effects.
 
     journal ─▶ steps, retries, failures, seconds of each node
-    effects ─▶ calls, tokens and cost of each model and key: who answered is known there
+    effects ─▶ calls, tokens and cost of each model and key: only they record which model answered
 
-Sub-workflows are executions of their own: what they paid for is in their accounts, not in those of their callers.
+Sub-workflows are executions of their own: their usage is in their own accounts, not in those of their callers.
 """
 
 from __future__ import annotations
@@ -24,36 +24,37 @@ from pointsman.values import ExecutionId, Json
 
 FOUND: Final = "history"
 ALL: Final = "all"
-"""Where words lie, beside the memory tiers: a scope, and its one namespace."""
+"""Scope and namespace of the indexed words, beside the memory tiers."""
 SCRIPTED: Final = "scripted"
-"""What the scripted model says it is, and where it is."""
+"""Name of the scripted model, and of its provider."""
 FIELDS: Final = 3
 """An effect is recorded as kind, request and value."""
 
 
 def day_of(at: float) -> str:
-    """Of UTC."""
+    """Return the day in UTC."""
     return datetime.fromtimestamp(at, UTC).date().isoformat()
 
 
 def _key_of(reply: ModelReply) -> str:
-    """As `groq/1`; empty: it was asked without one. Replies of earlier releases do not say whose key it was."""
+    """Return the provider key, such as `groq/1`; empty: no key was used. Replies of earlier releases name no
+    provider."""
     if reply.key is None:
         return ""
     return f"{reply.provider}/{reply.key}" if reply.provider else str(reply.key)
 
 
 class ExecutionUsage:
-    """Grows with the rows of one execution."""
+    """The usage of one execution, built row by row."""
 
     def __init__(self) -> None:
         self.days: dict[str, dict[UsagePlace, UsageAmounts]] = {}
         self._begun: dict[Step, float] = {}
         self._ended: dict[str, tuple[str, UsagePlace]] = {}
-        """The day and place where what a step paid for belongs, by its name."""
+        """The day and place to which the usage of a step is added, by the step's name."""
 
     def take(self, row: Row) -> None:
-        """The next row."""
+        """Add the next row."""
         for event in row.events:
             match event:
                 case events.StepStarted(step=step, runs=runs):
@@ -70,7 +71,7 @@ class ExecutionUsage:
                     pass
 
     def pay(self, step: str, reply: ModelReply) -> None:
-        """A model answered an attempt of this step."""
+        """Add a model's answer to an attempt of this step."""
         if step in self._ended:
             day, place = self._ended[step]
             scripted = (reply.provider or reply.model) == SCRIPTED
@@ -78,7 +79,7 @@ class ExecutionUsage:
             taken.add(paid(reply.usage, scripted=scripted))
 
     def call(self, step: str) -> None:
-        """A tool was called."""
+        """Add a tool call."""
         if step in self._ended:
             self._at(*self._ended[step]).tool_calls += 1
 
@@ -98,7 +99,7 @@ class ExecutionUsage:
 
 
 def paid(usage: Usage, *, scripted: bool) -> UsageAmounts:
-    """For one call of a model."""
+    """Return the usage of one model call."""
     taken = UsageAmounts(
         model_calls=1,
         input_tokens=usage.input_tokens,
@@ -115,7 +116,7 @@ def paid(usage: Usage, *, scripted: bool) -> UsageAmounts:
 
 
 async def account_of(store: Store, execution: ExecutionId) -> ExecutionUsage:
-    """The account of an execution, as far as it is."""
+    """Return the account of an execution up to its latest row."""
     account = ExecutionUsage()
     async for row in store.journal.read(execution):
         account.take(row)

@@ -1,14 +1,13 @@
 """Usage rollup: adds up what executions cost, and indexes their words for search.
 
-An execution is counted when it ends. Its words are indexed also while it stands still: waiting, paused, interrupted
-or stopped.
+An execution is counted when it ends. Its words are indexed also while it stands still (waiting, paused, interrupted,
+stopped).
 
     ended since the last look ─▶ its account  ─▶ usage   by day, workflow, node, model, key, user, execution
-          └▶ its words    ─▶ search  in inputs, outputs, errors; not of `minimal` ones
+                              └▶ its words    ─▶ search  in inputs, outputs, errors; not of `minimal` ones
 
 The store adds up the usage; words are stored beside the memory tiers, under a scope that no memory node can name.
-Everything can be rebuilt from the journals while they exist; usage stays in the tables after an execution is
-deleted.
+Everything can be rebuilt from the journals while they exist; usage outlives a deleted execution.
 """
 
 from __future__ import annotations

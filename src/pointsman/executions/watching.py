@@ -1,4 +1,4 @@
-"""What watchers see: events as JSON once they are durable, and live deltas of the executions of this process."""
+"""Watching executions: events as JSON once they are durable, and live deltas of the executions of this process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ SETTLED: Final = frozenset({"completed", "failed", "cancelled", "waiting", "paus
 
 
 def watcher_for(see: See) -> Watcher:
-    """Each event has `execution` and `parent`; a delta is `{kind: delta, execution, step, node, delta}`."""
+    """Return a watcher that passes events with `execution` and `parent`, and deltas as `{kind: delta, execution, step,
+    node, delta}`."""
 
     def watch(seen: Committed | Delta) -> None:
         if isinstance(seen, Delta):
@@ -46,7 +47,7 @@ def watcher_for(see: See) -> Watcher:
 
 
 def watch_progress(app: AppContext, see: Callable[[str], None]) -> Callable[[], None]:
-    """Show what progress nodes say, and nothing else, once it is durable. The returned function ends it."""
+    """Pass the messages of progress nodes to `see` once they are durable. The returned function ends it."""
 
     def watch(seen: Committed | Delta) -> None:
         if isinstance(seen, Committed):
@@ -60,9 +61,8 @@ def watch_progress(app: AppContext, see: Callable[[str], None]) -> Callable[[], 
 async def follow_events(
     app: AppContext, execution: str, *, after: int = 0, follow: bool, words: Dialect | None = None
 ) -> AsyncIterator[JsonObject]:
-    """The events of an execution; with `follow` also those that other processes add, until nothing more happens.
-    `words`: as the feed of that dialect tells them.
-    """
+    """Yield the events of an execution; with `follow`, also those that other processes add, until nothing more happens.
+    `words`: as public events of that dialect."""
     level = observability_of((await app.runtime.load(ExecutionId(execution))).options) if words else "standard"
     redact = redactor_for(app.settings)
     async for row in follow_rows(app, execution, after=after, follow=follow):
@@ -75,7 +75,7 @@ async def follow_events(
 
 
 async def follow_rows(app: AppContext, execution: str, *, after: int, follow: bool) -> AsyncIterator[Row]:
-    """The rows of its journal."""
+    """Yield the rows of its journal."""
     name = ExecutionId(execution)
     woken = asyncio.Event()
     leave = app.store.follow(name, woken.set) if follow else None
