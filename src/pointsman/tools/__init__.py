@@ -1,1 +1,1 @@
-"""Tools: what agents and tool nodes may call. The registry, Python functions, canned results, built-ins."""
+"""Tools that agents and tool nodes call: the registry, Python functions, scripted tools and built-in tools."""

@@ -1,4 +1,4 @@
-"""A built-in tool: arithmetic, by the language of the conditions. Bounded like them, and as far from Python."""
+"""Built-in tool for arithmetic. It uses the expression language of conditions, with its limits, and not Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools of the caller: described here, carried out by whoever started the execution, who returns what came of them.
+"""Client tools: described in the settings, run by the API caller that started the execution, which returns the result.
 
 [client_tools.locate]
 description = "Where the user is."
@@ -36,7 +36,7 @@ class ClientToolDescription(BaseModel):
 
 
 class ClientTool:
-    """What models are shown of it. It is never run here."""
+    """A client tool as models see it. The engine never runs it."""
 
     def __init__(self, name: str, described: ClientToolDescription) -> None:
         self.name = name
@@ -52,6 +52,6 @@ class ClientTool:
         )
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
-        """Raises `ToolFailed`: only the caller can."""
+        """Always raise `ToolFailed`: only the caller can run the tool."""
         message = f"{self.name!r} is carried out by the caller, and nobody was asked"
         raise ToolFailed(Failure(code="client-failed", message=message))

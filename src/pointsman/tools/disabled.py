@@ -1,4 +1,4 @@
-"""Built-in tools that are off here: listed, so that people learn of them, and refused with what switches them on."""
+"""Disabled built-in tools: listed so that users find them; calls fail with a hint how to enable them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _ANYTHING: Final[JsonObject] = {"type": "object"}
 
 
 class OffTool:
-    """A tool that reaches outside, and that nobody has allowed to."""
+    """A tool with access to the outside that the operator has not enabled."""
 
     def __init__(self, name: str, description: str, *, because: str) -> None:
-        """`because`: what is missing, and where to put it."""
+        """`because`: which setting is missing, and where it belongs."""
         self.name = name
         self.limits = ToolLimits()
         self.spec = ToolSpec(name=name, description=description, parameters=_ANYTHING, off=because)
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
-        """Raises `ToolFailed`."""
+        """Always raise `ToolFailed`."""
         message = f"the tool {self.name!r} is off here"
         raise ToolFailed(Failure(code="tool-off", message=message, hint=self.spec.off, needs=f"tool:{self.name}"))

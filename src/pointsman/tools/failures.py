@@ -1,4 +1,4 @@
-"""Why a tool call gave nothing: one exception that carries the `Failure` which a step reports or a model is told."""
+"""Errors of tools. `ToolFailed` carries the `Failure` that a step reports or a model receives."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pointsman.errors import AuthorError, OperatorError
 
 
 class ToolFailed(OperatorError):
-    """A tool call failed. A tool may raise it itself, to say exactly what happened and whether to try again."""
+    """Raised when a tool call fails. Tools may raise it to report a specific failure and whether to retry."""
 
     code: ClassVar[str] = "tool-failed"
 
@@ -19,18 +19,18 @@ class ToolFailed(OperatorError):
 
 
 class ToolMisdefined(AuthorError):
-    """A Python function cannot become a tool: its name, its parameters or their types."""
+    """Raised for a function that cannot become a tool because of its name, its parameters or their types."""
 
     code: ClassVar[str] = "tool-misdefined"
 
 
 class ToolNameTaken(OperatorError):
-    """Two tools of one name are registered; which one an agent means would be chance."""
+    """Raised when two tools with the same name are registered."""
 
     code: ClassVar[str] = "tool-name-taken"
 
 
 class ToolNotLoaded(OperatorError):
-    """An installed package announces a tool that cannot be loaded."""
+    """Raised when a tool of an installed package cannot be loaded."""
 
     code: ClassVar[str] = "tool-not-loaded"

@@ -4,9 +4,9 @@
     async def web_search(query: str, limit: int = 5) -> list[dict]:
         \"\"\"Search the web.\"\"\"
 
-A parameter `context: ToolContext`, or `idempotency_key: str`, is filled in by the engine and hidden from models.
-Functions that are not async run in a thread, so that they cannot hold up other steps; a thread cannot be stopped, so
-what runs longer than the timeout goes on unheard.
+The engine fills in a parameter `context: ToolContext` or `idempotency_key: str` and hides it from models. Functions
+that are not async run in a thread, so that they do not block other steps. A thread cannot be stopped: a function that
+exceeds its timeout continues, and its result is dropped.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FILLED_IN: Final = ("context", "idempotency_key")
 
 
 class FunctionTool(Generic[P, R]):
-    """A function that is also a tool. Called like a function, it is one."""
+    """A function that is also a tool. Calling it calls the function."""
 
     def __init__(
         self,
@@ -68,12 +68,12 @@ class FunctionTool(Generic[P, R]):
 
     @property
     def spec(self) -> ToolSpec:
-        """What models are shown."""
+        """The description for models."""
         return self._spec
 
     @cached_property
     def _spec(self) -> ToolSpec:
-        # Made when first needed: importing a module of tools stays cheap.
+        # Built on first use, so that importing a module of tools stays cheap.
         return ToolSpec(
             name=self.name,
             description=self._description,
@@ -87,8 +87,8 @@ class FunctionTool(Generic[P, R]):
 
     @cached_property
     def version(self) -> str:
-        """The name and the source of the function; where there is no source, its compiled code. Functions that it calls
-        are no part of it."""
+        """The name and source code of the function, or its bytecode if there is no source. Excludes functions that it
+        calls."""
         function = inspect.unwrap(self._function)
         try:
             source = inspect.getsource(function)
@@ -99,7 +99,7 @@ class FunctionTool(Generic[P, R]):
         return f"{getattr(function, '__module__', '')}.{named}\n{source}"
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
-        """Call the function with the arguments as the types it declares. Its result is turned into JSON."""
+        """Convert the arguments to the declared types, call the function, and convert its result to JSON."""
         from pydantic_core import PydanticSerializationError, to_jsonable_python
 
         args, kwargs = self._typed(arguments)
@@ -124,7 +124,7 @@ class FunctionTool(Generic[P, R]):
 
     @cached_property
     def _adapter(self) -> TypeAdapter[tuple[tuple[object, ...], dict[str, object]]]:
-        """Checks and converts arguments. It wraps a twin that only hands them back: the function itself runs later."""
+        """Checks and converts arguments. It wraps a function that only returns them: the tool's function runs later."""
         from pydantic import PydanticSchemaGenerationError, PydanticUndefinedAnnotation, TypeAdapter
 
         def twin(*args: object, **kwargs: object) -> tuple[tuple[object, ...], dict[str, object]]:
@@ -172,7 +172,7 @@ class FunctionTool(Generic[P, R]):
 def _outcome(
     function: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]
 ) -> tuple[object, BaseException | None]:
-    """What came of a call in a thread. A future cannot carry every exception: for `StopIteration` it waits for ever."""
+    """Return result and exception of a call in a thread. A future hangs on some exceptions, such as `StopIteration`."""
     try:
         return function(*args, **kwargs), None
     except BaseException as why:
@@ -208,7 +208,7 @@ def tool(
     idempotent: bool = False,
     requires_approval: bool = False,
 ) -> FunctionTool[P, R] | Callable[[Callable[P, R]], FunctionTool[P, R]]:
-    """Make a tool of a function. `idempotent`: calling it twice does no harm; `client`: the caller does it."""
+    """Make a tool of a function. `idempotent`: it can be called twice safely; `client`: the API caller runs it."""
 
     def made(function: Callable[P, R]) -> FunctionTool[P, R]:
         return FunctionTool(

@@ -1,4 +1,4 @@
-"""Results of tools that are not JSON: where the first value stands that is none, and of what type it is."""
+"""Checks of tool results that are not JSON: find the first invalid value and its type."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from pointsman.engine.failures import Failure
 from pointsman.tools.failures import ToolFailed
 
 KEYS: Final = (str, int, float, Decimal, Enum, UUID, date, time)
-"""Types that keys may have. They are written as texts."""
+"""Types allowed for keys; they are written as strings."""
 DEPTH_MAX: Final = 50
 PLACES_MAX: Final = 10_000
-"""Values that are looked at before the search is given up."""
+"""Maximum number of values to examine."""
 
 
 def not_json(name: str, result: object, why: Exception) -> Failure:
-    """The failure of a tool whose result cannot be written as JSON."""
+    """Return the failure of a tool whose result cannot be written as JSON."""
     found = _first(result)
     if found is None:
         return Failure(code="tool-failed", message=f"the tool {name!r} answered what is not JSON: {why}")
@@ -40,7 +40,7 @@ def not_json(name: str, result: object, why: Exception) -> Failure:
 
 
 def must_have_json_keys(name: str, result: object) -> None:
-    """Raises `ToolFailed` where objects have keys that JSON has not, or several that are one key in JSON."""
+    """Raise `ToolFailed` for objects with keys that JSON does not allow, or with keys that are equal in JSON."""
     waiting: list[tuple[object, int]] = [(result, 0)]
     while waiting:
         value, depth = waiting.pop()
@@ -71,7 +71,7 @@ def _bad_key(name: str, why: str) -> ToolFailed:
 
 
 def _values(value: object) -> Iterable[object]:
-    """The values in a value."""
+    """Return the values inside a value."""
     if isinstance(value, Mapping):
         return cast("Mapping[object, object]", value).values()
     if isinstance(value, list | tuple):
@@ -86,7 +86,7 @@ def _type_of(value: object) -> str:
 
 
 def _first(result: object) -> tuple[str, object] | None:
-    """The first value without values inside that is not JSON, and its path."""
+    """Return the first value that is neither JSON nor a container, and its path."""
     waiting: list[tuple[str, object, int]] = [("result", result, 0)]
     for _ in range(PLACES_MAX):
         if not waiting:
@@ -102,7 +102,7 @@ def _first(result: object) -> tuple[str, object] | None:
 
 
 def _inside(path: str, value: object) -> Iterator[tuple[str, object]] | None:
-    """The values in a value and their paths; None: it has none."""
+    """Return the values inside a value with their paths; None: it is not a container."""
     if isinstance(value, Mapping):
         known = cast("Mapping[object, object]", value)
         return ((f"{path}.{key}", one) for key, one in known.items())

@@ -1,6 +1,6 @@
-"""The tools by which agents remember: `memory_get`, `memory_set`, `memory_append`, `memory_delete`, `memory_search`.
+"""Memory tools of agents: `memory_get`, `memory_set`, `memory_append`, `memory_delete`, `memory_search`.
 
-Here is what models are shown of them. Whose memory is meant only the agent's step knows: it carries the calls out.
+This module only describes them for models. The agent's step runs them, because only it knows whose memory to use.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ OPERATIONS: Final[dict[str, tuple[str, JsonObject, tuple[str, ...]]]] = {
         ("query",),
     ),
 }
-"""Operation -> what it does, its parameters, those it must have."""
+"""Operation -> description, parameters, required parameters."""
 
 
 def memory_tools() -> Iterator[MemoryTool]:
-    """All of them. They reach nothing outside, so they are on; an agent has those that its `tools` name."""
+    """Yield all memory tools. They have no outside access, so they are enabled; an agent gets those in its `tools`."""
     for name in MEMORY_TOOLS:
         yield MemoryTool(name)
 
 
 class MemoryTool:
-    """One operation on the memory of whoever the calling agent works for."""
+    """One operation on the memory of the owner that the calling agent works for."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -64,5 +64,5 @@ class MemoryTool:
         )
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
-        """Raises `ToolFailed`: only a step knows whose memory is meant."""
+        """Always raise `ToolFailed`: only a step knows the owner of the memory."""
         raise ToolFailed(Failure(code="memory-no-owner", message=f"nobody knows whose memory {self.name!r} means here"))

@@ -1,4 +1,4 @@
-"""Finds tools by name and calls them within bounds. What a tool does wrong is a `ToolFailed`, whoever wrote it."""
+"""Registry of tools: finds tools by name and calls them with limits. Every error of a tool becomes a `ToolFailed`."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from pointsman.tools.tracebacks import raised
 from pointsman.values import Json
 
 GROUP: Final = "pointsman.tools"
-"""Entry points by which installed packages offer tools: name of the tool -> a `Tool`."""
+"""Entry point group in which installed packages offer tools: name of the tool -> a `Tool`."""
 
 
 class ToolRegistry:
-    """The tools of one installation. Those of packages are loaded when they are first asked for."""
+    """The tools of one app. Tools of installed packages are loaded at their first use."""
 
     def __init__(self, tools: Iterable[Tool] = (), *, plugins: bool = True) -> None:
-        """`plugins`: whether tools of installed packages count too."""
+        """`plugins`: whether to include tools of installed packages."""
         self._tools: dict[str, Tool] = {}
         self._builtin: dict[str, Tool] = {}
         self._scripted: dict[str, Tool] = {}
@@ -43,13 +43,13 @@ class ToolRegistry:
         self._sources: list[ToolSource] = []
         self._listed: set[str] = set()
         self._silent: dict[str, Failure] = {}
-        """Why the source of a prefix told nothing when it was last asked."""
+        """The failure of the last listing of a source, by prefix."""
         self._looks_for_plugins = plugins
         for tool in tools:
             self.add(tool)
 
     def add(self, tool: Tool, *, origin: Origin = "function") -> None:
-        """Raises `ToolNameTaken`, or `ToolMisdefined` for a name that belongs to the engine."""
+        """Add a tool. Raises `ToolNameTaken`, or `ToolMisdefined` for a reserved name."""
         name = tool.name
         _check_name(name)
         if name in self._tools:
@@ -58,48 +58,48 @@ class ToolRegistry:
         self._origins[name] = origin
 
     def add_builtin(self, tool: Tool) -> None:
-        """A tool of ours. Any other of its name goes before it."""
+        """Add a built-in tool. Any other tool of its name takes precedence."""
         self._builtin[tool.name] = tool
 
     def add_scripted(self, tool: Tool) -> None:
-        """A tool of a script. It goes before any other of its name: whoever gives a script says what answers. Raises
-        `ToolMisdefined` for a name that belongs to the engine."""
+        """Add a tool of a script. It takes precedence over every other tool of its name. Raises `ToolMisdefined` for a
+        reserved name."""
         _check_name(tool.name)
         self._scripted[tool.name] = tool
         self._checkers.pop(tool.name, None)
 
     def add_source(self, source: ToolSource) -> None:
-        """Tools of others: asked for when the first of them is needed (`prepare`, `call`). One of the same prefix is
-        replaced."""
+        """Add a source of tools. It is listed when one of its tools is first needed (`prepare`, `call`). Replaces a
+        source of the same prefix."""
         self._sources = [*(one for one in self._sources if one.prefix != source.prefix), source]
 
     @property
     def has_sources(self) -> bool:
-        """Whether there may be tools that nobody has listed yet."""
+        """Whether there may be tools that have not been listed yet."""
         return bool(self._sources)
 
     async def prepare(self, names: Iterable[str]) -> None:
-        """Have the tools of these names listed, where they come from others. Who does not answer is asked again later,
-        and stood in for till then."""
+        """List the sources that the named tools belong to. A source that does not answer is listed again later; until
+        then, its failure is the answer to calls."""
         wanted = tuple(names)
         wanted = tuple(name for name in wanted if name not in self._scripted)
         unlisted = [one for one in self._sources if any(name.startswith(one.prefix) for name in wanted)]
         await asyncio.gather(*(self._list(one) for one in unlisted if one.prefix not in self._listed or not one.lasts))
 
     async def prepare_all(self) -> None:
-        """Have all tools listed."""
+        """List all sources."""
         await self.prepare([source.prefix for source in self._sources])
 
     async def _list(self, source: ToolSource) -> None:
         try:
             tools = await source.listed()
         except ToolFailed as why:
-            self._silent[source.prefix] = why.failure  # Whoever calls one of them is told too.
+            self._silent[source.prefix] = why.failure  # Calls of its tools report the failure too.
             return
         self._silent.pop(source.prefix, None)
         if not source.lasts:
             self._drop(source)
-            tools = [tool for tool in tools if tool.name not in self._tools]  # what was given goes before
+            tools = [tool for tool in tools if tool.name not in self._tools]  # Registered tools take precedence.
         elif source.prefix in self._listed:
             return
         self._listed.add(source.prefix)
@@ -112,31 +112,31 @@ class ToolRegistry:
             self._checkers.pop(name, None)
 
     async def close(self) -> None:
-        """Let go of what others hold for us. The tools stay, and begin again when they are called."""
+        """Close the connections of all sources. The tools stay, and later calls open the connections again."""
         await asyncio.gather(*(source.close() for source in self._sources))
 
     def silent(self, name: str) -> Failure | None:
-        """Why the server of a tool told nothing when it was last asked; None: it did, or there is none."""
+        """Return the failure of the last listing of a tool's server; None: it succeeded, or there is no server."""
         return next((failure for prefix, failure in self._silent.items() if name.startswith(prefix)), None)
 
     def servers(self) -> dict[str, Failure | None]:
-        """The prefix of each MCP server -> why it told nothing when it was last asked; None: it did, or was not."""
+        """Return, by prefix, the failure of the last listing of each MCP server; None: it succeeded or did not run."""
         return {one.prefix: self._silent.get(one.prefix) for one in self._sources if one.origin == "mcp"}
 
     def names(self) -> tuple[str, ...]:
-        """All of them, sorted, also those that are not loaded yet."""
+        """Return all names, sorted, including tools that are not loaded yet."""
         return tuple(sorted({*self._tools, *self._plugins, *self._builtin, *self._scripted}))
 
     def origin(self, name: str) -> Origin | None:
-        """Where a tool comes from; None: there is no such tool."""
+        """Return the origin of a tool; None: there is no such tool."""
         if name in self._scripted:
             return "scripted"
         return self._origins.get(name, "builtin") if self._found(name) is not None else None
 
     def identity(self, name: str) -> Json:
-        """Return what tells a tool from another one of its name: origin, interface and, of a function, its source.
+        """Return what distinguishes a tool from others of its name: origin, interface and, for a function, its source.
 
-        Null: there is no such tool."""
+        None: there is no such tool."""
         tool = self._found(name)
         if tool is None:
             return None
@@ -144,7 +144,7 @@ class ToolRegistry:
         return [*known, tool.version] if isinstance(tool, FunctionTool) else known
 
     def find(self, name: str) -> ToolSpec | None:
-        """What models are shown of it. Raises `ToolNotLoaded` for a package's tool that is broken."""
+        """Return the description of a tool for models. Raises `ToolNotLoaded` if a package's tool cannot be loaded."""
         tool = self._found(name)
         if tool is None:
             return None
@@ -154,7 +154,7 @@ class ToolRegistry:
         return replace(spec, timeout_s=tool.limits.timeout_s)
 
     async def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Json:
-        """Call it: arguments checked before, time and size bounded. Raises `ToolFailed`."""
+        """Check the arguments, call the tool, and limit time and size of its result. Raises `ToolFailed`."""
         await self.prepare([call.name])
         tool = self._found(call.name)
         if tool is None:
@@ -184,8 +184,8 @@ class ToolRegistry:
             raise _failed("tool-arguments", f"arguments of {call.name!r}: {wrong}", hint="Call it again, corrected.")
 
     def _away(self, name: str) -> Failure | None:
-        """Why the server of a tool could not be reached when its tools were listed, a moment before the call: the call
-        would only wait for the same failure again. None: the tool can be called."""
+        """Return the failure if the server of a tool could not be reached when `call` listed it a moment ago: calling
+        it would only wait for the same failure again. None: the tool can be called."""
         if name in self._scripted or name in self._tools or name in self._plugins or name in self._builtin:
             return None
         failure = self.silent(name)
@@ -215,14 +215,14 @@ def _check_name(name: str) -> None:
 
 
 def unknown_tool(name: str) -> ToolFailed:
-    """The refusal for a tool that does not exist, or that may not be called: both get the same answer."""
-    # The known names are not listed: some are workflows, and not everybody may know of those.
+    """Return the same error for a tool that does not exist and for one that the caller may not use."""
+    # The hint does not list known names: some are workflows that the caller may not see.
     hint = "The list of tools has those that you may see."
     return _failed("unknown-tool", f"there is no tool named {name!r}", hint=hint, needs=need_of(name))
 
 
 async def _ran(tool: Tool, call: ToolCall, context: ToolContext) -> Json:
-    """Run it. Whatever it raises is a `ToolFailed` with its traceback, except cancellation from outside and outages.
+    """Run a tool. Any exception becomes a `ToolFailed` with its traceback, except outages and outside cancellation.
 
     `SystemExit` and `KeyboardInterrupt` would end the event loop. A real Ctrl-C reaches tasks as a cancellation.
     """
@@ -272,7 +272,7 @@ def _bounded(tool: Tool, result: Json) -> Json:
     most = tool.limits.output_bytes_max
     try:
         written = msgspec.json.encode(result)
-        # NaN and infinity would be written as null, without a word: a tool that has no number must say so itself.
+        # msgspec would silently write NaN and infinity as null; report them as an error of the tool.
         if b"null" in written:
             json.dumps(result, allow_nan=False)
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as why:

@@ -1,4 +1,4 @@
-"""JSON Schemas as checks that tell a model, in a sentence, what to correct."""
+"""JSON Schema checks whose messages tell a model what to correct."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pointsman.values import Json, JsonObject
 __all__ = ["Checker", "SchemaWrong"]
 
 _SHOWN_MAX: Final = 5
-"""Problems reported at once: more would not be read."""
+"""Maximum number of problems in one message."""
 
 
 class Checker:
-    """A compiled schema. Raises `SchemaWrong` when made of something else."""
+    """A compiled JSON Schema. The constructor raises `SchemaWrong` for an invalid schema."""
 
     def __init__(self, schema: JsonObject) -> None:
         self._schema = JsonSchema(schema)
 
     def problems(self, value: Json) -> str:
-        """What is wrong, for a reader; empty if nothing is."""
+        """Return the problems as text; empty if the value is valid."""
         found = self._schema.misfits(value, most=_SHOWN_MAX)
         return "; ".join(f"at {'/'.join(map(str, one.path)) or 'the top'}: {one.message}" for one in found)

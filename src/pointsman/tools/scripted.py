@@ -1,4 +1,4 @@
-"""Tools that answer from a script, so that workflows run without the world. They say so wherever they are shown.
+"""Scripted tools: answer from a script, so that workflows run without outside access. Listings mark them as scripted.
 
 web_search:
   description: Search the web.
@@ -27,14 +27,14 @@ _COUNTERS_MAX: Final = 10_000
 
 
 class CannedTool:
-    """One scripted tool. Its results are tried in order; the first that fits and is not used up answers. How often each
-    was used is noted with the execution: a process that resumes it continues to count."""
+    """One scripted tool. The first result that matches and is not used up answers. The execution stores how often each
+    was used, so that a process that resumes it continues to count."""
 
     def __init__(self, name: str, script: JsonObject) -> None:
         listed = script.get("results")
         self._results = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else [script]
         self._counts: dict[str, list[int]] = {}
-        """Execution -> the results that were used, in order; only of those with `times`."""
+        """Execution -> indexes of the results that were used, in order; only results with `times`."""
         parameters = script.get("parameters")
         self.name = name
         self.limits = ToolLimits()
@@ -48,7 +48,7 @@ class CannedTool:
         )
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
-        """The canned result. Raises `ToolFailed` where the script says so, or says nothing about these arguments."""
+        """Return the scripted result. Raises `ToolFailed` if the script requires it, or if no result matches."""
         text = msgspec.json.encode(arguments).decode()
         used = await self._used(context)
         for index, result in enumerate(self._results):
@@ -69,7 +69,7 @@ class CannedTool:
         return f"script/{self.name}"
 
     async def _used(self, context: ToolContext) -> list[int]:
-        """The results that the execution has used so far, also in other processes."""
+        """Return the results that the execution has used so far, including those used in other processes."""
         if context.execution not in self._counts and self._counted:
             noted = {} if context.run is None else await context.run.notes(self._topic)
             found = [value for _, value in sorted(noted.items()) if isinstance(value, int)]
@@ -85,7 +85,7 @@ class CannedTool:
 
 
 def canned_tools(tools: Mapping[str, JsonObject]) -> list[CannedTool]:
-    """The tools of a script."""
+    """Return the tools of a script."""
     return [CannedTool(name, script) for name, script in tools.items()]
 
 

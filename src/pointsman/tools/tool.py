@@ -1,4 +1,4 @@
-"""What the registry asks of a tool, and what it tells one."""
+"""Interfaces between the registry and tools."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from pointsman.ports import ExecutionPort, ToolSpec
 from pointsman.values import Bytes, Json, JsonObject
 
 OUTPUT_BYTES_MAX: Final = Bytes(1_000_000)
-"""A tool that says nothing else may answer this much, as JSON."""
+"""Default maximum size of a result as JSON."""
 
 RESERVED: Final = frozenset({"router", "end", "final_result"})
-"""Names of the tools that the engine itself offers to models."""
+"""Names of tools that the engine itself offers to models."""
 
 WORKFLOW_PREFIX: Final = "workflow__"
-"""How the names of saved workflows as tools begin."""
+"""Prefix of saved workflows as tools."""
 
 Origin: TypeAlias = Literal["function", "plugin", "builtin", "scripted", "http", "command", "mcp", "client", "workflow"]
-"""Where a tool comes from; `scripted` ones answer from a script and are shown as such."""
+"""Origin of a tool; `scripted` tools answer from a script and are marked as such."""
 
 
 class ToolLimits(Struct, frozen=True, kw_only=True):
-    """How much a tool may answer, and how long it may take where that is less than its caller allows."""
+    """Maximum size of a tool's result, and its own timeout if shorter than the caller's."""
 
     timeout_s: float | None = None
     output_bytes_max: Bytes = OUTPUT_BYTES_MAX
 
 
 class ToolContext(Struct, frozen=True, kw_only=True):
-    """What a tool may know of the call beside its arguments."""
+    """Context of a call, besides its arguments."""
 
     key: str
-    """Idempotency key: a call that is repeated after a crash has the same."""
+    """Idempotency key: a call repeated after a crash has the same key."""
     execution: str = ""
     run: ExecutionPort | None = None
-    """The execution's attempt that calls; None: a call outside of executions."""
+    """Access to the attempt of the calling execution; None: the call is not part of an execution."""
 
 
 class ToolSource(Protocol):
-    """Tools that are known once somebody was asked for them. Their names begin with `prefix`."""
+    """A source of tools that must be listed first. Their names begin with `prefix`."""
 
     @property
     def prefix(self) -> str: ...
@@ -51,24 +51,24 @@ class ToolSource(Protocol):
 
     @property
     def lasts(self) -> bool:
-        """Whether its tools stay what they are once they were listed; else they are listed each time."""
+        """Whether one listing is enough; otherwise the tools are listed each time."""
         ...
 
     async def listed(self) -> Sequence[Tool]:
-        """All of them. Raises `ToolFailed` where nobody answers."""
+        """Return all tools. Raises `ToolFailed` if the source does not answer."""
         ...
 
     def stand_in(self, name: str) -> Tool | None:
-        """The tool of that name before anyone was asked; None: it can be none of them."""
+        """Return a tool of that name before the source was listed; None: the source cannot have it."""
         ...
 
     async def close(self) -> None:
-        """Let go; asked again, it begins again."""
+        """Close connections. A later call opens them again."""
         ...
 
 
 class Tool(Protocol):
-    """One tool. The registry checks the arguments before and the size after; the tool only works."""
+    """A tool. The registry checks the arguments before a call and the size of the result after it."""
 
     @property
     def name(self) -> str: ...
@@ -80,11 +80,11 @@ class Tool(Protocol):
     def limits(self) -> ToolLimits: ...
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
-        """Do it. Raises `ToolFailed` for failures with a name; any other exception is the failure `tool-failed`."""
+        """Run the tool. Raises `ToolFailed` for specific failures; other exceptions become `tool-failed`."""
         ...
 
 
 def need_of(tool: str) -> str:
-    """What a worker must have to call the tool, as `Failure.needs` names it. Saved workflows are in the store, where
-    every worker finds them: one that is missing, or that may not be called, is a failure for all."""
+    """Return what a worker needs to call the tool, in the form of `Failure.needs`. Empty for saved workflows: every
+    worker has them in the store, so another worker would fail in the same way."""
     return "" if tool.startswith(WORKFLOW_PREFIX) else f"tool:{tool}"

@@ -1,9 +1,9 @@
-"""Tracebacks of tools: the frames of the author, as text of bounded size that a failure can carry.
+"""Tracebacks of tools: the frames of the author's code, as bounded text that a failure can carry.
 
-    exception ─▶ frames in front of the author's own are left out ─▶ text ─▶ `Failure.details["traceback"]`
+    exception ─▶ drop the frames before the author's first ─▶ text ─▶ `Failure.details["traceback"]`
 
-The exceptions themselves stay in the process. The latest are kept for a while, so that whoever is told of the failure
-in Python gets them as its cause.
+The exceptions stay in the process. The latest `CAUSES_MAX` are kept, so that Python callers get them as the cause of
+the failure.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from pointsman.values import JsonObject
 
 CHARS_MAX: Final = 8_000
 HEAD_CHARS: Final = 2_000
-"""Of a longer traceback so much of its beginning is kept, and the rest of its end."""
+"""A longer traceback keeps this many characters of its beginning, and the rest of its end."""
 MESSAGE_CHARS_MAX: Final = 500
 CAUSES_MAX: Final = 64
 MEMBERS_SHOWN: Final = 3
-"""Of an exception group."""
+"""Number of members of an exception group to show."""
 _DEPTH_MAX: Final = 10
 _OURS: Final = str(Path(__file__).parents[1])
 _PLUMBING: Final = tuple(
@@ -36,11 +36,11 @@ _causes: Final[OrderedDict[str, BaseException]] = OrderedDict()
 
 
 class RaisedElsewhere(Exception):
-    """What a tool raised in another process. Its text is the traceback."""
+    """Exception of a tool in another process. Its message is the traceback."""
 
 
 def raised(what: str, why: BaseException, *, code: str = "tool-failed", retryable: bool = True) -> Failure:
-    """The failure that an exception of the author's code means. `what` begins the message: "the tool 'x' failed"."""
+    """Return the failure for an exception of the author's code. `what` begins the message: "the tool 'x' failed"."""
     text = traceback_of(why)
     _remember(text, why)
     details: JsonObject = {"traceback": text}
@@ -51,7 +51,7 @@ def raised(what: str, why: BaseException, *, code: str = "tool-failed", retryabl
 
 
 def summary_of(why: BaseException) -> str:
-    """Type and message of an exception, also of one whose message cannot be made."""
+    """Return type and message of an exception, even if its message cannot be produced."""
     try:
         said = str(why)
     except BaseException as second:
@@ -69,12 +69,12 @@ def _members_of(group: BaseExceptionGroup[BaseException]) -> str:
 
 
 def storable(text: str) -> str:
-    """The text with half characters (lone surrogates) written out: they cannot be encoded, so not stored either."""
+    """Return the text with lone surrogates escaped: they can be neither encoded nor stored."""
     return text.encode(errors="backslashreplace").decode()
 
 
 def traceback_of(why: BaseException) -> str:
-    """The traceback, from the first frame of the author on."""
+    """Return the traceback from the author's first frame on."""
     told = traceback.TracebackException.from_exception(why, compact=True, max_group_width=5, max_group_depth=3)
     _trim(told, depth=0)
     text = masked(storable("".join(told.format()).rstrip()))
@@ -84,13 +84,13 @@ def traceback_of(why: BaseException) -> str:
 
 
 def where_of(why: BaseException) -> str | None:
-    """File, line and function of the author's innermost frame."""
+    """Return file, line and function of the author's innermost frame."""
     frames = [one for one in traceback.extract_tb(why.__traceback__) if _is_authors(one.filename)]
     return f"{frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name}" if frames else None
 
 
 def cause_in(failure: Failure | None) -> BaseException | None:
-    """The exception behind a failure: itself where this process saw it, else its traceback."""
+    """Return the exception behind a failure: the original if this process raised it, or else one with its traceback."""
     text = (failure.details or {}).get("traceback") if failure is not None else None
     if not isinstance(text, str):
         return None
@@ -98,7 +98,7 @@ def cause_in(failure: Failure | None) -> BaseException | None:
 
 
 def retold(before: Failure, after: Failure) -> Failure:
-    """The failure in other words, of the same cause."""
+    """Return the reworded failure `after`, linked to the exception behind `before`."""
     was, now = ((one.details or {}).get("traceback") for one in (before, after))
     if isinstance(was, str) and isinstance(now, str) and was != now and was in _causes:
         _remember(now, _causes[was])
@@ -113,7 +113,7 @@ def _remember(text: str, why: BaseException) -> None:
 
 
 def _let_go(frames: TracebackType | None) -> None:
-    """Of the author's frames; those of ours still run."""
+    """Clear the local variables of the author's frames; frames of Pointsman still run."""
     while frames is not None:
         if _is_authors(frames.tb_frame.f_code.co_filename):
             traceback.clear_frames(frames)

@@ -1,7 +1,7 @@
-"""Tools nobody registered, in runs where the scripted model plays: they are offered, and say so when they are called.
+"""Stand-ins for tools that are not registered, for runs with the scripted model. Calls of them fail.
 
-A definition that names `web_search` can then be tried before anyone has written the tool. Models that answer from a
-script call only what their script says; a call of a tool that neither the installation nor the script has is a failure.
+They make it possible to try a definition that names `web_search` before the tool is written. Scripted models call only
+the tools in their script; calling a tool that neither the app nor the script has is a failure.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ ANYTHING: Final[JsonObject] = {"type": "object"}
 
 
 class UnscriptedTools:
-    """The tools of an installation; any other name is a tool without a script."""
+    """The tools of an app; any other name is a stand-in for a tool without a script."""
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
 
     def find(self, name: str) -> ToolSpec | None:
-        """The tool, or a stand-in of that name."""
+        """Return the tool, or a stand-in of that name."""
         found = self._tools.find(name)
         if found is not None and not found.off:
             return found
         return ToolSpec(name=name, description="Not registered here.", parameters=ANYTHING, stands_in=True)
 
     async def prepare(self, names: Iterable[str]) -> None:
-        """As the tools of the installation do."""
+        """Prepare the tools of the app."""
         await self._tools.prepare(names)
 
     async def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Json:
-        """Call it. Raises `ToolFailed` (`tool-not-scripted`) for a stand-in."""
+        """Call the tool. Raises `ToolFailed` (`tool-not-scripted`) for a stand-in."""
         found = self._tools.find(call.name)
         if found is not None and not found.off:
             return await self._tools.call(call, key=key, run=run)

@@ -1,1 +1,1 @@
-"""Programs of this machine as tools: named by the operator, filled in by arguments, run in the sandbox."""
+"""Command tools: local programs that the operator names, with arguments of a call, run in the sandbox."""

@@ -1,4 +1,4 @@
-"""Arguments of a call put into the places of a command. Each stays one argument, and none becomes an option."""
+"""Fill the placeholders of a command. Each value stays one argument and cannot become an option."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pointsman.tools.failures import ToolFailed
 from pointsman.values import Json, JsonObject
 
 BYTES_MAX: Final = 100_000
-"""Of one argument: the kernel takes little more."""
+"""Maximum size of one argument; the kernel accepts little more."""
 ALL_BYTES_MAX: Final = 1_000_000
-"""Of all of them."""
+"""Maximum size of all arguments together."""
 END_OF_OPTIONS: Final = "--"
 
 
 def filled(described: CommandDescription, arguments: JsonObject) -> tuple[str, ...]:
-    """The arguments after the program. Raises `ToolFailed`."""
+    """Return the arguments after the program. Raises `ToolFailed`."""
     found: list[str] = []
     for argument in described.argv[1:]:
         found += _argument(argument, arguments, is_data=END_OF_OPTIONS in found)
@@ -30,7 +30,7 @@ def filled(described: CommandDescription, arguments: JsonObject) -> tuple[str, .
 
 
 def standard_input(described: CommandDescription, arguments: JsonObject) -> bytes:
-    """A text as it is, anything else as JSON. Raises `ToolFailed`."""
+    """Return the standard input: a string as it is, other values as JSON. Raises `ToolFailed`."""
     place = PLACE.fullmatch(described.stdin)
     value = None if place is None else arguments.get(place[1])
     if value is None:
@@ -52,7 +52,7 @@ def _argument(argument: Argument, arguments: JsonObject, *, is_data: bool) -> It
 
 
 def _value(name: str, value: Json, *, is_data: bool) -> Iterator[str]:
-    """A list is several arguments."""
+    """Yield the value as arguments; a list becomes several."""
     match value:
         case list():
             for one in value:

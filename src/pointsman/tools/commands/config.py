@@ -1,9 +1,9 @@
-"""A command as the operator describes it: a program, its arguments with places, and what it may use.
+"""Settings of command tools: a program, its arguments with placeholders, and its limits.
 
     argv = ["/usr/bin/grep", "--count", ["--max-count", "{most}"], "--", "{word}"]
 
-A place is a whole argument, never a part of one, and there is no shell. A list inside is left out as a whole where its
-argument is not given.
+A placeholder is a whole argument, never a part of one, and no shell is involved. An inner list is left out as a whole
+if its argument is missing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pointsman.tools.sandbox.limits import FILES_MAX
 from pointsman.values import Bytes, Json, JsonObject, Seconds
 
 NAME: Final = r"^[A-Za-z_][\w-]{0,63}$"
-"""What providers of models take as the name of a tool."""
+"""The tool names that model providers accept."""
 
 PLACE: Final = re.compile(r"\{([A-Za-z_][\w-]*)\}")
 
@@ -91,7 +91,7 @@ class CommandDescription(BaseModel):
 
     @property
     def places(self) -> list[str]:
-        """The names of all arguments, in order."""
+        """The names of all placeholders, in order."""
         found = [name for argument in self.argv for name in places(argument)]
         return list(dict.fromkeys([*found, *places(self.stdin)]))
 
@@ -114,5 +114,5 @@ def _texts(argument: Argument) -> tuple[str, ...]:
 
 
 def places(argument: Argument) -> list[str]:
-    """The names of the places in it."""
+    """Return the names of the placeholders in an argument."""
     return [found[1] for text in _texts(argument) if (found := PLACE.fullmatch(text))]

@@ -1,4 +1,4 @@
-"""Commands as tools. What the program says is what the tool answers."""
+"""Commands as tools. The result is the standard output of the program."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from pointsman.values import Bytes, Json, JsonObject
 
 SAID_CHARS_MAX: Final = 500
 ESCAPED: Final = 6
-"""The most bytes of JSON that one byte of a text can become."""
+"""Maximum number of JSON bytes for one byte of text."""
 
 
 class CommandTool:
-    """One command."""
+    """A command tool."""
 
     def __init__(self, name: str, described: CommandDescription, *, box: Preference) -> None:
         self.name = name
@@ -42,7 +42,7 @@ class CommandTool:
         self._box: Preference = box
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
-        """Text, or JSON. Raises `ToolFailed`, `SandboxMissing`, `BoxFailed`."""
+        """Run the command; return its output as text or JSON. Raises `ToolFailed`, `SandboxMissing`, `BoxFailed`."""
         described = self._described
         job = self._job(filled(described, arguments))
         given = standard_input(described, arguments)

@@ -1,6 +1,6 @@
-"""Which addresses belong to the open internet. Everything else is inside: of this machine, its network, its cloud.
+"""Classification of IP addresses: public ("outside"), or internal to this machine, its network or its cloud ("inside").
 
-Our own lists, not those of the standard library: what counts as `is_global` there changes with the Python version.
+Uses its own lists: the `is_global` of the standard library differs between Python versions.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ INSIDE_V4: Final = tuple(
         (
             "0.0.0.0/8",  # this host
             "10.0.0.0/8",
-            "100.64.0.0/10",  # behind a carrier's translator; a cloud keeps its metadata here
+            "100.64.0.0/10",  # carrier-grade NAT; contains the metadata service of a cloud
             "127.0.0.0/8",
-            "168.63.129.16/32",  # a cloud's platform channel, on a public address
-            "169.254.0.0/16",  # link-local; most clouds keep their metadata here
+            "168.63.129.16/32",  # platform service of a cloud, on a public address
+            "169.254.0.0/16",  # link-local; contains the metadata service of most clouds
             "172.16.0.0/12",
-            "192.0.0.0/24",  # protocol assignments; a cloud keeps its metadata here
+            "192.0.0.0/24",  # protocol assignments; contains the metadata service of a cloud
             "192.0.2.0/24",  # documentation
-            "192.88.99.0/24",  # relays of 6to4
+            "192.88.99.0/24",  # 6to4 relays
             "192.168.0.0/16",
             "198.18.0.0/15",  # benchmarks
             "198.51.100.0/24",
@@ -36,24 +36,24 @@ INSIDE_V4: Final = tuple(
     )
 )
 UNICAST_V6: Final = ipaddress.IPv6Network("2000::/3")
-"""All that is handed out of IPv6; whatever is not in it (loopback, link-local, local, multicast) is inside."""
+"""Allocated IPv6 unicast addresses; all others (loopback, link-local, unique local, multicast) are internal."""
 INSIDE_V6: Final = tuple(
     map(
         ipaddress.IPv6Network,
         (
-            "2001::/23",  # protocol assignments, Teredo among them
+            "2001::/23",  # protocol assignments, including Teredo
             "2001:db8::/32",  # documentation
             "3fff::/20",
         ),
     )
 )
 EVERYWHERE: Final = (ipaddress.IPv4Network("0.0.0.0/0"), ipaddress.IPv6Network("::/0"))
-"""For addresses that are the operator's own words."""
+"""For addresses that the operator configured."""
 NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 def unwrapped(address: Address) -> Address:
-    """The IPv4 address that an IPv6 address only carries (mapped, NAT64, 6to4); else the address itself."""
+    """Return the IPv4 address embedded in an IPv6 address (mapped, NAT64, 6to4), or else the address itself."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     if address in NAT64:
@@ -62,7 +62,7 @@ def unwrapped(address: Address) -> Address:
 
 
 def is_outside(address: Address) -> bool:
-    """An address of the open internet, also where it is written as another kind of address."""
+    """Return whether an address is public; an embedded IPv4 address decides."""
     real = unwrapped(address)
     if isinstance(real, ipaddress.IPv4Address):
         return not any(real in network for network in INSIDE_V4)
@@ -70,5 +70,5 @@ def is_outside(address: Address) -> bool:
 
 
 def is_in(address: Address, networks: Iterable[Network]) -> bool:
-    """Whether it is in one of these networks, as it is written or as what it carries."""
+    """Return whether the address, or its embedded IPv4 address, is in one of the networks."""
     return any(one in network for network in networks for one in (address, unwrapped(address)))

@@ -1,4 +1,4 @@
-"""What outgoing calls say of where they come from."""
+"""Trace context of outgoing calls."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from contextvars import ContextVar
 from typing import Final
 
 TRACEPARENT: Final[ContextVar[str | None]] = ContextVar("traceparent", default=None)
-"""Sent with calls whose address is data, where somebody traces: as W3C Trace Context says."""
+"""W3C `traceparent` header for calls whose address comes from data; None: tracing is off."""

@@ -1,4 +1,4 @@
-"""Why a call went nowhere, or its answer was not taken."""
+"""Errors of outgoing HTTP calls."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from pointsman.errors import OperatorError
 
 
 class AddressRefused(OperatorError):
-    """Nothing is sent to this address: it is no web address, or inside this network and not said to be meant."""
+    """Raised for an address that is not a web address, or that is internal and not allowed. Nothing was sent."""
 
     code: ClassVar[str] = "address-refused"
 
 
 class RedirectRefused(OperatorError):
-    """The answer leads on to where this call does not follow."""
+    """Raised for a redirect that this call must not follow."""
 
     code: ClassVar[str] = "redirect-refused"
 
 
 class NotReached(OperatorError):
-    """Nobody took the call: no such name, no connection, no whole answer in time."""
+    """Raised when no complete response arrives in time: unknown host, no connection, or timeout."""
 
     code: ClassVar[str] = "not-reached"
 
 
 class AnswerTooLarge(OperatorError):
-    """The answer has more bytes than this call may take in. It was left at that."""
+    """Raised when the response exceeds the size limit. The rest is not read."""
 
     code: ClassVar[str] = "answer-too-large"
 
 
 class AnswerUnreadable(OperatorError):
-    """The answer is encoded in a way that was not asked for, or is not what it should be."""
+    """Raised for a response in an unrequested encoding or an unexpected format."""
 
     code: ClassVar[str] = "answer-unreadable"

@@ -1,4 +1,4 @@
-"""One call and its whole answer: bounded in time, in bytes and in how far it is led on."""
+"""HTTP calls read as a whole, with limits on time, size and number of redirects."""
 
 from __future__ import annotations
 
@@ -25,38 +25,38 @@ from pointsman.values import Bytes
 T = TypeVar("T")
 
 TIMEOUT_S: Final = 30.0
-"""Of a whole call, redirects and body included."""
+"""Time limit of a whole call, including redirects and body."""
 BODY_BYTES_MAX: Final = Bytes(10_000_000)
 REDIRECTS_MAX: Final = 4
 
 _ELSEWHERE: Final = frozenset({"accept", "accept-language", "user-agent"})
-"""Headers that a redirect to another origin keeps. Any other could be a credential."""
+"""Headers that a redirect to another origin keeps. Any other header could be a credential."""
 
 
 class HttpCall(Struct, frozen=True, kw_only=True):
-    """What is sent."""
+    """An HTTP request."""
 
     method: str
     url: str
     headers: Mapping[str, str] = {}
     body: bytes = b""
     said: str = ""
-    """The address as messages say it; empty: as it is."""
+    """The address shown in messages; empty: `url`."""
 
 
 class HttpResponse(Struct, frozen=True, kw_only=True):
-    """What came back."""
+    """An HTTP response with its whole body."""
 
     status: int
     headers: Mapping[str, str]
-    """Names in lower case."""
+    """Header names are in lower case."""
     body: bytes
     url: str
-    """Where it came from in the end."""
+    """The address of the last response, after redirects."""
 
 
 class Outgoing:
-    """Sends calls. Nothing is kept between them: no cookie, no connection, no credential."""
+    """Sends HTTP calls. Keeps no cookies, connections or credentials between calls."""
 
     def __init__(
         self,
@@ -74,11 +74,11 @@ class Outgoing:
         self._resolve: Resolve = resolve
 
     def door(self) -> Door:
-        """A transport for a client that is not ours, through which it gets no further."""
+        """Return a transport with the same rules for the HTTP client of a library."""
         return Door(self.rules, resolve=self._resolve)
 
     async def send(self, call: HttpCall, guards: Sequence[SecretHosts] = ()) -> HttpResponse:
-        """The answer, whatever its status. `guards`: the secrets that the call carries.
+        """Return the response, whatever its status. `guards`: the secrets that the call carries.
 
         Raises `AddressRefused`, `RedirectRefused`, `SecretRefused`, `NotReached`, `AnswerTooLarge`,
         `AnswerUnreadable`.
@@ -86,7 +86,8 @@ class Outgoing:
         return await self._bounded(self._send(call, guards))
 
     async def status(self, call: HttpCall) -> int:
-        """The status of the answer only: nothing is followed or read. Raises `AddressRefused`, `NotReached`."""
+        """Return only the status; redirects are not followed, the body is not read. Raises `AddressRefused`,
+        `NotReached`."""
         return await self._bounded(self._status(call))
 
     async def _bounded(self, sending: Awaitable[T]) -> T:
@@ -97,7 +98,7 @@ class Outgoing:
             hint = "Raise `[http] timeout` in the settings, or ask for less."
             raise NotReached(f"no whole answer within {self._timeout_s:g} s", hint=hint) from why
         except httpx2.InvalidURL:
-            # What is wrong with it is a part of it, and may be a part of a secret.
+            # The error quotes the invalid part, which may contain part of a secret.
             raise AddressRefused("the address is no web address", hint="Write https://host/path.") from None
         except (OSError, httpx2.HTTPError) as why:
             what, hint = connection_problem(why)
@@ -130,7 +131,7 @@ class Outgoing:
         raise RedirectRefused(f"it leads on more than {self._redirects_max} times")
 
     async def _read(self, answer: httpx2.Response) -> HttpResponse:
-        # What was not asked to be packed is not unpacked: a few bytes could become gigabytes.
+        # An unrequested encoding is refused, not decoded: a few bytes could expand to gigabytes.
         encoding = answer.headers.get("content-encoding", "identity").strip().lower()
         if encoding not in ("", "identity"):
             raise AnswerUnreadable(f"the answer is packed as {encoding!r}; it was asked for as it is")
@@ -156,7 +157,7 @@ def _request(client: httpx2.AsyncClient, call: HttpCall) -> httpx2.Request:
 
 
 def _led_on(before: httpx2.Request, after: httpx2.Request) -> httpx2.Request:
-    """The request by which a redirect is followed. Raises `RedirectRefused`."""
+    """Return the request that follows a redirect. Raises `RedirectRefused`."""
     if before.url.scheme == "https" and after.url.scheme == "http":
         raise RedirectRefused("it leads from https to http")
     after.headers.pop("cookie", None)

@@ -1,8 +1,8 @@
-"""Which hosts a secret may go to: checked against every request that leaves, redirects too, after it is built.
+"""Hosts to which a secret may be sent: checked for every request after it is built, including redirects.
 
 api.example.com        https, port 443           http://api.example.com    http, port 80
 api.example.com:8443   https, port 8443          *.example.com             every host below, not example.com itself
-http://localhost:*     any port                  *                         anywhere: the operator gives up the check
+http://localhost:*     any port                  *                         any host: disables the check
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ _HOST: Final = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?|[0-9a-f:.]+")
 
 
 class SecretRefused(OperatorError):
-    """A document may not send this secret there. Nothing was sent."""
+    """Raised when a document must not send this secret to an address. Nothing was sent."""
 
     code: ClassVar[str] = "secret-refused"
 
 
 class HostPattern(NamedTuple):
-    """Hosts of one scheme and port."""
+    """A host pattern with one scheme and port."""
 
     scheme: str
     host: str
-    """In lower case, IDNA-encoded, without a dot at its end."""
+    """In lower case, IDNA-encoded, without a trailing dot."""
     below: bool
-    """Every host below this one, and not the host itself."""
+    """Whether it matches all subdomains of the host, and not the host itself."""
     port: int | None
-    """None: any."""
+    """None: any port."""
 
     def takes(self, scheme: str, host: str, port: int) -> bool:
         if self.scheme != scheme or self.port not in (None, port):
@@ -51,7 +51,7 @@ class HostPattern(NamedTuple):
 
 
 class SecretHosts(Struct, frozen=True, kw_only=True):
-    """A secret that a call carries, and where it may go."""
+    """A secret that a call carries, and the hosts it may be sent to."""
 
     name: str
     value: str
@@ -60,7 +60,7 @@ class SecretHosts(Struct, frozen=True, kw_only=True):
 
 @lru_cache(maxsize=1024)
 def read_host(text: str) -> HostPattern | None:
-    """A pattern; None: anywhere. Raises `ValueError` with what is wrong with it."""
+    """Return a pattern; None: any host. Raises `ValueError` with the problem."""
     if text == ANYWHERE:
         return None
     scheme, separator, rest = text.partition("://")
@@ -82,25 +82,25 @@ def read_host(text: str) -> HostPattern | None:
 
 
 def plain_host(host: str) -> str:
-    """A host as it is compared: lower case, IDNA-encoded, without a dot at its end. Raises `UnicodeError`."""
+    """Return a host for comparison: lower case, IDNA-encoded, without a trailing dot. Raises `UnicodeError`."""
     host = host.lower().rstrip(".")
     if host.isascii():
         return host
-    import idna  # Most hosts do not need it.
+    import idna  # Imported here because most hosts are ASCII.
 
     return idna.encode(host, uts46=True).decode("ascii")
 
 
 def host_allowed(url: httpx2.URL, hosts: Iterable[str]) -> bool:
-    """Whether a secret with these hosts may go to the address."""
+    """Return whether a secret with these hosts may be sent to the address."""
     host = url.raw_host.decode("ascii").lower().rstrip(".").strip("[]")
     port = url.port or USUAL.get(url.scheme, 0)
     return any((one := read_host(text)) is None or one.takes(url.scheme, host, port) for text in hosts)
 
 
 def check_secrets(request: httpx2.Request, guards: Sequence[SecretHosts], *, led_on: bool) -> None:
-    """Check a request that is about to leave. `led_on`: a redirect made it, so it may have lost the secret on the way;
-    else it carries it. Raises `SecretRefused`."""
+    """Check a request before it is sent. `led_on`: it follows a redirect and may no longer contain the secret; other
+    requests are assumed to contain it. Raises `SecretRefused`."""
     for guard in guards:
         if host_allowed(request.url, guard.hosts) or (led_on and not _carries(request, guard.value)):
             continue
@@ -108,7 +108,7 @@ def check_secrets(request: httpx2.Request, guards: Sequence[SecretHosts], *, led
 
 
 def refused(name: str, where: str, option: str) -> SecretRefused:
-    """The refusal, with what an admin can do."""
+    """Return the error, with a hint how an admin can allow it."""
     kind, _, value = option.removeprefix("--").partition(" ")
     return SecretRefused(
         f"the secret {name!r} may not go {where}",

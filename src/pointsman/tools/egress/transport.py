@@ -1,7 +1,7 @@
-"""The door: a transport through which a request goes only to where the operator lets it.
+"""Egress transport: lets HTTP requests reach only the addresses that the operator allows.
 
-Resolving, checking and connecting are one call. What a name server says a moment later does not matter, and there is no
-second place where an address is looked at. The name in the certificate stays the one of the URL.
+Resolving, checking and connecting are one operation, so that a name server cannot change its answer between check and
+connection. No other code checks addresses. TLS certificates are checked against the host name of the URL.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PORT_MAX: Final = 65_535
 USUAL: Final = {"http": 80, "https": 443}
 
 Resolve: TypeAlias = Callable[[str, int], Awaitable[list[Address]]]
-"""All addresses of a name; an address stands for itself. Raises `OSError`."""
+"""Returns all addresses of a host name; an address resolves to itself. Raises `OSError`."""
 
 SocketOptions: TypeAlias = Iterable[
     tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]
@@ -35,18 +35,18 @@ SocketOptions: TypeAlias = Iterable[
 
 
 class EgressPolicy(Struct, frozen=True, kw_only=True):
-    """Where calls may go."""
+    """Rules for destinations of outgoing HTTP."""
 
     networks: tuple[Network, ...] = ()
-    """Inside networks that are meant all the same."""
+    """Internal networks that are allowed."""
     ports: frozenset[int] | None = WEB_PORTS
-    """None: any."""
+    """Allowed ports; None: all."""
     plain: bool = True
     """Whether http is allowed beside https."""
 
 
 async def resolve(host: str, port: int) -> list[Address]:
-    """Ask the system."""
+    """Resolve a host name with the system's resolver."""
     try:
         return [ipaddress.ip_address(host.partition("%")[0])]
     except ValueError:
@@ -55,12 +55,12 @@ async def resolve(host: str, port: int) -> list[Address]:
 
 
 class CheckedNetwork(httpcore2.AsyncNetworkBackend):
-    """Connects to addresses that passed the check, and to nothing else."""
+    """Network backend that connects only to checked addresses."""
 
     def __init__(self, rules: EgressPolicy, resolve: Resolve) -> None:
         self._rules = rules
         self._resolve = resolve
-        # Where anyio is missing another class stands under this name; httpx2 brings it.
+        # Without anyio, httpcore2 puts another class under this name; httpx2 requires anyio.
         self._network = cast("httpcore2.AsyncNetworkBackend", httpcore2.AnyIOBackend())
 
     async def connect_tcp(
@@ -71,7 +71,7 @@ class CheckedNetwork(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: SocketOptions | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        """Raises `AddressRefused` where any address of the name is inside: half a lie is one."""
+        """Connect to a host. Raises `AddressRefused` if any of its addresses is internal, even if others are not."""
         try:
             addresses = await self._resolve(host, port)
         except (OSError, UnicodeError) as why:
@@ -94,7 +94,7 @@ class CheckedNetwork(httpcore2.AsyncNetworkBackend):
         timeout: float | None = None,  # noqa: ASYNC109 - the signature is httpcore's
         socket_options: SocketOptions | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        """No data lead to a socket of this machine."""
+        """Always raise `AddressRefused`: requests must not reach local sockets."""
         raise AddressRefused("sockets of this machine are not called")
 
     async def sleep(self, seconds: float) -> None:
@@ -102,7 +102,7 @@ class CheckedNetwork(httpcore2.AsyncNetworkBackend):
 
 
 class Door(httpx2.AsyncBaseTransport):
-    """The transport of one client: every request of it passes here, redirects too."""
+    """Transport of one HTTP client. Checks every request, including redirects."""
 
     def __init__(self, rules: EgressPolicy, *, resolve: Resolve = resolve) -> None:
         self._rules = rules
@@ -111,7 +111,7 @@ class Door(httpx2.AsyncBaseTransport):
         )
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Raises `AddressRefused` beside the errors of httpx."""
+        """Send a request. Raises `AddressRefused` and the errors of httpx."""
         admit(request.url, self._rules)
         inner = httpcore2.Request(
             method=request.method,
@@ -140,7 +140,7 @@ class Door(httpx2.AsyncBaseTransport):
 
 
 def admit(url: httpx2.URL, rules: EgressPolicy) -> None:
-    """Check what can be seen of an address before it is resolved. Raises `AddressRefused`."""
+    """Check the parts of an address that need no resolving. Raises `AddressRefused`."""
     if url.scheme not in USUAL or not url.host:
         raise AddressRefused("the address is no web address", hint="Write https://host/path.")
     if url.userinfo:
@@ -154,7 +154,7 @@ def admit(url: httpx2.URL, rules: EgressPolicy) -> None:
 
 
 class _Body(httpx2.AsyncByteStream):
-    """The bytes of an answer as they come."""
+    """Response body as a stream."""
 
     def __init__(self, answer: httpcore2.Response) -> None:
         self._answer = answer
@@ -182,5 +182,5 @@ def _errors_of_httpx() -> Generator[None]:
 
 @lru_cache(maxsize=1)
 def _certificates() -> ssl.SSLContext:
-    # Read once: it takes longer than a call. The environment has no say in whom we believe.
+    # Loaded once: loading takes longer than a call. Environment variables must not change the trusted certificates.
     return httpx2.create_ssl_context(trust_env=False)

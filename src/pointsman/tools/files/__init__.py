@@ -1,1 +1,1 @@
-"""Files of an execution, in a directory that nothing leads out of."""
+"""Files of an execution, confined to one directory."""

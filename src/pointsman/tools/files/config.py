@@ -1,4 +1,4 @@
-"""Where executions keep files, as an operator says it in the settings.
+"""Settings for files of executions.
 
 [files]
 directory = "/var/lib/pointsman/files"

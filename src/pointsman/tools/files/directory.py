@@ -1,9 +1,9 @@
-"""The files of one execution. Every way is walked from an open directory, piece by piece, and no link is followed.
+"""Files of one execution. Paths are walked name by name from an open directory, without following links.
 
-    root ─ open ─▶ execution ─ openat ─▶ piece ─ openat ─▶ … ─▶ file: a regular one, with one name
+    root ─ open ─▶ execution ─ openat ─▶ directory ─ openat ─▶ … ─▶ file: regular, with a single hard link
 
-Between looking and opening nothing can be put in the way: what is looked at is what is open. Files appear whole: they
-are written beside their name and renamed.
+The checked file is the opened one, so that nothing can be swapped between check and use. Writes are atomic: a file is
+written under a temporary name and renamed.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXE
 
 
 class FileEntry(NamedTuple):
-    """A file that is there."""
+    """A file of an execution."""
 
     path: str
     size: int
 
 
 class Jail:
-    """One execution's directory. Made with the first file."""
+    """The directory of one execution, created with its first file."""
 
     def __init__(self, settings: FileSettings, execution: str) -> None:
         self._settings = settings
-        # An id that is no plain name is never a path.
+        # An id that is not a plain name is hashed, so that it is never used as a path.
         name = execution if _NAME.fullmatch(execution) else f"x-{sha256(execution.encode()).hexdigest()}"
         self._root = Path(settings.directory).expanduser().absolute()
         self._directory = self._root / name
 
     def read(self, path: str) -> bytes:
-        """Raises `ToolFailed`."""
+        """Return the content of a file. Raises `ToolFailed`."""
         with self._opened(path) as opened:
             data = opened.read(self._settings.file_bytes_max + 1)
         if len(data) > self._settings.file_bytes_max:
@@ -61,26 +61,26 @@ class Jail:
         return data
 
     def write(self, path: str, data: bytes) -> None:
-        """All of it, or nothing; what was there is replaced. Raises `ToolFailed`."""
+        """Write or replace a file atomically. Raises `ToolFailed`."""
         names_in(path)
         self._must_have_room(path, len(data))
         self._put(path, BytesIO(data))
 
     def measured(self, path: str) -> tuple[int, str]:
-        """Bytes and SHA-256 of a file, however large. Raises `ToolFailed`."""
+        """Return size in bytes and SHA-256 of a file of any size. Raises `ToolFailed`."""
         with self._opened(path) as opened:
             digest = file_digest(opened, sha256).hexdigest()
             return opened.tell(), digest
 
     def take_over(self, other: Jail) -> None:
-        """A copy of each file of another execution; what that one could keep, this one can. Raises `ToolFailed`."""
+        """Copy all files of another execution, without checking the size limits again. Raises `ToolFailed`."""
         for file in other.files():
             with other._opened(file.path) as opened:
                 self._put(file.path, opened)
 
     @contextmanager
     def _opened(self, path: str) -> Generator[BufferedReader]:
-        """A plain file, to be read."""
+        """Open a regular file for reading."""
         pieces = names_in(path)
         with _told(path), self._folder(pieces[:-1], make=False) as folder:
             file = os.open(pieces[-1], _READ, dir_fd=folder)
@@ -108,13 +108,13 @@ class Jail:
             os.fsync(folder)
 
     def files(self) -> list[FileEntry]:
-        """All of them, by name. Links and other odd things are none."""
+        """Return all regular files, sorted by path. Links and special files are left out."""
         with _told(self._directory.name), suppress(FileNotFoundError), self._folder((), make=False) as folder:
             return sorted(_listed(folder, ""))
         return []
 
     def remove(self) -> None:
-        """Delete them all. Links are removed, not followed. Raises `ToolFailed` where the system refuses."""
+        """Delete all files. Links are removed, not followed. Raises `ToolFailed` if the system refuses."""
         with _told(self._directory.name), suppress(FileNotFoundError):
             shutil.rmtree(self._directory)
 
@@ -138,7 +138,7 @@ class Jail:
 
     @contextmanager
     def _folder(self, pieces: tuple[str, ...], *, make: bool) -> Generator[int]:
-        """The open directory of a file."""
+        """Open the directory that contains a file."""
         if make:
             self._root.mkdir(parents=True, exist_ok=True)
             self._directory.mkdir(mode=0o700, exist_ok=True)
@@ -156,7 +156,7 @@ class Jail:
 
 
 def _make(piece: str, folder: int) -> None:
-    with suppress(FileExistsError):  # Whatever it is, opening it as a directory tells.
+    with suppress(FileExistsError):  # If it is not a directory, opening it fails.
         os.mkdir(piece, 0o700, dir_fd=folder)
 
 
@@ -175,7 +175,7 @@ def _listed(folder: int, before: str, depth: int = 0) -> Iterator[FileEntry]:
 
 
 def names_in(path: str) -> tuple[str, ...]:
-    """The names on the way. Raises `ToolFailed` for one that is no name."""
+    """Return the names in a path. Raises `ToolFailed` for an invalid name."""
     pieces = tuple(path.split("/"))
     if len(pieces) > PIECES_MAX:
         raise _refused(path, f"it is more than {PIECES_MAX} directories deep")
@@ -189,7 +189,7 @@ def names_in(path: str) -> tuple[str, ...]:
 
 @contextmanager
 def _told(path: str) -> Generator[None]:
-    """What the system says, as a failure."""
+    """Convert errors of the operating system to `ToolFailed`."""
     try:
         yield
     except FileNotFoundError as why:

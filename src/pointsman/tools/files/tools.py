@@ -1,4 +1,4 @@
-"""`read_file`, `write_file`, `list_files`: what an execution keeps beside its state."""
+"""`read_file`, `write_file`, `list_files`: files of an execution."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pointsman.tools.tool import ToolContext, ToolLimits
 from pointsman.values import Bytes, Json, JsonObject
 
 ESCAPED: Final = 6
-"""Bytes that one byte of a file may take in JSON."""
+"""Maximum number of JSON bytes for one byte of a file."""
 _PATH: Final[JsonObject] = {"type": "string", "minLength": 1, "maxLength": 3000}
 _ABOUT: Final[dict[str, tuple[str, JsonObject]]] = {
     "read_file": (
@@ -36,11 +36,11 @@ _ABOUT: Final[dict[str, tuple[str, JsonObject]]] = {
 
 FileToolName = Literal["read_file", "write_file", "list_files"]
 _writing: Final = threading.Lock()
-"""What is counted before a file is written must still be so when it is."""
+"""Held from the check of the limits until the file is written."""
 
 
 class FileTool:
-    """One of the three."""
+    """One of the three tools."""
 
     def __init__(self, name: FileToolName, settings: FileSettings) -> None:
         self.name = name
@@ -52,7 +52,7 @@ class FileTool:
         self.spec = ToolSpec(name=name, description=description, parameters=parameters, idempotent=True, keeps=True)
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
-        """Raises `ToolFailed`."""
+        """Run the operation. Raises `ToolFailed`."""
         jail = Jail(self._settings, context.execution)
         path = str(arguments.get("path", ""))
         match self._does:

@@ -1,1 +1,1 @@
-"""What is asked of web services: requests made of data, HTTP tools, tools read out of OpenAPI documents."""
+"""HTTP requests built from data, HTTP tools, and import of tools from OpenAPI documents."""

@@ -16,7 +16,7 @@ from pointsman.values import Json, JsonObject
 
 PLACE: Final = re.compile(r"\{(secret\.)?([A-Za-z_][\w.-]*)\}")
 NAME: Final = r"^[A-Za-z_][\w-]{0,63}$"
-"""What providers of models take as the name of a tool."""
+"""The tool names that model providers accept."""
 
 _ORIGIN: Final = re.compile(r"https?://[^/?#{}\s]+(?=[/?#]|$)")
 
@@ -73,7 +73,7 @@ class HttpToolDescription(BaseModel):
 
 
 def _places(tree: object) -> list[str]:
-    """The names of all arguments in a tree."""
+    """Return the names of all arguments in a tree."""
     match tree:
         case str():
             return [name for secret, name in PLACE.findall(tree) if not secret]

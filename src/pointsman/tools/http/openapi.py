@@ -1,8 +1,8 @@
-"""OpenAPI 3.0 and 3.1 read into HTTP tools: each operation one tool, its parameters and body one object of arguments.
+"""Import of OpenAPI 3.0 and 3.1 documents as HTTP tools: one tool per operation, its parameters and body as arguments.
 
     GET /pets/{id}?limit=   operationId: showPet   ─▶   show_pet({id, limit})
 
-Reading is pure and makes no call: references lead into the document only, however they lead in circles.
+The import makes no calls: it follows references inside the document only, and circular references do not hang it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pointsman.values import Json, JsonObject
 BYTES_MAX: Final = 10_000_000
 OPERATIONS_MAX: Final = 1000
 REFERENCES_MAX: Final = 20
-"""How far one reference may lead to the next."""
+"""Maximum number of references to follow in a row."""
 METHODS: Final = ("get", "put", "post", "delete", "head", "patch")
 BODY: Final = "body"
 
@@ -28,21 +28,21 @@ _ABSOLUTE: Final = re.compile(r"https?://", re.IGNORECASE)
 
 
 class OpenApiUnreadable(CallerError):
-    """A document is no OpenAPI 3.0 or 3.1, or cannot be made into tools."""
+    """Raised for a document that is not OpenAPI 3.0 or 3.1, or cannot be converted to tools."""
 
     code: ClassVar[str] = "openapi-unreadable"
 
 
 @dataclass(slots=True)
 class OpenApiImport:
-    """Descriptions of tools by name, and what could not be taken along, in words."""
+    """Descriptions of tools by name, and messages about what could not be imported."""
 
     tools: dict[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     losses: list[str] = field(default_factory=list[str])
 
 
 def read_openapi(document: Json, *, source: str = "", server: str = "", prefix: str = "") -> OpenApiImport:
-    """The tools of a document. `source` is where it came from, `server` goes before the ones it names.
+    """Return the tools of a document. `source`: the address of the document; `server` overrides the servers it names.
 
     Raises `OpenApiUnreadable`.
     """
@@ -78,7 +78,7 @@ class _Operation:
     method: str
     said: JsonObject
     shared: JsonObject
-    """What the path says for all its operations."""
+    """Settings of the path that apply to all its operations."""
 
     @property
     def name(self) -> str:
@@ -99,7 +99,7 @@ class _OpenApiReader:
                     yield _Operation(path, method, said, shared)
 
     def resolved(self, value: Json) -> JsonObject:
-        """An object, its own reference followed. Raises `OpenApiUnreadable` where it leads nowhere or in a circle."""
+        """Return an object with its own reference followed. Raises `OpenApiUnreadable` for a broken or circular one."""
         for _ in range(REFERENCES_MAX):
             if not isinstance(value, dict):
                 return {}
@@ -149,7 +149,7 @@ class _OpenApiReader:
         return {**{key: value for key, value in described.items() if value != {}}, "parameters": arguments.schema()}
 
     def _parameters(self, operation: _Operation) -> list[JsonObject]:
-        """Those of the path, and over them those of the operation."""
+        """Return the parameters of the path, overridden by those of the operation."""
         found: dict[tuple[str, str], JsonObject] = {}
         for listed in (operation.shared.get("parameters"), operation.said.get("parameters")):
             for one in listed if isinstance(listed, list) else []:
@@ -175,7 +175,7 @@ class _OpenApiReader:
             headers["Content-Type"] = kind
 
     def _security(self, operation: _Operation, described: JsonObject, losses: list[str]) -> None:
-        """The first way to prove who calls that can be followed; its secrets are handles named after the schemes."""
+        """Apply the first supported security requirement; its secrets are handles named after the schemes."""
         wanted = operation.said.get("security", self.document.get("security"))
         ways = [one for one in wanted if isinstance(one, dict)] if isinstance(wanted, list) else []
         components = self.document.get("components")
@@ -194,7 +194,7 @@ class _OpenApiReader:
 
 
 class _Arguments:
-    """The object of arguments: names that are taken get a number, referred schemas come along once."""
+    """Builds the schema of the arguments: numbers duplicate names and adds each referenced schema once."""
 
     def __init__(self, reader: _OpenApiReader) -> None:
         self._reader = reader
@@ -224,7 +224,7 @@ class _Arguments:
         return {**found, "$defs": self._defs} if self._defs else found
 
     def _schema(self, value: Json) -> Json:
-        """JSON Schema of 2020-12 out of what 3.0 writes; each reference leads into `$defs`, so circles end there."""
+        """Convert a schema of 3.0 to JSON Schema 2020-12. References point into `$defs`, so circular ones are safe."""
         if isinstance(value, list):
             return [self._schema(one) for one in value]
         if not isinstance(value, dict):
@@ -233,7 +233,7 @@ class _Arguments:
         if isinstance(reference, str):
             name = _WORD.sub("_", reference.removeprefix("#/components/schemas/"))
             if name not in self._defs:
-                self._defs[name] = True  # Whoever refers to it from inside finds it there.
+                self._defs[name] = True  # Ends the recursion of a schema that refers to itself.
                 self._defs[name] = self._schema(self._reader.resolved({"$ref": reference}))
             return {"$ref": f"#/$defs/{name}"}
         dropped = (
@@ -259,7 +259,7 @@ class _Arguments:
         return found
 
     def _inner(self, key: str, value: Json) -> Json:
-        """What is inside of a schema; literal values are nobody's schema."""
+        """Convert the value of a keyword; literal values are not schemas and stay as they are."""
         if key in ("enum", "const", "default", "examples", "required"):
             return value
         if key == "properties" and isinstance(value, dict):
@@ -268,7 +268,8 @@ class _Arguments:
 
 
 def _server(reader: _OpenApiReader, operation: _Operation, source: str, server: str) -> str:
-    """Where an operation is served: as given, else by itself, its path, the document; relative to the document."""
+    """Return the server address: `server`, or else that of the operation, the path or the document; relative ones are
+    resolved against the address of the document."""
     listed = [server] if server else []
     for owner in (operation.said, operation.shared, reader.document):
         servers = owner.get("servers")
@@ -288,7 +289,7 @@ def _filled(server: JsonObject) -> str:
 
 
 def _placed(name: str, scheme: JsonObject) -> tuple[str, str, str] | None:
-    """Where a scheme's secret goes; None: nobody but a person, or a dance of calls, could follow it."""
+    """Return where the secret of a scheme is sent and its template; None: it needs a person or several calls."""
     handle = "{secret." + _WORD.sub("_", name).upper().replace("-", "_") + "}"
     kind, how = scheme.get("type"), str(scheme.get("scheme", "")).lower()
     if kind == "apiKey" and scheme.get("in") in ("header", "query"):

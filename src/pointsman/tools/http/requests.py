@@ -1,4 +1,4 @@
-"""A request made of a description whose texts are filled in already: {url, method, headers, query, body, auth}."""
+"""HTTP requests from filled-in descriptions: {url, method, headers, query, body, auth}."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pointsman.tools.egress.http_calls import HttpCall
 from pointsman.values import Json, JsonObject
 
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-"""Methods that change nothing: sending twice does no harm."""
+"""Methods without side effects, which can be repeated safely."""
 
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE: Final = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
@@ -23,14 +23,14 @@ _OURS: Final = frozenset({"host", "content-length", "transfer-encoding", "connec
 
 
 class RequestWrong(AuthorError):
-    """A request cannot be made of what was given: a header with a line break, a query that is no object."""
+    """Raised for an invalid request, such as a header with a line break or a query that is not an object."""
 
     code: ClassVar[str] = "request-wrong"
 
 
 def request_of(described: JsonObject, *, key: str, said: str = "") -> HttpCall:
-    """The call. `key` goes along as `Idempotency-Key` where sending twice could do harm. `said`: the address as it
-    stands in messages. Raises `RequestWrong`."""
+    """Return the call. `key` is sent as `Idempotency-Key` unless the method is safe. `said`: the address shown in
+    messages. Raises `RequestWrong`."""
     method = str(described.get("method") or "GET").upper()
     headers = _headers(described.get("headers"))
     _authorize(headers, described.get("auth"))
@@ -127,5 +127,5 @@ def _plain(value: Json, name: str) -> str:
 
 
 def shown(call: HttpCall) -> str:
-    """The call as it may stand in a message: without query, which may hold a key."""
+    """Return the call for a message, without the query, which may contain a key."""
     return f"{call.method} {masked(call.said or call.url).partition('?')[0]}"

@@ -1,4 +1,4 @@
-"""What an answer is worth as data, and what it means as a failure."""
+"""HTTP responses as data and as failures."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Mask: TypeAlias = Callable[[bytes], bytes]
 """Masks secrets in bytes."""
 
 AGAIN: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""Statuses after which the same again may help."""
+"""Statuses after which a retry may succeed."""
 WAIT_S_MAX: Final = 3600.0
-"""Whoever asks for a longer wait gets this one: an answer must not stop an execution for years."""
+"""Upper limit of `Retry-After`: a response must not stop an execution for years."""
 EXCERPT: Final = 1000
 
 
@@ -32,7 +32,7 @@ def unmasked(data: bytes) -> bytes:
 
 
 def result_of(answer: HttpResponse, as_: ResponseType | None, mask: Mask = unmasked) -> JsonObject:
-    """{status, headers, data, ok}. Raises `AnswerUnreadable` for JSON that is none."""
+    """Return {status, headers, data, ok}. Raises `AnswerUnreadable` for invalid JSON."""
     headers: JsonObject = {name: value for name, value in answer.headers.items() if name != "set-cookie"}
     return {"status": answer.status, "headers": headers, "data": data_of(answer, as_, mask), "ok": is_ok(answer)}
 
@@ -42,8 +42,8 @@ def is_ok(answer: HttpResponse) -> bool:
 
 
 def data_of(answer: HttpResponse, as_: ResponseType | None, mask: Mask = unmasked) -> Json:
-    """As JSON, as text, or as base64 (`blob`); by its type where the node names none. Text and binary data are masked
-    before they are encoded once more; JSON is masked by the caller, as a tree."""
+    """Return the body as JSON, text or base64 (`blob`); by its content type if `as_` is None. Text and binary data are
+    masked here, before they are encoded again; the caller masks JSON, as a tree."""
     kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
     said_json = kind.endswith(("/json", "+json"))
     if as_ == "json" or (as_ is None and said_json):
@@ -68,7 +68,7 @@ def data_of(answer: HttpResponse, as_: ResponseType | None, mask: Mask = unmaske
 
 
 def failure_of_status(call: HttpCall, answer: HttpResponse, mask: Mask = unmasked) -> Failure | None:
-    """Why an answer outside 200 to 299 is a failure; None: it is not. The body is masked before it is cut."""
+    """Return the failure of a status outside 200 to 299, or None. The body is masked before it is shortened."""
     if is_ok(answer):
         return None
     excerpt = head(mask(answer.body).decode(errors="replace"), EXCERPT)
@@ -82,7 +82,7 @@ def failure_of_status(call: HttpCall, answer: HttpResponse, mask: Mask = unmaske
 
 
 def wait_of(answer: HttpResponse) -> float | None:
-    """How long `Retry-After` asks to wait; a date counts from the `Date` of the answer, whose clock it is."""
+    """Return the seconds of `Retry-After`. A date is relative to the `Date` of the response."""
     said = answer.headers.get("retry-after", "").strip()
     if said.isascii() and said.isdigit():
         return min(float(said[:12]), WAIT_S_MAX)
@@ -94,6 +94,6 @@ def wait_of(answer: HttpResponse) -> float | None:
 
 
 def failure_of_call(call: HttpCall, why: PointsmanError) -> Failure:
-    """A call that came back without an answer."""
+    """Return the failure of a call without a response."""
     message = f"{shown(call)}: {why}"
     return Failure(code=why.code, message=message, hint=why.hint, retryable=isinstance(why, NotReached))

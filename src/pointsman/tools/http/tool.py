@@ -1,4 +1,4 @@
-"""HTTP tools: a described request, its places filled with the arguments of a call."""
+"""HTTP tools: a request from the settings whose placeholders are filled with the arguments of a call."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ LIMITS: Final = ToolLimits()
 
 
 class HttpTool:
-    """One tool. What it answers is the body of the answer: JSON, text or base64."""
+    """An HTTP tool. Its result is the body of the response: JSON, text or base64."""
 
     def __init__(
         self, name: str, described: HttpToolDescription, *, outgoing: Callable[[], Outgoing], secrets: KnownSecrets
     ) -> None:
-        """`outgoing` is asked with the first call: it loads an HTTP client."""
+        """`outgoing` is called at the first request, because it loads an HTTP client."""
         self.name = name
         self.limits = LIMITS
         self.spec = ToolSpec(
@@ -47,7 +47,7 @@ class HttpTool:
         self._secrets = secrets
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
-        """Make the request. Raises `ToolFailed`."""
+        """Send the request and return its result. Raises `ToolFailed`."""
         from pointsman.tools.http.requests import request_of
 
         filling = Filling(arguments, self._secrets)
@@ -71,7 +71,8 @@ class HttpTool:
         return redaction.json(data)
 
     def _guards(self, filling: Filling) -> tuple[SecretHosts, ...]:
-        """The settings name the secret beside the address, so it may go there; elsewhere only as its own rule says."""
+        """Return where each used secret may be sent: to the host of this tool, since the settings name both together,
+        and to the hosts of the secret's own rule."""
         own = origin_of(self._described.url)
         return tuple(
             SecretHosts(name=name, value=value, hosts=(own, *self._secrets.rule(name).hosts))
@@ -93,16 +94,17 @@ class HttpTool:
 
 
 class Filling:
-    """Arguments and secrets for the places of one call."""
+    """Fills the placeholders of one call with arguments and secrets."""
 
     def __init__(self, arguments: JsonObject, secrets: KnownSecrets) -> None:
         self._arguments = arguments
         self._secrets = secrets
         self.used: dict[str, str] = {}
-        """The secrets that were put in, by name."""
+        """The secrets that were filled in, by name."""
 
     def address(self, url: str) -> str:
-        """Each argument as one piece of the address, which leads nowhere else. Raises `ToolFailed`."""
+        """Return the address. Each argument is quoted, so that it cannot change the host or the path. Raises
+        `ToolFailed`."""
 
         def piece(secret: str, name: str) -> str:
             text = self._secret(name) if secret else _text(self._arguments.get(name))
@@ -113,7 +115,7 @@ class Filling:
         return PLACE.sub(lambda place: piece(place[1], place[2]), url)
 
     def tree(self, tree: Json) -> Json:
-        """A tree of it. Entries whose argument was not given are left out."""
+        """Return the tree filled in, without entries whose argument is missing."""
         if isinstance(tree, dict):
             filled = {key: self.whole(value) for key, value in tree.items()}
             return {key: value for key, value in filled.items() if value is not UNSET}
@@ -122,7 +124,7 @@ class Filling:
         return tree
 
     def whole(self, value: Json) -> Json | UnsetType:
-        """A value; `UNSET` for a place whose argument was not given."""
+        """Return the value filled in; `UNSET` for a placeholder whose argument is missing."""
         if not isinstance(value, str):
             return self.tree(value)
         place = PLACE.fullmatch(value)
@@ -143,13 +145,13 @@ class Filling:
 
 
 def origin_of(url: str) -> str:
-    """Scheme, host and port of an address, as `hosts` of a secret names them."""
+    """Return scheme, host and port of an address, in the form of the `hosts` of a secret."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
 
 
 def masked(failure: Failure, redaction: Redaction) -> Failure:
-    """The failure without the secrets."""
+    """Return the failure with secrets masked in message and details."""
     return replace(
         failure,
         message=redaction.text(failure.message),

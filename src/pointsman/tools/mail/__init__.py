@@ -1,1 +1,1 @@
-"""Mail by the operator's server."""
+"""Mail through the operator's server."""

@@ -1,4 +1,4 @@
-"""Mail addresses: what may stand in an envelope. Anything that could end a line, or begin another header, is none."""
+"""Validation of mail addresses. Refuses anything that could end a line or start another header."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ DOMAIN_MAX: Final = 253
 
 
 class AddressWrong(AuthorError):
-    """This is no mail address, or a line of a mail has a line break in it."""
+    """Raised for an invalid mail address, or for a header line with a line break."""
 
     code: ClassVar[str] = "mail-address-wrong"
 
 
 def address_of(text: str) -> str:
-    """The address, its domain in ASCII. Raises `AddressWrong`."""
+    """Return the address with its domain in ASCII. Raises `AddressWrong`."""
     local, _, domain = text.strip(" ").rpartition("@")
     try:
         host = domain.encode("idna").decode().lower()
@@ -40,14 +40,14 @@ def address_of(text: str) -> str:
 
 
 def sender_of(text: str) -> Address:
-    """`Name <address>`, or an address alone. Raises `AddressWrong`."""
+    """Parse `Name <address>` or an address alone. Raises `AddressWrong`."""
     named = _NAMED.fullmatch(text)
     name, address = (named[1].strip('"'), named[2]) if named else ("", text)
     return Address(line_of(name, "the name"), addr_spec=address_of(address))
 
 
 def line_of(text: str, what: str) -> str:
-    """A text that may stand in a header. Raises `AddressWrong`."""
+    """Return the text if it is valid in a header. Raises `AddressWrong`."""
     if _CONTROL.search(text):
         raise AddressWrong(f"{what} has a line break or a control character in it", hint="Write it on one line.")
     return text

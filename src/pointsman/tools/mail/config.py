@@ -60,5 +60,5 @@ class MailSettings(BaseModel):
         return PORTS[self.security] if self.port is None else self.port
 
     def allows(self, address: str) -> bool:
-        """Whether a pattern names this address."""
+        """Return whether mail may be sent to the address."""
         return any(fnmatch.fnmatchcase(address.lower(), pattern.lower()) for pattern in self.recipients)

@@ -1,4 +1,4 @@
-"""Handing a mail in: one connection, one mail, one deadline; what the server says becomes a result or a failure."""
+"""Sending of mail: one connection and one deadline per message; the server's answer becomes a result or a failure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SAID_CHARS_MAX = 300
 
 
 async def send(message: EmailMessage, settings: MailSettings, *, password: str, recipients: list[str]) -> JsonObject:
-    """{"messageId", "accepted", "refused"?}. Raises `ToolFailed`."""
+    """Send a message; return {"messageId", "accepted", "refused"?}. Raises `ToolFailed`."""
     where = f"{settings.host}:{settings.port_in_effect}"
     try:
         async with asyncio.timeout(settings.timeout.seconds):
@@ -48,7 +48,7 @@ LOGIN = "See [mail] in the settings: `username`, `password`."
 async def _handed_in(
     message: EmailMessage, settings: MailSettings, *, password: str, recipients: list[str]
 ) -> dict[str, str]:
-    """Whom the server refused of several, and why."""
+    """Send a message; return the recipients that the server refused, with the reasons."""
     refused, _ = await aiosmtplib.send(
         message,
         sender=str(message["From"].addresses[0].addr_spec),
@@ -76,7 +76,7 @@ def _believing(settings: MailSettings) -> ssl.SSLContext:
 
 
 def _refused(where: str, code: int, said: str) -> ToolFailed:
-    """4xx: not now. 5xx: not at all."""
+    """Return the failure of an SMTP code: 4xx can be retried, 5xx cannot."""
     later = 400 <= code < 500
     return _failed(
         "mail-deferred" if later else "mail-refused",

@@ -1,4 +1,4 @@
-"""`send_email`: a letter by the operator's mail server."""
+"""`send_email`: sends a message through the operator's mail server."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class MailMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """What it says and to whom. Addresses and subject were looked at."""
+    """An e-mail message with checked addresses and subject."""
 
     to: Sequence[str]
     cc: Sequence[str] = ()
@@ -36,12 +36,12 @@ class MailMessage(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def recipients(self) -> list[str]:
-        """Each once."""
+        """The recipients without duplicates."""
         return [*dict.fromkeys([*self.to, *self.cc])]
 
 
 def message_of(letter: MailMessage, *, sender: Address, key: str, at: datetime) -> EmailMessage:
-    """The same key gives the same `Message-ID`: whoever gets it twice can tell."""
+    """Return the message. `Message-ID` is derived from the key, so that recipients can detect a repeated message."""
     message = EmailMessage(policy=SMTP)
     message["From"] = sender
     message["To"] = [Address(addr_spec=address) for address in letter.to]
@@ -76,7 +76,7 @@ _BLANKS: Final = re.compile(r"\n{3,}")
 
 
 def plain_letter(text: str) -> str:
-    """The text as a person would have typed it."""
+    """Return the text as plain text, without Markdown and leading headers."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").strip("\n").split("\n")
     kept: list[str] = []
     fenced = False
@@ -91,7 +91,7 @@ def plain_letter(text: str) -> str:
 
 
 def _without_headers(lines: list[str]) -> list[str]:
-    """Without the headers that a letter begins with."""
+    """Return the lines without leading headers."""
     begins = 0
     while begins < len(lines) and (not lines[begins].strip() or _HEADER.fullmatch(lines[begins].strip())):
         begins += 1
@@ -137,12 +137,12 @@ PARAMETERS: Final[JsonObject] = {
 
 
 class SendEmailTool:
-    """One letter per call. Not idempotent: a call that is repeated after a crash may send it twice, under one id."""
+    """Sends one message per call. Not idempotent: a call repeated after a crash may resend it under the same id."""
 
     def __init__(
         self, settings: MailSettings, *, resolved: Callable[[str], str | None], now: Callable[[], datetime]
     ) -> None:
-        """`resolved`: what a handle stands for."""
+        """`resolved` returns the secret of a handle."""
         self.name = NAME
         self.limits = LIMITS
         self._settings = settings
@@ -156,8 +156,8 @@ class SendEmailTool:
         )
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
-        """{"messageId", "accepted", "refused"?}. Raises `ToolFailed`."""
-        from pointsman.tools.mail.sending import send  # Most processes send nothing.
+        """Send a message; return {"messageId", "accepted", "refused"?}. Raises `ToolFailed`."""
+        from pointsman.tools.mail.sending import send  # Most processes send no mail.
 
         try:
             letter = self._letter(arguments)

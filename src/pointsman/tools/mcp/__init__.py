@@ -1,1 +1,1 @@
-"""Tools of MCP servers: connected to when one of their tools is first needed, and again when they died."""
+"""Tools of MCP servers. A server is connected when one of its tools is first needed, and again after it fails."""

@@ -1,4 +1,4 @@
-"""An MCP server as the operator describes it: a command of this machine, or an address. Never a workflow's word."""
+"""Settings of an MCP server: a local command or a URL. Workflows cannot define servers."""
 
 from __future__ import annotations
 

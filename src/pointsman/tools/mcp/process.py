@@ -4,7 +4,7 @@
     SDK ◀─ messages ── standard output ◀─┘    └────▶ standard error (`Stderr`)
 
 The transport of the SDK ends only when standard output ends. A child of the process can hold it open after the process
-has exited; every request would then wait for its timeout. That transport also logs a traceback for each line that is
+has exited; every request would then wait for its timeout. The SDK transport also logs a traceback for each line that is
 not a message, and drops a malformed answer, so that the request waits for its timeout as well.
 """
 
@@ -33,28 +33,28 @@ CHARS_MAX: Final = 2_000
 
 
 class Stderr:
-    """The end of what one process prints to its standard error."""
+    """The last `CHARS_MAX` characters that one process wrote to its standard error."""
 
     def __init__(self, mask: Callable[[str], str]) -> None:
-        """`mask` takes the secrets out of a line, before the beginning of the text is cut off."""
+        """`mask` removes secrets from a line. It is applied before the beginning of the text is cut off."""
         self._mask = mask
         self._text = ""
         reading, writing = os.pipe()
         self.file: TextIO = os.fdopen(writing, "w", encoding="utf-8")
-        """What the process is given."""
+        """The writable end, passed to the process."""
         self._thread = threading.Thread(target=self._read, args=(reading,), daemon=True, name="mcp-stderr")
         self._thread.start()
 
     def tail(self) -> str:
-        """The end of it so far."""
+        """Return the last characters received so far."""
         return self._text.strip()
 
     def close(self) -> None:
-        """Nobody else is given it; once the process has ended, so does the reading."""
+        """Close the writable end of this process. The reading thread ends once the child has exited."""
         self.file.close()
 
     def settle(self) -> None:
-        """Wait a moment for what a process wrote as it ended."""
+        """Close, and wait up to `SETTLES_S` for output that the process wrote as it ended."""
         self.close()
         self._thread.join(SETTLES_S)
 
@@ -81,10 +81,10 @@ PARSE_ERROR: Final = -32700
 
 
 class ServerProcess:
-    """One process, from its start to its end."""
+    """One process of an MCP server, from start to exit."""
 
     def __init__(self, command: Sequence[str], env: Mapping[str, str], mask: Callable[[str], str]) -> None:
-        """`mask` takes the secrets out of what it prints."""
+        """`mask` removes secrets from the output of the process."""
         self._command = command
         self._env = env
         self._mask = mask
@@ -93,17 +93,17 @@ class ServerProcess:
         self._stopping = False
         self.stderr = Stderr(mask)
         self.exit_code: int | None = None
-        """Null: it has not exited, or the engine stopped it."""
+        """None: the process has not exited, or the engine stopped it."""
         self.end: str = ""
-        """How the connection ended; empty: it has not, or the engine ended it."""
+        """How the connection ended; empty: it is still open, or the engine ended it."""
         self.noise_lines = 0
         """Lines of standard output that are not messages."""
         self.noise = ""
-        """The first of them."""
+        """The first of these lines, masked and shortened to `NOISE_CHARS_MAX`."""
 
     @asynccontextmanager
     async def transport(self) -> AsyncGenerator[TransportStreams]:
-        """Start the process, and stop it and what it started at the end. Raises `OSError`, `ValueError`."""
+        """Start the process; on exit, stop it and its children. Raises `OSError`, `ValueError`."""
         import anyio
         from mcp.shared.message import SessionMessage
 
@@ -172,7 +172,7 @@ class ServerProcess:
                 return
 
     def _message(self, line: bytes) -> SessionMessage | None:
-        """Return the message of a line; None: it has none, and is counted."""
+        """Return the message of a line, or None. A line that is neither a message nor an answer is counted as noise."""
         from mcp.shared.message import SessionMessage
         from mcp.types import ErrorData, JSONRPCError, jsonrpc_message_adapter
 
@@ -195,7 +195,7 @@ class ServerProcess:
         broken: asyncio.Event,
         incoming: MemoryObjectSendStream[SessionMessage | Exception],
     ) -> None:
-        """End the connection when the process exits, or closes its standard input or output."""
+        """End the connection when the process exits or closes its standard input or output."""
         exited = asyncio.create_task(self._exited.wait())
         breaking = asyncio.create_task(broken.wait())
         try:
@@ -219,12 +219,12 @@ class ServerProcess:
         return f"its command was ended by the signal {-code}"
 
     async def _stop(self, process: Process) -> None:
-        """Stop the process and what it started: close its input, then SIGTERM, then SIGKILL."""
+        """Stop the process and its children: close its input, then send SIGTERM, then SIGKILL."""
         assert process.stdin is not None
         draining = asyncio.create_task(_drain(process))
         try:
             process.stdin.close()
-            # A process that ended the connection by itself gets no time to do so.
+            # A process that ended the connection by itself gets the shorter time.
             if not await self._exits(SETTLES_S if self.end else GRACE_S):
                 _signal(process.pid, signal.SIGTERM)
                 if not await self._exits(GRACE_S):
@@ -243,7 +243,7 @@ class ServerProcess:
 
 
 class _Protocol(SubprocessStreamProtocol):
-    """Also reports the exit: `Process.wait` would wait for the pipes too, which children can hold open."""
+    """A subprocess protocol that reports the exit. `Process.wait` also waits for the pipes, which children can hold."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, exited: Callable[[], None]) -> None:
         super().__init__(limit=CHUNK, loop=loop)
@@ -257,7 +257,7 @@ class _Protocol(SubprocessStreamProtocol):
 async def _write(
     stdin: asyncio.StreamWriter, outgoing: MemoryObjectReceiveStream[SessionMessage], broken: asyncio.Event
 ) -> None:
-    """Write what the SDK sends. Once the pipe is broken, drop it: the watching task reports the end."""
+    """Write the messages of the SDK. After the pipe breaks, drop them: `_watch` reports the end."""
     async for sent in outgoing:
         if not broken.is_set():
             try:
@@ -268,7 +268,7 @@ async def _write(
 
 
 async def _drain(process: Process) -> None:
-    """Read and drop the rest, so that the process does not wait for a reader before it exits."""
+    """Read and drop the remaining output, so that a full pipe does not keep the process from exiting."""
     assert process.stdout is not None
     while await process.stdout.read(CHUNK):
         pass
@@ -280,7 +280,7 @@ def _signal(group: int, how: signal.Signals) -> None:
 
 
 def _answered(line: bytes) -> int | str | None:
-    """Return the id of the request that a malformed line answers; None: it answers none."""
+    """Return the id of the request that a malformed line answers; None: the line is not an answer."""
     try:
         said = cast("Json", json.loads(line))
     except (ValueError, RecursionError):

@@ -1,9 +1,9 @@
-"""One MCP server: a connection that is kept for as long as this process and its loop live, and made anew when it broke.
+"""Client of one MCP server: one shared connection, reopened by the next call after it breaks.
 
-    tools(), call() ─▶ connected? ─ no ─▶ a task of its own opens the connection, and holds it until close() or a break
-                           └─ yes ─▶ ask, within the time of the server
+    tools(), call() ─▶ connected? ─ no ─▶ a new task opens the connection and holds it until close() or a break
+                           └─ yes ─▶ send the request, within the timeout of the server
 
-The task is there because whoever opens a connection of the SDK must also close it, and callers come and go.
+The connection has its own task because the SDK requires the same task to open and close it, while callers come and go.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def misfit(why: ValidationError) -> str:
-    """Return the first thing that is wrong, and where."""
+    """Return the first validation error and its path."""
     errors = why.errors(include_url=False, include_context=False)
     first = errors[0]
     at, branch = _branch(first)
@@ -63,7 +63,7 @@ def misfit(why: ValidationError) -> str:
 
 
 def _branch(error: ErrorDetails) -> tuple[Place, str]:
-    """Return where a choice between several models was made, and the model; without a choice, an empty name."""
+    """Return the path of a choice between models, and the model; without a choice, an empty model name."""
     for index, part in enumerate(error["loc"]):
         if _is_model(part):
             return error["loc"][:index], str(part)
@@ -71,7 +71,7 @@ def _branch(error: ErrorDetails) -> tuple[Place, str]:
 
 
 def _is_model(part: str | int) -> bool:
-    """Names of models begin with capitals, names of fields do not."""
+    """Model names begin with a capital, field names do not."""
     return isinstance(part, str) and part[:1].isupper()
 
 
@@ -88,7 +88,7 @@ def _path(place: Sequence[str | int]) -> str:
 T = TypeVar("T")
 
 LISTED_MAX: Final = 1000
-"""Tools of one server; more could be shown to no model."""
+"""Maximum number of tools of one server; no model could be shown more."""
 PAGES_MAX: Final = 50
 EXCERPT: Final = 1000
 
@@ -96,17 +96,17 @@ HANDLE: Final = "secret."
 SESSION: Final = "mcp-session-id"
 CLOSED: Final = -32000
 CLOSED_MESSAGES: Final = ("Connection closed", "SSE stream ")
-"""How the messages of the SDK begin when an HTTP connection ended. Servers may use the same code for their errors."""
+"""Prefixes of the SDK's messages after an HTTP connection ended. Servers may use the same code for their own errors."""
 STATUS_MESSAGE: Final = "Server returned an error response"
 PARSE_MESSAGE: Final = "Failed to parse JSON response"
-"""What the SDK reports of an HTTP error without a message of the protocol, and of a body that is not one."""
+"""The SDK's messages for an HTTP error without a protocol message, and for a body that is not one."""
 LINES_SHOWN: Final = 3
-"""Lines of standard error in the message of a failure."""
+"""Number of lines of standard error that the message of a failure contains."""
 LOG: Final = logging.getLogger("pointsman.tools")
 
 
 class McpServer:
-    """A server of this installation."""
+    """An MCP server of the settings."""
 
     def __init__(
         self,
@@ -118,8 +118,8 @@ class McpServer:
         rule: Callable[[str], SecretRule] = lambda _: SecretRule(),
         known: Callable[[], Redaction] = lambda: NOTHING,
     ) -> None:
-        """`door` makes the transport of an address; `resolved` returns the secret of a handle, `rule` where the secret
-        of a name may be sent beside the address of this server; `known` masks every secret of the installation."""
+        """`door` makes the transport for an address; `resolved` returns the secret of a handle; `rule` returns where
+        a secret may be sent besides this server; `known` masks all secrets of the app."""
         self.name = name
         self.described = described
         self._door = door
@@ -129,21 +129,21 @@ class McpServer:
         self._connection: _Connection | None = None
         self._opening = asyncio.Lock()
         self._process: ServerProcess | None = None
-        """The process of the newest connection, if a command starts it."""
+        """The process of the newest connection, if the server is started by a command."""
         self._warned = False
         self._ending: set[asyncio.Task[None]] = set()
-        """Connections that are being closed."""
+        """Tasks that close connections."""
         self._given: frozenset[str] = frozenset()
-        """The secrets that it was given."""
+        """The secrets that the server received."""
         self._outputs: dict[str, JsonObject | None] = {}
-        """What it says of the results of its tools, by their names."""
+        """Output schemas of its tools, by tool name; None: the tool has none."""
 
     @property
     def timeout_s(self) -> float:
         return self.described.timeout.seconds
 
     async def tools(self, *, needed_by: str = "") -> list[Tool]:
-        """Return what it offers. `needed_by`: the tool whose call needs the list. Raises `ToolFailed`."""
+        """Return the tools of the server. `needed_by`: the tool whose call needs the list. Raises `ToolFailed`."""
 
         async def listed(client: Client) -> list[Tool]:
             found: list[Tool] = []
@@ -161,7 +161,7 @@ class McpServer:
         return tools
 
     async def call(self, tool: str, arguments: JsonObject) -> Json:
-        """What a tool answers. Raises `ToolFailed`: also for what the server says went wrong."""
+        """Call a tool and return its result. Raises `ToolFailed`, also for errors that the server reports."""
 
         async def called(client: Client) -> CallToolResult:
             return await client.call_tool(tool, cast("dict[str, object]", arguments))
@@ -172,7 +172,7 @@ class McpServer:
         return result_of(f"{self.name}__{tool}", answer)
 
     async def _check(self, tool: str, answer: CallToolResult) -> None:
-        """Hold a result against the schema that the server gives for it. Raises `ToolFailed`."""
+        """Validate a result against the output schema of its tool. Raises `ToolFailed`."""
         if tool not in self._outputs:
             await self.tools(needed_by=tool)
         schema = self._outputs.setdefault(tool, None)
@@ -191,14 +191,14 @@ class McpServer:
             raise ToolFailed(Failure(code="tool-failed", message=message, hint="Correct the server."))
 
     async def close(self) -> None:
-        """End the connection; a command ends with it. Another call opens it again."""
+        """Close the connection and end the server's command. A later call opens a new connection."""
         self._drop(self._connection)
         await asyncio.gather(*self._ending)
 
     async def _asked(self, ask: Callable[[Client], Awaitable[T]], what: str) -> T:
-        """Ask, over a new connection where the kept one is broken. What was sent once is not sent twice."""
+        """Send a request, over a new connection if the present one is broken. A request is never sent twice."""
         if self._connection is None:
-            # It takes more than a second, and the event loop must go on.
+            # The import takes more than a second and would block the event loop.
             await asyncio.to_thread(_import_sdk)
         bound, connection = asyncio.timeout(self.timeout_s), None
         try:
@@ -217,7 +217,7 @@ class McpServer:
             self._warn_of_noise()
 
     def _failure_of(self, why: BaseException, what: str, connection: _Connection | None) -> ToolFailed:
-        """Return the failure of a call by what the SDK raised; `connection` is None if it could not be opened."""
+        """Return the failure of a call for an exception of the SDK; `connection` is None if it could not be opened."""
         from pydantic import ValidationError
 
         from mcp import MCPError
@@ -241,7 +241,7 @@ class McpServer:
         return self._failed("tool-failed", message, details={"code": why.code})
 
     def _drop(self, connection: _Connection | None) -> None:
-        """End a connection without waiting for its end; the next call opens another."""
+        """Close a connection in the background; the next call opens another."""
         if connection is None:
             return
         if connection is self._connection:
@@ -276,7 +276,7 @@ class McpServer:
         async with AsyncExitStack() as stack:
             transport = self._command(connection) if self.described.command else await self._address(stack, connection)
             client = await stack.enter_async_context(Client(transport, cache=None))
-            # The SDK validates without bounds, on the event loop: a server's schema could stop this process.
+            # The SDK validates without limits, on the event loop: a schema of the server could block this process.
             client.session.validate_tool_result = _unchecked
             yield client
 
@@ -293,8 +293,8 @@ class McpServer:
         return streamable_http_client(self.described.url, http_client=http)
 
     def http_client(self) -> httpx2.AsyncClient:
-        """Return a client that sends the headers of this server, and their secrets to no other host. Raises
-        `ToolFailed` for a secret that is not set."""
+        """Return a client that sends the headers of this server and refuses to send their secrets to other hosts.
+        Raises `ToolFailed` for a secret that is not set."""
         import httpx2
 
         headers = self._secrets(self.described.headers)
@@ -312,8 +312,8 @@ class McpServer:
         )
 
     def _guards(self, headers: Mapping[str, str]) -> Iterator[SecretHosts]:
-        """The settings name the secrets beside the address, so they may go there; elsewhere only as their own rules
-        say."""
+        """Yield where each secret may be sent: to the host of this server, since the settings name both together, and
+        to the hosts of the secret's own rule."""
         parts = urlsplit(self.described.url)
         for header, value in headers.items():
             if value in self._given:
@@ -336,7 +336,7 @@ class McpServer:
         return found
 
     def _masked(self, text: str) -> str:
-        """Return the text without the secrets that the server was given, and every other that is known."""
+        """Return the text with the secrets of this server and all other known secrets masked."""
         return self._known().text(redaction_of(self._given).text(text))
 
     def _unreachable(self, why: BaseException, connection: _Connection | None) -> ToolFailed:
@@ -351,7 +351,7 @@ class McpServer:
         return self._with_printed("mcp-unreachable", message, hint, process)
 
     def _with_printed(self, code: str, message: str, hint: str, process: ServerProcess | None) -> ToolFailed:
-        """Return a failure that shows the end of standard error and the exit code of a process."""
+        """Return a failure with the end of standard error and the exit code of a process."""
         details: JsonObject = {}
         if process is not None and (printed := process.stderr.tail()):
             last = " | ".join(printed.splitlines()[-LINES_SHOWN:])
@@ -364,7 +364,7 @@ class McpServer:
     def _failed(
         self, code: str, message: str, *, hint: str = "", retryable: bool = False, details: JsonObject | None = None
     ) -> ToolFailed:
-        """Return a failure without the secrets that the server was given, with what it printed besides messages."""
+        """Return a failure with secrets masked; its details contain stray lines of the server's standard output."""
         details = {**(details or {})}
         if self._process is not None and self._process.noise:
             details["stdout"] = self._process.noise
@@ -372,7 +372,7 @@ class McpServer:
         return ToolFailed(Failure(code=code, message=message, hint=hint, retryable=retryable, details=details or None))
 
     def _warn_of_noise(self) -> None:
-        """Log once that the server writes other lines than messages to its standard output."""
+        """Log once that the server writes lines that are not messages to its standard output."""
         process = self._process
         if process is None or not process.noise_lines or self._warned:
             return
@@ -382,14 +382,14 @@ class McpServer:
 
 
 class _Connection:
-    """A connection held by a task."""
+    """A connection to an MCP server, held open by its own task."""
 
     def __init__(self, opening: Callable[[_Connection], AbstractAsyncContextManager[Client]]) -> None:
         self._opening = opening
         self._forgotten = False
-        """Whether the server no longer knows the session."""
+        """Whether the server has dropped the session."""
         self._status = 0
-        """The last HTTP status that refused a request."""
+        """The last HTTP error status."""
         self.process: ServerProcess | None = None
         self._open = asyncio.get_running_loop().create_future()
         self._end = asyncio.Event()
@@ -405,7 +405,7 @@ class _Connection:
         return self._open.result()
 
     def is_lost(self, why: BaseException) -> bool:
-        """Whether a request failed because the connection has ended, and not by an answer of the server."""
+        """Return whether a request failed because the connection ended, and not because of the server's answer."""
         from mcp import MCPError
 
         if self.process is not None:
@@ -415,7 +415,7 @@ class _Connection:
         return (why.code == CLOSED and why.message.startswith(CLOSED_MESSAGES)) or why.message == STATUS_MESSAGE
 
     def end_of(self, why: BaseException) -> str:
-        """Return how the connection ended; empty: only the exception says so."""
+        """Return how the connection ended; empty: only the exception describes it."""
         if self.process is not None:
             return self.process.end
         if self._forgotten:
@@ -423,20 +423,20 @@ class _Connection:
         return f"it answered with the HTTP status {self._status}" if str(why) == STATUS_MESSAGE else ""
 
     async def note(self, response: httpx2.Response) -> None:
-        """Note which status a server at an address refuses a request with, and whether it refuses the session."""
+        """Record the status of an HTTP error, and whether the server has dropped the session."""
         if response.status_code >= HTTPStatus.BAD_REQUEST:
             self._status = response.status_code
         self._forgotten |= response.status_code == HTTPStatus.NOT_FOUND and SESSION in response.request.headers
 
     async def opened(self) -> None:
-        """Raises what went wrong."""
+        """Wait until the connection is open. Raises the error that prevented it."""
         await asyncio.wait([self._open, self._task], return_when=asyncio.FIRST_COMPLETED)
         if not self._open.done():
             await self._task
             raise ConnectionError("it ended at once")
 
     async def during(self, asking: Awaitable[T]) -> T:
-        """What is asked, for as long as the connection holds. Raises `ConnectionError` where it broke."""
+        """Return the result of a request. Raises `ConnectionError` if the connection breaks first."""
         asked = asyncio.ensure_future(asking)
         try:
             await asyncio.wait([asked, self._task], return_when=asyncio.FIRST_COMPLETED)
@@ -447,7 +447,7 @@ class _Connection:
             asked.cancel()
 
     async def close(self) -> None:
-        """End it. Never raises: it is over either way."""
+        """Close the connection. Never raises."""
         self._end.set()
         if not self._open.done():
             self._task.cancel()
@@ -460,18 +460,19 @@ class _Connection:
 
 
 async def _unchecked(name: str, result: CallToolResult) -> None:
-    """In place of the validation of the SDK: `McpServer` validates."""
+    """Replace the validation of the SDK with none: `McpServer` validates results itself."""
 
 
 def result_of(name: str, answer: CallToolResult) -> Json:
-    """Structured content where there is some, else its parts: texts as texts, others as objects."""
+    """Return the structured content, or else the content parts: text as strings, others as objects. Raises
+    `ToolFailed` if the server reports an error."""
     content: list[Json] = [_content(one) for one in answer.content]
     if answer.is_error:
         said = head(" ".join(one for one in content if isinstance(one, str)), EXCERPT)
         raise ToolFailed(Failure(code="tool-failed", message=f"the tool {name!r} says: {said or 'it failed'}"))
     if answer.structured_content is not None:
         structured = cast("Json", answer.structured_content)
-        # A server wraps what is no object: nobody asked for the wrapping.
+        # A server wraps a result that is not an object as {"result": …}: remove the wrapping.
         return structured["result"] if isinstance(structured, dict) and [*structured] == ["result"] else structured
     return content[0] if len(content) == 1 else content
 
@@ -488,7 +489,7 @@ def _innermost(why: BaseException) -> BaseException:
 
 
 def _is_answer(why: BaseException) -> bool:
-    """Whether the server answered: with an error, or with something malformed."""
+    """Return whether the server answered, with an error or a malformed message."""
     from pydantic import ValidationError
 
     from mcp import MCPError
@@ -497,7 +498,7 @@ def _is_answer(why: BaseException) -> bool:
 
 
 def _retrieve(task: asyncio.Task[None]) -> None:
-    """Mark the exception of a task as retrieved: whoever opened the connection gets it, or the connection is over."""
+    """Mark the exception of a task as retrieved; the caller that opened the connection has received it."""
     if not task.cancelled():
         task.exception()
 

@@ -1,6 +1,6 @@
-"""The tools of an MCP server as tools of this installation: `server__tool`.
+"""Tools of an MCP server, named `server__tool`.
 
-The names are what providers of models take: letters, digits, `_` and `-`.
+Names contain only what model providers accept: letters, digits, `_` and `-`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WORD: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
 class McpTools:
-    """What the registry asks of a server."""
+    """The tools of a server as a source of the registry."""
 
     def __init__(self, server: McpServer) -> None:
         self._server = server
@@ -34,7 +34,7 @@ class McpTools:
         self.lasts = True
 
     async def listed(self) -> list[Tool]:
-        """The tools that may be called. Raises `ToolFailed`."""
+        """Return the tools that may be called. Raises `ToolFailed`."""
         found: dict[str, Tool] = {}
         for offered in await self._server.tools():
             if _matches(offered.name, self._server.described.tools):
@@ -43,7 +43,7 @@ class McpTools:
         return [*found.values()]
 
     def stand_in(self, name: str) -> Tool | None:
-        """A tool that nobody has listed yet; None: it may not be called."""
+        """Return a tool before the server was listed; None: it may not be called."""
         said = name.removeprefix(self.prefix)
         return self._tool(name, said, None) if _matches(said, self._server.described.tools) else None
 
@@ -73,7 +73,7 @@ class McpTool:
         self.limits = ToolLimits()
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
-        """Raises `ToolFailed`."""
+        """Call the tool. Raises `ToolFailed`."""
         return await self._server.call(self._said, arguments)
 
 

@@ -1,1 +1,1 @@
-"""Pages of the web as clean text."""
+"""Web pages as plain text."""

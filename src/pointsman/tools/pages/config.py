@@ -1,7 +1,7 @@
-"""Which pages may be fetched, as an operator says it in the settings.
+"""Settings for fetching pages: which hosts are allowed.
 
 [pages]
-hosts = ["*.example.org", "en.wikipedia.org"]        ["*"]: the whole open internet
+hosts = ["*.example.org", "en.wikipedia.org"]        ["*"]: every public host
 """
 
 from __future__ import annotations
@@ -28,5 +28,5 @@ class PageSettings(BaseModel):
     """Of the text handed out at once."""
 
     def allows(self, host: str) -> bool:
-        """Whether a pattern names this host."""
+        """Return whether pages of the host may be fetched."""
         return any(fnmatch.fnmatchcase(host.lower().rstrip("."), pattern.lower()) for pattern in self.hosts)

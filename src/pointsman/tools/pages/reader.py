@@ -1,7 +1,7 @@
-"""Reads one HTML page in a process of its own: standard input -> {"title", "text"}. Run as a file, alone.
+"""Extract text from one HTML page in a separate process: standard input -> {"title", "text"}. Run as a script.
 
-Pages are hostile: a parser in C reads them, and some make it slow. Here that costs a process that is killed, not us.
-Imports nothing of ours, so that it starts fast and runs wherever the interpreter does.
+Pages are untrusted: a parser in C reads them, and some make it slow. A separate process can be killed.
+Imports nothing of Pointsman, so that it starts fast.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import sys
 from typing import Any
 
 NESTED_MAX = 300
-"""Elements in elements beyond which the main part is not looked for: that takes the square of it."""
+"""Nesting depth above which the main part is not searched for: the search takes quadratic time."""
 MAIN_CHARS_MIN = 200
-"""A main part below this is taken for a mistake."""
+"""A shorter main part is considered a wrong result of the search."""
 TEXT_CHARS_MAX = 2_000_000
 
 
 def bound(seconds: int, memory_bytes: int) -> None:
-    """Limits of this process, where the system has them; whoever started it has a clock as well."""
+    """Limit this process where the system supports it; the parent has a timeout as well."""
     try:
         import resource
 
@@ -50,7 +50,7 @@ def read(data: bytes, charset: str, *, whole: bool) -> dict[str, str]:
 
 
 def _nesting(tree: Any) -> int:
-    """The depth of the tree, told without recursion."""
+    """Return the depth of the tree, computed without recursion."""
     deepest = depth = 0
     node: Any = tree.document
     while node is not None:
@@ -65,7 +65,7 @@ def _nesting(tree: Any) -> int:
 
 
 def main() -> None:
-    """Arguments: charset or nothing, `whole` or `main`, seconds, bytes of memory."""
+    """Run with the arguments: charset or empty, `whole` or `main`, seconds, bytes of memory."""
     charset, part, seconds, memory_bytes = sys.argv[1:5]
     bound(int(seconds), int(memory_bytes))
     said = read(sys.stdin.buffer.read(), charset, whole=part == "whole")

@@ -1,4 +1,4 @@
-"""The text of what was fetched: HTML by a process of its own, other texts as they are."""
+"""Text of fetched pages: HTML is converted by a separate process, other text is returned as it is."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ TEXTS: Final = ("/json", "+json", "/xml", "+xml", "/javascript", "/yaml", "/x-ya
 
 
 class WebPage(msgspec.Struct, frozen=True):
-    """What a page says."""
+    """Title and text of a page."""
 
     title: str
     text: str
 
 
 async def read_page(answer: HttpResponse, part: Literal["main", "whole"]) -> WebPage:
-    """Raises `ToolFailed` for what is no text, or cannot be read within bounds."""
+    """Return the text of a page. Raises `ToolFailed` if it is not text or cannot be read within the limits."""
     kind, charset = _kind_of(answer)
     if kind in HTML or (not kind and answer.body.lstrip()[:1] == b"<"):
         return await _read_html(answer, charset, part)
@@ -45,7 +45,7 @@ async def read_page(answer: HttpResponse, part: Literal["main", "whole"]) -> Web
 
 
 async def _read_html(answer: HttpResponse, charset: str, part: str) -> WebPage:
-    # Isolated, with an empty environment: neither is any of a page's business.
+    # Isolated mode and an empty environment: the parser needs neither packages nor variables of this process.
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-I",
@@ -85,7 +85,7 @@ async def _exchanged(process: asyncio.subprocess.Process, body: bytes) -> bytes:
         await process.stdin.drain()
         process.stdin.close()
     except (BrokenPipeError, ConnectionResetError):
-        pass  # It gave up; its exit code says so.
+        pass  # The process has ended; its exit code reports why.
     said = bytearray()
     while part := await process.stdout.read(65_536):
         said += part
@@ -95,7 +95,7 @@ async def _exchanged(process: asyncio.subprocess.Process, body: bytes) -> bytes:
 
 
 def _kind_of(answer: HttpResponse) -> tuple[str, str]:
-    """Media type and charset, as the answer says; a charset that nobody knows is none."""
+    """Return media type and charset of the response; an unknown charset counts as none."""
     kind, _, rest = answer.headers.get("content-type", "").partition(";")
     charset = ""
     for one in rest.split(";"):
@@ -103,7 +103,7 @@ def _kind_of(answer: HttpResponse) -> tuple[str, str]:
         if name.strip().lower() == "charset":
             charset = value.strip().strip("\"'")
     try:
-        # Some codecs are no charsets: they make text of text.
+        # Some codecs are not charsets but convert text to text.
         known = codecs.lookup(charset) if charset.isascii() and "\0" not in charset else None
         charset = known.name if known is not None and known.name not in NO_CHARSETS else ""
     except LookupError:

@@ -1,4 +1,4 @@
-"""`fetch_page`: the text of a page of the web, without its menus and scripts."""
+"""`fetch_page`: the text of a web page, without menus and scripts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAME: Final = "fetch_page"
 DESCRIPTION: Final = "Fetch a page of the web as text. A long one comes in parts: go on with `from` at `next`."
 SECONDS_TO_READ: Final = 30.0
 BYTES_PER_CHAR: Final = 6
-"""As JSON escapes them."""
+"""Maximum length of a character in JSON, when escaped."""
 
 PARAMETERS: Final[JsonObject] = {
     "type": "object",
@@ -35,10 +35,10 @@ PARAMETERS: Final[JsonObject] = {
 
 
 class FetchPageTool:
-    """One page per call; nothing is kept."""
+    """Fetches one page per call. Does not cache pages."""
 
     def __init__(self, settings: PageSettings, *, outgoing: Callable[[PageSettings], Outgoing]) -> None:
-        """`outgoing` is asked with the first call: it loads an HTTP client."""
+        """`outgoing` is called at the first request, because it loads an HTTP client."""
         self.name = NAME
         self._settings = settings
         self._outgoing = outgoing
@@ -49,8 +49,8 @@ class FetchPageTool:
         self.spec = ToolSpec(name=NAME, description=DESCRIPTION, parameters=PARAMETERS, idempotent=True)
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
-        """{"url", "title", "text", "next"?}. Raises `ToolFailed`."""
-        from pointsman.tools.egress.http_calls import HttpCall  # It loads an HTTP client.
+        """Fetch a page; return {"url", "title", "text", "next"?}. Raises `ToolFailed`."""
+        from pointsman.tools.egress.http_calls import HttpCall  # Loads an HTTP client.
         from pointsman.tools.http.responses import failure_of_call, failure_of_status
         from pointsman.tools.pages.text import read_page
 

@@ -1,9 +1,10 @@
-"""Programs that nobody here vouches for, held by the operating system.
+"""Isolation of untrusted programs by the operating system.
 
-    find_box ─▶ Box ── command_line(Job) ──▶ argv ──▶ bounded (subprocess tools) · Interpreter (code nodes)
-                 ├─ bubblewrap: an empty root, namespaces of its own, a seccomp filter, rlimits
-                 └─ landlock:   no files but those named, no rights, a stricter seccomp filter, rlimits
+    find_box ─▶ Sandbox ── command_line(Job) ──▶ argv ──▶ bounded (command tools) · Interpreter (code nodes)
+                 ├─ bubblewrap: an empty root, its own namespaces, a seccomp filter, resource limits
+                 └─ landlock:   only listed files, no capabilities, a stricter seccomp filter, resource limits
 
-A box is tried before it is used: what cannot be had is refused (`sandbox-missing`), and there is nothing behind it.
-What a program may use (`Bounds`) is held by the kernel; how long it may take, and how much it may say, by its parent.
+A sandbox is tried before it is used. If none is available, programs are refused (`sandbox-missing`); there is no
+fallback without isolation. The kernel enforces the limits of a program (`SandboxLimits`), except time and output, which
+the parent enforces.
 """

@@ -1,7 +1,7 @@
-"""The box that bubblewrap makes: an empty root with what is named in it, and namespaces of its own.
+"""Sandbox made by bubblewrap: an empty root with bind mounts, and its own namespaces.
 
-The shell in front sets the rlimits, opens the filter and is gone; bubblewrap itself starts with an empty environment,
-because a program can read that of its first process.
+A shell sets the resource limits, opens the filter and is then replaced; bubblewrap starts with an empty environment,
+because a program can read the environment of its first process.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from pointsman.tools.sandbox.syscalls import Machine
 
 NOBODY: Final = "65534"
 WORK: Final = "/tmp"
-"""The box has one of its own."""
+"""Private directory for files; the sandbox has its own."""
 ENVIRONMENT: Final[Mapping[str, str]] = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "HOME": WORK,
     "TMPDIR": WORK,
     "LANG": "C.UTF-8",
 }
-"""All that a program in a box sees of an environment."""
+"""The complete environment of a program in a sandbox."""
 
 LIBRARIES: Final = ("/lib", "/lib64", "/lib32", "/usr/lib", "/usr/lib64", "/usr/libexec", "/etc/ld.so.cache")
 SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/etc/ld.so.cache", "/etc/alternatives")
@@ -40,13 +40,13 @@ MAKE_ROOM: Final = (
     'o=$1; d=$2; shift 2; mount -t tmpfs -o "$o" none "$d" 2>/dev/null'
     ' || { echo "box: no file system can be mounted for its files" >&2; exit 126; }; exec "$@"'
 )
-"""In a namespace of its own, around the box: bubblewrap cannot bound how many files a file system has."""
+"""Run in a separate namespace around the sandbox: bubblewrap cannot limit the number of files of a file system."""
 HOLD_PROCESSES: Final = 'n=$1; shift; { ulimit -u $n || ulimit -p $n; } 2>/dev/null || exit 126; exec "$@"'
-"""Inside, where only the box's own processes are counted. What the option is called depends on the shell."""
+"""Run inside the sandbox, where only its own processes count. The name of the option depends on the shell."""
 
 
 class Bubblewrap:
-    """Made by `find_box`."""
+    """Bubblewrap sandbox, made by `find_box`."""
 
     name = "bubblewrap"
     complaints = (b"bwrap: ", b"box: ", b"unshare: ")
@@ -56,16 +56,16 @@ class Bubblewrap:
         self._filters = Filters(machine)
 
     def lacks(self, job: Job) -> str:
-        """Room for files needs the programs of util-linux that make a namespace and mount in it."""
+        """Return which program of util-linux is missing for private files (`unshare`, `mount`); empty: none."""
         missing = [name for name in ("unshare", "mount") if job.bounds.files_bytes and shutil.which(name) is None]
         return f"room for files: `{missing[0]}` of util-linux is not installed" if missing else ""
 
     def user(self, job: Job) -> int | None:
-        """Root's processes are not counted by the kernel: where they must be, the program is nobody's."""
+        """Return user `nobody` if root must limit processes: the kernel does not count root's. None: present user."""
         return int(NOBODY) if job.bounds.processes > 1 and os.geteuid() == 0 else None
 
     def command_line(self, job: Job) -> list[str]:
-        """Run it with an empty environment."""
+        """Return the command line, for an empty environment."""
         bounds = job.bounds
         kilobytes = max(1, bounds.memory_bytes // 1024)
         blocks = -(-bounds.files_bytes // 512)
@@ -83,14 +83,14 @@ class Bubblewrap:
 
 
 class Filters:
-    """The filters as files, made when they are first needed: a shell cannot make one."""
+    """Seccomp filters as files, written on first use, because a shell cannot build them."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._directory: Path | None = None
 
     def work(self) -> str:
-        """An empty directory, over which each box mounts its files."""
+        """Return an empty directory, over which each sandbox mounts its files."""
         path = self._made() / "work"
         path.mkdir(mode=0o755, exist_ok=True)
         return str(path)
@@ -98,7 +98,7 @@ class Filters:
     def _made(self) -> Path:
         if self._directory is None:
             self._directory = Path(tempfile.mkdtemp(prefix="pointsman-box-"))
-            self._directory.chmod(0o755)  # Programs are started by other users than us, too.
+            self._directory.chmod(0o755)  # Programs may run as another user.
             weakref.finalize(self, shutil.rmtree, self._directory, ignore_errors=True)
         return self._directory
 
@@ -121,6 +121,6 @@ def _arguments(job: Job, work: str) -> Iterator[str]:
     for path in (job.program, *job.readable):
         yield from ("--ro-bind", path, path)
     if not job.only_libraries:
-        # The kernel lets root change it through /proc, and knows root by whatever number it has in the box.
+        # Root could change kernel settings through /proc, whatever user id it has in the sandbox.
         yield from ("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", "--remount-ro", "/dev")
     yield from ("--chdir", WORK if job.bounds.files_bytes else "/", "--remount-ro", "/")

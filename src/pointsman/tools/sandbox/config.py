@@ -1,4 +1,4 @@
-"""The sandbox as the operator describes it."""
+"""Settings of the sandbox."""
 
 from __future__ import annotations
 

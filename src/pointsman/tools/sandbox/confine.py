@@ -1,7 +1,7 @@
-"""Goes into the Landlock box and becomes the program: `python -I -S confine.py PLAN PROGRAM [ARGUMENT…]`.
+"""Enter the Landlock sandbox and execute the program: `python -I -S confine.py PLAN PROGRAM [ARGUMENT…]`.
 
-A program of its own, which needs nothing but the standard library. Order matters: rights are given up before rules are
-set, the filter comes last, and what cannot be done ends it with 125 before the program has begun.
+A separate program that imports only the standard library. The order matters: privileges are dropped before rules are
+set, and the system call filter comes last. If any step fails, it exits with 125 before the program starts.
 """
 
 from __future__ import annotations
@@ -38,34 +38,34 @@ WRITE_FILE: Final = 1 << 1
 READ_FILE: Final = 1 << 2
 READ_DIR: Final = 1 << 3
 RIGHTS_OF_FILES: Final = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
-"""How many rights each version of Landlock knows; later ones know as many as the last."""
+"""Number of file rights by Landlock version; later versions have as many as the last."""
 RIGHTS_OF_NET: Final = 0b11
 SCOPES: Final = 0b11
 OF_A_FILE: Final = EXECUTE | WRITE_FILE | READ_FILE | 1 << 14 | 1 << 15
-"""The rights that a rule for something that is no directory may give."""
+"""The rights that a rule for something other than a directory may grant."""
 
 
 class Unconfined(Exception):
-    """A step failed. Nothing was run."""
+    """Raised when a step of the confinement fails. The program has not been started."""
 
 
 class Kernel:
-    """Calls that Python has no word for."""
+    """System calls that the standard library does not offer."""
 
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
 
     def prctl(self, option: int, *arguments: object) -> None:
-        """Raises `Unconfined`."""
+        """Call prctl(2). Raises `Unconfined`."""
         given = [*arguments, *[ctypes.c_ulong(0)] * (4 - len(arguments))]
         self._sure(f"prctl {option}", self._libc.prctl(option, *given))
 
     def syscall(self, number: int, *arguments: object) -> int:
-        """Raises `Unconfined`."""
+        """Call a system call by number and return its result. Raises `Unconfined`."""
         return self._sure(f"call {number}", self._libc.syscall(ctypes.c_long(number), *arguments))
 
     def give_up_capabilities(self) -> None:
-        """Raises `Unconfined`."""
+        """Drop all capabilities with capset(2). Raises `Unconfined`."""
         header = struct.pack("=Ii", CAPABILITY_VERSION_3, 0)
         self._sure("capset", self._libc.capset(header, bytes(24)))
 
@@ -76,7 +76,7 @@ class Kernel:
 
 
 def bound(plan: dict[str, object]) -> None:
-    """No open file but the three streams, and the rlimits."""
+    """Close all files except the three standard streams, and set the resource limits."""
     os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     for limit, value in (
         (resource.RLIMIT_CORE, 0),
@@ -91,7 +91,7 @@ def bound(plan: dict[str, object]) -> None:
 
 
 def give_up_rights(kernel: Kernel) -> None:
-    """Capabilities go, and do not come back: what root may still do is left to files and filter."""
+    """Drop all capabilities permanently. What root may do without them, the file rules and the filter restrict."""
     if os.geteuid() == 0:
         for capability in range(CAPABILITIES_MAX):
             try:
@@ -104,14 +104,15 @@ def give_up_rights(kernel: Kernel) -> None:
 
 
 def end_with_the_parent(kernel: Kernel, parent: int) -> None:
-    """Which may have ended already."""
+    """Have the kernel kill this process when its parent ends. Raises `Unconfined` if the parent has already ended."""
     kernel.prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL))
     if os.getppid() != parent:
         raise Unconfined("whoever started it has ended")
 
 
 def restrict_files(kernel: Kernel, plan: dict[str, object]) -> None:
-    """No file but those of the plan; no port, no signal to anyone outside."""
+    """Allow only the files of the plan; forbid TCP ports (Landlock 4) and signals to
+    processes outside (Landlock 6)."""
     abi = kernel.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint(VERSION))
     rights = (1 << RIGHTS_OF_FILES[min(abi, max(RIGHTS_OF_FILES))]) - 1
     handled = struct.pack("=QQQ", rights, RIGHTS_OF_NET if abi >= 4 else 0, SCOPES if abi >= 6 else 0)
@@ -129,7 +130,7 @@ def restrict_files(kernel: Kernel, plan: dict[str, object]) -> None:
 
 
 def allow(kernel: Kernel, ruleset: int, path: str, access: int) -> None:
-    """A rule for a path and all below it."""
+    """Add a rule for a path and everything below it."""
     at = os.open(path, os.O_PATH | os.O_CLOEXEC)
     if not os.path.isdir(path):
         access &= OF_A_FILE
@@ -138,7 +139,7 @@ def allow(kernel: Kernel, ruleset: int, path: str, access: int) -> None:
 
 
 def filter_calls(kernel: Kernel, encoded: str) -> None:
-    """From here on nothing more can be asked for."""
+    """Install the seccomp filter. No later step may need a system call that the filter refuses."""
     program = ctypes.create_string_buffer(base64.b64decode(encoded))
     instructions = (len(program) - 1) // 8
 
@@ -150,7 +151,7 @@ def filter_calls(kernel: Kernel, encoded: str) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Never returns: it becomes the program, or ends with 125."""
+    """Confine this process and replace it with the program; never returns. Exits with 125 on failure."""
     plan = cast("dict[str, object]", json.loads(arguments[0]))
     program = arguments[1:]
     try:

@@ -1,12 +1,11 @@
-"""Runs Python in a box: an interpreter that knows no files, no sockets and no other programs, in a process that could
-reach none.
+"""Interpreter for code nodes: runs Python without files, sockets or programs, in a sandboxed worker process.
 
-    run(code of execution A) ─▶ turn (a thread) ─▶ worker of A, or a new one ─▶ result ─▶ kept for A's next code
-                                                                          └─ anything else ─▶ the worker ends
+    run(code of execution A) ─▶ semaphore, thread ─▶ worker of A, or a new one ─▶ result ─▶ worker kept for A's next run
+                                                                               └─ failure ─▶ worker ends
 
-A worker serves one execution and no other: what broke out of the interpreter would find nothing of anyone else's.
-The walls, from the inside: the interpreter (pydantic-monty: its own limits of time and memory), the box around its
-process, and the parent that ends the process when its time is up or nobody waits any more.
+A worker serves one execution only, so that code which escapes the interpreter finds no data of another execution.
+Three layers limit the code: the interpreter (pydantic-monty, with its own time and memory limits), the sandbox around
+its process, and the parent, which kills the process after the deadline or when the caller stops waiting.
 """
 
 from __future__ import annotations
@@ -36,23 +35,23 @@ if TYPE_CHECKING:
     from pydantic_monty import Frame, MontyRuntimeError, MontySession, MontySyntaxError, ResourceLimits
 
 PRINTED_BYTES_MAX: Final = 100_000
-"""What code may print."""
+"""Maximum size of the printed output of one run."""
 MESSAGE_CHARS_MAX: Final = 500
 TOO_LATE: Final = "timeout"
 SLACK_S: Final = 0.05
-"""Until the parent ends code at its deadline: the interpreter's own message says more, where it comes first."""
+"""Added to the deadline before the parent kills the process: the message of the interpreter has more detail."""
 _OVER_TIME: Final = re.compile(r"(sleep|feed time) limit exceeded: ")
 GRACE_S: Final = 2.0
-"""Until its parent ends an interpreter that did not end by itself. Its start is in it."""
+"""Time after the deadline until the parent kills an interpreter that has not ended; includes its start."""
 PRINTED_CHARS_TOLD: Final = 2_000
-"""Of what failed code printed, the end."""
+"""Length of the end of the printed output that a failure contains."""
 FRAMES_TOLD_MAX: Final = 20
-"""Of a deeper traceback, the first and the last frames."""
+"""Longer tracebacks show only the first and the last frames."""
 LINE_CHARS_TOLD_MAX: Final = 200
 
 
 class CodeFailed(AuthorError):
-    """Code did not come to a result. `failure` is what its step reports."""
+    """Raised when code does not produce a result. `failure` is the failure of its step."""
 
     code: ClassVar[str] = "code-failed"
 
@@ -62,24 +61,24 @@ class CodeFailed(AuthorError):
 
 
 class CodeLimits(Struct, frozen=True, kw_only=True):
-    """How much code may use."""
+    """Resource limits of one run of code."""
 
     seconds: Seconds = Seconds(10.0)
     memory_bytes: Bytes = Bytes(128_000_000)
     result_bytes: Bytes = Bytes(1_000_000)
     at_once: int = 0
-    """Codes that run at the same time; 0: one for each processor."""
+    """Maximum number of concurrent runs; 0: one per processor."""
 
 
 class Came(Struct, frozen=True, kw_only=True):
-    """What came of it."""
+    """Result of a run: its value and what it printed."""
 
     value: Json
     printed: str
 
 
 class _Call:
-    """One run, which may be given up from another thread."""
+    """One run of code, which another thread may give up."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -89,11 +88,11 @@ class _Call:
         self._deadline: float | None = None
         self.given_up = False
         self.is_late = False
-        """The code ran for longer than it may."""
+        """The code exceeded its time limit."""
 
     def begun(self, pid: int | None, seconds: Seconds) -> None:
-        """The code begins, and may run for so long. Raises `ProcessLookupError` where it was given up before it began,
-        or the process is gone already."""
+        """Start the deadline of the process `pid`. Raises `ProcessLookupError` if the call was given up before, or if
+        the process no longer exists."""
         with self._lock:
             self._timer = threading.Timer(seconds + SLACK_S, self._late)
             self._timer.daemon = True
@@ -101,7 +100,7 @@ class _Call:
             if self.given_up or pid is None:
                 raise ProcessLookupError
             self._process = pid
-            # A number can come to mean another process, a handle cannot; not every build of Python has them.
+            # The system can reuse a process id but not a handle. Some builds of Python have no `pidfd_open`.
             self._handle = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
             self._timer.start()
 
@@ -110,11 +109,11 @@ class _Call:
         self.give_up()
 
     def over(self) -> None:
-        """The process may serve others from now on."""
+        """Stop the deadline and release the process, which may then run other code."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
-            # The interpreter counts its work and its sleep each by itself; the limit is of both together.
+            # The interpreter limits computation and sleep separately; the time limit applies to their sum.
             self.is_late = self.is_late or (self._deadline is not None and time.monotonic() > self._deadline)
             self._deadline = None
             if self._handle is not None:
@@ -122,7 +121,7 @@ class _Call:
             self._process = self._handle = None
 
     def give_up(self) -> None:
-        """End the process, now or as soon as there is one."""
+        """Kill the process now, or as soon as it starts."""
         with self._lock, suppress(ProcessLookupError):
             self.given_up = True
             if self._handle is not None:
@@ -132,7 +131,7 @@ class _Call:
 
 
 class Interpreter:
-    """The interpreters of one installation. The first is made when code is first run."""
+    """Runs code in sandboxed worker processes. The first worker starts with the first run."""
 
     def __init__(self, limits: CodeLimits, *, box: Preference = "auto") -> None:
         self._limits = limits
@@ -142,7 +141,8 @@ class Interpreter:
         self._workers = Workers(memory_bytes=limits.memory_bytes, most=self._at_once, box=box)
 
     async def run(self, source: str, inputs: Mapping[str, Json], *, execution: str = "") -> Came:
-        """Raises `CodeFailed`, `ResultUnusable`, `SandboxMissing`. Whoever stops waiting ends the process."""
+        """Run code and return its result. Cancelling the call kills the process. Raises `CodeFailed`,
+        `ResultUnusable`, `SandboxMissing`."""
         async with self._room:
             if self._threads is None:
                 self._threads = ThreadPoolExecutor(self._at_once, thread_name_prefix="code")
@@ -160,14 +160,14 @@ class Interpreter:
             return running.result()
 
     async def close(self) -> None:
-        """Let the workers go; the next code begins anew."""
+        """End all workers. A later run starts new ones."""
         threads, self._threads = self._threads, None
         if threads is not None:
             await asyncio.to_thread(threads.shutdown)
         self._workers.close()
 
     def _run(self, call: _Call, source: str, inputs: JsonObject, execution: str) -> Came:
-        """In a thread: the client of the interpreter waits with all it has."""
+        """Run code in a worker; called in a thread, because the client of the interpreter blocks."""
         from pydantic_monty import CollectString
 
         printed = CollectString(PRINTED_BYTES_MAX)
@@ -189,7 +189,7 @@ class Interpreter:
                 raise TimeoutError
             came = Came(value=ResultMeter(self._limits.result_bytes).read(value), printed=printed.output)
             return came
-        except BaseException as why:  # In this thread nothing else interrupts: a panic of the client is one, too.
+        except BaseException as why:  # Nothing else interrupts this thread; a panic of the client arrives here too.
             is_late = call.is_late or call.given_up
             raise failed(why, is_late=is_late, seconds=self._limits.seconds, printed=printed.output) from None
         finally:
@@ -201,13 +201,13 @@ class Interpreter:
 
 
 def _heard(running: asyncio.Future[Came]) -> None:
-    """Whoever stopped waiting does not want to know."""
+    """Retrieve the exception of an abandoned run, so that asyncio does not log it."""
     if not running.cancelled():
         running.exception()
 
 
 def _variable(session: MontySession) -> object:
-    """What the code calls `result`, if anything."""
+    """Return the variable `result` of the code, or None if it is not defined."""
     from pydantic_monty import MontyRuntimeError
 
     try:
@@ -219,7 +219,7 @@ def _variable(session: MontySession) -> object:
 
 
 def failed(why: BaseException, *, is_late: bool, seconds: Seconds, printed: str) -> CodeFailed | ResultUnusable:
-    """What its step is told. What the code says itself is kept short; what our own side says is left out."""
+    """Return the failure of a step. Messages of the code are shortened; internal messages are left out."""
     from pydantic_monty import MontyCrashedError, MontyRuntimeError, MontySyntaxError
 
     code, message, hint, retryable = "code-crashed", f"its interpreter ended: {type(why).__name__}", "", True
@@ -252,7 +252,7 @@ def failed(why: BaseException, *, is_late: bool, seconds: Seconds, printed: str)
 
 
 def _stack_of(why: MontySyntaxError | MontyRuntimeError) -> JsonObject:
-    """The traceback through the author's code, as Python writes it, and where its last frame is."""
+    """Return the traceback of the author's code in Python's format, and the location of its last frame."""
     frames = why.traceback()
     if not frames:
         return {}
@@ -276,7 +276,7 @@ def _place_of(frame: Frame) -> str:
 
 
 def _told(why: MontySyntaxError | MontyRuntimeError) -> str:
-    """`ValueError: no such thing (line 3)`."""
+    """Return type, message and line: `ValueError: no such thing (line 3)`."""
     said = masked(f"{type(why.exception()).__name__}: {why.exception()}")
     said = said if len(said) <= MESSAGE_CHARS_MAX else f"{said[:MESSAGE_CHARS_MAX]}…"
     frames = why.traceback()

@@ -1,7 +1,7 @@
-"""The box that needs no namespaces: Landlock for files, a stricter seccomp filter for all else.
+"""Sandbox without namespaces: Landlock for files, and a stricter seccomp filter for everything else.
 
-For containers and machines where bubblewrap cannot be had. Its programs can tell which processes and files the machine
-has, and reach neither. There is no room for files of their own, and they start no other program.
+For containers and machines without bubblewrap. Programs can see which processes and files exist, but cannot access
+them. They have no private files and cannot start other programs.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from pointsman.tools.sandbox.syscalls import Machine
 
 DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/urandom")
 ABI_MIN: Final = 3
-"""Before it, a file that may not be written could still be cut off."""
+"""Earlier versions cannot prevent truncation of a file that is not writable."""
 
 
 class Landlock:
-    """Made by `find_box`."""
+    """Landlock sandbox, made by `find_box`."""
 
     name = "landlock"
     complaints = (b"not confined: ",)
@@ -36,7 +36,7 @@ class Landlock:
         self._filter = base64.b64encode(program).decode()
 
     def lacks(self, job: Job) -> str:
-        """What it cannot give, in words; empty: it can do the job."""
+        """Return what the job requires and this sandbox cannot provide; empty: nothing."""
         if job.bounds.processes > 1:
             return "a program that starts others"
         if job.bounds.files_bytes:
@@ -44,11 +44,11 @@ class Landlock:
         return ""
 
     def user(self, job: Job) -> int | None:
-        """Whoever we are."""
+        """Return None: the program runs as the present user."""
         return None
 
     def command_line(self, job: Job) -> list[str]:
-        """Run it with an empty environment."""
+        """Return the command line, for an empty environment."""
         bounds = job.bounds
         system = LIBRARIES if job.only_libraries else SYSTEM
         plan = {
@@ -66,6 +66,6 @@ class Landlock:
 
 
 def landlock_abi() -> int:
-    """The version that this kernel speaks; 0: none."""
+    """Return the Landlock version of this kernel; 0: none."""
     libc = ctypes.CDLL(None, use_errno=True)
     return max(0, libc.syscall(confine.CREATE_RULESET, None, 0, confine.VERSION))

@@ -1,4 +1,4 @@
-"""How much a program in a box may use, and what it is."""
+"""Programs to run in a sandbox, and their limits."""
 
 from __future__ import annotations
 
@@ -9,45 +9,45 @@ from msgspec import Struct
 from pointsman.values import Bytes, Seconds
 
 Preference: TypeAlias = Literal["auto", "bubblewrap", "landlock"]
-"""Which box; `auto`: the first that can be had, in this order."""
+"""Kind of sandbox; `auto`: the first available one, in this order."""
 
 FILES_OPEN_MAX: Final = 256
-"""Open files of a program."""
+"""Maximum number of open files of a program."""
 
 FILES_MAX: Final = 4096
-"""Files of its own, unless the operator allows more. Each takes some kB of the kernel's memory, also an empty one."""
+"""Default maximum number of private files. Each takes some kB of kernel memory, even an empty one."""
 
 
 class SandboxLimits(Struct, frozen=True, kw_only=True):
-    """Each is held by the kernel, except `seconds` and `output_bytes`, which its parent holds."""
+    """Limits of a program. The kernel enforces all except `seconds` and `output_bytes`, which the parent enforces."""
 
     seconds: Seconds = Seconds(30.0)
-    """From its start to its end, by the clock on the wall."""
+    """Wall-clock time from start to end."""
     memory_bytes: Bytes = Bytes(256_000_000)
-    """Address space of each of its processes."""
+    """Address space of each process."""
     output_bytes: Bytes = Bytes(1_000_000)
-    """What it may say, on both streams together."""
+    """Output on both streams together."""
     files_bytes: Bytes = Bytes(0)
-    """Room for files of its own, which are gone when it ends. 0: none."""
+    """Space for private files, which are deleted when the program ends. 0: none."""
     files_max: int = FILES_MAX
-    """How many files, directories and links it may have there."""
+    """Number of files, directories and links in that space."""
     processes: int = 1
-    """1: it starts no other."""
+    """Number of processes; 1: the program cannot start others."""
 
     @property
     def cpu_s(self) -> int:
-        """Whole seconds of work after which the kernel ends it, should its parent not live to do so."""
+        """CPU time in whole seconds after which the kernel kills the program, even if its parent no longer runs."""
         return int(self.seconds) + 2
 
 
 class Job(Struct, frozen=True, kw_only=True):
-    """A program to be run in a box."""
+    """A program to run in a sandbox."""
 
     program: str
     """Absolute path."""
     arguments: tuple[str, ...] = ()
     bounds: SandboxLimits = SandboxLimits()
     readable: tuple[str, ...] = ()
-    """Absolute paths that it may read, beside the program and the libraries of this machine."""
+    """Absolute paths that it may read, besides the program and the system libraries."""
     only_libraries: bool = False
-    """It needs nothing of this machine but shared libraries: no other program, no device, no list of processes."""
+    """The program sees only shared libraries of the machine: no other programs, devices or process list."""

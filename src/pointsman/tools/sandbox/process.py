@@ -1,6 +1,6 @@
-"""Runs a program in a box to its end, and no longer than its bounds allow.
+"""Run a program in a sandbox to its end, with limits on time and output.
 
-Whatever happens, nothing of it is left: its group is killed and waited for, also when whoever waits is cancelled.
+No process is left behind: the process group is killed and waited for, also when the caller is cancelled.
 """
 
 from __future__ import annotations
@@ -20,45 +20,45 @@ from pointsman.tools.sandbox.selection import Sandbox
 
 CHUNK: Final = 65_536
 BY_SIGNAL: Final = 128
-"""What a shell adds to the number of the signal that ended a program."""
+"""Added by shells to the number of the signal that ended a program."""
 
 
 class OutputTooLarge(CallerError):
-    """A program said more than it may, and was ended."""
+    """Raised when a program exceeds its output limit; the program is killed."""
 
     code: ClassVar[str] = "output-too-large"
 
 
 class TookTooLong(CallerError):
-    """A program did not end in time, and was ended."""
+    """Raised when a program exceeds its time limit; the program is killed."""
 
     code: ClassVar[str] = "took-too-long"
 
 
 class BoxFailed(OperatorError):
-    """A program was not let into its box. It was not run."""
+    """Raised when the sandbox cannot be set up. The program was not run."""
 
     code: ClassVar[str] = "sandbox-failed"
 
 
 class ProcessResult(Struct, frozen=True, kw_only=True):
-    """How it ended, and what it said."""
+    """Exit code and output of a program."""
 
     code: int
-    """0 to 255, or less than 0: the number of the signal that ended it."""
+    """0 to 255; negative: the number of the signal that ended the program."""
     output: bytes
     errors: bytes
 
 
 class _Room:
-    """What may still be said."""
+    """Remaining output limit, shared by both streams."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._left = most
 
     async def read(self, stream: asyncio.StreamReader) -> bytes:
-        """To its end. Raises `OutputTooLarge`."""
+        """Read a stream to its end. Raises `OutputTooLarge`."""
         parts: list[bytes] = []
         while part := await stream.read(CHUNK):
             self._left -= len(part)
@@ -69,7 +69,7 @@ class _Room:
 
 
 async def bounded(box: Sandbox, job: Job, given: bytes = b"") -> ProcessResult:
-    """Run it; `given` is its standard input. Raises `BoxFailed`, `OutputTooLarge`, `TookTooLong`."""
+    """Run a program with `given` as its standard input. Raises `BoxFailed`, `OutputTooLarge`, `TookTooLong`."""
     user = box.user(job)
     process = await asyncio.create_subprocess_exec(
         *box.command_line(job),
@@ -93,7 +93,7 @@ async def bounded(box: Sandbox, job: Job, given: bytes = b"") -> ProcessResult:
         raise TookTooLong(f"it did not end within {job.bounds.seconds:g} s", hint="Give it more time.") from None
     finally:
         await _end(process)
-    # A program that says the same fails as well: nothing is taken for its success that could be the box's complaint.
+    # A program that prints such a message itself also counts as not started: it cannot be told from the sandbox's own.
     if ended.code != 0 and ended.errors.startswith(box.complaints):
         said = ended.errors.decode(errors="replace").partition("\n")[0]
         raise BoxFailed(f"the sandbox {box.name!r} did not let the program in: {said}", hint="See `pointsman doctor`.")
@@ -119,14 +119,14 @@ async def _heard(process: Process, room: _Room, given: bytes) -> ProcessResult:
 async def _tell(process: Process, given: bytes) -> None:
     if process.stdin is None:
         return
-    with suppress(BrokenPipeError, ConnectionResetError):  # It need not read what it was given.
+    with suppress(BrokenPipeError, ConnectionResetError):  # The program need not read its input.
         process.stdin.write(given)
         await process.stdin.drain()
     process.stdin.close()
 
 
 async def _end(process: Process) -> None:
-    """Its group; in a box with namespaces everything in it ends with the first process."""
+    """Kill the process group. With namespaces, every process in the sandbox ends with the first one."""
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -134,7 +134,7 @@ async def _end(process: Process) -> None:
 
 
 async def _gone(process: Process) -> None:
-    """What it still had to say is read and dropped: till then it does not count as ended."""
+    """Wait for the process. Its remaining output is read and dropped: otherwise it would not count as ended."""
     for stream in (process.stdout, process.stderr):
         while stream is not None and await stream.read(CHUNK):
             pass

@@ -1,7 +1,7 @@
-"""What code leaves behind, as JSON: counted while it is read, because a small structure can be a large text.
+"""Results of code as JSON, measured while they are read, because a small structure can be a large text:
 
 a = [0] * 10
-for _ in range(20): a = [a] * 10        # a few hundred bytes in memory, 10²⁰ numbers when written down
+for _ in range(20): a = [a] * 10        # a few hundred bytes in memory, 10²⁰ numbers as text
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ TOO_LONG: Final = 10**DIGITS_MAX
 
 
 class ResultUnusable(AuthorError):
-    """The result of code is no JSON, or too much of it."""
+    """Raised when the result of code is not JSON, or is too large."""
 
     code: ClassVar[str] = "code-result"
 
 
 class ResultMeter:
-    """One result. Its size is that of its texts and numbers as they would be written, near enough."""
+    """Reads one result and limits its approximate size as JSON text."""
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
         self._left = bytes_max
 
     def read(self, value: object, depth: int = 0) -> Json:
-        """Tuples become lists. Raises `ResultUnusable`."""
+        """Return the value as JSON; tuples become lists. Raises `ResultUnusable`."""
         if depth > DEPTH_MAX:
             raise ResultUnusable(f"the result is nested deeper than {DEPTH_MAX} levels", hint="Return less of it.")
         self._count(1)

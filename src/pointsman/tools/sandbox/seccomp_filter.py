@@ -1,7 +1,7 @@
-"""The seccomp filter of a box, as the kernel reads it: a program of eight-byte instructions.
+"""Seccomp filter of a sandbox in the format of the kernel: a program of eight-byte instructions.
 
-A refused call says EPERM, a call that does not exist here says ENOSYS (so that libraries take the older one), and a
-call by the numbers of another machine ends the program.
+A refused call fails with EPERM. An unknown call fails with ENOSYS, so that libraries fall back to an older one. A call
+with numbers of another processor architecture kills the program.
 """
 
 from __future__ import annotations
@@ -47,13 +47,14 @@ NEW_NAMESPACES: Final = 0x7E020000
 KIND_OF_SOCKET: Final = 0x0F
 STREAM: Final = 1
 SIGNALS_OF_FILES: Final = (8, 10, 15)
-"""F_SETOWN, F_SETSIG, F_SETOWN_EX: a file that sends signals to others."""
+"""F_SETOWN, F_SETSIG and F_SETOWN_EX, which make a file send signals to other processes."""
 KEYS_AND_OWNERS: Final = (0x5412, 0x541C, 0x8901, 0x8902)
-"""TIOCSTI and TIOCLINUX type into a terminal; FIOSETOWN and SIOCSPGRP are F_SETOWN."""
+"""TIOCSTI and TIOCLINUX insert input into a terminal; FIOSETOWN and SIOCSPGRP are equivalent to F_SETOWN."""
 
 
 def filter_for(machine: Machine, *, may_start: bool, among_others: bool) -> bytes:
-    """`may_start`: other processes. `among_others`: it has no namespaces, and could see programs outside."""
+    """Return the filter. `may_start`: the program may start others. `among_others`: the sandbox has no namespaces, so
+    that it could see processes outside."""
     refused: Numbers = {**REFUSED, **(REFUSED_AMONG_OTHERS if among_others else {}), **({} if may_start else STARTING)}
     program = [_load(MACHINE_AT), *_unless_equal(machine.audit, END_IT), _load(NUMBER_AT)]
     if machine.has_x32:
@@ -64,7 +65,7 @@ def filter_for(machine: Machine, *, may_start: bool, among_others: bool) -> byte
     starting = [_jump(ANY_BIT, NEW_NAMESPACES, no=1), _answer(REFUSE)]
     if not may_start:
         starting += [_jump(ANY_BIT, NEW_THREAD, yes=1), _answer(REFUSE)]
-    # Datagrams of a pair could be sent to any path; a stream is bound to its other end.
+    # Only stream pairs: a datagram socket of a pair could send to any path.
     pair = [_step(AND, KIND_OF_SOCKET), *_unless_equal(STREAM, REFUSE)]
     for numbers, argument, rules in (
         (CLONE, 0, starting),
@@ -78,7 +79,7 @@ def filter_for(machine: Machine, *, may_start: bool, among_others: bool) -> byte
 
 
 def _new_calls() -> list[bytes]:
-    """All of them end here; older ones jump over."""
+    """Return the rules for calls from `NEW` on; lower numbers jump over them."""
     allowed = [step for number in NEW_ALLOWED.values() for step in _if_equal(number, [_answer(ALLOW)])]
     rules = [*allowed, _answer(UNKNOWN)]
     return [_jump(AT_LEAST, NEW, no=len(rules)), *rules]

@@ -1,4 +1,4 @@
-"""Which box this machine has: asked by trying them, the better one first."""
+"""Selection of the sandbox of this machine: each is tried, the stronger first."""
 
 from __future__ import annotations
 
@@ -21,47 +21,48 @@ HINT: Final = "On Debian and Ubuntu: apt-get install bubblewrap. `pointsman doct
 READS: Final = 42
 HELD: Final = 7
 TRIAL: Final = f'read line <"$1" && exit {READS}; exit {HELD}'
-"""What a box must keep a program from: reading a file that it was not given."""
+"""Trial script: attempts to read a file that the sandbox must hide."""
 TRIAL_S: Final = Seconds(10.0)
 
 
 class SandboxMissing(OperatorError):
-    """There is no box here, or none that can do this. Nothing was run: there is nothing else it could run in."""
+    """Raised when no sandbox is available, or none that meets the limits. Nothing runs without a sandbox."""
 
     code: ClassVar[str] = "sandbox-missing"
 
 
 class NoBox(Exception):
-    """Why one of them cannot be had."""
+    """Raised when one kind of sandbox is not available; the message is the reason."""
 
 
 class Sandbox(Protocol):
-    """Holds a program."""
+    """A kind of sandbox."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def complaints(self) -> tuple[bytes, ...]:
-        """How it begins to say that it did not let a program in."""
+        """How its error messages begin if the program was not started."""
         ...
 
     def lacks(self, job: Job) -> str:
-        """What it cannot give, in words; empty: it can do the job."""
+        """Return what the job requires and this sandbox cannot provide; empty: nothing."""
         ...
 
     def user(self, job: Job) -> int | None:
-        """Whose process it must be started as; None: ours."""
+        """Return the user id that the process must have; None: the present user."""
         ...
 
     def command_line(self, job: Job) -> list[str]:
-        """What to start instead of the program, with an empty environment, as a session of its own."""
+        """Return the command line that starts the program, for an empty environment and a new session."""
         ...
 
 
 @cache
 def find_box(preference: Preference = "auto") -> Sandbox:
-    """Takes some 30 ms, once. Raises `SandboxMissing`, each time anew: what is missing may be put there meanwhile."""
+    """Return the sandbox of this machine. The first call takes about 30 ms; the result is cached. Raises
+    `SandboxMissing`, which is not cached: a sandbox may be installed meanwhile."""
     if not sys.platform.startswith("linux"):
         raise SandboxMissing(
             f"there is no sandbox for {sys.platform!r}", hint="Run Pointsman on Linux, or in a Linux container."
@@ -83,7 +84,7 @@ def find_box(preference: Preference = "auto") -> Sandbox:
 
 
 def box_for(job: Job, preference: Preference = "auto") -> Sandbox:
-    """The box, if it can do the job. Raises `SandboxMissing`."""
+    """Return the sandbox if it can do the job. Raises `SandboxMissing`."""
     box = find_box(preference)
     if lacking := box.lacks(job):
         raise SandboxMissing(f"the sandbox {box.name!r} cannot give {lacking}", hint=HINT)
@@ -91,7 +92,7 @@ def box_for(job: Job, preference: Preference = "auto") -> Sandbox:
 
 
 def _bubblewrap(machine: Machine) -> Sandbox:
-    from pointsman.tools.sandbox.bubblewrap import Bubblewrap  # Boxes are loaded by those who run something in them.
+    from pointsman.tools.sandbox.bubblewrap import Bubblewrap  # Import only if programs run in a sandbox.
 
     program = shutil.which("bwrap")
     if program is None:
@@ -112,7 +113,7 @@ FINDERS: Final[dict[str, Callable[[Machine], Sandbox]]] = {"bubblewrap": _bubble
 
 
 def _tried(box: Sandbox) -> Sandbox:
-    """Raises `NoBox` unless a program runs in it, and is held."""
+    """Return the sandbox after a trial run. Raises `NoBox` if the program does not run or is not confined."""
     with tempfile.NamedTemporaryFile("w", prefix="pointsman-trial-") as file:
         file.write("not for a program in a box\n")
         file.flush()

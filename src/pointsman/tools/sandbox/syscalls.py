@@ -1,7 +1,7 @@
-"""What no program in a box may ask of the kernel, by the numbers of each machine.
+"""System calls that programs in a sandbox must not use, with their numbers on each processor.
 
-What is named here is refused, all else below `NEW` is allowed. From `NEW` on, where the numbers of all machines are the
-same and calls are still being added, only what is named is allowed: what nobody knows yet is not there.
+Below `NEW`, the calls listed here are refused and all others allowed. From `NEW` on, numbers are the same on all
+processors and the kernel still adds calls: there, only the listed calls are allowed, so that future calls are refused.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from msgspec import Struct
 
 
 class Machine(Struct, frozen=True):
-    """Where a processor's numbers stand in the tables below."""
+    """A processor architecture and its column in the tables below."""
 
     audit: int
     """AUDIT_ARCH_* of <linux/audit.h>."""
     column: int
     has_x32: bool = False
-    """Calls by other numbers reach the same kernel functions."""
+    """The x32 ABI reaches the same kernel functions by other numbers."""
 
 
 MACHINES: Final = {
     "x86_64": Machine(audit=0xC000003E, column=0, has_x32=True),
     "aarch64": Machine(audit=0xC00000B7, column=1),
 }
-"""By the name that `os.uname` gives."""
+"""By the machine name of `os.uname`."""
 
 NEW: Final = 424
 NEW_ALLOWED: Final = {
@@ -43,18 +43,18 @@ NEW_ALLOWED: Final = {
 }
 
 Numbers = dict[str, tuple[int | None, int | None]]
-"""Name -> its numbers on x86_64 and aarch64; None: it is not there."""
+"""Name -> numbers on x86_64 and aarch64; None: the architecture does not have the call."""
 
 REFUSED: Final[Numbers] = {
-    # Other machines, and everything that listens.
+    # Network, including listening.
     "socket": (41, 198),
-    # Other programs and what they hold.
+    # Other processes and their memory.
     "ptrace": (101, 117),
     "process_vm_readv": (310, 270),
     "process_vm_writev": (311, 271),
     "kcmp": (312, 272),
     "get_robust_list": (274, 100),
-    # Another view of the machine.
+    # Namespaces and mounts.
     "mount": (165, 40),
     "umount2": (166, 39),
     "pivot_root": (155, 41),
@@ -65,7 +65,7 @@ REFUSED: Final[Numbers] = {
     "name_to_handle_at": (303, 264),
     "mknod": (133, None),
     "mknodat": (259, 33),
-    # Memory that no bound of ours counts.
+    # Memory that the limits do not count.
     "memfd_create": (319, 279),
     "shmget": (29, 194),
     "shmat": (30, 196),
@@ -79,7 +79,7 @@ REFUSED: Final[Numbers] = {
     "keyctl": (250, 219),
     "add_key": (248, 217),
     "request_key": (249, 218),
-    # Large and seldom needed parts of the kernel, known for their flaws.
+    # Large, rarely needed parts of the kernel with a record of vulnerabilities.
     "bpf": (321, 280),
     "perf_event_open": (298, 241),
     "userfaultfd": (323, 282),
@@ -91,7 +91,7 @@ REFUSED: Final[Numbers] = {
     "fanotify_mark": (301, 263),
     "migrate_pages": (256, 238),
     "move_pages": (279, 239),
-    # What belongs to the operator.
+    # Administration of the machine.
     "init_module": (175, 105),
     "finit_module": (313, 273),
     "delete_module": (176, 106),
@@ -118,7 +118,7 @@ REFUSED: Final[Numbers] = {
 }
 
 REFUSED_AMONG_OTHERS: Final[Numbers] = {
-    # Signals, priorities and the like of programs outside, which a box without namespaces sees.
+    # Signals, priorities and similar for other processes, which a sandbox without namespaces can see.
     "kill": (62, 129),
     "tkill": (200, 130),
     "tgkill": (234, 131),
@@ -130,7 +130,7 @@ REFUSED_AMONG_OTHERS: Final[Numbers] = {
     "sched_setattr": (314, 274),
     "sched_setaffinity": (203, 122),
     "ioprio_set": (251, 30),
-    # What Landlock does not ask about.
+    # Operations that Landlock does not restrict.
     "chmod": (90, None),
     "fchmod": (91, 52),
     "fchmodat": (268, 53),
@@ -150,7 +150,7 @@ REFUSED_AMONG_OTHERS: Final[Numbers] = {
     "fremovexattr": (199, 16),
     "inotify_add_watch": (254, 27),
 }
-"""Beside the others, where a program shares its view of the machine with all others."""
+"""Additionally refused if the sandbox has no namespaces, so that the program sees other processes."""
 
 STARTING: Final[Numbers] = {"fork": (57, None), "vfork": (58, None)}
 CLONE: Final = (56, 220)

@@ -1,4 +1,4 @@
-"""The processes that interpret code: each in the box, each for one execution."""
+"""Worker processes that interpret code: each in a sandbox and reserved for one execution."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 PROGRAM: Final = "monty"
 BESIDE_BYTES: Final = 300_000_000
-"""Address space of the interpreter beside the memory of the code."""
+"""Address space of the interpreter, in addition to the memory of the code."""
 LIFE: Final = Seconds(3600.0)
-"""Work of one process."""
+"""Time limit of one worker process."""
 
 
 class Worker(Struct, eq=False):
-    """A process with an interpreter, and whose it is."""
+    """An interpreter process and the execution it is reserved for."""
 
     pool: Monty
     execution: str
@@ -39,10 +39,10 @@ class Worker(Struct, eq=False):
 
 
 class Workers:
-    """Those that wait for more code of their execution. Used by several threads."""
+    """Pool of idle workers, each waiting for more code of its execution. Thread-safe."""
 
     def __init__(self, *, memory_bytes: int, most: int, box: Preference) -> None:
-        """`most`: how many wait."""
+        """`most`: maximum number of idle workers."""
         self._memory_bytes = memory_bytes
         self._most = most
         self._box: Preference = box
@@ -51,7 +51,7 @@ class Workers:
         self._start: Path | None = None
 
     def take(self, execution: str) -> Worker:
-        """One that served this execution, or a new one. Raises `SandboxMissing`."""
+        """Return the idle worker of an execution, or a new one. Raises `SandboxMissing`."""
         with self._lock:
             known = next((one for one in self._waiting if one.execution == execution), None)
             if known is not None:
@@ -61,7 +61,7 @@ class Workers:
         return Worker(_pool(start), execution)
 
     def keep(self, worker: Worker) -> None:
-        """It waits for more; the one that has waited longest ends, where there are too many."""
+        """Return a worker to the pool. If the pool is full, end the worker that has been idle longest."""
         with self._lock:
             self._waiting.append(worker)
             surplus = self._waiting.pop(0) if len(self._waiting) > self._most else None
@@ -75,7 +75,7 @@ class Workers:
             worker.end()
 
     def _launcher(self) -> Path:
-        """A program that goes into the box and becomes the interpreter: the client starts it by one path alone."""
+        """Write a script that starts the interpreter in the sandbox: its client accepts only a path."""
         bounds = SandboxLimits(seconds=LIFE, memory_bytes=Bytes(self._memory_bytes + BESIDE_BYTES))
         job = Job(program=interpreter(), arguments=("subprocess",), bounds=bounds, only_libraries=True)
         line = shlex.join(box_for(job, self._box).command_line(job))
@@ -96,7 +96,7 @@ def _pool(start: Path) -> Monty:
 
 
 def interpreter() -> str:
-    """Where it is. Raises `SandboxMissing`."""
+    """Return the path of the interpreter. Raises `SandboxMissing`."""
     beside = Path(sysconfig.get_path("scripts")) / PROGRAM
     found = str(beside) if beside.is_file() else shutil.which(PROGRAM)
     if found is None:
@@ -107,11 +107,11 @@ def interpreter() -> str:
 
 
 def hand_nothing_on() -> None:
-    """Files this process was given by its own parent are not for those it starts. Python's own never are."""
+    """Mark files inherited from this process's parent as not inheritable. Python's own files already are."""
     for name in os.listdir("/proc/self/fd"):
         number = int(name)
         try:
             if number > 2 and os.get_inheritable(number):
                 os.set_inheritable(number, False)  # noqa: FBT003 - it has no names
         except OSError:
-            continue  # It was the listing itself.
+            continue  # The descriptor of the directory listing itself is already closed.

@@ -1,1 +1,1 @@
-"""Search engines: one tool, whichever of them the operator has."""
+"""Web search: one tool for the search engine that the operator configures."""

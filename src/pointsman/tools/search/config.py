@@ -44,7 +44,7 @@ class SearchSettings(BaseModel):
 
     @property
     def address(self) -> str:
-        """Where questions go."""
+        """The address of the search endpoint."""
         if self.engine == "searxng":
             return f"{self.url.rstrip('/').removesuffix('/search')}/search"
         return self.url or ADDRESSES[self.engine]

@@ -1,4 +1,4 @@
-"""`web_search`: what the operator's search engine finds."""
+"""`web_search`: search with the operator's search engine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TAG: Final = re.compile(r"</?[a-zA-Z][^<>]*>")
 
 
 def request_to(settings: SearchSettings, query: str, *, hits: int, key: str) -> JsonObject:
-    """The request, as `request_of` wants it described."""
+    """Return the request to the search engine, in the form that `request_of` reads."""
     match settings.engine:
         case "searxng":
             return {"url": settings.address, "query": {"q": query, "format": "json"}, "headers": _bearer(key)}
@@ -39,7 +39,7 @@ def request_to(settings: SearchSettings, query: str, *, hits: int, key: str) -> 
 
 
 def hits_in(settings: SearchSettings, answer: Json, *, most: int) -> list[Json] | None:
-    """[{"title", "url", "text"}]; None: this is not what the engine answers."""
+    """Return [{"title", "url", "text"}]; None: the response has another form."""
     listed = answer.get("web", {}) if settings.engine == "brave" and isinstance(answer, dict) else answer
     results = listed.get("results", [] if settings.engine == "brave" else None) if isinstance(listed, dict) else None
     if not isinstance(results, list):
@@ -58,7 +58,7 @@ def _hits(results: list[Json], text: str) -> Iterator[Json]:
 
 
 def _plain(said: Json, chars_max: int) -> str:
-    """Engines mark what was found by tags."""
+    """Return the text without tags, with which search engines mark matches."""
     return head(html.unescape(_TAG.sub("", said)), chars_max).strip() if isinstance(said, str) else ""
 
 
@@ -71,7 +71,7 @@ LIMITS: Final = ToolLimits()
 
 
 class WebSearchTool:
-    """One question per call."""
+    """Runs one query per call."""
 
     def __init__(
         self,
@@ -80,7 +80,8 @@ class WebSearchTool:
         outgoing: Callable[[SearchSettings], Outgoing],
         resolved: Callable[[str], str | None],
     ) -> None:
-        """`outgoing` is asked with the first call: it loads an HTTP client. `resolved`: what a handle stands for."""
+        """`outgoing` is called at the first request, because it loads an HTTP client. `resolved` returns the secret of
+        a handle."""
         self.name = NAME
         self.limits = LIMITS
         self._settings = settings
@@ -102,7 +103,7 @@ class WebSearchTool:
         )
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
-        """[{"title", "url", "text"}], best first. Raises `ToolFailed`."""
+        """Return [{"title", "url", "text"}], best match first. Raises `ToolFailed`."""
         from pointsman.tools.http.requests import request_of
         from pointsman.tools.http.responses import data_of, failure_of_call, failure_of_status
 

@@ -1,1 +1,1 @@
-"""Questions to databases: one statement that only reads, of databases that the operator names."""
+"""Database queries: single read-only statements on databases that the operator names."""

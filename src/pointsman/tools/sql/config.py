@@ -42,12 +42,12 @@ class DatabaseDescription(BaseModel):
 
 
 def engine_of(url: str) -> Literal["SQLite", "PostgreSQL"] | None:
-    """What speaks at this address; None: nothing that is known."""
+    """Return the database system of an address; None: it is not supported."""
     if url.startswith(_SQLITE):
         return "SQLite"
     return "PostgreSQL" if url.startswith(_POSTGRES) else None
 
 
 def file_of(url: str) -> Path:
-    """The file of a SQLite address."""
+    """Return the file of a SQLite address."""
     return Path(unquote(url.removeprefix(_SQLITE))).expanduser().absolute()

@@ -1,11 +1,11 @@
-"""Questions to PostgreSQL, in a transaction that only reads and is rolled back, on a connection of their own.
+"""PostgreSQL queries: each on its own connection, in a read-only transaction that is rolled back.
 
-    DECLARE … FOR query          the server takes nothing here but one statement that gives rows
-    DECLARE … FOR SELECT json    the same, each row as JSON on the server: what is too large is never sent
-            FROM (query)         what is a whole statement cannot leave its parentheses
+    DECLARE … FOR query          the server accepts only a single statement that returns rows
+    DECLARE … FOR SELECT json    the same, each row as JSON made by the server: rows that are too large are not sent
+            FROM (query)         a complete statement cannot escape the parentheses
 
-A role that may read the files of the server, run programs there or is above all rules is refused: functions called by
-a SELECT would do so.
+A superuser, or a role that may read files of the server or run programs there, is refused: functions called by a SELECT
+could do so.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ BOUNDS: Final = (
     "set_config('idle_in_transaction_session_timeout', $1, false)"
 )
 CANCEL_S: Final = 2.0
-"""How long the server has to hear that nobody waits any more."""
+"""Time that the server has to accept the cancellation of a query."""
 
 _NUMBERS: Final = msgspec.json.Decoder(dict[str, object], float_hook=Decimal)
 
 
 async def ask_postgres(question: SqlQuery) -> JsonObject:
-    """Raises `ToolFailed`."""
+    """Run a query and return its rows. Raises `ToolFailed`."""
     try:
         async with asyncio.timeout(question.bounds.timeout.seconds):
             connection = await _connected(question)
@@ -72,14 +72,14 @@ async def _let_go(connection: psycopg.AsyncConnection[TupleRow]) -> None:
     try:
         await connection.cancel_safe(timeout=CANCEL_S)
     except psycopg.Error:
-        pass  # The server ends it by its own clock.
+        pass  # The server's own statement timeout ends the query.
     finally:
         await connection.close()
 
 
 async def _asked(connection: psycopg.AsyncConnection[TupleRow], question: SqlQuery) -> JsonObject:
     cursor = Cursor(connection)
-    # Before anything of the question: what it sets later is too late for the statement that sets it.
+    # In a statement before the query: a query cannot change the timeout that applies to itself.
     await cursor.execute(BOUNDS, [str(max(1, round(question.bounds.timeout.seconds * 1000)))])
     await _refuse_the_mighty(cursor, question)
     query = question.query.rstrip().removesuffix(";")
@@ -109,7 +109,7 @@ async def _refuse_the_mighty(cursor: Cursor, question: SqlQuery) -> None:
 
 
 async def _columns(cursor: Cursor, question: SqlQuery, query: str) -> list[str]:
-    """The names of the columns; nothing is worked out yet. Where the statement is another one, the server refuses."""
+    """Return the column names without running the query. The server refuses other kinds of statements here."""
     try:
         await cursor.execute(_sql(f"DECLARE asked NO SCROLL CURSOR FOR {query}\n"), [*question.parameters])
     except psycopg.errors.SyntaxError as why:
@@ -137,17 +137,17 @@ async def _fetched(cursor: Cursor) -> list[TupleRow]:
 
 
 def _sql(text: str) -> LiteralString:
-    # The driver wants literals, lest data become code. Here the code is what was asked, and the server holds it.
+    # The driver requires literals to prevent injection. Here the query is the input, and the server restricts it.
     return cast("LiteralString", text)
 
 
 def _is_lost(why: psycopg.Error) -> bool:
-    """No server, or no more. Of the class 08 one code means a question with too few parameters."""
+    """Return whether the connection failed or was lost. 08P01 is excluded: it also means too few parameters."""
     if why.sqlstate is None:
         return isinstance(why, psycopg.OperationalError)
     return why.sqlstate.startswith(("08", "57")) and why.sqlstate != "08P01"
 
 
 def _said(why: psycopg.Error) -> str:
-    """What the server says, without the statement."""
+    """Return the server's message without the statement."""
     return (why.diag.message_primary or str(why).partition("\n")[0]).strip() or type(why).__name__

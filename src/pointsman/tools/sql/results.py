@@ -1,4 +1,4 @@
-"""What a question to a database gives: columns and rows as JSON, cut where they become too many, and its failures."""
+"""Results of database queries: columns and rows as JSON, truncated at the limits; and their failures."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from pointsman.tools.sql.config import DatabaseDescription
 from pointsman.values import Json, JsonObject
 
 FETCHED: Final = 20
-"""Rows fetched at once."""
+"""Number of rows per fetch."""
 
 
 class SqlQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked, and how much may come of it."""
+    """A query and its limits."""
 
     database: str
     url: str
     query: str
     parameters: tuple[Json, ...]
-    """For `$1`, `$2` … of the query."""
+    """Values of `$1`, `$2` … in the query."""
     bounds: DatabaseDescription
 
 
 class Table:
-    """The answer as it grows."""
+    """The result of a query, built row by row."""
 
     def __init__(self, columns: list[str], bounds: DatabaseDescription) -> None:
         self._columns = columns
@@ -40,7 +40,7 @@ class Table:
         self._cut = ""
 
     def add(self, row: list[Json]) -> bool:
-        """False: it is full, and this row is left out."""
+        """Add a row. Returns False if the table is full and the row was left out."""
         size = len(msgspec.json.encode(row))
         if len(self._rows) >= self._bounds.rows_max:
             self._cut = f"only the first {len(self._rows)} rows are here"
@@ -53,7 +53,7 @@ class Table:
         return False
 
     def too_large(self) -> None:
-        """The next row does not fit."""
+        """Note that the next row does not fit."""
         self._cut = f"only the first {len(self._rows)} rows are here: {self._bounds.bytes_max} bytes is the most"
 
     def to_json(self) -> JsonObject:
@@ -62,7 +62,7 @@ class Table:
 
 
 def cell(value: object) -> Json:
-    """One value of a row. Bytes as base64; numbers that JSON does not have as text."""
+    """Return a value of a row as JSON: bytes as base64, numbers that JSON cannot represent as text."""
     match value:
         case None | bool() | int() | str():
             return value
@@ -82,7 +82,7 @@ def failed(code: str, message: str, *, hint: str = "", retryable: bool = False) 
 
 
 def refused(question: SqlQuery, why: str) -> ToolFailed:
-    """The statement does something else than read."""
+    """Return the failure of a statement that does more than read."""
     return failed("sql-refused", f"{question.database!r} is only read: {why}", hint="Ask with one SELECT.")
 
 

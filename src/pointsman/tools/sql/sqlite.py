@@ -1,6 +1,6 @@
-"""Questions to a SQLite file. The file is opened for reading, and whatever is not reading is refused before it runs.
+"""SQLite queries. The file is opened read-only, and an authorizer refuses all other operations before they run.
 
-Runs in a thread. Who no longer waits says `stop`; the deadline ends it in any case.
+Queries run in a thread. A cancelled caller sets `stop`; the deadline ends the query in any case.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ READING: Final = frozenset(
     {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 )
 FUNCTIONS: Final = frozenset({"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer", "sqlite_log"})
-"""Functions that do more than give a value, in one build of SQLite or another."""
+"""Functions with side effects, in some builds of SQLite."""
 QUERY_BYTES_MAX: Final = 100_000
 VALUE_BYTES_MAX: Final = 16_000_000
-"""Of one text or blob while it is worked out."""
+"""Maximum size of one text or blob during evaluation."""
 LOOKS_EACH: Final = 10_000
-"""Instructions between two looks at the clock."""
+"""Virtual machine instructions between two checks of the deadline."""
 WAIT_S: Final = 2.0
-"""For a writer to let go."""
+"""Time to wait for a writer's lock."""
 DENIED: Final = ("not authorized", "authorization denied", "prohibited")
 
 
 async def ask_sqlite(question: SqlQuery) -> JsonObject:
-    """Raises `ToolFailed`."""
+    """Run a query and return its rows. Raises `ToolFailed`."""
     stop = threading.Event()
     try:
         return await asyncio.to_thread(_ask, question, stop)
@@ -81,7 +81,7 @@ def _opened(question: SqlQuery) -> sqlite3.Connection:
     connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, QUERY_BYTES_MAX)
     connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
     connection.set_authorizer(_authorize)
-    # What is no UTF-8 is shown as far as it is one.
+    # Bytes that are not UTF-8 are replaced.
     connection.text_factory = _text
     return connection
 

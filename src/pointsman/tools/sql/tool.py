@@ -1,4 +1,4 @@
-"""`sql`: a model, or a tool node, reads a database of the operator's."""
+"""`sql`: lets a model or a tool node read databases of the operator."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pointsman.values import Bytes, Json, JsonObject
 NAME: Final = "sql"
 DESCRIPTION: Final = "Read a database with one SELECT. Values go to `parameters` ($1, $2 …), not into the query."
 COLUMNS_BYTES: Final = 200_000
-"""Room for the names of columns beside the rows."""
+"""Space for the names of columns, in addition to the rows."""
 
 
 class SqlTool:
-    """One tool for all databases: which one is an argument where there are several."""
+    """One tool for all databases; with several, an argument selects one."""
 
     def __init__(self, databases: Mapping[str, DatabaseDescription], *, resolved: Callable[[str], str | None]) -> None:
-        """`resolved`: the address that a handle stands for."""
+        """`resolved` returns the address of a handle."""
         self.name = NAME
         self._databases = databases
         self._resolved = resolved
@@ -32,14 +32,14 @@ class SqlTool:
         )
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
-        """{"columns", "rows", "truncated"?}. Raises `ToolFailed`."""
+        """Run a query; return {"columns", "rows", "truncated"?}. Raises `ToolFailed`."""
         question = self._question(arguments)
         if engine_of(question.url) == "SQLite":
             from pointsman.tools.sql.sqlite import ask_sqlite
 
             return await ask_sqlite(question)
         try:
-            from pointsman.tools.sql.postgres import ask_postgres  # Most installations have no such driver.
+            from pointsman.tools.sql.postgres import ask_postgres  # The driver is an optional dependency.
         except ImportError:
             hint = "Install it: pip install 'pointsman[postgres]'."
             raise failed("sql-unreachable", "the driver of PostgreSQL is not installed", hint=hint) from None
