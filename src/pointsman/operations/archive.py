@@ -1,11 +1,11 @@
-"""The file of an export: JSON Lines, one thing per line, everything verifiable without a store.
+"""File format of exports: JSON Lines, one record per line, verifiable without a store.
 
     {"pointsman": "export", "format": 1, "executions": [id, …]}       the execution first, then its sub-workflows
     {"blob": digest, "text": …} or {"blob": digest, "base64": …}      definitions, scripts
     {"execution", "seq", "at", "shape", "events", "hash"}             a row; its hash chains it to the row before it
     {"execution", "attempt", "number", "value"}                       the answer of an effect
-    {"execution", "scope", "key", "value"}                            what only this execution remembers
-    {"execution", "file", "bytes", "sha256", "text" or "base64"}      a file it keeps; one that is left out: only named
+    {"execution", "scope", "key", "value"}                            memory that belongs to this execution only
+    {"execution", "file", "bytes", "sha256", "text" or "base64"}      a file; without content if it was left out
     {"end": lines, "hash": …}                                         SHA-256 of all bytes before this line
 
 hash of a row = SHA-256(hash of the row before it, seq, at, shape, 0, text of its events); of row 0: of the id.
@@ -30,14 +30,14 @@ from pointsman.workflows.sources import FileUnreadable
 
 FORMAT: Final = 1
 WITH_FILES: Final = 2
-"""The format of an export that has files: what does not know of them must not bring it in without them."""
+"""Format of exports with files: a version without support for them must not import the execution without them."""
 LINE_BYTES_MAX: Final = 512 * 1024 * 1024
-"""A row is held in memory as a whole; no real one is as long."""
+"""Bound of a line, which is held in memory as a whole; no real row is as long."""
 EXECUTIONS_MAX: Final = 100_000
 
 
 class ImportRefused(CallerError):
-    """The file is no export, or not what was exported."""
+    """The file is not an export, or was altered."""
 
     code: ClassVar[str] = "import-refused"
 
@@ -86,7 +86,7 @@ class FileLine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     sha256: str
     text: str | None = None
     base64: str | None = None
-    """Neither: it was left out."""
+    """Neither `text` nor `base64`: the content was left out."""
 
 
 class EndLine(Struct, frozen=True, forbid_unknown_fields=True):
@@ -104,17 +104,17 @@ KINDS: Final[dict[str, type[Line | EndLine]]] = {
     "file": FileLine,
     "end": EndLine,
 }
-"""The member that tells a line's kind."""
+"""Member that identifies the kind of a line."""
 
 
 class Chains:
-    """The chains of the rows, by execution."""
+    """Hash chains of the rows, by execution."""
 
     def __init__(self) -> None:
         self._last: dict[str, tuple[int, bytes]] = {}
 
     def next(self, execution: str, seq: int, at: float, shape: int, events: bytes) -> str:
-        """The hash of the row that follows. Raises `ImportRefused` where it does not."""
+        """Return the hash of the next row. Raises `ImportRefused` if `seq` does not follow the row before."""
         last, before = self._last.get(execution) or (0, first_hash(ExecutionId(execution)))
         if seq != last + 1:
             raise ImportRefused(f"row {seq} of {execution!r} does not follow row {last}", hint=DAMAGED)
@@ -127,7 +127,7 @@ DAMAGED: Final = "Export it again: the file was changed or cut off."
 
 
 class Tally:
-    """Counts lines, and hashes all bytes."""
+    """Line count and hash of all bytes."""
 
     def __init__(self) -> None:
         self.lines = 0
@@ -158,7 +158,7 @@ def file_line(execution: str, path: str, content: bytes) -> FileLine:
 
 
 def _packed(content: bytes) -> tuple[str | None, str | None]:
-    """As text, or in base64."""
+    """Return the content as text, or in base64 if it is not UTF-8."""
     try:
         return content.decode(), None
     except UnicodeDecodeError:
@@ -166,12 +166,13 @@ def _packed(content: bytes) -> tuple[str | None, str | None]:
 
 
 def content_of(line: BlobLine) -> bytes:
-    """The bytes of a blob. Raises `ImportRefused` where they are not what their name says."""
+    """Return the bytes of a blob. Raises `ImportRefused` if they do not match its digest."""
     return _unpacked(line.text, line.base64, line.blob, f"the blob {line.blob[:12]!r}")
 
 
 def file_content(line: FileLine) -> bytes | None:
-    """The bytes of a file; None: they were left out. Raises `ImportRefused` where they are not what was exported."""
+    """Return the bytes of a file; None if they were left out. Raises `ImportRefused` if they do not
+    match their hash."""
     if line.text is None and line.base64 is None:
         return None
     return _unpacked(line.text, line.base64, line.sha256, f"the file {line.file[:200]!r} of {line.execution!r}")
@@ -188,7 +189,8 @@ def _unpacked(text: str | None, packed: str | None, digest: str, what: str) -> b
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """Every line but the last, verified: kinds, chains, contents, and at the end the whole. Raises `ImportRefused`."""
+    """Yield every line but the last, verified: kinds, chains, contents, and at the end the whole file. Raises
+    `ImportRefused`, `FileUnreadable`."""
     tally, chains, known = Tally(), Chains(), frozenset[str]()
     for number, text in enumerate(_texts(path), start=1):
         line = _parsed(text, number)

@@ -1,4 +1,4 @@
-"""Files of executions in exports: which go along, what is checked of those that come, and how they are brought in."""
+"""Files of executions in exports: selection for export, verification and import."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from pointsman.tools.files.directory import Jail, names_in
 from pointsman.values import ExecutionId
 
 FILE_BYTES_MAX: Final = 10_000_000
-"""Of one file that goes along."""
+"""Maximum size of one exported file."""
 FILES_BYTES_MAX: Final = 200_000_000
-"""Of all files of one export together."""
+"""Maximum size of all files of one export together."""
 
 
 class ArchivedFile(NamedTuple):
-    """A file of an execution that is exported."""
+    """A file of an exported execution."""
 
     execution: ExecutionId
     path: str
     bytes: int
     goes: bool
-    """Along with it; what does not is only named."""
+    """Whether the content is exported; otherwise only path, size and hash are."""
 
 
 async def kept_by(app: AppContext, members: Iterable[ExecutionId]) -> list[ArchivedFile]:
-    """The files of an execution and its sub-workflows, each where the limits leave room for it."""
+    """Return the files of these executions, each marked with whether the limits leave room for it."""
     if app.settings.files is None:
         return []
     found, room = list[ArchivedFile](), FILES_BYTES_MAX
@@ -45,7 +45,7 @@ async def kept_by(app: AppContext, members: Iterable[ExecutionId]) -> list[Archi
 
 
 async def file_lines(app: AppContext, kept: Iterable[ArchivedFile]) -> AsyncIterator[FileLine]:
-    """A line for each, unless it was deleted meanwhile."""
+    """Yield a line for each file that still exists."""
     assert app.settings.files is not None, "somebody keeps files"
     for one in kept:
         jail = Jail(app.settings.files, one.execution)
@@ -66,7 +66,7 @@ Sizes = dict[str, dict[str, int]]
 
 
 def learn_file(sizes: Sizes, line: FileLine) -> None:
-    """What a line of an import says, before anything is written. Raises `ImportRefused`."""
+    """Check a file line of an import, and record its size, before anything is written. Raises `ImportRefused`."""
     content, of = file_content(line), sizes.setdefault(line.execution, {})
     try:
         names_in(line.file)
@@ -79,7 +79,7 @@ def learn_file(sizes: Sizes, line: FileLine) -> None:
 
 
 async def must_have_room(settings: Settings, sizes: Sizes, new: Mapping[str, ExecutionId]) -> None:
-    """Raises `ImportRefused` where the files cannot be kept here."""
+    """Raise `ImportRefused` if the files cannot be stored here."""
     for execution, files in sizes.items():
         if not files:
             continue
@@ -108,7 +108,7 @@ async def must_have_room(settings: Settings, sizes: Sizes, new: Mapping[str, Exe
 
 
 async def bring_file(settings: Settings, execution: ExecutionId, line: FileLine) -> None:
-    """Write it, where it came along."""
+    """Write the file, if its content was exported."""
     content = file_content(line)
     if content is not None:
         assert settings.files is not None, "there is room"

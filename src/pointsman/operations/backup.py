@@ -1,6 +1,6 @@
-"""Backing a store up while it is in use, and restoring it, also into a store of another kind.
+"""Backup of a store while it is in use, and restore, also into a store of another kind.
 
-any store ── one moment of it ──▶ a file, verified ── verified ──▶ an empty store, whole or not at all, verified
+any store ── a consistent snapshot ──▶ a file, verified ── verified ──▶ an empty store, all or nothing, verified
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """A backup that was made, or restored."""
+    """Summary of a backup that was made or restored."""
 
     about: About
     bytes: int
@@ -57,14 +57,14 @@ class Backup:
 
 
 class Stopped(Exception):
-    """Whoever waited for it was cancelled."""
+    """The caller that waited for the work was cancelled."""
 
 
 async def back_up(app: AppContext, path: Path) -> Backup:
-    """Everything in the store as it is now, and the files that executions keep, as one file. Safe beside whoever uses
-    the store. Raises `BackupExists`, `BackupFailed`, `StoreUncopyable`; then there is no such file.
+    """Back up everything in the store, and the files of executions, into one file. Safe while other processes use the
+    store. Raises `BackupExists`, `BackupFailed`, `StoreUncopyable`; in these cases no file is left.
 
-    Settings are not in it, so neither are their secrets and the keys of what is encrypted.
+    The backup does not contain settings, nor their secrets and the keys of encrypted values.
     """
 
     copying = transfer_of(app.store, store_shown(app.settings.store_url))
@@ -79,9 +79,9 @@ async def back_up(app: AppContext, path: Path) -> Backup:
 
 
 async def restore(app: AppContext, path: Path) -> Backup:
-    """Bring a backup into the store of this installation, which must be empty: all of it, or nothing of it.
+    """Restore a backup into the store of this app, which must be empty: all of it or nothing.
 
-    Raises `BackupRefused`, `StoreNotEmpty`, `StoreUncopyable`. The whole is verified before and afterwards.
+    Raises `BackupRefused`, `StoreNotEmpty`, `StoreUncopyable`. Everything is verified before and afterwards.
     """
     copying = transfer_of(app.store, store_shown(app.settings.store_url))
 
@@ -92,7 +92,7 @@ async def restore(app: AppContext, path: Path) -> Backup:
 
             def everything() -> Iterator[TransferPart]:
                 yield from until(stop, parts_of(connection))
-                # Before the rows are committed: what fails here leaves no half of a store.
+                # Before the rows are committed: a failure here leaves no partial store.
                 put_files(app.settings, files_of(connection))
 
             copying.write(everything())
@@ -105,7 +105,7 @@ async def restore(app: AppContext, path: Path) -> Backup:
 
 
 async def stoppable(work: Callable[[threading.Event], T]) -> T:
-    """The work, in a thread. Who is cancelled has it stopped, and waits until it is."""
+    """Run the work in a thread. If the caller is cancelled, stop the work and wait until it has stopped."""
     stop = threading.Event()
     task = asyncio.ensure_future(asyncio.to_thread(work, stop))
     try:
@@ -113,7 +113,7 @@ async def stoppable(work: Callable[[threading.Event], T]) -> T:
     except asyncio.CancelledError:
         stop.set()
         await asyncio.wait({task})
-        task.exception()  # Whatever became of it: nobody waits for it any more.
+        task.exception()  # Retrieved to silence asyncio: the result is not used any more.
         raise
 
 
@@ -125,7 +125,7 @@ def until(stop: threading.Event, parts: Iterable[TransferPart]) -> Iterator[Tran
 
 
 def anything(parts: Iterable[TransferPart]) -> Iterator[TransferPart]:
-    """The same. Raises `BackupFailed` where there is nothing: a backup of a store that was misspelt is none."""
+    """Yield the same parts. Raises `BackupFailed` for an empty store, which usually means a misspelt store URL."""
     found = False
     for part in parts:
         found = found or has_content(part)
@@ -135,7 +135,7 @@ def anything(parts: Iterable[TransferPart]) -> Iterator[TransferPart]:
 
 
 def has_content(part: TransferPart) -> bool:
-    """Return whether a part holds more than the audit log, which every command writes, this one too."""
+    """Return whether a part holds more than the audit log, to which every command writes, including this one."""
     if part.table == "entries":
         kind = COPIED["entries"].index("kind")
         return any(not str(row[kind]).startswith(f"{AUDIT}-") for row in part.rows)
@@ -143,7 +143,8 @@ def has_content(part: TransferPart) -> bool:
 
 
 def kept_files(settings: Settings, executions: list[ExecutionId]) -> Iterator[KeptFile]:
-    """The files of these executions. What is deleted or replaced meanwhile is taken as it is then, or not at all."""
+    """Yield the files of these executions. A file that is replaced meanwhile is read as it is then; a deleted one is
+    skipped."""
     if settings.files is None:
         return
     for execution in executions:

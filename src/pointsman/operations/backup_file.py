@@ -1,7 +1,7 @@
-"""The file of a backup: a store of its own in SQLite, with the files that executions keep, and a word on itself.
+"""File format of backups: a SQLite store, with the files of executions and a table about the backup.
 
-It appears whole: written beside its name, read again and verified, and only then given its name. What is left of one
-that was interrupted is overwritten by the next.
+The file appears atomically: written under a temporary name, read again and verified, and only then renamed. The remains
+of an interrupted backup are overwritten by the next.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pointsman.workflows.sources import FileUnreadable
 
 UNFINISHED: Final = ".unfinished"
 ABOUT: Final = "CREATE TABLE backup (made REAL NOT NULL, product TEXT NOT NULL, hash BLOB NOT NULL) STRICT"
-"""Its hash is over every value of all other tables: what is taken off the end of something is noticed too."""
+"""`hash` covers every value of all other tables, so that missing rows at the end of a table are detected too."""
 TABLES: Final = (
     "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'backup' AND sql NOT LIKE 'CREATE VIRTUAL%'"
 )
@@ -42,25 +42,25 @@ KEPT_FILES: Final = """
 
 
 class BackupExists(CallerError):
-    """There is a file of that name, and a backup never replaces one."""
+    """A file of that name exists, and a backup never replaces one."""
 
     code: ClassVar[str] = "backup-exists"
 
 
 class BackupRefused(CallerError):
-    """The file is no backup, or not what was backed up."""
+    """The file is not a backup, or was altered."""
 
     code: ClassVar[str] = "backup-refused"
 
 
 class BackupFailed(OperatorError):
-    """No backup could be made; there is none of that name."""
+    """The backup could not be made; no file of that name is left."""
 
     code: ClassVar[str] = "backup-failed"
 
 
 class KeptFile(NamedTuple):
-    """A file that an execution keeps."""
+    """A file of an execution."""
 
     execution: ExecutionId
     path: str
@@ -68,7 +68,7 @@ class KeptFile(NamedTuple):
 
 
 class About(NamedTuple):
-    """What a backup says of itself."""
+    """Metadata of a backup."""
 
     made: float
     product: str
@@ -78,11 +78,12 @@ class About(NamedTuple):
 
 
 Files = Callable[[list[ExecutionId]], Iterable[KeptFile]]
-"""The files of these executions."""
+"""Returns the files of these executions."""
 
 
 def write_backup(path: Path, parts: Iterable[TransferPart], files: Files, *, made: float, product: str) -> About:
-    """Write and verify it. Raises `BackupExists`, `BackupFailed`, what the parts raise; then there is no such file."""
+    """Write and verify a backup. Raises `BackupExists`, `BackupFailed` and what the parts raise; in these cases no file
+    is left."""
     with beside(path) as unfinished, explained(unfinished), closing(connect(_address(unfinished, "rw"))) as connection:
         write_new(connection, parts)
         connection.execute(KEPT_FILES)
@@ -99,7 +100,7 @@ def write_backup(path: Path, parts: Iterable[TransferPart], files: Files, *, mad
 
 @contextmanager
 def beside(path: Path) -> Generator[Path]:
-    """A file that gets its name when the block is left; its own, and nobody else's at the same time."""
+    """Yield a temporary file that is renamed to `path` when the block ends; locked against other processes."""
     unfinished = path.with_name(f".{path.name}{UNFINISHED}")
     _check_free(path)
     try:
@@ -141,9 +142,9 @@ def _sync(directory: Path) -> None:
 
 @contextmanager
 def opened(path: Path) -> Generator[sqlite3.Connection]:
-    """A backup, verified. Nothing is written to it. Raises `FileUnreadable`, `BackupRefused`, `StoreNewer`.
+    """Yield a verified backup, opened read-only. Raises `FileUnreadable`, `BackupRefused`, `StoreNewer`.
 
-    One that an older version made is brought to today's tables in a temporary copy.
+    A backup of an older version is migrated to the present tables in a temporary copy.
     """
     try:
         with path.open("rb"):
@@ -163,7 +164,7 @@ def _connected(path: Path) -> sqlite3.Connection:
         version = _version(connection, path)
         if version == len(MIGRATIONS):
             return connection
-        lifted = connect("")  # A file without a name, gone with the connection.
+        lifted = connect("")  # A temporary file, deleted with the connection.
         connection.backup(lifted)
         migrate(lifted)
     except BaseException:
@@ -174,7 +175,8 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 
 def _version(connection: sqlite3.Connection, path: Path) -> int:
-    """Of its tables. Raises `BackupRefused` for what is no backup, or not what was backed up."""
+    """Return the version of the tables. Raises `BackupRefused` for a file that is not a backup or was altered, and
+    `StoreNewer`."""
     try:
         said = connection.execute("SELECT hash FROM backup").fetchone() if is_ours(connection) else None
         version = pragma(connection, "user_version")
@@ -196,7 +198,7 @@ def _address(path: Path, mode: str) -> str:
 
 
 def hash_of(connection: sqlite3.Connection) -> bytes:
-    """Over every value of all tables but the one that says it."""
+    """Return the hash of every value of all tables except `backup`, which contains the hash."""
     hashed, encode = hashlib.sha256(), msgspec.msgpack.Encoder().encode
     for (table,) in connection.execute(TABLES).fetchall():
         hashed.update(table.encode())

@@ -1,10 +1,11 @@
-"""Budgets of executions: what each saved workflow may spend, who says so, and how near its executions came.
+"""Budgets of executions: the budget of each saved workflow, who set it, and how close its executions came to it.
 
-    the latest revision, and [limits] of the operator ─▶ what one execution may spend
-    what lists say that executions spent              ─▶ the dearest; how many came near, and how many reached it
+    the latest revision, and [limits] of the operator ─▶ the budget of one execution
+    usage of executions in the store's list           ─▶ the highest; how many came near, and how many reached it
 
-A budget is that of one execution: the next one begins at nothing. What sub-workflows spend is in it. The store adds up,
-no journal is opened. For who does not see everything it tells groups apart, and each is asked about once.
+A budget applies to one execution: the next one starts at zero. The usage of sub-workflows is included. The store adds
+up; no journal is read. For callers who do not see everything, executions are grouped by what decides their visibility,
+and each group is checked once.
 """
 
 from __future__ import annotations
@@ -30,10 +31,11 @@ MEASURES: Final[tuple[Measure, ...]] = ("tokens", "modelCalls", "toolCalls", "co
 
 
 class Budgets:
-    """Of one period, for one who asks."""
+    """Budget report of one period, for one caller."""
 
     def __init__(self, app: AppContext, *, since: str = "", until: str = "", sees: UsageAudience | None = None) -> None:
-        """`since` and `until` are days (of UTC), both included: they bound what has ended. Raises `PeriodInvalid`."""
+        """`since` and `until` are days in UTC, both inclusive; they select executions by their end. Raises
+        `PeriodInvalid`."""
         for day in (since, until):
             check_day(day)
         self._app = app
@@ -43,7 +45,7 @@ class Budgets:
         self._seen: dict[tuple[str, int, str, str | None, str | None], bool] = {}
 
     async def rows(self) -> list[JsonObject]:
-        """A row for each workflow and budget, the nearest to its end first."""
+        """Return a row for each workflow and budget, the closest to its limit first."""
         rows: list[JsonObject] = []
         for entry in await list_workflows(self._app, include_disabled=True, built_in=False):
             name, revision = str(entry["id"]), entry["revision"]
@@ -106,7 +108,7 @@ class Budgets:
 async def budgets(
     app: AppContext, *, since: str = "", until: str = "", sees: UsageAudience | None = None
 ) -> list[JsonObject]:
-    """See `Budgets`."""
+    """Return the rows of a `Budgets` report."""
     return await Budgets(app, since=since, until=until, sees=sees).rows()
 
 
@@ -115,7 +117,7 @@ def _begin_of(day: str) -> Instant:
 
 
 async def _limits(app: AppContext, name: str) -> PlanLimits | None:
-    """None: what is saved cannot be read, so it cannot be run either."""
+    """Return the limits of a workflow; None if the saved document cannot be read, so that it cannot run either."""
     with suppress(AuthorError):
         workflow, _ = await app[LIBRARY].saved(name)
         operator = app.settings.limits

@@ -1,4 +1,4 @@
-"""Tables for spreadsheets."""
+"""CSV tables for spreadsheets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 def csv_of(rows: list[JsonObject]) -> str:
-    """With a head; lines end as RFC 4180 says. A text that a spreadsheet would take for a formula stays one."""
+    """Return the rows as CSV with a header; lines end as in RFC 4180. Texts that a spreadsheet would evaluate as
+    formulas are escaped with an apostrophe."""
     if not rows:
         return ""
     told = io.StringIO()

@@ -1,4 +1,4 @@
-"""What an operator should know about a deployment: who can read its files, how it is reached, keys without an end."""
+"""Health findings about a deployment: readable files, unprotected connections, keys without expiry, left-over files."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from pointsman.values import ExecutionId
 OTHERS: Final = stat.S_IROTH | stat.S_IWOTH
 LISTED_MAX: Final = 5
 LEFT_S: Final = 3600.0
-"""Files of an execution that nobody knows are left over once they are this old: one may be beginning."""
+"""Age after which the files of an unknown execution count as left over; a younger one may just be starting."""
 
 
 async def deployment(app: AppContext) -> AsyncIterator[HealthFinding]:
-    """Nothing of this matters while only its owner uses an installation: it is looked at once keys are made."""
+    """Yield the findings. Network and keys are checked only if the store has API keys: before that, the product serves
+    one user."""
     for one in _readable_by_others(app.settings):
         yield one
     keys = await Keys(app.store.entries, app.clock).all()
@@ -46,7 +47,7 @@ async def deployment(app: AppContext) -> AsyncIterator[HealthFinding]:
 
 
 def _readable_by_others(settings: Settings) -> Iterator[HealthFinding]:
-    """Everybody on this machine could read (or change) what should be private."""
+    """Yield a finding for each private file that every user of this machine can read or change."""
     private = [path for path in (config_directory() / FILE, Path(FILE)) if _says_secrets(path)]
     if settings.store_url.startswith("sqlite:"):
         private.append(path_of(settings.store_url))
@@ -75,7 +76,7 @@ def _mode(path: Path) -> int | None:
 
 
 def _is_shut(directory: Path) -> bool:
-    """Whether a directory above keeps others out."""
+    """Return whether a parent directory denies other users access."""
     return any(not (_mode(above) or 0) & stat.S_IXOTH for above in (directory, *directory.parents))
 
 
@@ -93,7 +94,8 @@ def _reached(settings: Settings) -> Iterator[HealthFinding]:
 
 
 async def _left_over(app: AppContext) -> list[str]:
-    """Directories of executions that the store does not know. Another store may: they are told of, never deleted."""
+    """Return the directories of executions that this store does not contain. Another store may, so they are reported,
+    not deleted."""
     if app.settings.files is None:
         return []
     there = await asyncio.to_thread(_directories, app.settings.files.directory, app.clock.now() - LEFT_S)
@@ -101,7 +103,7 @@ async def _left_over(app: AppContext) -> list[str]:
 
 
 def _directories(root: str, before: float) -> list[str]:
-    """Of executions with plain names, untouched since then."""
+    """Return the directories of executions with plain names that were last changed before this time."""
     try:
         with os.scandir(Path(root).expanduser()) as entries:
             return sorted(

@@ -1,4 +1,4 @@
-"""Exporting an execution: everything it needs to go on elsewhere, as the lines of one file."""
+"""Export of an execution: everything it needs to continue elsewhere, as the lines of one file."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ from pointsman.store.upcasters import UPCASTERS
 from pointsman.values import ExecutionId
 
 SCOPES: Final = ("execution", "session")
-"""Memory whose namespace is an execution's id belongs to it alone."""
+"""Memory scopes whose namespace is an execution id, so that they belong to it alone."""
 
 
 async def export(app: AppContext, execution: str) -> AsyncIterator[bytes]:
-    """The lines of the file, each with its end. Raises `UnknownExecution` before the first one.
+    """Yield the lines of the file, including their line ends. Raises `UnknownExecution` before the first one.
 
-    An execution that runs is exported as it is at this moment; its memory of long-term and of its session stay here.
+    A running execution is exported in its present state. Long-term memory and the memory of its session are not
+    exported.
     """
     tally = Tally()
     top = await known(app, ExecutionId(execution))

@@ -1,4 +1,4 @@
-"""What an operator should know, one thing at a time."""
+"""Health findings: the entries in the output of `doctor` and `/ready`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Severity: TypeAlias = Literal["error", "warning", "note"]
 
 @dataclass(frozen=True, slots=True)
 class HealthFinding:
-    """Something an operator should know, and what to do about it."""
+    """A condition the operator should know about, and what to do about it."""
 
     severity: Severity
     code: str
     message: str
     hint: str = ""
     mendable: bool = False
-    """`doctor --fix` can do what the hint says, without any risk."""
+    """Whether `doctor --fix` can apply the hint without risk."""
 
     def to_json(self) -> JsonObject:
         return {

@@ -1,4 +1,5 @@
-"""The health of an installation: what an operator should know before something breaks, and what contradicts itself."""
+"""Health of an app: conditions that an operator should fix before they cause failures, and
+contradictions in the store."""
 
 from __future__ import annotations
 
@@ -31,17 +32,17 @@ from pointsman.tools.sandbox.workers import interpreter
 from pointsman.values import ExecutionId
 
 ROOM_BYTES_MIN: Final = 256 * 1024 * 1024
-"""Less room than this is soon none."""
+"""Below this much free space the disk is likely to fill up soon."""
 STUCK_S: Final = 3600.0
-"""An execution that runs and has written nothing for so long is likely to run nowhere."""
+"""A running execution that has written nothing for so long is probably not being executed."""
 OVERDUE_S: Final = 60.0
 WAITED_S: Final = 86_400.0
-"""An event that nobody has told of for so long may be one that nobody tells of."""
+"""An event awaited for so long may be one that no system publishes."""
 LISTED_MAX: Final = 5
 
 
 async def findings(app: AppContext) -> list[HealthFinding]:
-    """Everything, the worst first. Reads lists, not journals: `damage` reads everything."""
+    """Return all findings, the most severe first. Reads lists, not journals; `damage` reads everything."""
     found = [HealthFinding("warning", "store", text) for text in app.store.warnings()]
     found += _room(app)
     found += _model_and_tools(app)
@@ -63,7 +64,7 @@ async def findings(app: AppContext) -> list[HealthFinding]:
 
 
 async def mend(app: AppContext, found: list[HealthFinding]) -> list[HealthFinding]:
-    """Do what can be done without any risk; what was done."""
+    """Fix what can be fixed without risk. Return the findings that were fixed."""
     mended = [one for one in found if one.mendable]
     if mended:
         await undo_interrupted(app)
@@ -102,7 +103,7 @@ def _model_and_tools(app: AppContext) -> Iterator[HealthFinding]:
 
 
 async def _servers(app: AppContext) -> AsyncIterator[HealthFinding]:
-    """MCP servers that do not answer. Each is asked."""
+    """Yield a finding for each MCP server that does not answer. Connects to every server."""
     await app.tools.prepare_all()
     for failure in app.tools.servers().values():
         if failure is not None:
@@ -112,7 +113,8 @@ async def _servers(app: AppContext) -> AsyncIterator[HealthFinding]:
 
 
 async def box_in_use(settings: Settings) -> str:
-    """The name of the box that code and commands run in; empty: there is none. Asked by running something in it."""
+    """Return the name of the sandbox for code and commands; empty if there is none. Runs a program
+    in it to find out."""
     try:
         return (await asyncio.to_thread(_box, settings)).name
     except SandboxMissing:
@@ -144,7 +146,7 @@ def _commands(app: AppContext) -> Iterator[HealthFinding]:
 
 
 async def _executions(app: AppContext) -> AsyncIterator[HealthFinding]:
-    """Executions that should go on and do not."""
+    """Yield findings about executions that should proceed but do not."""
     now = app.clock.now()
     stuck, overdue, orphans = list[Summary](), list[Summary](), list[Summary]()
     waiting: defaultdict[str, list[Summary]] = defaultdict(list)
@@ -175,7 +177,8 @@ async def _executions(app: AppContext) -> AsyncIterator[HealthFinding]:
 
 
 async def _keeper(app: AppContext) -> HealthFinding:
-    """Whether anybody goes on with them: asked by becoming the keeper for a moment, which is as good as asking."""
+    """Return whether a leader executes for the store. The check acquires leadership for a moment, which is the only
+    reliable test."""
     try:
         keep = await app.store.keep("doctor")
     except LeaderExists as why:
@@ -195,7 +198,7 @@ def _names(some: list[ExecutionId]) -> str:
 
 
 async def damage(app: AppContext) -> list[str]:
-    """Every contradiction in the store, one sentence each. Reads everything."""
+    """Return every contradiction in the store, one sentence each. Reads everything."""
     found: list[str] = []
     found += await app.store.verify()
     found += await Audit(app.store.entries, app.clock).damage()
@@ -206,29 +209,29 @@ async def damage(app: AppContext) -> list[str]:
 
 
 async def _contradiction(app: AppContext, listed: Summary) -> str | None:
-    """Whether the list says of an execution what its journal says."""
+    """Return a sentence if the list contradicts the journal of an execution."""
     try:
         state = await app.runtime.load(listed.execution)
     except PointsmanError as why:
         return f"execution {listed.execution!r} is listed, and cannot be read: {why}"
     true = Passivation(state).summary(listed.execution, state)
     if state.outbox or state.steps_without_worker or listed.wakes == state.at:
-        true = replace(true, wakes=listed.wakes)  # Soon, or at once: no promise of a time.
+        true = replace(true, wakes=listed.wakes)  # Due now or soon: the time in the list may differ.
     if _as_listed(true) == _as_listed(listed):
         return None
     now = await app.store.executions.find(listed.execution)
     if now is None or now != listed:
-        return None  # Somebody went on with it between the two reads.
+        return None  # Another process changed it between the two reads.
     return f"execution {listed.execution!r} is listed otherwise than its journal says"
 
 
 def _as_listed(summary: Summary) -> Summary:
-    """Without what changes with rows that do not change the list."""
+    """Return the summary without fields that may change without an update of the list."""
     return replace(summary, updated=summary.started, owner="", worker="", gates=None)
 
 
 async def store_answers(app: AppContext) -> bool:
-    """Whether the store can be read now."""
+    """Return whether the store can be read now."""
     try:
         await app.store.executions.list(ExecutionQuery(limit=1))
     except PointsmanError:

@@ -1,7 +1,7 @@
-"""Importing an execution from the file of an export: read twice, first to verify everything, then to write.
+"""Import of an execution from an export file, which is read twice: first to verify everything, then to write.
 
-The list of executions learns of one with its last row, of sub-workflows before their parents: what a crash interrupts
-is not there yet, importing again begins anew, and `gc` deletes what is left of it (see `executions.copies`).
+An execution is listed only with its last row, and sub-workflows before their parents. So a crash leaves nothing
+visible: importing again starts over, and `gc` deletes the remains (see `executions.copies`).
 """
 
 from __future__ import annotations
@@ -48,38 +48,39 @@ from pointsman.values import ExecutionId, Json
 from pointsman.workflows.library import LIBRARY
 
 AT_ONCE: Final = 500
-"""Rows on their way to the store."""
+"""Writes to the store that are pending at once."""
 ATTEMPTS_MAX: Final = 100
-"""Attempts of a step among which the one is looked for that a child belongs to."""
+"""How many attempts of a step are tried when searching the attempt that started a child execution."""
 
 
 class ExecutionExists(CallerError):
-    """An execution of this id is in the store already."""
+    """The store already contains an execution of this id."""
 
     code: ClassVar[str] = "execution-exists"
 
 
 @dataclass(slots=True)
 class ArchiveContents:
-    """What the first reading found out."""
+    """Result of the first reading."""
 
     names: list[ExecutionId] = field(default_factory=list[ExecutionId])
     """The execution, then its sub-workflows."""
     states: dict[str, ExecutionState] = field(default_factory=dict[str, ExecutionState])
     started: dict[str, ExecutionStarted] = field(default_factory=dict[str, ExecutionStarted])
     asked: defaultdict[str, list[tuple[Step, int]]] = field(default_factory=lambda: defaultdict(list))
-    """The steps of each that called a sub-workflow."""
+    """The steps of each execution that called a sub-workflow, with the number of the tool call."""
     contents: dict[bytes, bytes] = field(default_factory=dict[bytes, bytes])
     files: Sizes = field(default_factory=Sizes)
     named: set[bytes] = field(default_factory=set[bytes])
     new: dict[str, ExecutionId] = field(default_factory=dict[str, ExecutionId])
-    """What each is called here."""
+    """Old id -> id in this store."""
 
 
 async def import_file(app: AppContext, path: Path, *, name: ExecutionId | None) -> ExecutionId:
-    """Bring in an execution with its sub-workflows, under its own id or as `name`; the id it has here.
+    """Import an execution with its sub-workflows, under its own id or as `name`. Return its id in this store.
 
-    Raises `ImportRefused`, `ExecutionExists`, `FileUnreadable`, `SessionMoved`; then nothing was brought in.
+    Raises `ImportRefused`, `ExecutionExists`, `FileUnreadable`, `SessionMoved`; in these cases no execution is
+    imported.
     """
     found = await asyncio.to_thread(verified, path)
     _rename(found, name)
@@ -93,7 +94,7 @@ async def import_file(app: AppContext, path: Path, *, name: ExecutionId | None) 
 
 
 def verified(path: Path) -> ArchiveContents:
-    """Read all of it, and fold every journal. Raises `ImportRefused`."""
+    """Read and verify the whole file, and fold every journal. Raises `ImportRefused`."""
     found, codec = ArchiveContents(), Codec[Event](Event, UPCASTERS)
     for line in read_lines(path):
         match line:
@@ -129,7 +130,7 @@ def _learn(found: ArchiveContents, line: RowLine, events: tuple[Event, ...]) -> 
         for event in events:
             fold(state, event)
     except (LookupError, AttributeError, TypeError, ValueError, AssertionError, RecursionError) as why:
-        # Rows with good hashes can still be somebody's invention: no state comes of them.
+        # Rows with valid hashes may still be fabricated, so that they fold to no valid state.
         raise ImportRefused(f"row {line.seq} of {line.execution!r} makes no sense: {why!r}", hint=DAMAGED) from why
     found.named.update(blobs_named(events))
     for event in events:
@@ -140,7 +141,8 @@ def _learn(found: ArchiveContents, line: RowLine, events: tuple[Event, ...]) -> 
 
 
 def _rename(found: ArchiveContents, name: ExecutionId | None) -> None:
-    """A sub-workflow's id follows from its parent's: a new name for one is a new name for all below it."""
+    """Determine the new ids. The id of a sub-workflow derives from its parent's, so a new name renames all its
+    descendants."""
     top = found.names[0]
     found.new[top] = name if name is not None else top
     for child in found.names[1:]:
@@ -168,7 +170,8 @@ async def _make_room(app: AppContext, found: ArchiveContents) -> None:
 
 
 async def _bring_contents(app: AppContext, found: ArchiveContents) -> None:
-    """Blobs first, and whether the definitions can be used. Those of a refused import are swept in a while."""
+    """Store the blobs, and check that the definitions can be used. Blobs of a refused import are deleted by the next
+    `gc`."""
     for content in found.contents.values():
         await app.store.blobs.put(content)
     for digest in found.named - set(found.contents):
@@ -179,7 +182,7 @@ async def _bring_contents(app: AppContext, found: ArchiveContents) -> None:
 
 
 async def _bring_conversation(app: AppContext, found: ArchiveContents) -> None:
-    """What was said before this turn, where this store has not heard it."""
+    """Append the messages before this turn, if the session of this store does not have them."""
     started = found.started[found.names[0]]
     known = started.options.get("history")
     if started.session is not None and isinstance(known, int) and started.messages:
@@ -187,7 +190,8 @@ async def _bring_conversation(app: AppContext, found: ArchiveContents) -> None:
 
 
 async def _bring_rows(app: AppContext, path: Path, found: ArchiveContents) -> None:
-    """The second reading. The lists learn of each execution with its last row, of the first one last of all."""
+    """Read the file again and write the rows. The last row of each execution, which lists it, is written at the end,
+    and that of the top execution last of all."""
     codec, pending = Codec[Event](Event, UPCASTERS), list[asyncio.Future[None]]()
     last: dict[str, Row] = {}
     for line in read_lines(path):
@@ -242,7 +246,7 @@ def _memory(app: AppContext, name: ExecutionId, line: MemoryLine) -> asyncio.Fut
 
 
 def _renamed(found: ArchiveContents, events: tuple[Event, ...]) -> tuple[Event, ...]:
-    """The start with its parent's name here; whose parent was not exported has none here."""
+    """Replace the parent's id in the start event; None if the parent was not exported."""
     first = events[0] if events else None
     if not isinstance(first, ExecutionStarted):
         return events

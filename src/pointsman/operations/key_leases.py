@@ -1,7 +1,8 @@
-"""Turns of keys, kept in the store: all processes that share it keep the pace together.
+"""Key leases in the store: all processes that share it keep the pacing of provider keys together.
 
-One entry per provider says when it, and each of its keys, may be used next. Who wants a turn moves these times on, by
-a write that is refused where somebody else was faster. Clocks of machines must agree about as well as the pace is kept.
+One entry per provider contains the time when the provider, and each of its keys, may be used next. A process that takes
+a lease advances these times by a conditional write, which fails if another process was faster. The clocks of the
+machines must agree about as precisely as the pacing requires.
 """
 
 from __future__ import annotations
@@ -20,35 +21,36 @@ from pointsman.store.errors import EntryMoved
 
 KIND: Final = "key-turns"
 AHEAD_S: Final = 60.0
-"""A turn lies no further ahead: processes have one each. Later ones were written by a clock that runs ahead."""
+"""Maximum distance of a lease in the future, in addition to the interval: processes hold one lease each. A later time
+was written by a clock that runs ahead."""
 
 
 class ProviderState(Struct, frozen=True, omit_defaults=True):
-    """How it stands with a provider. Times are unix seconds; keys are their numbers, as text."""
+    """Pacing state of a provider. Times are unix seconds; the dictionaries' keys are numbers of API keys, as text."""
 
     next: float = 0.0
-    """When it may be called again, whichever key pays."""
+    """When the provider may be called again, with any key."""
     keys: Mapping[str, float] = field(default_factory=dict[str, float])
-    """When each may be used again."""
+    """When each key may be used again."""
     rests: Mapping[str, float] = field(default_factory=dict[str, float])
-    """Until when each rests that was limited."""
+    """Until when each rate-limited key rests."""
 
     def as_of(self, now: float, *, ahead_s: float) -> ProviderState:
-        """Without what is over, and what only a clock that runs ahead can have written."""
+        """Return the state without expired times and those that only a clock that runs ahead can have written."""
         keys = {name: at for name, at in self.keys.items() if now < at <= now + ahead_s}
         rests = {name: at for name, at in self.rests.items() if now < at}
         return ProviderState(self.next if self.next <= now + ahead_s else now, keys, rests)
 
 
 class KeptTurns:
-    """Turns by way of the store."""
+    """Key leases that are kept in the store."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._entries = store.entries
         self._clock = clock
 
     async def take(self, provider: str, key: int, *, interval_s: float, key_interval_s: float) -> KeyLease:
-        """Again where somebody else took one meanwhile."""
+        """Take a lease. Retries if another process took one meanwhile."""
         name = str(key)
         while True:
             standing, version = await self._standing(provider)
@@ -62,7 +64,7 @@ class KeptTurns:
                 return KeyLease(granted=True, wait_s=at - now)
 
     async def rest(self, provider: str, key: int, seconds: float) -> None:
-        """What is known already is not shortened."""
+        """Let a key rest. A longer rest that is already stored is not shortened."""
         while True:
             standing, version = await self._standing(provider)
             now, name = self._clock.now(), str(key)
@@ -73,7 +75,7 @@ class KeptTurns:
                 return
 
     async def rests(self, provider: str) -> dict[int, float]:
-        """Until when each key rests that was limited, in whichever process; unix seconds."""
+        """Return until when each rate-limited key rests, whichever process was limited; unix seconds."""
         standing, _ = await self._standing(provider)
         now = self._clock.now()
         return {int(name): at for name, at in standing.rests.items() if at > now}
@@ -83,7 +85,7 @@ class KeptTurns:
         return (ProviderState(), 0) if entry is None else (msgspec.convert(entry.value, ProviderState), entry.version)
 
     async def _put(self, provider: str, standing: ProviderState, version: int) -> bool:
-        """False: somebody else was faster."""
+        """Write the state. Return False if another process was faster."""
         try:
             await self._entries.put(KIND, provider, msgspec.to_builtins(standing), after=version)
         except EntryMoved:

@@ -1,7 +1,7 @@
-"""Who pays for models: the keys of each provider by their names, how they stand now, and what they paid for today.
+"""Key usage: the keys of each model provider by name, their present state, and their usage of today.
 
-the pool of this process ─▶ free, pausing, busy, cooling, refused, spent; calls that are open
-the store                ─▶ what keys with a limit of the day paid for, and rests of keys that are shared
+the pool of this process ─▶ free, pausing, busy, cooling, refused, spent; open calls
+the store                ─▶ usage of keys with a daily limit, and rests of shared keys
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ BUDGET: Final = "model-key-budget-spent"
 
 
 async def payers(app: AppContext) -> JsonObject:
-    """Every provider that could be asked, with its keys. Values of keys are not in it, nor any part of them."""
+    """Return every provider that may be called, with its keys. Values of keys are not included, nor
+    any part of them."""
     days = app.services.models.days
     pools = app.services.models.pools()
     settings = app.settings
@@ -52,7 +53,7 @@ async def _provider(app: AppContext, name: str, one: ProviderSettings, pool: Key
 
 
 async def _unknown(app: AppContext, name: str, pool: KeyPool, days: Days) -> JsonObject:
-    """One that was asked and of which nothing is known here: what it is asked with, its own client reads."""
+    """Return a provider that was called but is not configured here: its own client reads the credentials."""
     keys: list[Json] = []
     for state in pool.look():
         paid = await days.paid_for(name, state.number, None)
@@ -76,7 +77,8 @@ def _told(name: str, one: ProviderSettings, pool: KeyPool, keys: list[Json], mis
 
 
 def _names(one: ProviderSettings, provider: Provider) -> list[str | None]:
-    """What people call each key: the variable or the handle it is read from, or `settings`; None: there is none."""
+    """Return the display name of each key: the variable or handle it is read from, or `settings`; None if it has no
+    name."""
     if one.keys:
         return [key if key.startswith((FROM_ENVIRONMENT, HANDLE)) else "settings" for key in one.keys]
     variable = provider.key_variable() if provider.keys else None

@@ -1,11 +1,10 @@
-"""Logs: one line for what happened, as text or as JSON, without secrets, and without content unless a workflow's level
-is `full`.
+"""Logs: one line per event, as text or JSON, without secrets, and without content unless a workflow's level is `full`.
 
-    rows ─▶ bulletins of the workflow's level ─┐
-    requests ──────────────────────────────────┼─▶ redacted ─▶ standard error
-    what libraries say ────────────────────────┘
+rows ─▶ public events of the workflow's level ─┐
+requests ──────────────────────────────────────┼─▶ redacted ─▶ standard error
+log records of libraries ──────────────────────┘
 
-    {"time": "2026-11-21T21:00:00.000Z", "level": "info", "event": "workflow.complete", "executionId": "exec-…", …}
+{"time": "2026-11-21T21:00:00.000Z", "level": "info", "event": "workflow.complete", "executionId": "exec-…", …}
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ EVENTS: Final = {
     "workflow.interrupted": logging.WARNING,
     "workflow.failed": logging.ERROR,
 }
-"""What is not here is told to who debugs."""
+"""Levels of events; every other event is logged at `debug`."""
 RARE: Final = frozenset(
     {
         *(kind for kind in life_events.LifecycleEvent.__args__),
@@ -62,14 +61,15 @@ RARE: Final = frozenset(
         wait_events.GateClosed,
     }
 )
-"""Only rows with one of these are looked at unless somebody debugs: most rows cost a look at their types."""
+"""Rows with none of these events are skipped unless the level is `debug`: for most rows, logging costs only a check of
+their types."""
 HEAD: Final = frozenset({"id", "event", "at"})
 ASKED: Final = frozenset({"message", "options", "approvers"})
-"""What people are asked is content."""
+"""Fields with the content of a gate."""
 
 
 class LogFormatter(logging.Formatter):
-    """Writes records as lines."""
+    """Formatter that writes each record as one line."""
 
     def __init__(self, redact: Redactor, *, as_json: bool) -> None:
         super().__init__()
@@ -97,32 +97,33 @@ class LogFormatter(logging.Formatter):
 
 
 def _word(value: Json) -> str:
-    """One word of a line of text: whatever it holds, the line stays one."""
+    """Return a value as one word of a text line; quoted as JSON if it contains separators or line breaks."""
     if isinstance(value, str) and value.isprintable() and value and not set(value) & {" ", '"', "="}:
         return value
     return msgspec.json.encode(value).decode()
 
 
 def say(level: int, event: str, fields: JsonObject) -> None:
-    """Log what happened."""
+    """Log an event."""
     if LOGGER.isEnabledFor(level):
         LOGGER.log(level, event, extra={"told": fields})
 
 
 @dataclass(slots=True)
 class LogThrottle:
-    """Bounds the lines that outsiders can cause: of each kind the first few in a period; the next line that is logged
-    has the number of those left out, as `omitted`."""
+    """Throttle for log lines that outsiders can cause. Of each kind it logs the first few per period; the first line of
+    the next period has the number of suppressed lines, as `omitted`."""
 
     each: int
     period_s: float
     clock: Callable[[], float] = time.monotonic
     kinds_max: int = 1_000
     _kinds: dict[str, tuple[float, int]] = field(default_factory=dict[str, tuple[float, int]])
-    """Kind -> when its period began, and how many lines came since."""
+    """Kind -> start of its period, and number of lines since."""
 
     def say(self, level: int, event: str, fields: JsonObject, *, kind: str = "") -> None:
-        """Log it, or count it. `kind`: what is counted together; the event and its code by default."""
+        """Log the event, or only count it. Lines of the same `kind` are counted together; default: the event and its
+        code."""
         name = kind or f"{event} {fields.get('code', '')}"
         now = self.clock()
         began, count = self._kinds.get(name, (now, 0))
@@ -139,7 +140,7 @@ class LogThrottle:
 
 @contextmanager
 def logging_to(app: AppContext, settings: LogSettings, stream: TextIO | None = None) -> Generator[None, None, None]:
-    """Log what this installation does, and what libraries warn of, until the block is left."""
+    """Log the events of this app, and warnings of libraries, until the block ends."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(LogFormatter(redactor_for(app.settings), as_json=settings.format == "json"))
     root, before = logging.getLogger(), logging.getLogger().level
@@ -157,7 +158,7 @@ def logging_to(app: AppContext, settings: LogSettings, stream: TextIO | None = N
 
 
 def logged(*, debug: bool) -> Callable[[Committed | Delta], None]:
-    """A watcher of the feed that logs rows."""
+    """Return a watcher of the feed that logs rows."""
 
     def see(seen: Committed | Delta) -> None:
         if isinstance(seen, Delta) or not (debug or any(type(event) in RARE for event in seen.row.events)):
@@ -168,7 +169,7 @@ def logged(*, debug: bool) -> Callable[[Committed | Delta], None]:
 
 
 def log_row(execution: ExecutionId, row: Row, state: ExecutionState) -> None:
-    """Log what a row tells on the level of its workflow."""
+    """Log the public events of a row, at the redaction level of its workflow."""
     level = observability_of(state.options)
     for told in bulletins(execution, row, level):
         name = str(told["event"])

@@ -1,4 +1,4 @@
-"""What will not be said: secrets that nobody can open, and notices that were given up."""
+"""Health findings about secrets that cannot be decrypted, and notifications that were given up."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ LISTED_MAX: Final = 5
 
 
 async def unheard(app: AppContext) -> AsyncIterator[HealthFinding]:
-    """Calls that need such a secret fail, and people wait for such a notice: both are quiet until then."""
-    with suppress(OperatorError):  # What it read before counts.
+    """Yield a finding for each problem. Otherwise such a secret is noticed only when a call fails, and a lost
+    notification only by the person who waits for it.
+    """
+    with suppress(OperatorError):  # The store is unavailable: the last values count.
         await app[VAULT].refresh()
     closed: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for name, why in sorted(app[VAULT].closed.items()):

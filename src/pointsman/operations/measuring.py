@@ -1,11 +1,11 @@
-"""Measuring: what a process counts while it works, and what it looks up when somebody asks.
+"""Measuring: counts what a process does, and reads further values at each scrape.
 
     rows as they are committed ─┐
     calls of models and tools ──┼─▶ counters, histograms ─┐
     writes of the journal ──────┘                         ├─▶ /metrics
-    drivers, the store's list (asked at a scrape) ────────┘
+    drivers, the store's list (read at a scrape) ─────────┘
 
-Counts are those of this process; what the store knows is that of all.
+Counts are those of this process; values read from the store are those of all processes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ENDS: Final[dict[type, str]] = {
 
 
 class TimedLedger:
-    """A ledger whose writes are timed."""
+    """A journal whose writes are timed."""
 
     def __init__(self, ledger: StoreJournal, took: Callable[[float], None]) -> None:
         self._ledger = ledger
@@ -70,7 +70,7 @@ class TimedLedger:
 
 
 class Measuring:
-    """Measures one installation until it is closed."""
+    """Metrics of one app, until it is closed."""
 
     def __init__(self, app: AppContext) -> None:
         self._app = app
@@ -79,7 +79,7 @@ class Measuring:
         self._model = Bounded(MODELS_MAX)
         self._tool = Bounded(TOOLS_MAX)
         self._begun: dict[ExecutionId, dict[Step, float]] = {}
-        """Since when steps work, of the executions that go on here."""
+        """Start of the attempts in progress, by execution and step."""
         self._lag_s = 0.0
         self._of_executions()
         self._of_calls()
@@ -89,13 +89,13 @@ class Measuring:
         self._leave = app.feed.watch(self._see), app.services.calls.listen(self._hear)
 
     def close(self) -> None:
-        """Count nothing more."""
+        """Stop counting."""
         for leave in self._leave:
             leave()
         self._app.runtime.journal = self._ledger
 
     async def text(self, *, openly: bool = False) -> str:
-        """Everything, as Prometheus reads it. Raises what is wrong with the store."""
+        """Return all metrics in the Prometheus text format. Raises the errors of the store."""
         now = self._app.clock.now()
         due = await self._app.store.executions.list(ExecutionQuery(due=Instant(now), limit=1))
         self._lag_s = max(0.0, now - due[0].wakes) if due and due[0].wakes is not None else 0.0
@@ -145,7 +145,7 @@ class Measuring:
         make.gauge("process_resident_memory_bytes", "Memory that it uses.", read=lambda: [((), resident_bytes())])
         make.clock("process_cpu_seconds", "Processor time that it used.", read=time.process_time)
 
-    # What happens --------------------------------------------------------------------------------------------------
+    # Events --------------------------------------------------------------------------------------------------------
 
     def _see(self, seen: Committed | Delta) -> None:
         if isinstance(seen, Delta):
@@ -208,7 +208,7 @@ class Measuring:
             if usage.cost_usd is not None:
                 self._cost.add(usage.cost_usd, model, key)
 
-    # What is looked up ---------------------------------------------------------------------------------------------
+    # Values read at a scrape ---------------------------------------------------------------------------------------
 
     def _drivers(self) -> Iterator[tuple[Labels, float]]:
         tally = Tally(driver.state.status for driver in self._app.runtime.drivers.values())
@@ -225,7 +225,7 @@ class Measuring:
 
 
 def resident_bytes() -> float:
-    """Memory of this process; the most it ever had, where the system tells no more."""
+    """Return the memory of this process; its peak where the system offers no better value."""
     try:
         with open("/proc/self/statm", encoding="ascii") as told:
             return int(told.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,10 +1,10 @@
-"""Measures: counters, gauges and histograms, and how Prometheus reads them.
+"""Metrics: counters, gauges and histograms, and their Prometheus text format.
 
     measures.counter("pointsman_steps", "Steps that settled.", "workflow", "outcome").add(1, "news", "done")
     measures.text()  ─▶  pointsman_steps_total{workflow="news",outcome="done"} 1
 
-Labels come from outside (ids, models), and each new one costs every scrape from then on: a label that is bounded counts
-what is new beyond its bound as `other`.
+Label values come from outside (ids, models), and each new one makes every later scrape larger: a bounded label counts
+values beyond its bound as `other`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ESCAPED: Final = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 
 
 class Bounded:
-    """So many values of a label are told apart."""
+    """Bound on the number of distinct values of a label."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -42,7 +42,7 @@ class Bounded:
 
 
 class MetricFamily:
-    """What all measures of one name share."""
+    """All samples of one metric name."""
 
     kind: Kind = "counter"
 
@@ -59,7 +59,7 @@ class MetricFamily:
 
 
 class Counter(MetricFamily):
-    """Only grows."""
+    """A value that only grows."""
 
     def __init__(self, name: str, help: str, labels: Labels) -> None:
         super().__init__(name, help, labels)
@@ -74,7 +74,7 @@ class Counter(MetricFamily):
 
 
 class Gauge(MetricFamily):
-    """As it is now: asked for when somebody looks."""
+    """A present value, read at each scrape."""
 
     kind: Kind = "gauge"
 
@@ -90,7 +90,7 @@ class Gauge(MetricFamily):
 
 
 class CounterSource(MetricFamily):
-    """Only grows, and is asked for when somebody looks."""
+    """A counter whose value is read at each scrape."""
 
     def __init__(self, name: str, help: str, read: Callable[[], float]) -> None:
         super().__init__(name, help, ())
@@ -101,7 +101,7 @@ class CounterSource(MetricFamily):
 
 
 class Histogram(MetricFamily):
-    """How often a value was at most so much."""
+    """Cumulative counts of values, by upper bound."""
 
     kind: Kind = "histogram"
 
@@ -133,7 +133,7 @@ FamilyT = TypeVar("FamilyT", bound=MetricFamily)
 
 
 class Measures:
-    """Every family of one process."""
+    """All metric families of one process."""
 
     def __init__(self) -> None:
         self.families: list[MetricFamily] = []
@@ -155,7 +155,7 @@ class Measures:
         return family
 
     def text(self, *, openly: bool = False) -> str:
-        """As Prometheus reads it; `openly`: as OpenMetrics says."""
+        """Return the Prometheus text format; with `openly`, the OpenMetrics format."""
         lines: list[str] = []
         for family in self.families:
             name = f"{family.name}_total" if family.kind == "counter" and not openly else family.name

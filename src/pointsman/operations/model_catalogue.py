@@ -1,4 +1,4 @@
-"""The models of an installation: which are named where, who pays, what they cost, and whether they answer."""
+"""Model catalogue: which models the settings name, their providers, keys and prices, and whether they answer."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from pointsman.workflows.model_setup import models_for, provider_for
 
 SHOWN: Final = 4
 SHOWN_OF_MIN: Final = 12
-"""Of a shorter key its last characters would tell too much."""
+"""Of a shorter key no characters are shown."""
 PING_S: Final = 30.0
 ITS_CLIENT: Final = "client"
-"""Where keys come from of which nothing is known here."""
+"""Source of keys that only the provider's own client knows."""
 _PING: Final = "Answer with OK."
 EMBEDDINGS: Final = "embeddings of memory"
 
 
 def list_models(app: AppContext) -> JsonObject:
-    """Which models are named, with their prices, and which providers are configured. Of keys only the last letters."""
+    """Return the named models with their prices, and the configured providers. Keys are masked to their last
+    characters."""
     settings = app.settings
     answers = app.services.model or settings.model or None
     providers: list[Json] = [_provider(app, name, one) for name, one in settings.providers.items()]
@@ -50,7 +51,7 @@ def list_models(app: AppContext) -> JsonObject:
 
 
 def named_models(app: AppContext) -> dict[str, list[str]]:
-    """Every model that the settings name -> what for."""
+    """Return every model that the settings name, with its uses."""
     found: dict[str, list[str]] = {}
     for name, use in _uses(app):
         if name:
@@ -78,7 +79,7 @@ def _uses(app: AppContext) -> Iterator[tuple[str, str]]:
 
 
 def embeddings_of(app: AppContext) -> str:
-    """The model that says what is remembered; empty: none does."""
+    """Return the embedding model of memory; empty if there is none."""
     embeddings = app.settings.memory.embeddings
     return "" if embeddings is None else embeddings.model
 
@@ -106,13 +107,13 @@ def _model(app: AppContext, name: str, uses: list[str]) -> JsonObject:
 
 
 def _listed(kind: str, model: str) -> tuple[float | None, float | None]:
-    """As for small calls: beyond some lengths providers ask for more."""
+    """Return the list prices of small calls; some providers charge more beyond a certain length."""
     one, other = (cost_usd(kind, model, input_tokens=tokens, output_tokens=1000 - tokens) for tokens in (1000, 0))
     return None if one is None else one * PER / 1000, None if other is None else other * PER / 1000
 
 
 def _price_list() -> JsonObject:
-    """Where prices come from that the settings do not tell."""
+    """Return the price list that applies where the settings have no price."""
     day = list_day()
     return {"name": LIST, "version": list_version(), "installed": None if day is None else day.isoformat()}
 
@@ -139,7 +140,7 @@ def _provider(app: AppContext, name: str, one: ProviderSettings, *, source: str 
 
 
 def _asked(app: AppContext, name: str, pool: KeyPool) -> JsonObject:
-    """One that was asked, though nothing here names it: its own client finds what it is asked with."""
+    """Return a provider that was called but is not configured: its own client finds the credentials."""
     if name in KINDS:
         return _provider(app, name, ProviderSettings(kind=name), source=ITS_CLIENT)
     one = ProviderSettings()
@@ -157,14 +158,14 @@ def _asked(app: AppContext, name: str, pool: KeyPool) -> JsonObject:
 
 
 def masked(key: str) -> str:
-    """A key as people may see it: where it is to come from, or its last letters."""
+    """Return a key for display: its source if it is a reference, else its last characters."""
     if key.startswith((FROM_ENVIRONMENT, HANDLE)):
         return key
     return f"…{key[-SHOWN:]}" if len(key) >= SHOWN_OF_MIN else "…"
 
 
 async def ping_models(app: AppContext) -> list[JsonObject]:
-    """Ask every named model for one word, all at once; keys in turn. What each answered, or why it did not."""
+    """Send a one-word request to every named model, all at once, rotating keys. Return each answer or failure."""
     models = models_for(app.settings, model=None, script=app.services.script)
     try:
         named = named_models(app).items()
@@ -175,7 +176,7 @@ async def ping_models(app: AppContext) -> list[JsonObject]:
 
 async def _ping(models: PydanticModels, name: str, *, embeds: bool) -> JsonObject:
     loop = asyncio.get_running_loop()
-    # Its own fallback: nobody else shall answer for it.
+    # No other fallback: only this model may answer.
     request = ModelRequest(
         model=name, fallback=(name,), messages=[user_message(_PING)], purpose="ping", timeout_s=PING_S
     )

@@ -1,4 +1,4 @@
-"""OpenTelemetry: spans and measures for a collector. Its SDK is loaded only where the settings ask for it."""
+"""OpenTelemetry: spans and metrics for a collector. Its SDK is loaded only if the settings enable it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 class TelemetryMissing(OperatorError):
-    """The settings want OpenTelemetry, and it is not installed."""
+    """The settings enable OpenTelemetry, but it is not installed."""
 
     code: ClassVar[str] = "telemetry-missing"
 
 
 @asynccontextmanager
 async def telemetry_of(app: AppContext) -> AsyncGenerator[None, None]:
-    """Send traces and measures as the settings say, until the block is left. Raises `TelemetryMissing`."""
+    """Send traces and metrics as configured until the block ends. Raises `TelemetryMissing`."""
     settings = app.settings.telemetry
     if settings is None:
         yield
@@ -58,7 +58,7 @@ async def telemetry_of(app: AppContext) -> AsyncGenerator[None, None]:
 async def telling(
     app: AppContext, settings: TelemetrySettings, spans: SpanProcessor | None, reader: MetricReader | None
 ) -> AsyncGenerator[None, None]:
-    """Hand spans to a processor and measures to a reader."""
+    """Send spans to a processor and metrics to a reader until the block ends."""
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.resources import Resource
 
@@ -83,7 +83,7 @@ async def telling(
 
 
 def exporter_of(processor: SpanProcessor, resource: Resource, redact: Redactor) -> Export:
-    """Spans as the SDK knows them, without secrets."""
+    """Return an exporter that converts spans to those of the SDK, without secrets."""
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.sdk.util.instrumentation import InstrumentationScope
     from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
@@ -117,7 +117,8 @@ def exporter_of(processor: SpanProcessor, resource: Resource, redact: Redactor) 
 
 
 def _measured(app: AppContext, meters: MeterProvider) -> Callable[[], None]:
-    """The measures that the conventions know: how long calls of models took, and their tokens."""
+    """Record the metrics of the OpenTelemetry conventions: durations of calls, and tokens of models. Return a function
+    that stops it."""
     meter = meters.get_meter("pointsman", VERSION)
     seconds = meter.create_histogram("gen_ai.client.operation.duration", "s", "Calls of models and tools.")
     tokens = meter.create_histogram("gen_ai.client.token.usage", "{token}", "Tokens that calls of models used.")

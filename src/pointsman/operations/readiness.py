@@ -1,4 +1,4 @@
-"""Whether an installation that serves is ready for more: its store answers and has room, and it is not about to end."""
+"""Readiness of a serving process: its store answers and has room, and the process is not shutting down."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Keeper: TypeAlias = Literal["here", "standby"]
 Model: TypeAlias = Literal["configured", "scripted", "none"]
 """`none`: neither a provider nor the scripted model is configured."""
 ROOM_BYTES_MIN: Final = 16 * 1024 * 1024
-"""Less than this, and soon nothing can be written."""
+"""Below this much free space, writes are about to fail."""
 ANSWERS_WITHIN_S: Final = 5.0
 
 
 @dataclass(slots=True)
 class Life:
-    """How far a process that serves has come."""
+    """Lifecycle state of a serving process."""
 
     keeper: Keeper = "standby"
     stopping: bool = False
@@ -33,16 +33,16 @@ class Life:
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """What was found."""
+    """Result of the readiness check."""
 
     stopping: bool
     store: bool
     writable: bool
-    """False: the store can only be read."""
+    """False: the store is read-only."""
     room: bool
     keeper: Keeper
     model: Model = "none"
-    """Whether workflows that call a model can start. Others can in any case, so it does not count for `ready`."""
+    """Whether workflows that call a model can start. Other workflows can in any case, so it does not affect `ready`."""
 
     @property
     def ready(self) -> bool:
@@ -60,7 +60,7 @@ class Readiness:
 
 
 async def readiness(app: AppContext, life: Life) -> Readiness:
-    """Asks the store; one that does not answer soon is not ready."""
+    """Check readiness. A store that does not answer within 5 s is not ready."""
     answers, writable = False, not app.store.read_only
     with suppress(TimeoutError, PointsmanError):
         async with asyncio.timeout(ANSWERS_WITHIN_S):
@@ -72,14 +72,14 @@ async def readiness(app: AppContext, life: Life) -> Readiness:
 
 
 def model_state(app: AppContext) -> Model:
-    """Whether a model is configured here; no provider is asked."""
+    """Return whether a model is configured. No provider is called."""
     if app.services.model is not None and is_scripted(app.services.model):
         return "scripted"
     return "configured" if app.settings.has_provider() else "none"
 
 
 def has_room(store_url: str) -> bool:
-    """Whether the disk of an SQLite store takes more. Of other stores nobody here knows."""
+    """Return whether the disk of an SQLite store has room. True for other stores, whose disk cannot be checked."""
     if not store_url.startswith("sqlite:"):
         return True
     try:

@@ -1,6 +1,6 @@
-"""Retention: executions that ended long ago are deleted, and with them what nobody uses any more.
+"""Retention: deletes executions that ended long ago, and everything that is not used any more.
 
-Nothing is deleted unless the settings say so (`retention`). An execution that waits, however long, has not ended.
+Executions are deleted only if the settings say so (`retention`). An execution that waits, however long, has not ended.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ class Collected:
     blobs: int
     blob_bytes: int
     copies: int
-    """Forks and imports that were interrupted."""
+    """Interrupted forks and imports."""
     memories: int
-    """Remembered values that had expired."""
+    """Expired memory values."""
     logins: int
-    """Logins of browsers that had expired."""
+    """Expired browser logins."""
     keys: int
-    """Answers that were kept for whoever asks again under the same key, for a day."""
+    """Expired idempotency keys with their stored answers, which are kept for a day."""
     given_back: int
-    """Bytes the store's files became shorter by."""
+    """Bytes by which the store's files shrank."""
     dry_run: bool
 
     def to_json(self) -> JsonObject:
@@ -56,20 +56,20 @@ class Collected:
 
 
 async def collect(app: AppContext, *, dry_run: bool = False) -> Collected:
-    """Delete what retention lets go. Safe beside a running server, and again after a crash."""
+    """Delete what retention does not keep. Safe while a server runs, and idempotent after a crash."""
     gone: list[ExecutionId] = []
-    # All are found before any is deleted: the count of the newest must not move under our feet.
+    # All are collected before any is deleted, because deletions would change the count of the newest ones.
     for top in [one async for one in expired(app)]:
         members = [one async for one in family(app, top)]
         if any(one.status not in ENDED for one in members):
-            continue  # A sub-workflow that was only started goes on alone.
+            continue  # A detached sub-workflow is still running.
         if dry_run:
             gone += [one.execution for one in members]
             continue
         try:
             gone += await delete_family(app, members)
         except ExecutionUnfinished:
-            continue  # Somebody took it up again meanwhile.
+            continue  # It was resumed meanwhile.
     copies = len(await interrupted(app)) if dry_run else await undo_interrupted(app)
     memories = await app.store.memory.purge(app.clock.now(), dry_run=dry_run)
     logins = 0 if dry_run else await logins_of(app).purge()
@@ -85,7 +85,7 @@ def logins_of(app: AppContext) -> Logins:
 
 
 async def expired(app: AppContext) -> AsyncIterator[Summary]:
-    """Executions (no sub-workflows) that are older or more than the settings keep."""
+    """Yield top-level executions that exceed the age or the number that the settings keep."""
     now = app.clock.now()
     newer: Counter[tuple[str, str]] = Counter()
     query = ExecutionQuery(statuses=frozenset(ENDED), limit=PAGE)
@@ -102,7 +102,7 @@ async def expired(app: AppContext) -> AsyncIterator[Summary]:
 
 
 def kept_for(settings: Settings, summary: Summary) -> Keep | None:
-    """What the settings say of an execution: those of its workflow before those of all. None: it is kept for ever."""
+    """Return the retention rule of an execution: that of its workflow, else the general one. None: kept for ever."""
     own = settings.retention.workflows.get(summary.workflow)
     said = getattr(own, summary.status, None) if own is not None else None
     return said if said is not None else getattr(settings.retention, summary.status, None)

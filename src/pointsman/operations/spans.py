@@ -1,12 +1,13 @@
-"""Traces: what rows and calls mean as spans. Ids follow from the execution, so every process tells the same trace.
+"""Spans: conversion of rows and calls to traces. Ids derive from the execution, so all processes produce one trace.
 
-    execution ─▶ stretch (from its start, or from going on, until it stands still)
+    execution ─▶ stretch (from its start or continuation until it waits)
                     ├─▶ step, one for each attempt ─▶ calls of models and tools
                     │                              └▶ stretches of its sub-workflow
                     └─▶ gate opened … (months) … gate answered ─▶ a new stretch, linked to the one before
 
-No span is open while people are waited for: a stretch ends where only they, or the clock, can go on. What a process did
-not see begin is read off the journal. The trace is that of whoever started the execution, where they said so.
+No span stays open during a wait for people: a stretch ends when only a person or a timer can continue the execution. A
+process reads what happened before it started tracing from the journal. If the trigger of an execution contains a
+`traceparent`, the execution belongs to that trace.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Value: TypeAlias = str | int | float | bool
 
 
 class TraceSpan(NamedTuple):
-    """Something that took time, and is over. Ids as OpenTelemetry has them."""
+    """A completed span. Ids as in OpenTelemetry."""
 
     trace: int
     id: int
@@ -44,11 +45,11 @@ class TraceSpan(NamedTuple):
     failure: Failure | None = None
     links: tuple[int, ...] = ()
     client: bool = False
-    """It is a call of something outside."""
+    """Whether the span is an outgoing call."""
 
 
 class TraceOrigin(NamedTuple):
-    """Where an execution belongs: a trace, and the span that began it."""
+    """The trace of an execution, and the span that started it."""
 
     trace: int
     parent: int | None
@@ -59,7 +60,7 @@ def traceparent(trace: int, span: int) -> str:
 
 
 def origin_in(given: object) -> TraceOrigin | None:
-    """What a `traceparent` says; None: it says nothing that can be used."""
+    """Return the origin that a `traceparent` describes; None if it is missing or invalid."""
     found = TRACEPARENT.fullmatch(given) if isinstance(given, str) else None
     if found is None or not int(found[1], 16) or not int(found[2], 16):
         return None
@@ -67,7 +68,8 @@ def origin_in(given: object) -> TraceOrigin | None:
 
 
 def origin_of(execution: str, options: JsonObject, above: Trace | None) -> TraceOrigin:
-    """Of an execution: below the step that called it, else as its trigger says, else a trace of its own."""
+    """Return the origin of an execution: the step that called it, else the `traceparent` of its trigger, else its own
+    trace."""
     if above is not None:
         return TraceOrigin(above.origin.trace, above.children.get(ExecutionId(execution)))
     trigger = options.get("trigger")
@@ -84,7 +86,7 @@ def _id(text: str, *, size: int) -> int:
 
 
 class OpenSpan(NamedTuple):
-    """An attempt that is under way."""
+    """An attempt in progress."""
 
     at: float
     attempt: int
@@ -93,7 +95,7 @@ class OpenSpan(NamedTuple):
 
 @dataclass(slots=True)
 class Trace:
-    """One execution, row by row."""
+    """Trace of one execution, built row by row."""
 
     execution: ExecutionId
     origin: TraceOrigin
@@ -102,17 +104,17 @@ class Trace:
     seq: int = 0
     steps: dict[Step, OpenSpan] = field(default_factory=dict[Step, OpenSpan])
     by_name: dict[str, int] = field(default_factory=dict[str, int])
-    """The spans of the attempts under way, by the names of their steps."""
+    """Spans of the attempts in progress, by the names of their steps."""
     children: dict[ExecutionId, int] = field(default_factory=dict[ExecutionId, int])
-    """The span of the step that called a sub-workflow."""
+    """Span of the step that called a child execution."""
     _gates: dict[Step, tuple[int, float]] = field(default_factory=dict[Step, tuple[int, float]])
     _stretch: tuple[int, float] | None = None
     _before: int | None = None
-    """The stretch before this one."""
+    """The previous stretch."""
     _failure: Failure | None = None
 
     def take(self, row: Row, status: str) -> Iterator[TraceSpan]:
-        """The next row, and the status behind it: the spans that are over with it."""
+        """Process the next row and the status after it. Yield the spans that end with it."""
         self.seq = row.seq
         if self._stretch is None:
             self._stretch = span_id(self.execution, "stretch", row.seq), row.at
@@ -164,14 +166,14 @@ class Trace:
         span = self.by_name.pop(str(step), None)
         called = span in self.children.values()
         if begun is None or span is None or not (begun.runs or called):
-            return  # It only waited: for people, an event or the clock.
+            return  # It only waited: for people, an event or a timer.
         told: dict[str, Value] = {
             "pointsman.execution.id": self.execution,
             "pointsman.step": str(step),
             "pointsman.node": step.node,
             "pointsman.attempt": begun.attempt,
         }
-        agent = agent and begun.runs  # A sub-workflow's calls are not its own.
+        agent = agent and begun.runs  # The calls of a sub-workflow belong to the sub-workflow.
         if agent:
             told |= {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": step.node}
         name = f"invoke_agent {step.node}" if agent else f"step {step.node}"

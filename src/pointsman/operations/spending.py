@@ -1,4 +1,4 @@
-"""What keys paid for, kept in the store: all processes that share it count together."""
+"""Usage of keys, kept in the store, so that all processes that share it count together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ KIND: Final = "key-spending"
 
 
 class KeptSpending:
-    """One entry per key, with its day: yesterday's is replaced, so nothing grows."""
+    """Usage per key and day. There is one entry per key, which the next day replaces, so that the
+    store does not grow."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -25,7 +26,7 @@ class KeptSpending:
         return _of(await self._store.entries.find(KIND, _name(provider, key)), day)
 
     async def add(self, provider: str, key: int, day: int, usage: Usage) -> None:
-        """Again where somebody else added meanwhile."""
+        """Add usage. Retries if another process added meanwhile."""
         while True:
             entry = await self._store.entries.find(KIND, _name(provider, key))
             total = _of(entry, day).with_(usage)

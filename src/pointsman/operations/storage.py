@@ -1,4 +1,4 @@
-"""The verbs about what is stored: `app.storage.delete(…)` and the like."""
+"""Operations on stored data, such as `app.storage.delete(…)`."""
 
 from __future__ import annotations
 
@@ -21,43 +21,43 @@ if TYPE_CHECKING:
 
 
 class Storage:
-    """What is kept in an installation's store."""
+    """Operations on the data in an app's store."""
 
     def __init__(self, app: AppContext) -> None:
         self._app = app
 
     async def delete(self, *executions: str) -> list[ExecutionId]:
-        """Delete executions that have ended, with their sub-workflows; their ids. For good. All of them, or none where
-        one is unknown or has not ended."""
+        """Delete ended executions permanently, with their sub-workflows. Return the ids of all deleted executions. All
+        are deleted, or none if one is unknown or has not ended."""
         return await deletion.delete(self._app, executions)
 
     async def delete_session(self, session: str) -> list[ExecutionId]:
-        """Delete a conversation with its executions; their ids. For good."""
+        """Delete a conversation permanently, with its executions. Return their ids."""
         return await deletion.delete_session(self._app, session)
 
     async def conversation(self, session: str) -> Conversation:
-        """What was said in it so far; empty and open for one nobody has heard of."""
+        """Return the messages of a session; empty and open if the session is unknown."""
         await finish_last_turn(self._app.runtime, session)
         return await self._app.store.sessions.load(session)
 
     async def open_turn(self, session: str) -> ExecutionId | None:
-        """The turn of a conversation that is under way, or waits for somebody."""
+        """Return the turn of a conversation that is running or waiting."""
         return await open_turn(self._app.runtime, session)
 
     async def reopen(self, session: str) -> None:
-        """A conversation that an agent ended goes on."""
+        """Reopen a conversation that an agent closed."""
         await self._app.store.sessions.close(session, closed=False)
 
     async def collect(self, *, dry_run: bool = False) -> Collected:
-        """Delete what the `retention` of the settings lets go, and what nobody uses any more."""
+        """Delete what the `retention` settings do not keep, and what is not used any more."""
         return await retention.collect(self._app, dry_run=dry_run)
 
     def export(self, execution: str) -> AsyncIterator[bytes]:
-        """The lines of a file with which the execution goes on elsewhere. Raises `UnknownExecution` at the first."""
+        """Yield the lines of an export file of an execution. Raises `UnknownExecution` at the first line."""
         return exporting.export(self._app, execution)
 
     async def left_out(self, execution: str) -> list[JsonObject]:
-        """The files of an execution and its sub-workflows that are too large for its export."""
+        """Return the files of an execution and its sub-workflows that are too large for its export."""
         top = await deletion.known(self._app, ExecutionId(execution))
         members = [one.execution async for one in deletion.family(self._app, top)]
         return [
@@ -67,25 +67,26 @@ class Storage:
         ]
 
     async def bring_in(self, path: Path, *, name: ExecutionId | None = None) -> ExecutionId:
-        """Import the file of an export, under the id it had or another one (see `new_id`); the id it has here."""
+        """Import an export file, under its own id or another one (see `new_id`). Return the id in this store."""
         return await importing.import_file(self._app, path, name=name)
 
     async def back_up(self, path: Path) -> Backup:
-        """Everything in the store, as one file that did not exist. Safe beside whoever uses the store."""
-        from pointsman.operations import backup  # Most processes never make one.
+        """Back up the whole store to a new file. Safe while other processes use the store."""
+        from pointsman.operations import backup  # Deferred: most processes never need it.
 
         return await backup.back_up(self._app, path)
 
     async def restore(self, path: Path) -> Backup:
-        """Bring the file of a backup into this store, which must be empty."""
+        """Restore a backup file into this store, which must be empty."""
         from pointsman.operations import backup  # As above.
 
         return await backup.restore(self._app, path)
 
     def new_id(self) -> ExecutionId:
-        """An id that no execution has."""
+        """Return a new execution id."""
         return new_id()
 
     async def compact(self) -> int:
-        """Give the room of what was deleted back to the system: bytes. Also removes its last traces from the files."""
+        """Return the space of deleted data to the operating system, and remove its traces from the files. Return the
+        bytes."""
         return await self._app.store.removal.compact()

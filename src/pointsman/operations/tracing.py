@@ -1,9 +1,9 @@
-"""Tracing: follows the feed and the calls beside what runs, and hands spans on as soon as they are over.
+"""Tracing: follows the feed and the calls in the background, and exports spans as soon as they end.
 
     rows, calls ─▶ a queue ─▶ one task ─▶ spans ─▶ an exporter
 
-The path of steps pays for an entry in the queue. An execution whose beginning this process did not see is read off its
-journal first, and the one that called it before that.
+The execution of steps pays only for an entry in the queue. For an execution whose start this process did not see, the
+journal is read first, and those of its parents before that.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from pointsman.tools.egress.context import TRACEPARENT
 from pointsman.values import ExecutionId, Json, JsonObject
 
 KNOWN_MAX: Final = 10_000
-"""Executions whose traces are at hand; others are read again."""
+"""Executions whose traces are in memory; those of others are read again."""
 WAITING_MAX: Final = 100_000
-"""What may wait to be told: beyond that the oldest is not told."""
+"""Capacity of the queue: beyond it the oldest entry is dropped."""
 
 Export: TypeAlias = Callable[[TraceSpan], None]
 
 
 class TracedRow(NamedTuple):
-    """A row, and what was true behind it."""
+    """A committed row, with the state of its execution after it."""
 
     execution: ExecutionId
     row: Row
@@ -52,7 +52,7 @@ class TracedRow(NamedTuple):
 
 
 class Tracing:
-    """Traces one installation until it is closed."""
+    """Tracing of one app, until it is closed."""
 
     def __init__(self, app: AppContext, export: Export, *, sample: float = 1.0) -> None:
         self._app = app
@@ -65,7 +65,7 @@ class Tracing:
         self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:
-        """Tell what has happened until now, and nothing more."""
+        """Export what has happened until now, then stop."""
         for leave in self._leave:
             leave()
         self._task.cancel()
@@ -102,7 +102,8 @@ class Tracing:
             await self._drain()
 
     async def _drain(self) -> None:
-        """Tell what waits. What cannot be read any more (deleted meanwhile, the store away) is not told."""
+        """Export the queued entries. Executions that cannot be read any more (deleted, or the store unavailable) are
+        skipped."""
         while self._queue:
             try:
                 await self._take(self._queue.popleft())
@@ -134,7 +135,8 @@ class Tracing:
         return found
 
     async def _above(self, parent: ExecutionId) -> Trace:
-        """The trace of who called it, as far as it is in the journal: its own spans are told by its rows."""
+        """Return the trace of the parent, as far as it is in the journal. Its own spans are exported when its rows are
+        processed."""
         found = self._known.get(parent)
         if found is not None:
             return found
@@ -146,7 +148,8 @@ class Tracing:
         return found
 
     async def _read(self, trace: Trace, before: int) -> None:
-        """Take in the rows before this one; whoever committed them has told them."""
+        """Process the rows before this one without exporting spans: the process that committed them
+        has exported them."""
         state = ExecutionState(trace.execution)
         async for row in self._app.store.journal.read(trace.execution):
             if row.seq >= before:
@@ -173,7 +176,7 @@ class Tracing:
                 self._export(span)
 
     def context(self, execution: ExecutionId, command: Execute) -> str | None:
-        """What an outgoing call says of the attempt that it is made for."""
+        """Return the `traceparent` of outgoing calls of an attempt."""
         trace = self._known.get(execution)
         if trace is not None:
             trace_id = trace.origin.trace
@@ -235,14 +238,14 @@ def _tool_span(trace: Trace, called: ModelCalled | ToolCalled) -> TraceSpan:
 
 
 class TracedExecutors:
-    """Executors whose outgoing calls say which attempt they are made for."""
+    """Executors whose outgoing calls carry the `traceparent` of their attempt."""
 
     def __init__(self, executors: ExecutorsFor, tracing: Tracing) -> None:
         self._executors = executors
         self._tracing = tracing
 
     def basis(self, command: Execute, spec: WorkSpec) -> Json:
-        """As what it is around."""
+        """Return the basis of the wrapped executors."""
         return self._executors.basis(command, spec)
 
     async def has(self, need: str) -> bool:

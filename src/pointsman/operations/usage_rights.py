@@ -1,4 +1,4 @@
-"""Who looks at what was paid for, and at which part of it."""
+"""Access to usage: which part of it a caller may see."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 class UsageUnknown(CallerError):
-    """Usage was asked for of something by which it is not told apart."""
+    """Usage was requested by an unknown dimension."""
 
     code: ClassVar[str] = "usage-unknown"
 
 
 def narrowed(of: Iterable[str]) -> dict[Dimension, str]:
-    """`model:gpt-5` -> what usage is narrowed by. Raises `UsageUnknown`."""
+    """Parse filters such as `model:gpt-5`. Raises `UsageUnknown`."""
     found: dict[Dimension, str] = {}
     for one in of:
         name, colon, wanted = one.partition(":")
@@ -42,7 +42,8 @@ def _is_dimension(name: str) -> TypeGuard[Dimension]:
 
 
 def told_to(app: AppContext, caller: Caller) -> UsageAudience | None:
-    """What somebody is told; None: everything. Of single executions those that are still there and seen in lists."""
+    """Return the part of usage that a caller may see; None: everything. Single executions are included if they still
+    exist and are listed for the caller."""
     if caller.role == "admin":
         return None
 

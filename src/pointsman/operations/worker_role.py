@@ -1,8 +1,8 @@
-"""Keeping: one process of a store goes on with executions by itself, as long as it lives.
+"""Leadership: one process of a store executes for it in the background, as long as it runs.
 
 async with Pointsman("sqlite:///flows.db") as app, app.keeping():
-    …                                   executions left by others go on, timers ring, schedules start,
-                                        people are notified
+    …                                   resumes executions of former leaders, fires timers and schedules,
+                                        notifies people
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from pointsman.values import ExecutionId
 
 @asynccontextmanager
 async def keeping(app: AppContext, *, wait: bool = False, tell: ReportFailure = ignore) -> AsyncGenerator[Leader, None]:
-    """Keep the store until the block is left: take up what ran, wake what is due, let go of what only waits.
+    """Lead the store until the block ends: resume running executions, wake what is due, evict what only waits.
 
-    Raises `StoreKept` where another process keeps it; with `wait` it stands by and takes over. `tell` hears of
-    executions that cannot be taken up, of what is due and cannot be done, and of a store that cannot be used for a
-    while; they are tried again. When the role or the store is lost for good the block is cancelled and an exception
-    group tells why.
+    Raises `LeaderExists` if another process leads it; with `wait` it stands by and takes over. `tell` is called with
+    executions that cannot be resumed, with due work that fails, and with outages of the store; all of them are retried.
+    When the leadership or the store is lost for good, the block is cancelled and an exception group contains the
+    reason.
     """
     keep = await app.store.keep(f"{socket.gethostname()}, process {os.getpid()}", wait=wait)
 
@@ -43,7 +43,7 @@ async def keeping(app: AppContext, *, wait: bool = False, tell: ReportFailure = 
     notifier = Notifier(app)
     chronicler = Chronicler(app)
     keeper = Leader(app.runtime, take_up, chores=[app[TRIGGERS].scheduler, notifier, chronicler], tell=tell)
-    # What lives as long as the process need not be walked by the garbage collector again and again.
+    # Objects that live as long as the process are excluded from garbage collection.
     gc.collect()
     gc.freeze()
     try:
@@ -63,7 +63,7 @@ async def keeping(app: AppContext, *, wait: bool = False, tell: ReportFailure = 
 
 
 def first_of(several: BaseExceptionGroup[BaseException]) -> BaseException:
-    """What ended a block that kept the store: one of several is enough to tell what to do."""
+    """Return one exception that ended the leadership: one of several is enough to decide what to do."""
     known, _ = several.split(PointsmanError)
     while isinstance(known, BaseExceptionGroup):
         known = known.exceptions[0]
