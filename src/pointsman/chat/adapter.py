@@ -1,14 +1,14 @@
-"""Dialogues: a workflow as somebody to talk to, for clients that only know messages.
+"""Chat adapter: presents a workflow as a conversation partner to clients that only exchange messages.
 
-    messages ─▶ the last one is ─┬ a user's, and what was said before it asks something ─▶ the answer of that gate
+    messages ─▶ the last one is ─┬ a user's, and the message before it is a gate's question ─▶ the answer of that gate
                                  ├ a user's ─▶ a new turn: an execution
-                                 └ results of calls ─▶ of the gate that handed them out
+                                 └ results of calls ─▶ of the client-tool gate that requested them
                                         │
-                                        ▼ until nothing more happens by itself
-                        words · or a question (a gate) · or calls for the client
+                                        ▼ until the execution waits or ends
+                        text · or a question (a gate) · or calls for the client
 
-A question ends with a reference that a reader of Markdown does not see, and ids of calls are references too. Clients
-send back what was said, so an answer finds its gate although the client knows of no execution.
+A question ends with a reference that rendered Markdown does not show, and ids of calls are references too. Clients send
+previous messages back, so an answer finds its gate although the client knows no execution.
 """
 
 from __future__ import annotations
@@ -67,32 +67,32 @@ if TYPE_CHECKING:
 
 
 class DialogueFailed(PointsmanError):
-    """What should have answered failed; nothing of the turn stays in its conversation."""
+    """The execution that should have answered failed; nothing of the turn stays in its conversation."""
 
     code: ClassVar[str] = "dialogue-failed"
 
 
 class NotText(CallerError):
-    """The workflow takes more than a text: nobody can talk to it."""
+    """The input of the workflow is more than a text, so it cannot be used as a conversation partner."""
 
     code: ClassVar[str] = "not-text"
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """What a client says."""
+    """A request of a chat client."""
 
     workflow: str
     messages: Sequence[JsonObject]
-    """All that was said, as the client has it; the last one is new."""
+    """All messages as the client has them; the last one is new."""
     session: str | None = None
-    """The conversation is kept under this name; of what the client sends only the last message counts."""
+    """The conversation is stored under this name; only the last message of the client counts."""
     previous: ExecutionId | None = None
-    """The turn behind which this is said: what it asked is answered, or what was said in it is gone on with."""
+    """The turn that precedes this one: its question is answered, or its conversation is continued."""
 
 
 class Heard(NamedTuple):
-    """A piece of an answer, as it comes."""
+    """A piece of a streamed answer."""
 
     kind: Literal["words", "thought", "silence"]
     text: str
@@ -106,8 +106,8 @@ class AnswerUsage(NamedTuple):
 
 
 class ChatListener:
-    """Hears what happens from now on; of one execution, as soon as it is known which. Until it leaves, or nobody holds
-    it any more: clients go before their answer begins."""
+    """Listener to rows and deltas from now on; of one execution, once `only` is set. It ends with `leave`, or when it
+    is garbage collected: clients may disconnect before their answer begins."""
 
     def __init__(self, app: AppContext, only: ExecutionId | None = None) -> None:
         self.only = only
@@ -124,17 +124,17 @@ class ChatListener:
 
 @dataclass(slots=True)
 class Dialogue:
-    """One answer."""
+    """One answer, while it is produced."""
 
     execution: Execution
     is_spoken: bool
-    """Its agents speak to the user; otherwise its output is the answer."""
+    """Whether the text of its agents is the answer; otherwise the output of the execution is."""
     hidden: frozenset[str]
-    """Nodes whose words are not for people."""
+    """Nodes whose text is hidden from users."""
     ear: ChatListener
     before: AnswerUsage
     note: str = ""
-    """Said before everything else."""
+    """Text that precedes the answer."""
     words: list[str] = field(default_factory=list[str])
     calls: Calls = ()
     _speaking: dict[Step, str] = field(default_factory=dict[Step, str])
@@ -151,12 +151,12 @@ class Dialogue:
 
     @property
     def usage(self) -> AnswerUsage:
-        """What this answer consumed."""
+        """The tokens of this answer."""
         now = usage_of(self.execution)
         return AnswerUsage(now.input - self.before.input, now.output - self.before.output)
 
     async def pieces(self) -> AsyncIterator[Heard]:
-        """The answer as it comes; `text`, `calls` and `usage` have all of it then. Raises `DialogueFailed`."""
+        """Yield the answer in pieces; `text`, `calls` and `usage` are complete afterwards. Raises `DialogueFailed`."""
         if self.note:
             yield self._said(self.note + "\n\n")
         going = asyncio.ensure_future(self.execution.settled())
@@ -203,7 +203,7 @@ class Dialogue:
                     pass
 
     async def _outcome(self) -> list[str]:
-        """What is left to say."""
+        """Return the texts that end the answer: a question, the output, or the state of the execution."""
         gate = next(iter(self.execution.gates), None)
         if gate is not None and gate.at.gate is not None:
             if gate.at.gate.about == "client":
@@ -221,9 +221,9 @@ class Dialogue:
 
 
 async def begin(app: AppContext, caller: Caller, asked: ChatRequest) -> Dialogue:
-    """Take what was said in: when this returns it is durable, and an answer may be heard.
+    """Process the last message. It is durable on return, and the answer can be streamed.
 
-    Raises `UnknownWorkflow`, `NotAllowed`, `NotText`, `MessagesInvalid`, and what answers of gates are refused with.
+    Raises `UnknownWorkflow`, `NotAllowed`, `NotText`, `MessagesInvalid`, and the errors of answers to gates.
     """
     await must_see_workflow(app, caller, asked.workflow)
     if asked.session is not None:
@@ -239,7 +239,7 @@ async def begin(app: AppContext, caller: Caller, asked: ChatRequest) -> Dialogue
 
 @contextmanager
 def _listening(app: AppContext, only: ExecutionId | None = None) -> Generator[ChatListener]:
-    """From here on. Where what is said inside is not taken, nobody goes on listening."""
+    """Listen from here on. If the block raises, the listener is removed."""
     ear = ChatListener(app, only)
     try:
         yield ear
@@ -274,7 +274,7 @@ async def _begun(app: AppContext, caller: Caller, asked: ChatRequest, definition
 
 
 async def _under_way(app: AppContext, caller: Caller, asked: ChatRequest) -> tuple[Execution, OpenGate] | None:
-    """The turn that asked something, and what."""
+    """Return the turn that is in progress and its open gate."""
     said = [one for one in asked.messages if one.get("role") == "assistant"][-1:]
     name = reference_in(said[0]) if said else asked.previous
     if name is None and asked.session is not None:
@@ -302,12 +302,13 @@ async def _started(app: AppContext, caller: Caller, asked: ChatRequest, definiti
         execution = await start_as(app, caller, asked.workflow, given, session=asked.session, trigger=trigger)
     ear.only = execution.id
     dialogue = _dialogue(execution, definition, ear)
-    dialogue.before = AnswerUsage(0, 0)  # It may have answered by now.
+    dialogue.before = AnswerUsage(0, 0)  # The execution may have answered by now.
     return dialogue
 
 
 async def _said_in(app: AppContext, turn: ExecutionId) -> list[Json]:
-    """All that was said until the end of a turn: of several that are said behind it each goes its own way."""
+    """Return all messages up to the end of a turn. Several requests may continue the same turn, independently of each
+    other."""
     state = (await open_execution(app, turn)).state
     if state.status != "completed":
         raise MessagesInvalid(f"{turn!r} is {state.status}", hint="Go on from one that completed.")
@@ -315,9 +316,10 @@ async def _said_in(app: AppContext, turn: ExecutionId) -> list[Json]:
 
 
 async def _answer(caller: Caller, dialogue: Dialogue, gate: OpenGate, text: str, *, seen: str) -> None:
-    """Answer what the question showed. Where the gate shows something else by now, it is asked again.
+    """Answer the gate that the question showed. If the gate has changed meanwhile, the question is asked again.
 
-    `seen`: the digest in the question, where the client sent it back. Without it nobody knows what the person saw.
+    `seen` is the digest in the question, if the client sent it back. Without it the version that the person saw is
+    unknown.
     """
     answer = answer_in(gate, text)
     if answer is None:
@@ -345,7 +347,8 @@ async def _answer(caller: Caller, dialogue: Dialogue, gate: OpenGate, text: str,
 
 
 async def _returned(app: AppContext, caller: Caller, asked: ChatRequest, definition: WorkflowDefinition) -> Dialogue:
-    """Take the results at the end of the messages. Those that were taken before change nothing."""
+    """Return the tool results at the end of the messages to their gate. Results that were already returned have no
+    effect."""
     results: dict[Reference, Json] = {}
     for message in reversed(asked.messages):
         if message.get("role") != "tool":
@@ -376,6 +379,6 @@ def _dialogue(execution: Execution, definition: WorkflowDefinition, ear: ChatLis
 
 
 def usage_of(execution: Execution) -> AnswerUsage:
-    """What it consumed so far."""
+    """Return the tokens of the execution so far."""
     total = execution.state.usage
     return AnswerUsage(total.input_tokens, total.output_tokens)

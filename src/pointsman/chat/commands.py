@@ -1,7 +1,7 @@
-"""Commands as people type them: what is to be written, and where the result is to be sent.
+"""Commands as people type them: separates what is to be written from the address to which the result is sent.
 
 "Write a proposal, send to john@example.com"  ->  goal "Write a proposal", e-mail "john@example.com"
-"Compare the offers of ann@example.com"       ->  the whole text, and no e-mail: nobody said that it be sent
+"Compare the offers of ann@example.com"       ->  the whole text, and no e-mail: it does not ask to send anything
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pointsman.values import JsonObject
 
 CHARS_MAX: Final = 100_000
 PHRASE_CHARS_MAX: Final = 120
-"""How far before an address it may be said that something be sent there."""
+"""Maximum distance between an address and a phrase before it that asks to send something there."""
 
 _ADDRESS: Final = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){0,10}")
 _VERB: Final = r"(?:send|sent|e-?mail|mail|forward|deliver)"
@@ -34,14 +34,14 @@ _ANOTHER: Final = re.compile(r"\s*(?:,|;|&|\band\b|\bor\b)\s*[<(\"']*[\w.+-]{1,6
 
 
 class CommandUnclear(CallerError):
-    """A command says nothing to do, or more than can be meant. Nothing was started."""
+    """The command contains no task, or is ambiguous. Nothing was started."""
 
     code: ClassVar[str] = "command-unclear"
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What was asked for."""
+    """A parsed command."""
 
     goal: str
     email: str | None = None
@@ -52,7 +52,7 @@ class Command:
 
 
 def parse_command(text: str) -> Command:
-    """Raises `CommandUnclear`."""
+    """Parse a command. Raises `CommandUnclear`."""
     if len(text) > CHARS_MAX:
         hint = "Put the material where a tool of the workflow can read it, and name it."
         raise CommandUnclear(f"the command has {len(text)} characters, {CHARS_MAX} at most are read", hint=hint)
@@ -67,7 +67,7 @@ def parse_command(text: str) -> Command:
 
 
 def command_of(goal: str, email: str | None = None) -> Command:
-    """The same, its parts given. Raises `CommandUnclear`."""
+    """Return a command from its parts. Raises `CommandUnclear`."""
     goal, email = goal.strip(), (email or "").strip()
     if not goal:
         raise CommandUnclear("the command says nothing to do", hint="Write, for example: Write a proposal for …")
@@ -78,7 +78,7 @@ def command_of(goal: str, email: str | None = None) -> Command:
 
 
 def _without_phrase(before: str, *, at_the_end: bool) -> str | None:
-    """What stands before the wish to have it sent; None: there is no such wish before this address."""
+    """Return the text before a phrase that asks to send the result; None if no such phrase precedes the address."""
     begins = max(0, len(before) - PHRASE_CHARS_MAX)
     for pattern in _ASKED if at_the_end else _ASKED[:2]:
         found = pattern.search(before, begins)
@@ -89,7 +89,7 @@ def _without_phrase(before: str, *, at_the_end: bool) -> str | None:
 
 
 def _joined(goal: str, after: str) -> str:
-    """With what was said behind the address."""
+    """Return the goal with the text after the address."""
     rest = after.lstrip(" .,;!?>)\"'\n\t")
     if not rest:
         return goal.rstrip(".")

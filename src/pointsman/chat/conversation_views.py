@@ -1,4 +1,4 @@
-"""A conversation as JSON: what was said in it, and the executions that are its turns."""
+"""JSON view of a conversation: its messages, and the executions that are its turns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ TURNS_MAX: Final = 200
 
 
 async def conversation_view(app: AppContext, session: str) -> JsonObject:
-    """Its messages and its turns. Raises `UnknownSession`, and `InputInvalid` for what cannot be the name of one."""
+    """Return the messages and turns of a session. Raises `UnknownSession`, and `InputInvalid` for an invalid session
+    name."""
     check_session(session)
     turns = await app.store.executions.list(ExecutionQuery(session=session, limit=TURNS_MAX))
     if not turns:

@@ -1,7 +1,7 @@
-"""Conversations as lists show them: what they are about, when something was said, how they stand.
+"""Lists of conversations, with title, time of the last turn and status.
 
-One is known by its executions, so what was begun anywhere is listed: at a prompt, over HTTP, in a chat. It is about
-what was said first, until somebody gives it a title.
+A conversation is known by its executions, so conversations started anywhere are listed: on the command line, over HTTP,
+in a chat. Its title is its first message, until a user sets another one.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 TITLE_CHARS_MAX: Final = 200
 SHOWN_CHARS: Final = 100
 FOUND_MAX: Final = 200
-"""Executions that a search looks at."""
+"""Maximum number of executions that a search reads."""
 
 
 class ConversationPage(NamedTuple):
-    """Some conversations, the one in which something was said last first; None: there are no more."""
+    """A page of conversations, the most recently used first, and the position of the next page, or None."""
 
     conversations: list[JsonObject]
     next: str | None
@@ -48,7 +48,8 @@ async def conversations_page(
     before: str | None = None,
     limit: int = 50,
 ) -> ConversationPage:
-    """The caller's, or everyone's; `workflow`: those whose last turn was one of it. Raises `PlaceInvalid`."""
+    """Return a page of the caller's conversations, or everyone's; `workflow`: only those whose last turn ran it. Raises
+    `PlaceInvalid`."""
     query = ExecutionQuery(
         last_of_session=True,
         trials=False,
@@ -73,7 +74,7 @@ async def conversations_page(
 async def found_conversations(
     app: AppContext, caller: Caller, words: str, *, everyone: bool = False, limit: int = 50
 ) -> list[JsonObject]:
-    """Those in whose turns, or whose title, all these words are. A turn is found once it has ended."""
+    """Return the conversations with all these words in a turn or in the title. Turns are found once they have ended."""
 
     async def fits(one: Summary) -> bool:
         return one.session is not None and (everyone or one.owner == caller.name) and await sees(app, caller, one)
@@ -90,7 +91,7 @@ async def found_conversations(
 
 
 async def entitle(app: AppContext, caller: Caller, session: str, title: str, *, after: str | None = None) -> JsonObject:
-    """Give it a title; an empty one takes it away. `after`: the mark that the title must have.
+    """Set the title of a conversation; an empty title removes it. `after` is the ETag that the title must have.
 
     Raises `NotAllowed`, `UnknownSession`, `InputInvalid`, `RevisionMoved`.
     """
@@ -111,7 +112,7 @@ async def entitle(app: AppContext, caller: Caller, session: str, title: str, *, 
 
 
 async def title_mark(app: AppContext, session: str) -> str:
-    """Of its title, as `entitle` wants it."""
+    """Return the ETag of the title, for `entitle`."""
     return await mark_at(app.store.entries, TITLE, session)
 
 
@@ -142,7 +143,7 @@ async def _view(app: AppContext, last: Summary) -> JsonObject:
 
 
 async def _begins(app: AppContext, first: Summary) -> str:
-    """What was said first. Empty where that is not to be shown, or is no text."""
+    """Return the beginning of the first message. Empty if the redaction level hides it or if it is not a text."""
     async for row in app.store.journal.read(first.execution):
         began = next((event for event in row.events if isinstance(event, ExecutionStarted)), None)
         if began is None or observability_of(began.options) == "minimal":
@@ -153,6 +154,6 @@ async def _begins(app: AppContext, first: Summary) -> str:
 
 
 def _text_in(input: JsonObject) -> str:
-    """The words of an input: its message, else its first text."""
+    """Return the text of an input: its `message`, else its first text."""
     texts = (value for value in (input.get("message"), *input.values()) if isinstance(value, str) and value)
     return next(texts, "")

@@ -1,4 +1,4 @@
-"""Phrasing: questions and answers of workflows as plain messages, and back."""
+"""Formatting: conversion of gates, answers and client-tool calls to plain messages, and back."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from pointsman.values import ExecutionId, Json, JsonObject
 
 EXECUTION: Final = r"[A-Za-z0-9][\w.:-]{0,99}"
 REFERENCE: Final = re.compile(rf"\n*\[//\]: # \(({EXECUTION})(?:~([0-9a-f]+))?\)\s*$")
-"""A link definition that nobody uses: Markdown shows nothing of it."""
+"""A Markdown link definition without a use, which renders as nothing."""
 CALL: Final = re.compile(rf"({EXECUTION})~(\d{{1,9}})~([0-9a-f]{{8}})")
 SHOWN_CHARS: Final = 4000
 BEHIND: Final = re.compile(r"[ \t]*[:,;.!\n–—-]+\s*")
-"""Between an action and what is said about it."""
+"""Separators between an action and a comment."""
 
 
 class MessagesInvalid(CallerError):
-    """The messages are not a conversation that can be gone on with."""
+    """The messages are not a conversation that can be continued."""
 
     code: ClassVar[str] = "messages-invalid"
 
 
 class HandedOut(NamedTuple):
-    """A call that the client carries out."""
+    """A call for the client to execute."""
 
     id: str
     name: str
@@ -42,7 +42,7 @@ Calls: TypeAlias = tuple[HandedOut, ...]
 
 
 class Reference(NamedTuple):
-    """What the id of a call says."""
+    """The parts of a call id."""
 
     execution: ExecutionId
     number: str
@@ -56,11 +56,11 @@ class ParsedAnswer(NamedTuple):
     data: Json = None
     comment: str = ""
     digest: str = ""
-    """Of what the person saw; empty: the message does not say."""
+    """Digest of the data that the person saw; empty if the message does not contain it."""
 
 
 def text_of(message: JsonObject) -> str:
-    """The words of a message: a text, or parts of text. Raises `MessagesInvalid` for anything else."""
+    """Return the text of a message, from a string or text parts. Raises `MessagesInvalid` for any other content."""
     content = message.get("content")
     if content is None:
         return ""
@@ -77,43 +77,44 @@ def text_of(message: JsonObject) -> str:
 
 
 def history_of(messages: Sequence[JsonObject]) -> list[Json]:
-    """What users and assistants said: the workflow has its own prompts, and calls were of its own steps."""
+    """Return the messages of users and assistants. System prompts are the workflow's own, and tool messages belong to
+    its steps."""
     told = [one for one in messages if one.get("role") in ("user", "assistant")]
     said = [(str(one["role"]), REFERENCE.sub("", text_of(one))) for one in told]
     return [{"role": role, "content": text} for role, text in said if text]
 
 
 def spoken_in(messages: Json) -> list[Json]:
-    """What users and assistants said, of the messages that an execution has."""
+    """Return the messages of users and assistants among those of an execution."""
     told = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
     spoken = [one for one in told if one.get("role") in ("user", "assistant") and isinstance(one.get("content"), str)]
     return [{"role": one["role"], "content": one["content"]} for one in spoken if one["content"]]
 
 
 def output_text(output: Json) -> str:
-    """A text as it is, the rest as JSON."""
+    """Return a text unchanged, any other value as JSON."""
     return output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, indent=2)
 
 
 def referring(execution: ExecutionId, text: str, digest: str = "") -> str:
-    """The text with a reference to who says it, and to what a gate shows."""
+    """Return the text with a reference to its execution, and to the data of a gate."""
     return f"{text.rstrip()}\n\n[//]: # ({execution}{f'~{digest}' if digest else ''})"
 
 
 def reference_in(message: JsonObject) -> ExecutionId | None:
-    """Which execution asked, where the message is a question."""
+    """Return the execution that asked, if the message is a question."""
     found = REFERENCE.search(text_of(message))
     return None if found is None else ExecutionId(found[1])
 
 
 def digest_in(message: JsonObject) -> str:
-    """The digest of what the question showed; empty: it has none."""
+    """Return the digest of the data in a question; empty if it has none."""
     found = REFERENCE.search(text_of(message))
     return "" if found is None else found[2] or ""
 
 
 def question(execution: ExecutionId, gate: OpenGate) -> str:
-    """What a gate asks: its message, what it shows, what can be answered."""
+    """Return the question of a gate: its message, its data, and the possible answers."""
     asked = gate.at.gate
     assert asked is not None
     parts = [asked.message]
@@ -141,10 +142,10 @@ def question(execution: ExecutionId, gate: OpenGate) -> str:
 
 
 def answer_in(gate: OpenGate, text: str) -> ParsedAnswer | None:
-    """What a text means at a gate: an action by its value or label, maybe with a comment behind a colon, a dash, a line
-    break or another sign; or an object with `action`, `data`, `comment`, `digest`. None: nothing that is offered.
+    """Parse an answer to a gate: an action by its value or label, optionally with a comment after a colon, a dash, a
+    line break or another separator; or an object with `action`, `data`, `comment`, `digest`. None: no offered action.
 
-    "approve nothing of this" is no approval with a comment.
+    "approve nothing of this" is not an approval with a comment.
     """
     asked = gate.at.gate
     assert asked is not None
@@ -189,12 +190,12 @@ def _cut(text: str) -> str:
 
 
 def mark_of(gate: OpenGate) -> str:
-    """Which gate it is, among those of its execution, in few characters."""
+    """Return a short identifier of a gate within its execution."""
     return hashlib.sha256(gate.id.encode()).hexdigest()[:8]
 
 
 def calls_at(execution: ExecutionId, gate: OpenGate) -> Calls:
-    """What a gate hands out."""
+    """Return the client-tool calls of a gate."""
     asked, mark = gate.at.gate, mark_of(gate)
     assert asked is not None
     return tuple(
@@ -204,7 +205,7 @@ def calls_at(execution: ExecutionId, gate: OpenGate) -> Calls:
 
 
 def call_of(id: str) -> Reference:
-    """Raises `MessagesInvalid`."""
+    """Parse the id of a call. Raises `MessagesInvalid`."""
     found = CALL.fullmatch(id)
     if found is None:
         raise MessagesInvalid(f"{id[:100]!r} is the id of no call that was made here", hint="Send it as it came.")
@@ -212,7 +213,7 @@ def call_of(id: str) -> Reference:
 
 
 def result_of(message: JsonObject) -> Json:
-    """What a call came to: JSON where it is JSON, else the text."""
+    """Return the result of a call: parsed if it is JSON, else as text."""
     text = text_of(message)
     try:
         return decode_json(text)

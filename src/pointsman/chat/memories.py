@@ -1,9 +1,8 @@
-"""Memory as people see it: what is remembered of whom, searched, corrected, and forgotten.
+"""Memory for people: list, search, correct and delete remembered values.
 
     execution ID │ session ID │ user NAME │ workflow ID │ shared NAME      each a memory of its own
 
-What people change here is under the same bounds as what workflows write, and is told with the same words: who wrote it,
-and what it was before.
+Changes by people have the same quotas as writes of workflows, and the same history: authors and former values.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 PAGE: Final = 100
 NOBODY: Final = ChangeAuthor()
-"""Nobody said who writes."""
+"""The author is unknown."""
 
 
 class UnknownMemory(CallerError):
@@ -39,13 +38,13 @@ class UnknownMemory(CallerError):
 
 
 class MemoryKeyInvalid(CallerError):
-    """That cannot be the name of anything remembered."""
+    """The text cannot be the name of an owner, a namespace or a key."""
 
     code: ClassVar[str] = "memory-key-invalid"
 
 
 class NothingRemembered(CallerError):
-    """Nothing is remembered as that, or not any more."""
+    """The key has no value, or its value has expired."""
 
     code: ClassVar[str] = "nothing-remembered"
 
@@ -57,18 +56,18 @@ class StoredMemory(Struct, frozen=True, kw_only=True):
     key: str
     value: Json
     changed: float
-    """Unix seconds; 0: nobody knows."""
+    """Unix seconds; 0 if unknown."""
     expires: float | None
 
 
 class EmbeddingsOff(OperatorError):
-    """What remembered values mean is not kept here."""
+    """No embedding model is configured."""
 
     code: ClassVar[str] = "embeddings-off"
 
 
 class FoundMemory(Struct, frozen=True, kw_only=True):
-    """A remembered value that was searched for."""
+    """A value found by a search."""
 
     namespace: str
     key: str
@@ -76,15 +75,15 @@ class FoundMemory(Struct, frozen=True, kw_only=True):
 
 
 class MemorySearchResult(Struct, frozen=True):
-    """What a search found."""
+    """Result of a search."""
 
     values: list[FoundMemory]
     warnings: tuple[str, ...] = ()
-    """What people should know of how it was found."""
+    """Warnings about how the values were found."""
 
 
 class Searched(TypedDict):
-    """How a memory is searched."""
+    """Options of a search."""
 
     within: str
     limit: int
@@ -92,18 +91,18 @@ class Searched(TypedDict):
 
 
 class Memories:
-    """The memories of one installation."""
+    """Memories of one app."""
 
     def __init__(self, app: AppContext) -> None:
         self._app = app
         self._meaning = app.services.meaning
 
     async def owners(self) -> list[Holding]:
-        """Who remembers how much. What steps were cached is none of it."""
+        """Return the owners with the size of their memories. Cached results of steps are not included."""
         return [one for one in await self._app.store.memory.holdings(at=self._now) if one.scope in SCOPES]
 
     def of(self, scope: str, owner: str, *, namespace: str = "") -> OneMemory:
-        """The memory of one owner, or the part of it under a namespace. Raises `UnknownMemory`, `MemoryKeyInvalid`."""
+        """Return the memory of one owner, or its part under a namespace. Raises `UnknownMemory`, `MemoryKeyInvalid`."""
         if scope not in SCOPES:
             raise UnknownMemory(f"{scope!r} is no scope of memory", hint=f"It is one of {', '.join(SCOPES)}.")
         _named("an owner", owner)
@@ -112,7 +111,7 @@ class Memories:
         return OneMemory(self._app, scope, owner, namespace, self._meaning)
 
     async def reindex(self) -> int:
-        """Say anew what every value means; how many. Raises `EmbeddingsOff`, and what the model says."""
+        """Compute all embeddings again and return their number. Raises `EmbeddingsOff` and the errors of the model."""
         if self._meaning is None:
             raise EmbeddingsOff(
                 "memory is searched by words alone: no model of embeddings is set",
@@ -126,7 +125,7 @@ class Memories:
 
 
 class OneMemory:
-    """What one owner remembers; with a namespace, only what is under it."""
+    """Memory of one owner; with a namespace, only the values under it."""
 
     def __init__(
         self, app: AppContext, scope: str, owner: str, namespace: str, meaning: MeaningIndex | None = None
@@ -137,12 +136,12 @@ class OneMemory:
         self._namespace = namespace
 
     async def get(self, key: str) -> Json | None:
-        """None: it is not remembered, or not any more."""
+        """Return the value of a key; None if there is none or it has expired."""
         _named("a key", key)
         return await self._app.store.memory.get(*self._owner, key_in(self._namespace, key), at=self._now)
 
     async def list(self, *, after: StoredMemory | None = None, limit: int = PAGE) -> list[StoredMemory]:
-        """By namespace and key; `after`: the last one of the page before."""
+        """Return the values by namespace and key; `after` is the last value of the previous page."""
         found = await self._app.store.memory.every(
             *self._owner,
             within=prefix_of(self._namespace),
@@ -153,11 +152,11 @@ class OneMemory:
         return [_known(one) for one in found]
 
     async def search(self, text: str, *, limit: int = PAGE) -> list[FoundMemory]:
-        """What shares words with the text, or means something like it, the best first."""
+        """Return values that share words with the text or have a similar meaning, the best match first."""
         return (await self.find(text, limit=limit)).values
 
     async def find(self, text: str, *, limit: int = PAGE) -> MemorySearchResult:
-        """As `search`, with what people should know of how it was found."""
+        """Search as `search` does, and return warnings about how the values were found."""
         how: Searched = {"within": prefix_of(self._namespace), "limit": limit, "at": self._now}
         if self._meaning is not None:
             found = await self._meaning.search(*self._owner, text, **how)
@@ -168,20 +167,20 @@ class OneMemory:
         return MemorySearchResult(values, found.warnings)
 
     async def history(self, key: str) -> Sequence[PastValue]:
-        """What a key remembers now and who wrote it, then what it remembered before; nothing where it is forgotten."""
+        """Return the present value of a key with its author, then its former values; empty if the key was deleted."""
         _named("a key", key)
         return await self._app.store.memory.history(*self._owner, key_in(self._namespace, key), at=self._now)
 
     async def set(self, key: str, value: Json, *, ttl: float | None = None, by: ChangeAuthor = NOBODY) -> Json:
-        """Remember a value, for `ttl` seconds or for ever. Raises `MemoryFull`, `MemoryKeyInvalid`."""
+        """Set a value, for `ttl` seconds or for ever. Raises `MemoryFull`, `MemoryKeyInvalid`."""
         return await self._change("set", key, value, expires=self._in(ttl), by=by)
 
     async def append(self, key: str, value: Json, *, ttl: float | None = None, by: ChangeAuthor = NOBODY) -> Json:
-        """Add to a list; the whole of it. Raises as `set`, and `MemoryNotAList`."""
+        """Append to a list and return all of it. Raises as `set`, and `MemoryNotAList`."""
         return await self._change("append", key, value, expires=self._in(ttl), by=by)
 
     async def put_back(self, key: str, number: int, *, by: ChangeAuthor = NOBODY) -> Json:
-        """Remember again what a key remembered before, for as long as that was to last. Raises `NothingRemembered`."""
+        """Restore a former value of a key, with its original expiry. Raises `NothingRemembered`."""
         found = next((one for one in await self.history(key) if one.number == number), None)
         if found is None:
             raise NothingRemembered(
@@ -191,11 +190,11 @@ class OneMemory:
         return await self._change("set", key, found.value, expires=found.expires, by=by)
 
     async def delete(self, key: str) -> bool:
-        """Forget a value, and what it was before. False: there was nothing to forget."""
+        """Delete a value and its history. Return False if there was none."""
         return bool(await self._change("delete", key, None))
 
     async def clear(self) -> int:
-        """Forget all of it, and what it was before; how many values."""
+        """Delete all values and their history. Return the number of values."""
         return await self._app.store.memory.forget(*self._owner, within=prefix_of(self._namespace))
 
     def _in(self, ttl: float | None) -> float | None:
@@ -238,7 +237,7 @@ def nothing_remembered(key: str) -> NothingRemembered:
 
 
 async def memory_page(memory: OneMemory, *, search: str | None, after: str | None, limit: int) -> JsonObject:
-    """`values` and `next`, `warnings` where there are some. What a search finds is one page. Raises `PlaceInvalid`."""
+    """Return a page as `values`, `next` and any `warnings`. A search has one page only. Raises `PlaceInvalid`."""
     if search is not None:
         found = await memory.find(search, limit=limit)
         values: list[Json] = [{"namespace": one.namespace, "key": one.key, "value": one.value} for one in found.values]
@@ -272,7 +271,7 @@ def known_view(one: StoredMemory) -> JsonObject:
 
 
 def owner_view(one: Holding) -> JsonObject:
-    """`id` orders them."""
+    """Return the JSON of an owner; lists are ordered by `id`."""
     return {
         "id": f"{one.scope}/{one.namespace}",
         "scope": one.scope,

@@ -1,4 +1,4 @@
-"""What a key remembered before and who wrote it, as people are told: page by page, the latest first."""
+"""History of a memory key: its values and their authors, page by page, the latest first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pointsman.store.records import PastValue
 from pointsman.values import Json, JsonObject
 
 DIGITS_MAX: Final = 18
-"""Of the number of a change: no key was changed more often."""
+"""Maximum digits of a change number."""
 
 
 def writer_for(caller: Caller) -> ChangeAuthor:
@@ -25,7 +25,7 @@ def writer_for(caller: Caller) -> ChangeAuthor:
 async def history_page(
     memory: OneMemory, key: str, *, sees: Callable[[str], Awaitable[bool]], after: str | None, limit: int
 ) -> JsonObject:
-    """`changes` and `next`. `sees`: whether the caller may be told of an execution.
+    """Return a page as `changes` and `next`. `sees` returns whether the caller may see an execution.
 
     Raises `NothingRemembered`, `PlaceInvalid`.
     """
@@ -45,7 +45,7 @@ async def history_page(
 
 
 def recalled_view(one: PastValue, *, is_hidden: bool = False) -> JsonObject:
-    """`by`: null where nobody knows, and where it is not for everybody."""
+    """Return the JSON of a past value. `by` is null if the author is unknown or hidden from the caller."""
     is_known = one.by is not None and one.by != NOBODY and not is_hidden
     return {
         "number": one.number,
@@ -57,7 +57,7 @@ def recalled_view(one: PastValue, *, is_hidden: bool = False) -> JsonObject:
 
 
 def writer_text(by: ChangeAuthor | None) -> str:
-    """`desk/note in exec-…`, `ann`, or `?`."""
+    """Return the author as `desk/note in exec-…`, `ann`, or `?`."""
     if by is None or by == NOBODY:
         return "?"
     if not by.execution:

@@ -1,12 +1,12 @@
-"""What was made under a session, read off the journals: nothing is written twice, and nothing can be left out.
+"""Records of a session, derived from the journals: nothing is stored twice, and no record can be missing.
 
 {"session_id": "ses_0badcafe",
  "sessions": [{"session_id", "execution_id", "workflow_id", "status", "created_at", …the input}],
  "plans": [{"session_id", "execution_id", "node", "created_at", "value"}], "research": […], …}
 
-A workflow names its collections in `config.settings.records` (field of the state -> collection); without that every
-field is a collection of its own name. A record is one write of such a field, as it was made; an object with a `type`
-is an entry of a log, and its members stand beside the others.
+A workflow names its collections in `config.settings.records` (field of the state -> collection); by default every field
+is a collection of its own name. A record is one write of such a field; an object with a `type` is an entry of a log,
+whose members are placed beside the members of the record.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ PAGE: Final = 200
 async def records_of(
     app: AppContext, session: str, *, sees: Callable[[Summary], Awaitable[bool]] | None = None
 ) -> JsonObject:
-    """Everything that was made under a session, oldest first. `sees`: whether somebody sees what a workflow makes.
+    """Return all records of a session, oldest first. `sees` returns whether the caller may see an execution.
 
-    Raises `UnknownSession`, and `InputInvalid` for what cannot be the name of one.
+    Raises `UnknownSession`, and `InputInvalid` for an invalid session name.
     """
     check_session(session)
     kept: dict[str, list[Json]] = {SESSIONS: []}
@@ -53,7 +53,7 @@ async def records_of(
 
 
 async def free_session(app: AppContext) -> str:
-    """The name of a session that this store does not have yet."""
+    """Return the name of a session that this store does not contain yet."""
     while True:
         name = new_session()
         if not await app.store.executions.list(ExecutionQuery(session=name, limit=1)):
@@ -61,7 +61,7 @@ async def free_session(app: AppContext) -> str:
 
 
 async def _executions(app: AppContext, session: str) -> AsyncIterator[Summary]:
-    """Oldest first."""
+    """Yield the executions of a session, oldest first."""
     found: list[Summary] = []
     before: tuple[float, ExecutionId] | None = None
     while True:
@@ -91,7 +91,7 @@ def _session_record(one: Summary, rows: list[Row]) -> JsonObject:
 
 
 async def _made(app: AppContext, one: Summary, rows: list[Row]) -> list[tuple[str, JsonObject]]:
-    """Its records with their collections, in the order of the journal."""
+    """Return the records of an execution with their collections, in the order of the journal."""
     names = await _collections(app, rows)
     found: list[tuple[str, JsonObject]] = []
     for row in rows:
@@ -123,7 +123,8 @@ def _body(value: Json) -> JsonObject:
 
 
 async def _collections(app: AppContext, rows: list[Row]) -> Mapping[str, str] | None:
-    """Field -> collection, as the definition says that it began with; None: each field is its own."""
+    """Return the collection of each field, from the definition that the execution started with; None: each field is its
+    own."""
     began = _beginning(rows)
     try:
         workflow = await app[LIBRARY].kept(began.definition if began is not None else "")

@@ -1,11 +1,11 @@
-"""Finds what is remembered by what it means, beside the words it has.
+"""Semantic search of memory: finds values by their meaning as well as by their words.
 
-    a value changes ─▶ in the background: texts of what has no vector ─▶ the model ─▶ vectors, beside the values
+    a value changes ─▶ in the background: texts without a vector ─▶ the model ─▶ vectors, stored beside the values
     a search        ─▶ the same, for its owner; then the query's vector ─▶ the nearest ─┐
                     └▶ full text ───────────────────────────────────────────────────────┴▶ one ranking
 
-Vectors are derived: no step that writes waits for one, or fails by one that is missing. Where the model cannot be
-asked, a search finds by words alone, and says so.
+Vectors are derived data: no step that writes memory waits for one, or fails because of a missing one. If the model is
+unavailable, a search uses words alone and returns a warning.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from pointsman.store.records import Embedding, Holding, UnembeddedValue
 from pointsman.values import Json
 
 CHARS_MAX: Final = 8_000
-"""Of a value: what goes beyond would not fit into the window of most models."""
+"""Maximum length of an embedded text: more does not fit into the context window of most models."""
 PATIENCE_S: Final = 30.0
-"""What a search waits for values to be placed. Then it goes on with those that are."""
+"""How long a search waits for missing embeddings before it proceeds without them."""
 RANK: Final = 60
-"""How slowly a rank loses weight: see Cormack, Clarke and Büttcher, Reciprocal Rank Fusion (2009)."""
+"""Smoothing constant of ranks: see Cormack, Clarke and Büttcher, Reciprocal Rank Fusion (2009)."""
 UNSAID: Final = frozenset({"model-rejected", "model-context-too-long", "model-refused"})
-"""What a model says to a text that it will never place."""
+"""Errors with which a model rejects a text permanently."""
 
 
 class Embed(Protocol):
     async def __call__(
         self, name: str, texts: Sequence[str], *, query: bool = False, dimensions: int | None = None
     ) -> Embedded:
-        """A vector of each text. Raises `ModelFailed`, `ModelUnusable`."""
+        """Return a vector of each text. Raises `ModelFailed`, `ModelUnusable`."""
         ...
 
 
 class KeptMeaning:
-    """What is remembered in one store, by its meaning."""
+    """Semantic index of the memory of one store."""
 
     def __init__(self, store: Store, clock: Clock, embed: Embed, settings: EmbeddingSettings) -> None:
         self._store = store
@@ -52,11 +52,11 @@ class KeptMeaning:
         self._settings = settings
         self._placing: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._waiting: set[tuple[str, str]] = set()
-        """Owners of whom something may have changed since their task last looked."""
+        """Owners whose memory may have changed since their task last read it."""
 
     @property
     def model(self) -> str:
-        """Under which its vectors are kept: those of other lengths are another model's."""
+        """The name under which vectors are stored: vectors of other lengths count as those of another model."""
         bound = self._settings.dimensions
         return self._settings.model if bound is None else f"{self._settings.model}/{bound}"
 
@@ -89,23 +89,23 @@ class KeptMeaning:
         return Found(merged(words, meant)[:limit], tuple(warnings), usage)
 
     async def reindex(self, owners: Sequence[Holding]) -> int:
-        """Make all vectors anew; how many values were placed. Raises what the model says."""
+        """Compute all vectors again and return their number. Raises the errors of the model."""
         await self._store.vectors.clear()
         return sum([await self._place(one.scope, one.namespace) for one in owners])
 
     async def close(self) -> None:
-        """What has no vector yet gets one when it is looked for."""
+        """Stop the background tasks. The next search computes the missing vectors."""
         for task in (tasks := [*self._placing.values()]):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _placed(self, scope: str, namespace: str) -> asyncio.Task[None]:
-        """Sees that all that an owner remembers by now is placed; one task does it, for everybody who asks."""
+        """Ensure that all values of an owner get vectors, and return the task: one for all callers."""
         owner = (scope, namespace)
         self._waiting.add(owner)
         if owner not in self._placing:
             task = self._placing[owner] = asyncio.create_task(self._place_waiting(owner))
-            # Whoever searches meets what was wrong again, and is told.
+            # Retrieved to silence asyncio: a search meets the same error again and reports it.
             task.add_done_callback(lambda done: None if done.cancelled() else done.exception())
         return self._placing[owner]
 
@@ -133,7 +133,7 @@ class KeptMeaning:
                 raise
             if len(missing) == 1:
                 return [Embedding(missing[0].key, missing[0].mark, ())]
-            # One of them cannot be placed: each for itself, so that the others are.
+            # One of them is rejected: each is tried alone, so that the others get vectors.
             return [placed for one in missing for placed in await self._vectors_of([one])]
         return [Embedding(one.key, one.mark, vector) for one, vector in zip(missing, found, strict=True)]
 
@@ -142,12 +142,12 @@ class KeptMeaning:
 
 
 def said(one: UnembeddedValue) -> str:
-    """What a value says, with its name."""
+    """Return the text of a value, including its key."""
     return " ".join([one.key, *texts(one.value)])[:CHARS_MAX]
 
 
 def merged(*rankings: Sequence[tuple[str, Json]]) -> list[tuple[str, Json]]:
-    """One ranking of several: what is high up in more of them comes first."""
+    """Merge rankings into one by reciprocal rank fusion: a value near the top of several rankings comes first."""
     scores: dict[str, float] = {}
     values: dict[str, Json] = {}
     for ranking in rankings:

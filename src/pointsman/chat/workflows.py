@@ -1,4 +1,4 @@
-"""Workflows that somebody can talk to: conversational ones, and those of which a text alone is the input."""
+"""Workflows that can be used in a chat: conversational ones, and those whose only required input is a text."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 KNOWN_MAX: Final = 10_000
 
 SPOKEN: Final = Part[dict[str, JsonObject | None]]("spoken workflows", lambda _: {})
-"""How to talk to what a definition describes, by `id@revision`, which never changes; None: one cannot."""
+"""Chat properties of a definition by `id@revision`, which never changes; None: not usable in a chat."""
 
 
 async def speakers(app: AppContext, caller: Caller) -> list[JsonObject]:
-    """The saved workflows that the caller can talk to, as lists show them, and how to talk to them."""
+    """Return the saved workflows that the caller can chat with, as in lists, with their chat properties."""
     return (await speakers_page(app, caller, limit=None)).entries
 
 
@@ -44,7 +44,8 @@ async def speakers_page(
     after: str | None = None,
     limit: int | None,
 ) -> Page:
-    """Those with all these words, by name; `ids`: only these. No more definitions are read than the page takes."""
+    """Return a page of those with all these words, by name; `ids`: only these. Reads no more definitions than the page
+    needs."""
 
     async def can_be_talked_to(entry: JsonObject) -> bool:
         return await sees_entry(app, caller, entry) and await _how(app, entry) is not None
@@ -70,7 +71,7 @@ async def _how(app: AppContext, entry: JsonObject) -> JsonObject | None:
 
 
 def _spoken_to(definition: WorkflowDefinition) -> JsonObject:
-    """Raises `InputInvalid` where a text alone is not enough."""
+    """Return the chat properties of a definition. Raises `InputInvalid` if a text alone is not enough."""
     field = text_field(definition, definition.input_schema)
     files: list[Json] = [*_file_fields(definition, field)]
     return {
@@ -83,7 +84,7 @@ def _spoken_to(definition: WorkflowDefinition) -> JsonObject:
 
 
 def _file_fields(definition: WorkflowDefinition, field: str) -> list[str]:
-    """The fields of the input that its agents are given as files."""
+    """Return the input fields that agents receive as files."""
     named = [
         str(path).partition(".")[0]
         for node in definition.nodes
