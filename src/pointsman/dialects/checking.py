@@ -1,4 +1,4 @@
-"""From a document in any dialect to everything that can be said about it, in its author's own words and places.
+"""Checking of a document in any dialect, with problems expressed in the author's own words and positions.
 
 document ── read_workflow ──▶ workflow ── check ──▶ problems ── placed ──▶ author's pointers, line and column
 """
@@ -21,7 +21,8 @@ from pointsman.values import Json
 
 
 def lenient(workflow: WorkflowDefinition) -> tuple[WorkflowDefinition, tuple[Problem, ...]]:
-    """Switch off every edge one end of which does not exist. Each is a warning; without any it is the same workflow."""
+    """Disable every edge with a missing end. Return the workflow and one warning for each such edge; without such edges
+    the workflow is returned unchanged."""
     dangling = {edge for edge, _, _ in ends_missing(workflow)}
     if not dangling:
         return workflow, ()
@@ -35,17 +36,17 @@ def lenient(workflow: WorkflowDefinition) -> tuple[WorkflowDefinition, tuple[Pro
 
 @dataclass(frozen=True, slots=True)
 class CheckedDocument:
-    """A document and what was found in it. `workflow` is None where its shape has errors."""
+    """A document and its problems. `workflow` is None if the structure has errors."""
 
     workflow: WorkflowDefinition | None
     problems: tuple[Problem, ...]
-    """Sorted by place."""
+    """Sorted by position."""
     dialect: str | None
     read: ReadDocument
 
     @property
     def ok(self) -> bool:
-        """Whether it may be executed: nothing found is an error."""
+        """Whether the workflow can be executed: no problem is an error."""
         return self.workflow is not None and not any(problem.severity == "error" for problem in self.problems)
 
 
@@ -57,17 +58,17 @@ def check_document(
     known: Installation = NOTHING_ASKED,
     drop_dangling: bool = False,
 ) -> CheckedDocument:
-    """Read the one workflow of a document and check it. `drop_dangling` leaves out edges that lead nowhere."""
+    """Read the only workflow of a document and check it. `drop_dangling` disables edges with a missing end."""
     return checked(read_workflow(document, dialect=dialect, name=name), known=known, drop_dangling=drop_dangling)
 
 
 def check_documents(document: Document, *, dialect: str | None = None, name: str = "") -> tuple[CheckedDocument, ...]:
-    """The same for a document with several workflows."""
+    """Read and check every workflow of a document."""
     return tuple(checked(read) for read in read_workflows(document, dialect=dialect, name=name))
 
 
 def checked(read: ReadDocument, *, known: Installation = NOTHING_ASKED, drop_dangling: bool = False) -> CheckedDocument:
-    """Check what was read."""
+    """Check a document that has been read."""
     workflow, found = found_in(read, known=known, drop_dangling=drop_dangling)
     return CheckedDocument(workflow, told(read, found), read.dialect, read)
 
@@ -75,7 +76,7 @@ def checked(read: ReadDocument, *, known: Installation = NOTHING_ASKED, drop_dan
 def found_in(
     read: ReadDocument, *, known: Installation = NOTHING_ASKED, drop_dangling: bool = False
 ) -> tuple[WorkflowDefinition | None, list[Problem]]:
-    """What would run, and what is wrong with it: problems of the native document, not placed yet."""
+    """Return the workflow that would run and its problems, with pointers into the native document."""
     workflow = read.workflow
     if workflow is None:
         return None, []
@@ -86,15 +87,15 @@ def found_in(
 
 
 def told(read: ReadDocument, found: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Findings about the author's document, with those of reading it, sorted by place. At most `PROBLEMS_MAX` are
-    placed; a note counts the rest."""
+    """Return problems with positions in the author's document, together with those of reading, sorted by position. At
+    most `PROBLEMS_MAX` are listed; a note counts the rest."""
     own = {id(problem) for problem in read.problems}
     kept = limited((*read.problems, *found))
     return sort_problems(one if id(one) in own else read.placed(repaired(one, read)) for one in kept)
 
 
 def repaired(problem: Problem, read: ReadDocument) -> Problem:
-    """The problem with its repair told about the author's document; without it where that would not be safe."""
+    """Return the problem with its fix translated to the author's document; without the fix if that is not safe."""
     if problem.fix is None or read.imported is None:
         return problem
     operations = [_translated(operation, read.imported, read.document.value) for operation in problem.fix]
@@ -103,7 +104,7 @@ def repaired(problem: Problem, read: ReadDocument) -> Problem:
 
 
 def _translated(operation: JsonPatchOp, imported: ImportedDocument, author: Json) -> JsonPatchOp | None:
-    """One operation on the author's document, if the same thing stands there in the same words."""
+    """Translate one operation to the author's document; None: the author's document has something else there."""
     native = str(operation["path"])
     pointer = imported.sources.author_pointer(native)
     if operation["op"] == "add":
@@ -118,7 +119,7 @@ def _translated(operation: JsonPatchOp, imported: ImportedDocument, author: Json
 
 
 def _value_at(value: Json, pointer: str) -> Json:
-    """What a pointer leads to; None where that is nothing."""
+    """Return the value at a pointer; None if there is none."""
     for part in pointer_parts(pointer):
         if isinstance(value, dict):
             value = value.get(part)

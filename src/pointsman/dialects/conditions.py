@@ -1,4 +1,4 @@
-"""Edge conditions as one expression, for dialects that know nothing else."""
+"""Edge conditions as expressions, for dialects that have no other conditions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pointsman.dialects.losses import as_json
 
 
 def condition_text(condition: AnyCondition | None, source: str) -> str | None:
-    """The expression that holds when the condition does; "" for always; None where no expression can say it."""
+    """Return an expression equivalent to the condition; "" for always; None if no expression is equivalent."""
     match condition:
         case None | Always():
             return ""

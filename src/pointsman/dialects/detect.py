@@ -1,6 +1,6 @@
-"""From a text in any dialect to a checked workflow: text ─▶ document ─▶ dialect ─▶ native document ─▶ workflow.
+"""Reading of a text in any dialect: text ─▶ document ─▶ dialect ─▶ native document ─▶ workflow.
 
-The one place where problems of all stages meet; each carries the author's pointer, line and column.
+Problems of all stages are collected here; each carries the author's pointer, line and column.
 """
 
 from __future__ import annotations
@@ -21,39 +21,40 @@ from pointsman.errors import CallerError
 from pointsman.values import Json, JsonObject
 
 ENTRY_POINTS: Final = "pointsman.dialects"
-"""Entry-point group of plug-ins: objects with `matches(document) -> bool`, `read` and `write`."""
+"""Entry-point group of plug-in dialects: objects with `matches(document) -> bool`, `read` and `write`."""
 
 _SKETCH: Final = re.compile(r"\w[\w-]*(\s*\|\s*\w[\w-]*)+(\s*\|?\s*(\.\.\.|…))?|(\.\.\.|…)")
 _KINDS: Final = frozenset({"type", "nodeType", "node_type", "conditionType", "condition_type", "step_type", "approach"})
-"""Keys whose value is one word of a fixed list; a sketch lists them all."""
+"""Keys whose value is one word of a fixed list; a schema sketch lists all of them."""
 _WITHOUT_KINDS: Final = frozenset({"outputSchema", "inputSchema", "schema", "metadata"})
 """Keys whose value is not a part of a workflow."""
 
 
 class UnknownDialect(CallerError):
-    """There is no dialect of this name, built in or installed."""
+    """No dialect, built in or installed, has this name."""
 
     code = "unknown-dialect"
 
 
 class DialectModule(Protocol):
-    """What each dialect offers."""
+    """Interface of a dialect."""
 
     read: DialectReader
     write: DialectWriter
 
 
 class Plugin(DialectModule, Protocol):
-    """What a dialect from an entry point offers besides."""
+    """Interface of a dialect from an entry point."""
 
     def matches(self, document: JsonObject) -> bool:
-        """Whether a workflow is spelled in this dialect."""
+        """Return whether a document is in this dialect."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ReadDocument:
-    """What became of a document. `problems` are sorted and placed; `workflow` is None where the shape has errors."""
+    """Result of reading a document. `problems` are sorted and have positions; `workflow` is None if the structure has
+    errors."""
 
     workflow: WorkflowDefinition | None
     problems: tuple[Problem, ...]
@@ -62,12 +63,12 @@ class ReadDocument:
     imported: ImportedDocument | None = None
 
     def placed(self, problem: Problem) -> Problem:
-        """A later finding about the workflow, told about the author's document, with line and column."""
+        """Return a problem of the workflow with its position in the author's document."""
         return self.document.placed(problem if self.imported is None else self.imported.placed(problem))
 
 
 def read_workflow(document: Document, *, dialect: str | None = None, name: str = "") -> ReadDocument:
-    """Read the one workflow of a document. `dialect` overrides detection; `name` (of the file) may become the id."""
+    """Read the only workflow of a document. `dialect` overrides detection; `name` (of the file) may become the id."""
     reads = read_workflows(document, dialect=dialect, name=name)
     if len(reads) == 1:
         return reads[0]
@@ -79,7 +80,7 @@ def read_workflow(document: Document, *, dialect: str | None = None, name: str =
 
 
 def read_workflows(document: Document, *, dialect: str | None = None, name: str = "") -> tuple[ReadDocument, ...]:
-    """Read every workflow of a document; there is always at least one answer."""
+    """Read every workflow of a document. The result has at least one element."""
     value = document.value
     sketches = document.problems if not document.is_readable else _sketches(document)
     if not document.is_readable or sketches:
@@ -94,7 +95,7 @@ def read_workflows(document: Document, *, dialect: str | None = None, name: str 
 def write_workflow(
     workflow: WorkflowDefinition, *, dialect: str, original: JsonObject | None = None
 ) -> WrittenDocument:
-    """Spell a workflow in a dialect. `original` is the document it was read from, where it was in that dialect."""
+    """Write a workflow in a dialect. `original` is the document that it was read from, if that is in the dialect."""
     return _module_of(dialect).write(workflow, original)
 
 
@@ -128,7 +129,7 @@ def _is_empty(workflow: WorkflowDefinition | None) -> bool:
 
 
 def _is_empty_envelope(candidate: Candidate) -> bool:
-    """Whether there is an envelope, and no graph in it: nothing then says which dialect it is."""
+    """Return whether the document is an envelope without a graph: its dialect cannot be determined."""
     document = candidate.document
     if "pointsman" in document or document.get("nodes") or document.get("edges") or "steps" in document:
         return False
@@ -138,7 +139,7 @@ def _is_empty_envelope(candidate: Candidate) -> bool:
 
 
 def _outer(loss: Problem, sources: Sources) -> Problem:
-    """Readers speak about the workflow they were given; its author about the whole file."""
+    """Convert a pointer into the workflow, as readers give it, to a pointer into the whole file."""
     return ImportedDocument({}, (), sources).placed(loss)
 
 
@@ -159,7 +160,7 @@ def _matches(plugin: object, document: JsonObject) -> bool:
 
 
 def _module_of(dialect: str) -> DialectModule:
-    """The dialect's code, imported when first needed."""
+    """Return the module of a dialect, imported on first use."""
     if dialect in DIALECTS:
         return cast(DialectModule, import_module(f"pointsman.dialects.{dialect}.dialect"))
     installed = {plugin.name: plugin for plugin in entry_points(group=ENTRY_POINTS)}
@@ -171,7 +172,8 @@ def _module_of(dialect: str) -> DialectModule:
 
 
 def _sketches(document: Document) -> tuple[Problem, ...]:
-    """Words such as `"agent|fanout|loop"`: valid JSON, and yet only the sketch of a schema."""
+    """Return errors for values such as `"agent|fanout|loop"`, which show that the document is the sketch
+    of a schema."""
     found: list[Problem] = []
     waiting: list[_Part] = [(None, "", document.value)]
     while waiting:
@@ -192,7 +194,7 @@ def _sketches(document: Document) -> tuple[Problem, ...]:
 
 
 _Part: TypeAlias = "tuple[_Part | None, str | int, Json]"
-"""A part of a document: the part around it, its key or index there, its value."""
+"""A part of a document: the enclosing part, its key or index there, its value."""
 
 
 def _path_of(part: _Part) -> list[str | int]:

@@ -1,7 +1,8 @@
-"""What readers of foreign dialects share: the author's fields by one name each, and notes of where everything went.
+"""Shared parts of the readers of foreign dialects: the author's fields under one name each, and the origin of each
+value.
 
-A reader hands on what it found, and the model of the language says what is wrong with it, at the author's own place.
-Only values without a native place are judged here (`ForeignReader.count`, `ForeignReader.version`).
+A reader copies values; the model of the language reports errors in them, at the author's position. Only values without
+a native counterpart are validated here (`ForeignReader.count`, `ForeignReader.version`).
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from pointsman.values import Json, JsonObject
 
 
 class FieldWords(dict[str, tuple[str, ...]]):
-    """Our name of a field -> its spellings, the preferred one first. Never changed."""
+    """Native name of a field -> its spellings, the preferred one first. Immutable."""
 
     @cached_property
     def uses(self) -> Mapping[str, tuple[tuple[str, int], ...]]:
-        """Spelling -> (our name, position among its spellings), for fields with several spellings."""
+        """Spelling -> (native name, position among its spellings), for fields with several spellings."""
         found: dict[str, tuple[tuple[str, int], ...]] = {}
         for name, spellings in self.items():
             for style, word in enumerate(spellings if len(spellings) > 1 else ()):
@@ -40,7 +41,7 @@ _SEMVER: Final = re.compile(r"\d+\.\d+\.\d+([-+].*)?")
 _BRACE: Final = re.compile(r"[{\\]")
 
 RESERVED: Final = frozenset(ROOTS)
-"""Names that mean something of their own in expressions; a state field of that name is reached by `state.x`."""
+"""Names with a meaning of their own in expressions; a state field of such a name is read as `state.x`."""
 
 
 def is_name(text: str) -> bool:
@@ -48,28 +49,28 @@ def is_name(text: str) -> bool:
 
 
 def member(root: str, key: str) -> str:
-    """The path of one key below a root: `root.key`, or `root["a key"]` where it is no name."""
+    """Return the path of a key below a root: `root.key`, or `root["a key"]` if the key is not a name."""
     quoted = key.replace("\\", "\\\\").replace('"', '\\"')
     return f"{root}.{key}" if is_name(key) else f'{root}["{quoted}"]'
 
 
 def field_path(name: str) -> str:
-    """An expression for a field of the state, whatever it is called."""
+    """Return an expression for a field of the state, whatever its name."""
     return name if is_name(name) and name not in RESERVED else member("state", name)
 
 
 def slug(text: str, *, separator: str = "-") -> str:
-    """A short id made of a text; may be empty."""
+    """Return a short id derived from a text; may be empty."""
     return _NO_SLUG.sub(separator, text.lower()).strip(separator)[:60].strip(separator)
 
 
 def literal_text(text: str) -> str:
-    """A text that is no template, written as a template that renders to it."""
+    """Return a template that renders to this text."""
     return _BRACE.sub(lambda found: "\\{" if found[0] == "{" else found[0], text)
 
 
 def key_of(value: Json) -> str:
-    """What to look an id up by, whatever an author put there. Only a text equals a text."""
+    """Return a lookup key for an author's id of any type. Only equal texts have equal keys to texts."""
     return value if isinstance(value, str) else f"\0{value!r}"
 
 
@@ -82,7 +83,7 @@ def list_of(value: Json) -> list[Json]:
 
 
 def text_of(value: Json) -> str | None:
-    """The text, or the main language of a localized one; None for anything else and for an empty text."""
+    """Return the text, or the main language of a localized one; None for any other value and for an empty text."""
     if isinstance(value, dict):
         spoken = [text for text in (value.get("en"), *value.values()) if isinstance(text, str)]
         value = spoken[0] if spoken else None
@@ -95,7 +96,7 @@ def number_of(value: Json) -> float | None:
 
 @dataclass(slots=True)
 class Record:
-    """One object of the author's document. Remembers which fields were asked for: the rest must not be lost."""
+    """An object of the author's document. It records which fields were read, so that the others can be kept."""
 
     value: JsonObject
     pointer: str
@@ -106,7 +107,7 @@ class Record:
         return self.words.get(name) or (name,)
 
     def said(self, name: str) -> str:
-        """The spelling the author used; the preferred one where the field is absent."""
+        """Return the spelling that the author used; the preferred one if the field is absent."""
         spellings = self.spellings(name)
         for word in spellings:
             if self.value.get(word) is not None:
@@ -117,7 +118,7 @@ class Record:
         return any(word in self.value for word in self.spellings(name))
 
     def take(self, name: str) -> Json:
-        """The field's value; null is the same as absent."""
+        """Return the field's value; null is the same as absent."""
         self.taken.update(self.spellings(name))
         return self.value.get(self.said(name))
 
@@ -125,11 +126,11 @@ class Record:
         return self.pointer + pointer_to(self.said(name))
 
     def left(self) -> JsonObject:
-        """What nobody asked for."""
+        """Return the fields that were not read."""
         return {key: value for key, value in self.value.items() if key not in self.taken}
 
     def contradictions(self) -> Iterable[Problem]:
-        """Fields said twice, in two spellings, with two values."""
+        """Yield an error for each field that has two spellings with different values."""
         uses, said = self.words.uses, dict[str, int]()
         for word, value in self.value.items():
             for name, _ in uses.get(word, ()) if value is not None else ():
@@ -145,26 +146,26 @@ class Record:
 
 @dataclass(slots=True)
 class ForeignReader:
-    """One document being read: the native parts made so far are the reader's; this keeps what goes with them."""
+    """State of reading one document: problems and the origin of values. The native parts belong to the reader."""
 
     dialect: str
     origin: dict[str, str] = field(default_factory=dict[str, str])
     problems: list[Problem] = field(default_factory=list[Problem])
 
     def put(self, native: JsonObject, at: str, key: str, value: Json, source: str) -> None:
-        """Set a native field and note where it came from; nothing for null."""
+        """Set a native field and record its origin; no effect for null."""
         if value is not None:
             native[key] = value
             self.origin[at + pointer_to(key)] = source
 
     def move(self, native: JsonObject, at: str, key: str, record: Record, name: str) -> None:
-        """The author's field, as it is, under its native name."""
+        """Copy the author's field unchanged to its native name."""
         value = record.take(name)
         if value is not None:
             self.put(native, at, key, value, record.at(name))
 
     def count(self, record: Record, name: str) -> int | None:
-        """Take a count of which no native field tells the type; None: it is absent, or wrong and reported."""
+        """Read a count that has no native field; None: it is absent, or invalid and reported."""
         value, at = record.take(name), record.at(name)
         if isinstance(value, str) and value.strip().isdecimal():
             value = int(value)
@@ -180,7 +181,7 @@ class ForeignReader:
         return value
 
     def version(self, native: JsonObject, head: Record) -> None:
-        """Move the author's version; keep one that is not semantic as it is, with a note."""
+        """Copy the author's version; keep one that is not a semantic version unchanged, with a note."""
         version = head.take("version")
         if version is None or (isinstance(version, str) and _SEMVER.fullmatch(version)):
             self.move(native, "", "version", head, "version")
@@ -189,14 +190,14 @@ class ForeignReader:
         head.taken.discard(head.said("version"))
 
     def inside(self, record: Record, name: str, words: FieldWords | None = None) -> Record:
-        """The object in a field, as a record; an empty one where there is none."""
+        """Return the object in a field as a record; an empty record if there is none."""
         value = record.take(name)
         if value is not None and not isinstance(value, dict):
             self.error("wrong-type", record.at(name), f"{record.said(name)!r} must be an object")
         return Record(object_of(value), record.at(name), words or NO_WORDS)
 
     def keep(self, native: JsonObject, at: str, record: Record, **more: Json) -> None:
-        """What has no native place stays with its part, under `x-<dialect>`."""
+        """Keep fields without a native counterpart in their part, under `x-<dialect>`."""
         self.problems.extend(record.contradictions())
         others: JsonObject = {}
         for key, value in (*record.left().items(), *((key, value) for key, value in more.items() if value is not None)):
@@ -219,7 +220,7 @@ class ForeignReader:
 
 
 def records(value: Json, pointer: str, words: FieldWords, reading: ForeignReader) -> list[Record]:
-    """The objects of a list; whatever else is there is reported and left out."""
+    """Return the objects of a list; other values are reported and omitted."""
     if value is None:
         return []
     if not isinstance(value, list):
@@ -235,7 +236,7 @@ def records(value: Json, pointer: str, words: FieldWords, reading: ForeignReader
 
 
 def mixed_spellings(records: Iterable[Record]) -> Problem | None:
-    """A note where one document uses several spellings: all are read, one is written."""
+    """Return a note if a document mixes several spellings: all are read, one is written."""
     first: dict[int, tuple[str, str]] = {}
     for record in records:
         uses = record.words.uses
@@ -256,7 +257,7 @@ def mixed_spellings(records: Iterable[Record]) -> Problem | None:
 def workflow_id(
     record: Record, reading: ForeignReader, native: JsonObject, *, name: str, names: tuple[str, ...]
 ) -> None:
-    """The document's own id; else one made of the file's name, else of the title. The same text gives the same id."""
+    """Set the id: the document's own, else one derived from the file's name, else from the title. Deterministic."""
     for field_name in names:
         if record.take(field_name) is not None:
             reading.move(native, "", "id", record, field_name)
@@ -266,7 +267,7 @@ def workflow_id(
 
 
 def agents_of(value: Json, pointer: str, reading: ForeignReader) -> JsonObject | None:
-    """An `agents` section: rows {id, name, system_prompt, scope, tools}, or native objects keyed by id."""
+    """Read an `agents` section: rows {id, name, system_prompt, scope, tools}, or native objects keyed by id."""
     if value is None:
         return None
     if not isinstance(value, list):

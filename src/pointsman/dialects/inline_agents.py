@@ -1,4 +1,4 @@
-"""Agents defined inside nodes, for dialects whose nodes only name one: they move to an `agents` section."""
+"""Agents defined inside nodes, for dialects whose nodes only name agents: they move to the `agents` section."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from pointsman.values import JsonObject
 
 
 class InlineAgents:
-    """The workflow's agents, and those that its nodes turn out to define."""
+    """The agents of a workflow, including those that its nodes define."""
 
     def __init__(self, workflow: WorkflowDefinition) -> None:
         self.named: dict[str, AgentConfig] = dict(workflow.agents or {})
 
     def name_for(self, config: AgentConfig, node_id: str, *, beside: Collection[str] = ()) -> str:
-        """Its name; one that adds to a named agent becomes `<name>.<node>`. Fields `beside` stay where they are."""
+        """Return the agent's name. A node that extends a named agent defines `<name>.<node>`. Fields in `beside` stay
+        in the node."""
         own = {key: value for key, value in document_of(config).items() if key not in beside}
         named = own.pop("agent", None)
         if isinstance(named, str) and not own:

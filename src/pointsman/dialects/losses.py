@@ -1,4 +1,4 @@
-"""What a dialect cannot say: findings of its writer, about the native document."""
+"""Losses of a conversion: problems that a dialect's writer reports, with pointers into the native document."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def loss(pointer: str, what: str, dialect: str, *, hint: str = "") -> Problem:
 
 
 def lost_fields(part: Model, known: Collection[str], at: str, dialect: str) -> Iterator[Problem]:
-    """One finding per field that was said and that the dialect has no word for. `x-*` keys are the author's own."""
+    """Yield a loss for each field that is set and that the dialect cannot express. `x-*` keys belong to the author."""
     for key in document_of(part):
         if key not in known and not key.startswith(EXTENSION_PREFIX):
             yield loss(at + pointer_to(key), f"{key!r}", dialect)
 
 
 def document_of(part: Model | None) -> JsonObject:
-    """A part of a workflow as JSON, without what was left out; of the whole its head, without nodes and edges."""
+    """Return a part of a workflow as JSON, without unset fields; of a workflow without nodes and edges."""
     if isinstance(part, WorkflowDefinition):
         found = as_json(part.model_dump(by_alias=True, exclude_unset=True, exclude={"nodes", "edges"}))
     else:
@@ -36,7 +36,8 @@ def document_of(part: Model | None) -> JsonObject:
 
 
 def as_json(value: object) -> Json:
-    """Tuples of the frozen models become lists; anything the models do not hold is refused."""
+    """Return a value as JSON. Tuples of the frozen models become lists; raises TypeError for values that models cannot
+    hold."""
     match value:
         case None | bool() | int() | float() | str():
             return value
@@ -49,7 +50,7 @@ def as_json(value: object) -> Json:
 
 
 def extension_of(part: Model, dialect: str) -> JsonObject:
-    """What the reader of the dialect put aside for its writer, and the author's other `x-*` keys."""
+    """Return the values that the reader of the dialect kept for its writer, and the author's other `x-*` keys."""
     extra = part.__pydantic_extra__ or {}
     own = as_json(extra.get(f"x-{dialect}"))
     others = {key: as_json(value) for key, value in extra.items() if key != f"x-{dialect}"}

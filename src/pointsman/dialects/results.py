@@ -1,7 +1,9 @@
-"""What readers and writers of dialects give back: a native document, what was lost, and where everything came from.
+"""Results of readers and writers of dialects: a document, its losses, and the origin of each part.
 
-A reader is a pure function `read(document, *, name) -> Imported`; a writer is `write(workflow, original) -> Written`.
-Readers do not validate: `WorkflowDefinition.from_document` does that once. `Sources` maps its pointers to the author's.
+A reader is a pure function `read(document, *, name) -> ImportedDocument`; a writer is
+`write(workflow, original) -> WrittenDocument`. Readers do not validate: `WorkflowDefinition.from_document` does.
+`Sources`
+maps its pointers to the author's.
 """
 
 from __future__ import annotations
@@ -17,21 +19,22 @@ from pointsman.values import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Native pointer -> author's pointer. What is not listed stands where its nearest listed ancestor says."""
+    """Native pointer -> author's pointer. A pointer that is not listed is resolved relative to its nearest listed
+    ancestor."""
 
     origin: Mapping[str, str] = field(default_factory=dict[str, str])
     outer: tuple[Sources, ...] = ()
-    """Asked one after the other with what `origin` answered: documents inside documents."""
+    """Applied one after the other to the result of `origin`: documents inside documents."""
 
     def author_pointer(self, native_pointer: str) -> str:
-        """The longest listed prefix decides; the rest of the pointer is kept."""
+        """Return the author's pointer: the longest listed prefix is replaced, the rest is kept."""
         pointer = _nearest(self.origin, native_pointer)
         for sources in self.outer:
             pointer = sources.author_pointer(pointer)
         return pointer
 
     def within(self, outer: Sources) -> Sources:
-        """The same for an author whose document is a part of another one."""
+        """Return the mapping for a document that is a part of another one."""
         return Sources(self.origin, (*self.outer, outer)) if outer.origin else self
 
 
@@ -47,20 +50,20 @@ def _nearest(origin: Mapping[str, str], pointer: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ImportedDocument:
-    """A foreign document in native words. `losses` carry the author's pointers."""
+    """A foreign document converted to the native dialect. `losses` have pointers into the author's document."""
 
     document: JsonObject
     losses: tuple[Problem, ...] = ()
     sources: Sources = Sources()
 
     def placed(self, problem: Problem) -> Problem:
-        """A problem of the native document, told about the author's."""
+        """Return a problem of the native document with its pointer into the author's document."""
         return replace(problem, pointer=self.sources.author_pointer(problem.pointer))
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenDocument:
-    """A workflow in a dialect's words. With losses the result does not read back as the same workflow."""
+    """A workflow written in a dialect. If there are losses, reading the result gives another workflow."""
 
     document: JsonObject
     losses: tuple[Problem, ...] = ()
@@ -68,11 +71,11 @@ class WrittenDocument:
 
 class DialectReader(Protocol):
     def __call__(self, document: JsonObject, *, name: str) -> ImportedDocument:
-        """Turn a foreign document into a native one. `name` (of the file) is the id where the document has none."""
+        """Convert a foreign document to a native one. `name` (of the file) is the id if the document has none."""
         ...
 
 
 class DialectWriter(Protocol):
     def __call__(self, workflow: WorkflowDefinition, original: JsonObject | None) -> WrittenDocument:
-        """Spell a workflow in the dialect; `original` is the document it was read from, where it was."""
+        """Write a workflow in the dialect; `original` is the document that it was read from, if there is one."""
         ...

@@ -1,7 +1,8 @@
-"""Numbers written as texts, and texts written as numbers, in documents of other systems.
+"""Conversion between numbers and texts in documents of other systems.
 
-Their readers took `"max_iters": "3"` for the number 3. So does this one, with a warning, where the value fits nothing
-else. A document that says `pointsman: 1` is read as it stands.
+Their readers accept `"max_iters": "3"` for the number 3. So does this one, with a warning, if no other value is
+valid. A
+document with `pointsman: 1` is read unchanged.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ _TRUTH: Final = {"true": True, "false": False}
 
 
 class Validated(NamedTuple):
-    """An imported document, held against the models."""
+    """An imported document after validation by the models."""
 
     workflow: WorkflowDefinition | None
     imported: ImportedDocument
-    """With the converted values."""
+    """The document with converted values."""
     problems: tuple[Problem, ...]
     """Errors of the models, and a warning for each converted value; native pointers."""
 
 
 def validated(imported: ImportedDocument) -> Validated:
-    """Validate an imported document; convert scalars of the wrong type where that makes them valid."""
+    """Validate an imported document. Scalars of the wrong type are converted if that makes them valid."""
     workflow, problems = WorkflowDefinition.from_document(imported.document)
     is_ours = "pointsman" in imported.document and imported.document.get("dialect", "native") == "native"
     changes = {} if is_ours else dict(_changes(imported.document, problems))
@@ -68,7 +69,7 @@ def _changes(document: JsonObject, problems: list[Problem] | tuple[Problem, ...]
 
 
 def _converted(value: Json) -> Json:
-    """The value in the other type; None where there is none."""
+    """Return the value converted to the other type; None: it cannot be converted."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):

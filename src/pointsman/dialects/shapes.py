@@ -1,4 +1,4 @@
-"""Tells dialects apart by shape, and takes workflows out of the envelopes they travel in. Pure."""
+"""Detection of a document's dialect by its shape, and extraction of workflows from envelopes. Pure functions."""
 
 from __future__ import annotations
 
@@ -19,29 +19,30 @@ TABLES: Final = (
     "agentWorkflows",
     "agentWorkflowNodes",
 )
-"""Names of tables; a document that has one is a set of tables."""
+"""Names of tables; a document with one of them is a set of tables."""
 
 _ENVELOPES_MAX: Final = 4
 _PARTS: Final = ("nodes", "edges", "steps")
 _WRAPPED: Final = ("workflow", "graph_definition", "graphDefinition", "definition", "template")
 ENVELOPES: Final = (*_WRAPPED, "workflows")
-"""Keys under which workflows travel."""
+"""Keys under which envelopes hold workflows."""
 _OF_THE_WRAPPER: Final = ("id", "name", "title", "description", "version", "workflow_id", "is_active", "label")
-"""What stands around a workflow and belongs to it, unless it says the same itself."""
+"""Fields of an envelope that apply to the workflow inside, unless it sets them itself."""
 _SAMPLE: Final = 50
-"""So many nodes and edges tell a shape."""
+"""Number of nodes and edges inspected to detect the shape."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A workflow found inside a document, and where."""
+    """A workflow found inside a document, with its position."""
 
     document: JsonObject
     sources: Sources = field(default_factory=Sources)
 
 
 def unwrapped(document: JsonObject) -> tuple[Candidate, ...]:
-    """The workflows in a document: itself, or what its envelopes hold. An envelope without any is its own content."""
+    """Return the workflows in a document: itself, or those in its envelope. An envelope without any counts as a
+    workflow."""
     return tuple(_unwrapped(Candidate(document), _ENVELOPES_MAX)) or (Candidate(document),)
 
 
@@ -65,7 +66,7 @@ def _unwrapped(here: Candidate, depth: int) -> Iterator[Candidate]:
 
 
 def _inside(outer: Candidate, inner: JsonObject, *path: str | int) -> Candidate:
-    """The inner document with what its wrapper says about it; pointers keep leading to the author's places."""
+    """Return the inner document with the fields of its envelope; pointers still lead to the author's positions."""
     said = {key: outer.document[key] for key in _OF_THE_WRAPPER if key in outer.document and key not in inner}
     origin = {"": outer.sources.author_pointer(pointer_to(*path))}
     origin |= {pointer_to(key): outer.sources.author_pointer(pointer_to(key)) for key in said}
@@ -73,7 +74,7 @@ def _inside(outer: Candidate, inner: JsonObject, *path: str | int) -> Candidate:
 
 
 def dialects_of(document: JsonObject) -> Mapping[str, str]:
-    """The dialects whose marks a workflow has, each with the mark that was seen. More than one is ambiguous."""
+    """Return dialect -> the detected characteristic. More than one dialect means that the document is ambiguous."""
     if "pointsman" in document:
         return {"native": "'pointsman'"}
     marks = {name: mark for name, look in _MARKS.items() if (mark := look(document))}
@@ -139,7 +140,7 @@ _MARKS: Final[Mapping[str, Callable[[JsonObject], str]]] = {
 
 
 def _items(document: JsonObject, key: str) -> list[JsonObject]:
-    """The first objects in a list or object of them."""
+    """Return the first objects in a list, or in the values of an object."""
     value = document.get(key)
     items: list[Json] = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
     return [cast(JsonObject, item) for item in items[:_SAMPLE] if isinstance(item, dict)]

@@ -1,11 +1,11 @@
-"""Writing back without loss: what nobody changed stays exactly as its author wrote it.
+"""Lossless writing: parts that did not change stay exactly as their author wrote them.
 
     author's document ─ read ─▶ workflow then ─ render ─▶ before ─┐
                                                                   ├─▶ author's document, changed where before ≠ after
                                 workflow now  ─ render ─▶ after ──┘
 
-A three-way merge. Its laws: an unchanged workflow gives the author's document itself; a change of one part touches
-that part only; what the dialect has no words for survives, because neither rendering mentions it.
+This is a three-way merge. An unchanged workflow gives the author's document itself. A change of one part changes only
+that part. Fields that the dialect cannot express survive, because neither rendering contains them.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A workflow in a dialect's words, still in parts. Parts are keyed by what identifies them in the workflow."""
+    """A workflow rendered in a dialect, in parts. The keys of nodes and edges identify them in the workflow."""
 
     head: JsonObject
-    """Everything beside nodes and edges."""
+    """Everything except nodes and edges."""
     nodes: Mapping[str, JsonObject]
     edges: Mapping[str, JsonObject]
     losses: tuple[Problem, ...] = ()
@@ -38,22 +38,22 @@ class Rendered:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the parts of an author's document stand."""
+    """Positions of the parts in an author's document."""
 
     head: JsonObject
     nodes: Json
     edges: Json
     assemble: Callable[[JsonObject, Json, Json], JsonObject]
-    """Head, nodes and edges -> the whole document again."""
+    """Head, nodes and edges -> the whole document."""
 
 
 def flat(head: JsonObject, nodes: Json, edges: Json) -> JsonObject:
-    """The usual layout: `nodes` and `edges` after everything else."""
+    """Return the usual layout: `nodes` and `edges` after everything else."""
     return {**head, "nodes": nodes, "edges": edges}
 
 
 def _in_place(head: JsonObject, nodes: Json, edges: Json) -> JsonObject:
-    """The same where the author had them; a list there is none of is not made up."""
+    """Return the usual layout with the author's order of keys. Missing lists are not added if they are empty."""
     parts: JsonObject = {"nodes": nodes, "edges": edges}
     placed = {key: parts.get(key, value) for key, value in head.items()}
     return {**placed, **{key: value for key, value in parts.items() if key not in head and value}}
@@ -65,7 +65,7 @@ def flat_layout(document: JsonObject) -> Layout:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What writing needs to know of a dialect."""
+    """The properties of a dialect that writing needs."""
 
     name: str
     words: FieldWords
@@ -73,13 +73,13 @@ class Dialect:
     render: Callable[[WorkflowDefinition], Rendered]
     layout: Callable[[JsonObject], Layout] = flat_layout
     assemble: Callable[[JsonObject, Json, Json], JsonObject] = flat
-    """The whole of a document that has no author."""
+    """Creates a whole document if there is no author's document."""
     nodes_by_id: bool = False
-    """`nodes` is an object keyed by id instead of a list."""
+    """Whether `nodes` is an object keyed by id instead of a list."""
 
 
 def write_with(dialect: Dialect, workflow: WorkflowDefinition, original: JsonObject | None) -> WrittenDocument:
-    """The workflow in the dialect; in the author's own words where it was read from `original`."""
+    """Return the workflow in the dialect, merged into `original` if it was read from that."""
     after = dialect.render(workflow)
     if original is None or workflow.dialect != dialect.name:
         return WrittenDocument(_fresh(dialect, after), after.losses)
@@ -114,7 +114,7 @@ def _merged(
 
 
 def _own_part(dialect: Dialect, workflow: WorkflowDefinition, original: JsonObject) -> Candidate:
-    """The workflow inside the author's envelope; of several the one with its id."""
+    """Return the workflow inside the author's envelope; of several the one with the id of `workflow`."""
     first, *others = unwrapped(original)
     for candidate in (first, *others) if others else ():
         if dialect.read(candidate.document, "").document.get("id") == workflow.id:
@@ -137,7 +137,7 @@ def _at(document: JsonObject, path: Sequence[str]) -> JsonObject:
 
 
 def _replaced(document: Json, path: Sequence[str], new: Json) -> Json:
-    """The document with another value at one place."""
+    """Return the document with another value at one position."""
     if not path:
         return new
     key, rest = path[0], path[1:]
@@ -153,7 +153,7 @@ def _fresh(dialect: Dialect, after: Rendered) -> JsonObject:
 
 
 def _places(keys: Sequence[str], native: str, imported: ImportedDocument) -> dict[str, int]:
-    """Which element of the author's list each part came from."""
+    """Return key -> index in the author's list, for each part."""
     found: dict[str, int] = {}
     for index, key in enumerate(keys):
         last = pointer_parts(imported.sources.author_pointer(f"{native}/{index}"))[-1]
@@ -163,7 +163,7 @@ def _places(keys: Sequence[str], native: str, imported: ImportedDocument) -> dic
 
 
 def node_keys(workflow: WorkflowDefinition) -> tuple[str, ...]:
-    """One key per node: its id, numbered where a broken document repeats it."""
+    """Return one key for each node: its id, numbered if an invalid document repeats it."""
     return _numbered([node.id for node in workflow.nodes])
 
 
@@ -181,7 +181,7 @@ def _numbered(names: Sequence[str]) -> tuple[str, ...]:
 
 
 class _Absent(Generic[T]):
-    """Tells a missing key from null."""
+    """Marker that distinguishes a missing key from null."""
 
 
 _ABSENT: Final = _Absent[None]()
@@ -189,7 +189,7 @@ _ABSENT: Final = _Absent[None]()
 
 @dataclass(frozen=True, slots=True)
 class ThreeWayMerge:
-    """The three-way merge. New fields take the spelling the author uses most."""
+    """The merge of two renderings into an author's document. New fields use the author's most frequent spelling."""
 
     style: int
     words: FieldWords
@@ -219,7 +219,8 @@ class ThreeWayMerge:
     def parts(
         self, author: Json, before: Mapping[str, JsonObject], after: Mapping[str, JsonObject], places: Mapping[str, int]
     ) -> Json:
-        """A list of identified parts, in the order of `after`; what only the author knows follows its neighbour."""
+        """Merge a list of identified parts, in the order of `after`. Parts that only the author's document has stay
+        behind their neighbour."""
         if list(before.items()) == list(after.items()):
             return author
         if not isinstance(author, list):
@@ -254,7 +255,7 @@ class ThreeWayMerge:
 
 
 def _style_of(document: Json, words: FieldWords) -> int:
-    """Which spelling the author uses most, over the whole document."""
+    """Return the spelling that the author uses most in the whole document."""
     counts: dict[int, int] = {}
     several = [spellings for spellings in words.values() if len(spellings) > 1]
     style_of = {word: style for spellings in several for style, word in enumerate(spellings)}

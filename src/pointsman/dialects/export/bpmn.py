@@ -1,9 +1,9 @@
-"""A workflow as BPMN 2.0 XML, for exchange with other tools: a process without a diagram, losses listed.
+"""Export of a workflow as BPMN 2.0 XML for other tools: a process without a diagram, and a list of losses.
 
     nodes ─▶ tasks, gateways, events      parallel over items, loop ─▶ sub-processes (multi-instance, standard loop)
-    edges ─▶ sequence flows               several ways out or in    ─▶ gateways of their own
+    edges ─▶ sequence flows               several edges out or in   ─▶ gateways of their own
 
-BPMN says where control goes. Who does the work, and with what, has no place in it: that is the loss.
+BPMN describes control flow. It cannot express which agent or tool does the work; these are the losses.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pointsman.dialects.losses import NEVER_LOST, document_of, loss, lost_fields
 MODEL: Final = "http://www.omg.org/spec/BPMN/20100524/MODEL"
 _SCHEMA_INSTANCE: Final = "http://www.w3.org/2001/XMLSchema-instance"
 OWN: Final = "urn:pointsman:bpmn"
-"""Namespace of the attributes that carry ids and types of the workflow."""
+"""Namespace of the attributes with ids and types of the workflow."""
 
 _HEAD: Final = NEVER_LOST | {"name", "description", "entry", "metadata", "canvas"}
 _NODE: Final = frozenset(("id", "type", "name", "description", "routing", "config", "position", "metadata"))
@@ -35,14 +35,15 @@ _CONFIG: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """The XML text, and what of the workflow is not in it."""
+    """The XML text, and the parts of the workflow that it lacks."""
 
     text: str
     losses: tuple[Problem, ...]
 
 
 def write(workflow: WorkflowDefinition) -> Drawn:
-    """Well-formed whatever the names are: they are attributes and texts, and ids are numbers."""
+    """Return the workflow as BPMN. The XML is well-formed for any names: names are attributes and texts, ids are
+    numbers."""
     graph = analyse(workflow)
     owners = [number for number, node in enumerate(workflow.nodes) if is_region(node)]
     regions = regions_of(graph, owners=owners)
@@ -74,7 +75,8 @@ def _process(workflow: WorkflowDefinition) -> Element:
 def _elements(
     workflow: WorkflowDefinition, regions: Regions, process: Element, signals: dict[str, int]
 ) -> tuple[dict[int, Element], dict[str, Element]]:
-    """Every node's element inside its region's. Owners first: a region must be there before what is in it."""
+    """Create every node's element inside its region's element. Owners of regions come first, because their elements
+    contain the others."""
     containers = {PROCESS: process}
     elements: dict[str, Element] = {}
     order = sorted(range(len(workflow.nodes)), key=lambda number: (len(regions.around[number]), number))
@@ -89,7 +91,7 @@ def _elements(
 
 
 def _notes_last(containers: dict[int, Element]) -> None:
-    """Annotations come after all that flows."""
+    """Move annotations behind all flow elements, as the BPMN schema requires."""
     for container in containers.values():
         notes = container.findall("textAnnotation")
         for note in notes:

@@ -1,7 +1,7 @@
-"""Edges as BPMN sequence flows: none crosses the border of a sub-process, several ways meet in gateways.
+"""Edges as BPMN sequence flows: none crosses the border of a sub-process; several flows meet in gateways.
 
 a ──▶ b                      a ──▶ ◇ ──▶ b, c          [ sub-process: ○ ─▶ … ─▶ ◎ ] ──▶ d
-one way                      several ways out or in    the first and last flow of each region are its own
+one edge                     several edges out or in   each region has its own start and end
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from pointsman.dialects.losses import loss
 
 Ways: TypeAlias = Literal["all", "one"]
 PROCESS: Final = -1
-"""The region of whatever is in none."""
+"""Region of elements that are in no other region."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """One sequence flow to be drawn inside one region."""
+    """A sequence flow inside one region."""
 
     region: int
     source: str
@@ -45,7 +45,7 @@ class Drawing:
     graph: Graph
     regions: Regions
     containers: dict[int, Element]
-    """Region -> the element its parts stand in."""
+    """Region -> the element that contains its parts."""
     elements: dict[str, Element]
     flows: dict[Flow, None] = field(default_factory=dict[Flow, None])
     losses: list[Problem] = field(default_factory=list[Problem])
@@ -70,7 +70,7 @@ class Drawing:
             self._connect(ref, self._told(ref, at))
 
     def _told(self, ref: EdgeRef, at: str) -> Flow:
-        """The words on the flow; its ends come later."""
+        """Return a flow with the label and condition of an edge, without its ends."""
         edge = self.workflow.edges[ref.number] if ref.number < len(self.workflow.edges) else None
         if edge is None or ref.kind in ("plain", "default", "error"):
             return Flow(PROCESS, "", "", str(edge.label or "") if edge is not None else "", kind=ref.kind)
@@ -81,7 +81,8 @@ class Drawing:
         return Flow(PROCESS, "", "", str(label), text or "", ref.kind)
 
     def _connect(self, ref: EdgeRef, told: Flow) -> None:
-        """Leave every region the source is in and the target is not; a region is entered at its owner alone."""
+        """Add flows out of every region that contains only the source, and into the target. A region can be entered
+        only at its owner."""
         source_in = self.regions.around[ref.source]
         target_in = self.regions.around[ref.target] if ref.target != TO_END else source_in
         shared = _shared(source_in, target_in)
@@ -98,7 +99,7 @@ class Drawing:
             self._flow(Flow(region, source, end, told.name, told.condition, told.kind))
             source, told = f"n{region}", Flow(PROCESS, "", "")
         if leaving and ref.target == leaving[0]:
-            return  # the end of a round: the sub-process begins the next one by itself
+            return  # End of an iteration: the sub-process starts the next one itself.
         if entering:
             self.losses.append(loss(f"/edges/{ref.number}", "a jump into the middle of a region", "bpmn"))
         target = f"n{entering[0] if entering else ref.target}"
@@ -109,7 +110,7 @@ class Drawing:
         self._flow(Flow(around, source, target, told.name, told.condition, told.kind))
 
     def _caught(self, ref: EdgeRef) -> str:
-        """An error edge begins at an event on the border of its source."""
+        """Return the start of an error edge: a boundary event on its source."""
         node = f"n{ref.source}"
         if self.elements[node].tag not in ACTIVITIES:
             self.losses.append(loss(f"/edges/{ref.number}/condition", "catching an error there", "bpmn"))
@@ -135,7 +136,7 @@ class Drawing:
         self.flows.setdefault(flow)
 
     def _close(self) -> None:
-        """Where a process has a start it has an end: whatever has no way out leads there."""
+        """Add ends: in a process with a start event, each node without an outgoing flow leads to an end event."""
         left = {flow.source for flow in self.flows}
         for number, node in enumerate(self.workflow.nodes):
             if f"n{number}" in left or node.type in ("end", "note"):
@@ -145,7 +146,8 @@ class Drawing:
             self._flow(Flow(region, f"n{number}", end))
 
     def _gather(self) -> None:
-        """Several flows into one activity wait for each other as tokens do here: an inclusive gateway."""
+        """Put an inclusive gateway before each activity with several incoming flows, because an activity waits for all
+        of them here."""
         into: dict[str, list[Flow]] = {}
         for flow in self.flows:
             into.setdefault(flow.target, []).append(flow)
@@ -192,7 +194,7 @@ class Drawing:
 
 
 def _shared(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many regions both are in."""
+    """Return the number of regions that contain both."""
     count = 0
     for mine, theirs in zip(one, other, strict=False):
         if mine != theirs:

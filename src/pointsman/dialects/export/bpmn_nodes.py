@@ -1,4 +1,4 @@
-"""Nodes as BPMN elements, one by one."""
+"""Nodes as BPMN elements."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ _ELEMENTS: Final[Mapping[str, str]] = {
     "wait": "intermediateCatchEvent",
     "note": "textAnnotation",
 }
-"""Every other type is work that some service does."""
+"""Node type -> element; all other types become service tasks."""
 
 ACTIVITIES: Final = frozenset(("serviceTask", "userTask", "scriptTask", "callActivity", "subProcess"))
-"""What errors can be caught at."""
+"""Elements at which errors can be caught."""
 GATEWAYS: Final = frozenset(("exclusiveGateway", "inclusiveGateway", "parallelGateway"))
 
 _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 has no way to say, not even escaped."""
+"""Characters that XML 1.0 cannot express, not even escaped."""
 
 
 def is_region(node: Node) -> bool:
-    """Whether it becomes a sub-process: loops, and parallels over items."""
+    """Return whether a node becomes a sub-process: loops, and parallels over items."""
     config = node.config
     return isinstance(config, LoopConfig) or (isinstance(config, ParallelConfig) and config.items is not None)
 
 
 def element_of(node: Node, element_id: str, signals: dict[str, int]) -> Element:
-    """The element without its flows. `signals` numbers the names of events as they come up."""
+    """Return the element of a node without its flows. `signals` numbers the names of events in order of appearance."""
     if isinstance(node.config, NoteConfig):
         note = made("textAnnotation", element_id)
         said(note, "text", str(node.config.text or node.label))

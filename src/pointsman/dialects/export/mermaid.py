@@ -1,7 +1,7 @@
-"""A picture of a workflow as a Mermaid flowchart. Only a picture: it is never read back.
+"""Export of a workflow as a Mermaid flowchart. The chart cannot be read back.
 
-Names come from authors and may be hostile: ids are numbers, and of labels only letters, digits and harmless signs
-stand as they are; everything else is a character reference.
+Names come from authors and may be hostile: ids are numbers, and labels keep only letters, digits and harmless signs;
+every other character is written as a character reference.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _CLASS_OF: Final[Mapping[str, str]] = {
 
 
 def draw(workflow: WorkflowDefinition) -> str:
-    """The whole workflow; what runs in branches or rounds is framed. Dangling edges lead to a dashed box."""
+    """Return the flowchart of a workflow. Branches and loop bodies are framed. Dangling edges lead to a dashed box."""
     graph = analyse(workflow)
     regions = regions_of(graph)
     missing = _missing(workflow)
@@ -81,7 +81,8 @@ def draw(workflow: WorkflowDefinition) -> str:
 
 
 def _nodes(workflow: WorkflowDefinition, regions: Regions) -> Iterator[str]:
-    """Depth first, each region right after its owner; without recursion, as documents nest as deep as they like."""
+    """Yield nodes depth first, each region right after its owner. Iterative, because documents may nest to
+    any depth."""
     children: dict[tuple[int, ...], list[int]] = {}
     for number in range(len(workflow.nodes)):
         children.setdefault(regions.around[number], []).append(number)
@@ -130,14 +131,15 @@ def _ends(graph: Graph, missing: Mapping[str, str]) -> Iterator[str]:
 
 
 def _missing(workflow: WorkflowDefinition) -> dict[str, str]:
-    """Ids that edges name and no node has -> their boxes."""
+    """Return missing node id -> id of its box, for the ids that edges name."""
     known = {node.id for node in workflow.nodes} | {END}
     names = (name for edge in workflow.edges for name in (edge.source, edge.target) if name not in known)
     return {name: f"m{number}" for number, name in enumerate(dict.fromkeys(names))}
 
 
 def _edge(workflow: WorkflowDefinition, ref: EdgeRef, missing: Mapping[str, str]) -> str:
-    """Dotted where the document does not say it, or where control goes only in need."""
+    """Return the line of an edge. It is dotted if the edge is implied by the caller, is an error edge, or is never
+    taken."""
     written = workflow.edges[ref.number] if ref.number < len(workflow.edges) else None
     source = f"n{ref.source}" if ref.source >= 0 else missing.get(written.source if written else "")
     target = f"n{ref.target}" if ref.target >= 0 else "finish"
@@ -178,14 +180,14 @@ def _condition_label(condition: AnyCondition | None, source: str, *, decides: bo
 
 
 def _text(said: str) -> str:
-    """A quoted label in which nothing is syntax."""
+    """Return a quoted label without syntax characters."""
     one_line = _SPACE.sub(" ", said).strip()
     short = one_line if len(one_line) <= LABEL_MAX else one_line[: LABEL_MAX - 1] + "…"
     return '"' + _HARMLESS.sub(_reference, short) + '"'
 
 
 def _reference(found: re.Match[str]) -> str:
-    """Letters of every script stay; control characters and lone surrogates have no picture."""
+    """Keep letters of every script; replace control characters and lone surrogates by a space."""
     character = found[0]
     if character.isalnum():
         return character

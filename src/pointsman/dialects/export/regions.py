@@ -1,4 +1,4 @@
-"""Which nodes belong inside which parallel or loop, as nested groups: for pictures and for BPMN's sub-processes."""
+"""Nested groups of the nodes inside parallels and loops, for diagrams and BPMN's sub-processes."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from pointsman.definition.graph.analysis import Graph
 
 @dataclass(frozen=True, slots=True)
 class Regions:
-    """Nodes are numbers: positions in the document."""
+    """Regions of a graph. Nodes are numbers: positions in the document."""
 
     kinds: Mapping[int, Literal["parallel", "loop"]]
-    """Owner of a region -> what it is. Regions that would only overlap others are not here."""
+    """Owner of a region -> its kind. Regions that overlap others without nesting are omitted."""
     around: tuple[tuple[int, ...], ...]
-    """Per node the owners of the regions it is in, outermost first. An owner is not in its own region."""
+    """For each node the owners of its regions, outermost first. An owner is not in its own region."""
 
     def inside(self, node: int, owner: int) -> bool:
         return owner in self.around[node]
 
 
 def regions_of(graph: Graph, *, owners: Iterable[int] | None = None) -> Regions:
-    """Nested regions, larger ones first. `owners` leaves only some of them."""
+    """Return the nested regions of a graph. `owners` limits them to those of some nodes."""
     wanted = None if owners is None else frozenset(owners)
     members: dict[int, set[int]] = {}
     kinds: dict[int, Literal["parallel", "loop"]] = {}
@@ -40,7 +40,7 @@ def regions_of(graph: Graph, *, owners: Iterable[int] | None = None) -> Regions:
         inside = members[owner]
         if not inside or owner in inside or (wanted is not None and owner not in wanted):
             continue
-        # Nested means: all of them are, with their owner, in exactly the same regions so far.
+        # A region is nested if its owner and all its nodes are in exactly the same regions so far.
         if len({around[node] for node in (*inside, owner)}) == 1:
             kept[owner] = kinds[owner]
             for node in inside:

@@ -1,4 +1,4 @@
-"""What a graph's documents read and write: where lists grow, which names are state, what a merge can find."""
+"""Data flow of a graph: lists that grow, names that are state, and values that a merge can find."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from pointsman.expressions.name_resolution import PathRead
 from pointsman.values import Json, JsonObject
 
 _LISTS: Final = ("verdicts", "logs", "execution_trace")
-"""State fields the dialect declares as lists (`verdicts` as one per item)."""
+"""State fields that the dialect declares as lists (`verdicts` as one for each item)."""
 _OBJECTS: Final = ("drafts", "final")
 
 
 @dataclass
 class DataFlow:
-    """Paths as tuples of keys; `*` stands for the item's key and for computed ones. Filled first, then asked."""
+    """State paths that a graph writes and reads, as tuples of keys; `*` stands for the item's key and for computed
+    keys. Complete it before reading the cached properties."""
 
     written: dict[str, list[tuple[str, ...]]] = field(default_factory=dict[str, "list[tuple[str, ...]]"])
-    """By node."""
+    """Node -> the paths that it writes."""
     reads: list[PathRead] = field(default_factory=list[PathRead])
 
     @cached_property
@@ -34,12 +35,12 @@ class DataFlow:
 
     @cached_property
     def roots(self) -> set[str]:
-        """Names that are state: written somewhere, or there from the start."""
+        """Names that are state: written by a node, or set at the start."""
         return {"goal", "latest", *(path[0] for path in self.all_written)}
 
     @cached_property
     def beginnings(self) -> set[tuple[str, ...]]:
-        """Every written path and all that lead to it."""
+        """Every written path and all of its prefixes."""
         return {path[:length] for path in self.all_written for length in range(1, len(path) + 1)}
 
     def writes_under(self, path: str) -> bool:
@@ -59,7 +60,7 @@ def data_flow(shape: GraphShape) -> DataFlow:
         try:
             flow.reads.extend(compile_expression(source).reads)
         except ExpressionError:
-            continue  # the checker names it, at its place
+            continue  # The checker reports it with its position.
     return flow
 
 
@@ -80,14 +81,15 @@ def keys_of(path: str) -> tuple[str, ...]:
 
 
 def state_of(flow: DataFlow, nodes: Iterable[str]) -> JsonObject:
-    """Reducers: what branches write in turn has `last`; a path also read with an index is a list and grows."""
+    """Return the reducers of the state. Paths that branches write in turn have `last`; a path that is also read with an
+    index is a list that grows."""
     state: JsonObject = {"latest": {"reduce": "last"}}
     if any(nodes):
         state["outputs.*"] = {"reduce": "last"}
     for path in sorted(flow.all_written):
         if path[0] in _LISTS and len(path) == (2 if path[0] == "verdicts" else 1):
             state[".".join((path[0], "*") if len(path) == 2 else path)] = {"reduce": "append"}
-        elif path[0] in _OBJECTS and len(path) > 1:  # a field that is only written whole may be a text
+        elif path[0] in _OBJECTS and len(path) > 1:  # A field that is only written as a whole may be a text.
             state.setdefault(path[0], {"reduce": "merge"})
     for read in flow.reads:
         prefix = _indexed(read)
@@ -97,7 +99,7 @@ def state_of(flow: DataFlow, nodes: Iterable[str]) -> JsonObject:
 
 
 def _indexed(read: PathRead) -> tuple[str, ...] | None:
-    """The keys before the first number, where there is one."""
+    """Return the keys before the first index; None: the path has no index."""
     place = next((at for at, key in enumerate(read.path) if isinstance(key, int)), None)
     if place is None or read.root != "state":
         return None
@@ -105,7 +107,7 @@ def _indexed(read: PathRead) -> tuple[str, ...] | None:
 
 
 def merged_path(merge: Record, shape: GraphShape, flow: DataFlow, wanted: str) -> str | None:
-    """Where the branches that a merge closes leave their work, if `wanted` is written by nobody."""
+    """Return where the branches that a merge closes store their results, if no node writes `wanted`."""
     if flow.writes_under(wanted):
         return wanted
     branches = _branch_nodes(merge, shape)
@@ -115,7 +117,7 @@ def merged_path(merge: Record, shape: GraphShape, flow: DataFlow, wanted: str) -
 
 
 def _branch_nodes(merge: Record, shape: GraphShape) -> Iterator[str]:
-    """The branches of every fan-out from which the merge can be reached."""
+    """Yield the branches of every fan-out from which the merge can be reached."""
     reaching = {key_of(merge.value.get("id"))}
     waiting = list(reaching)
     while waiting:

@@ -30,7 +30,7 @@ from pointsman.values import Json, JsonObject
 
 
 def read(document: JsonObject, *, name: str) -> ImportedDocument:
-    """A graph in native words, meaning what its author expects."""
+    """Return the native document of a graph, with the dialect's defaults written out."""
     reading = ForeignReader("graph")
     head = Record(document, "", WORDS)
     shape = shape_of(
@@ -58,7 +58,7 @@ def read(document: JsonObject, *, name: str) -> ImportedDocument:
 
 
 def write(workflow: WorkflowDefinition, original: JsonObject | None) -> WrittenDocument:
-    """The workflow as a graph; what the dialect cannot say is listed."""
+    """Return the workflow as a graph, with a list of losses."""
     return write_with(DIALECT, workflow, original)
 
 
@@ -75,7 +75,7 @@ def _read_head(native: JsonObject, head: Record, reading: ForeignReader) -> None
 
 
 def _config(head: Record, limits: Record, reading: ForeignReader) -> JsonObject:
-    """The dialect's limits and its three retries, unless the document or a native `config` in it says otherwise."""
+    """Return the dialect's limits and its three retries, unless the document or its native `config` overrides them."""
     made: JsonObject = {}
     for native, (word, default) in LIMITS.items():
         made[native] = default
@@ -106,7 +106,8 @@ def _input(head: Record, shape: GraphShape, flow: DataFlow, reading: ForeignRead
 
 
 def _output(shape: GraphShape) -> str:
-    """A graph that ends in merges gives back what they made; any other what it wrote last of final, drafts, latest."""
+    """Return the output: of a graph that ends in merges their result, of any other graph the first present of final,
+    drafts, latest."""
     going_on = {key_of(link.source) for link in shape.links}
     for record in shape.nodes:
         going_on.update(key_of(branch) for branch in list_of(record.value.get("branches")))

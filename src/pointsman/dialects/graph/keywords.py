@@ -1,4 +1,4 @@
-"""The words of the graph dialect, and what its authors expect where they say nothing."""
+"""Keywords and defaults of the graph dialect."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pointsman.dialects.foreign_fields import NO_WORDS, member
 from pointsman.values import Json
 
 WORDS: Final = NO_WORDS
-"""One spelling only."""
+"""Each field has one spelling."""
 
 NODE_TYPES: Final[Mapping[str, str]] = {
     "agent": "agent",
@@ -27,13 +27,13 @@ LIMITS: Final[Mapping[str, tuple[str, Json]]] = {
     "executionTime": ("timeout_ms", 300_000),
     "parallel": ("max_parallel", 5),
 }
-"""Native limit -> the author's word and the dialect's default."""
+"""Native limit -> the dialect's word and default."""
 
 ITERATIONS: Final = 3
-"""Rounds of a loop that names no `max_iters`, in a document that names none either."""
+"""Iterations of a loop if neither it nor the document names `max_iters`."""
 
 BARRIER_S: Final = 60
-"""How long a merge waits for expected keys."""
+"""Time for which a merge waits for expected keys."""
 
 ITEM: Final = "current_fanout_item"
 
@@ -48,15 +48,15 @@ STITCH_SEPARATOR: Final = "\n\n---\n\n"
 STITCH_HEADER: Final = "### {key}"
 
 CHAINED: Final = "latest ?? goal"
-"""What an agent without inputs is given: what was made last, at the start the goal."""
+"""Input of an agent without inputs: the latest result, at the start the goal."""
 
 SOME_ITEMS: Final = "state.fanout_items or state.targets or config.reporter_ids"
-"""Where a fan-out without items looks for them."""
+"""Where a fan-out without items takes them from."""
 NO_ITEMS: Final = f"{SOME_ITEMS} or null"
 ONE_ITEM: Final = f'{SOME_ITEMS} or ["default"]'
 
 OUTPUT: Final = "final ?? drafts ?? latest"
-"""What the execution gives back."""
+"""Output of the execution."""
 
 _CONDITION_RESULT: Final = re.compile(r"([A-Za-z_][\w-]*) condition result\b|\"[^\"]*\"|'[^']*'")
 _UI_CLUSTER: Final = re.compile(r"[*_\s]*ui[*_\s]*cluster[*_\s]*", re.IGNORECASE)
@@ -64,7 +64,7 @@ _TEMPLATE_NAME: Final = re.compile(r"\{([A-Za-z_]\w*)(?:\[([^\]{}]+)\])?\}")
 
 
 def with_results(condition: str) -> str:
-    """`X condition result` is the dialect's word for what the conditional X decided."""
+    """Replace `X condition result`, the dialect's term for the decision of the conditional X."""
 
     def rewrite(found: re.Match[str]) -> str:
         return found[0] if found[1] is None else branch_is("true", found[1])
@@ -77,17 +77,17 @@ def branch_is(branch: str, node: str) -> str:
 
 
 def is_ui_cluster(condition: Json) -> bool:
-    """Edges the origin's editor draws around a group; they are no control flow."""
+    """Return whether an edge is one that the original editor draws around a group; such edges are not control flow."""
     return isinstance(condition, str) and _UI_CLUSTER.fullmatch(condition) is not None
 
 
 def state_path(path: str) -> str:
-    """The path below the state: the prefix says nothing."""
+    """Return the path below the state, without a redundant prefix."""
     return path.removeprefix("$.").removeprefix("state.")
 
 
 def expression_of(value: Json) -> str:
-    """An input as an expression: texts are paths, anything else stands for itself."""
+    """Return an input as an expression: texts are paths, other values are literals."""
     return with_results(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -96,7 +96,7 @@ def outputs_path(node_id: str) -> str:
 
 
 def template_expression(template: str) -> str:
-    """A `custom_template` ({items}, {count}, {items[key]}) as an expression over what the branches brought."""
+    """Return a `custom_template` ({items}, {count}, {items[key]}) as an expression over the results of the branches."""
     parts: list[str] = []
     at = 0
     for found in _TEMPLATE_NAME.finditer(template):

@@ -1,4 +1,4 @@
-"""The edges of the graph dialect: editor artefacts resolved, loop marks understood, defaults found."""
+"""Edges of the graph dialect: editor artefacts removed, loop marks interpreted, defaults determined."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Mark: TypeAlias = Literal["body", "exit", "break", "continue"]
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One edge as control sees it."""
+    """One edge of the control flow."""
 
     source: Json
     target: Json
@@ -31,14 +31,14 @@ class Link:
 
 @dataclass(frozen=True)
 class GraphShape:
-    """The nodes and edges that are workflow; the rest was drawn by an editor."""
+    """The nodes and edges of the workflow, without editor artefacts."""
 
     nodes: tuple[Record, ...]
     links: tuple[Link, ...]
 
     @property
     def types(self) -> dict[str, str]:
-        """Node id -> type, where both are texts."""
+        """Node id -> type, for nodes where both are texts."""
         found = ((record.value.get("id"), record.value.get("type")) for record in self.nodes)
         return {node: kind for node, kind in found if isinstance(node, str) and isinstance(kind, str)}
 
@@ -62,7 +62,8 @@ def _grouped(links: Iterable[Link], end: Callable[[Link], Json]) -> dict[str, tu
 
 
 def shape_of(nodes: Iterable[Record], edges: Iterable[Record]) -> GraphShape:
-    """Helpers `{loop}_body` and `{loop}_exit` become marks on the loop's own edges; cluster edges are dropped."""
+    """Return the shape of a graph. Helper nodes `{loop}_body` and `{loop}_exit` become marks on the loop's own edges;
+    cluster edges are dropped."""
     nodes = tuple(nodes)
     helpers: dict[str, tuple[str, Mark]] = {}
     for record in nodes:
@@ -94,7 +95,8 @@ def _link(record: Record, loops: set[str]) -> Link:
 
 
 def _without_helpers(link: Link, helpers: dict[str, tuple[str, Mark]]) -> Link | None:
-    """None for the edge from a loop to its own helper: it only draws the group."""
+    """Replace helper nodes by their loop. None for the edge from a loop to its own helper, which only
+    draws the group."""
     if key_of(link.source) in helpers:
         loop, mark = helpers[key_of(link.source)]
         link = replace(link, source=loop, mark=mark, condition=None)
@@ -105,15 +107,15 @@ def _without_helpers(link: Link, helpers: dict[str, tuple[str, Mark]]) -> Link |
 
 
 def _repeats(link: Link, helpers: dict[str, tuple[str, Mark]], marked: set[tuple[str, str]]) -> bool:
-    """An unmarked edge beside the helper's marked one is the editor's double."""
+    """Return whether an unmarked edge duplicates a helper's marked edge, as the editor draws it."""
     return bool(helpers) and link.mark is None and (key_of(link.source), key_of(link.target)) in marked
 
 
 def closing_links(shape: GraphShape, entry: Json) -> frozenset[int]:
-    """Links back to a node that control surely came through, by links without any condition.
+    """Return links back to a node that control has certainly passed, along links without conditions.
 
-    The origin keeps a set of visited nodes and skips a second visit, so its authors draw such links and expect an end.
-    Loops have their own rounds, and whatever a condition decides may end: neither is touched.
+    The original engine keeps a set of visited nodes and skips a second visit, so its authors draw such links and expect
+    the execution to end. Loops count their own iterations, and conditional links may end: neither is changed.
     """
     kinds = shape.types
     plain: dict[str, list[tuple[int, str]]] = {}
@@ -144,7 +146,7 @@ def closing_links(shape: GraphShape, entry: Json) -> frozenset[int]:
 
 
 class GraphEdgeReader:
-    """Native edges of the author's ones. Conditionals get their defaults, loops their marks."""
+    """Creates native edges. Conditionals get their defaults, loops their marks."""
 
     def __init__(self, shape: GraphShape, reading: ForeignReader, entry: Json) -> None:
         self.closing = closing_links(shape, entry)
@@ -207,7 +209,7 @@ class GraphEdgeReader:
         return link.target is not None and link.target == body_of(self.records[key_of(link.source)])
 
     def _branch(self, link: Link) -> str | None:
-        """`true`/`false` where the conditional's `true_nodes`/`false_nodes` name the target."""
+        """Return `true` or `false` if the conditional's `true_nodes` or `false_nodes` name the target."""
         if self.types.get(key_of(link.source)) != "conditional":
             return None
         lists = self._lists(link.source)
@@ -218,7 +220,8 @@ class GraphEdgeReader:
         return free[0] if len(free) == 1 and not link.is_conditional else None
 
     def _taken_on(self, branch: str, node: Json) -> JsonObject:
-        """A label belongs to one edge; several ways of one branch say the same as expressions."""
+        """Return the condition of a branch. A label belongs to one edge, so several edges of a branch get
+        expressions."""
         if len(self._lists(node)[branch]) < 2:
             return {"type": "label", "label": branch}
         return {"type": "expression", "expression": branch_is(branch, key_of(node))}
@@ -233,7 +236,7 @@ class GraphEdgeReader:
         self.reading.warning("default-beside-conditions", link.record.pointer, message, hint)
 
     def _implied(self, record: Record) -> None:
-        """Ways that only a node's parameters name: `true_nodes`, `false_nodes`, `body_node_id`."""
+        """Add the edges that only a node's parameters name: `true_nodes`, `false_nodes`, `body_node_id`."""
         node = record.value.get("id")
         known = {key_of(link.target) for link in self.shape.leaving(node)}
         pointer = f"{record.pointer}/params"

@@ -1,4 +1,4 @@
-"""One node in the graph dialect's words, type by type."""
+"""Writing of a node in the graph dialect."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _RESULT: Final = "result"
 
 
 class GraphNode:
-    """A node being written. `params` takes what has no place of its own."""
+    """A node being written. `params` takes the values without a field of their own."""
 
     def __init__(self, node: Node, at: str, agents: InlineAgents, out: Sequence[Edge], *, is_entry: bool) -> None:
         self.node = node
@@ -81,7 +81,7 @@ class GraphNode:
         self.losses.extend(lost_fields(config, known, f"{self.at}/config", "graph"))
 
     def prune_branches(self) -> None:
-        """`true_nodes`, `false_nodes` and `body_node_id` name only what control can still go to."""
+        """Remove targets without an edge from `true_nodes`, `false_nodes` and `body_node_id`."""
         for branch in ("true", "false"):
             kept = list_of(self.params.get(f"{branch}_nodes"))
             there = {edge.target for edge in self.out if is_branch(edge, branch)}
@@ -239,7 +239,7 @@ def is_branch(edge: Edge, label: str) -> bool:
 
 
 def _input_value(expression: str) -> Json:
-    """A literal stands for itself; everything else is a path or an expression."""
+    """Return an expression as an input: literals other than texts become their value, others stay texts."""
     try:
         value: Json = json.loads(expression)
     except ValueError:

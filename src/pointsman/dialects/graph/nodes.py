@@ -1,4 +1,4 @@
-"""The nodes of the graph dialect in native words, type by type."""
+"""Reading of the nodes of the graph dialect, type by type."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _STRATEGIES_OF_ERRORS: Final[Mapping[str, str]] = {
 
 
 class GraphNodeReader:
-    """Reads nodes one by one; knows the whole shape, because a node's meaning depends on its edges."""
+    """Reads nodes one by one. It has the whole shape, because a node's meaning depends on its edges."""
 
     def __init__(
         self, shape: GraphShape, flow: DataFlow, reading: ForeignReader, *, entry: Json, iterations: Json
@@ -88,7 +88,7 @@ class GraphNodeReader:
             self.reading.put(node, at, "skipWhen", text, params.at("skip_condition"))
         execution: JsonObject = {}
         own = record.value.get("execution")
-        if isinstance(own, dict):  # in native words, as `config` of the whole: retries have none of their own here
+        if isinstance(own, dict):  # In native form, as the document's `config`: the dialect has no retries for a node.
             record.taken.add("execution")
             for key, value in own.items():
                 self.reading.put(execution, f"{at}/execution", key, value, record.at("execution") + pointer_to(key))
@@ -120,7 +120,7 @@ class GraphNodeReader:
         self._outputs(node, record, at)
 
     def _parameter(self, value: Json) -> str:
-        """A parameter is a path where it begins like one; any other text stands for itself."""
+        """Return a parameter as an expression: a path if its first key is state, else a literal."""
         if isinstance(value, str) and state_path(value).split(".")[0].split("[")[0] in self.flow.roots:
             return value
         return json.dumps(value, ensure_ascii=False)
@@ -136,7 +136,7 @@ class GraphNodeReader:
         return inputs
 
     def _outputs(self, node: JsonObject, record: Record, at: str) -> None:
-        """Turned round: state path -> expression. Every agent and merge also writes `latest` and its own output."""
+        """Read outputs as state path -> expression. Every agent and merge also writes `latest` and its own output."""
         said = record.take("outputs")
         if said is not None and not isinstance(said, dict):
             self.reading.error("wrong-type", record.at("outputs"), "must be an object {name: path}")
@@ -171,7 +171,7 @@ class GraphNodeReader:
         self._check_branches(record, branches)
 
     def _items(self, config: JsonObject, at: str, record: Record, items: Json, source: str, *, several: bool) -> None:
-        """The items the author names; where a path leads nowhere, those of a fan-out that names none."""
+        """Set the items of a fan-out. If the author's path has no value, the default items apply."""
         expression = expression_of(items)
         if isinstance(items, str):
             expression = f"{expression} ?? {NO_ITEMS if several else ONE_ITEM}"
@@ -195,7 +195,8 @@ class GraphNodeReader:
         self.reading.note("fanout-without-items", record.pointer, message, hint)
 
     def _check_branches(self, record: Record, branches: list[Json]) -> None:
-        """Branches are started whether or not an edge leads there: say so where the author drew only some."""
+        """Warn about differences between branches and edges: branches are started whether or not an edge leads
+        to them."""
         targets = [link.target for link in self.shape.leaving(record.value.get("id"))]
         drawn = [branch for branch in branches if branch in targets]
         for branch in branches if drawn else ():
@@ -292,7 +293,7 @@ class GraphNodeReader:
             config["template"] = f"{header if isinstance(header, str) else STITCH_HEADER}\n{{result}}"
 
     def _other(self, node: JsonObject, at: str, record: Record, params: Record) -> None:
-        """A type of the native format may stand in a graph, its parameters as `params`; other words are unknown."""
+        """Read a node of a native type with its parameters in `params`; report other types as unknown."""
         kind = record.value.get("type")
         if isinstance(kind, str) and kind in CONFIG_OF:
             node["config"] = params.left()

@@ -1,4 +1,4 @@
-"""Any workflow as a graph document: paths as outputs, marks as conditions; what has no word is listed as lost."""
+"""Writing of any workflow as a graph: paths as outputs, marks as conditions; everything else is listed as lost."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class _GraphWriting:
         return {**head, **extension, **({"limits": {**limits, **kept}} if kept else {})}
 
     def _config(self) -> tuple[JsonObject, JsonObject]:
-        """The limits the dialect has words for, and the rest as a native `config`."""
+        """Return the limits for which the dialect has words, and the rest as a native `config`."""
         config = document_of(self.workflow.config)
         native = object_of(config.pop("limits", None))
         limits: JsonObject = {}

@@ -1,4 +1,4 @@
-"""What the reader of the native dialect writes on: where everything came from, what was said, what is made of it."""
+"""State of the native dialect's reader: the author's objects, the native ones, and the origin of each value."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from pointsman.definition.problems import Problem, did_you_mean, note, pointer_t
 from pointsman.values import Json, JsonObject
 
 KEPT: Final = "x-native"
-"""Where keys go that older spellings of the format have and this product does not: kept, exported, never read."""
+"""Key for fields of older forms of the format that this product does not have: kept and exported, never read."""
 
 
 @dataclass(slots=True)
 class ImportNotes:
-    """Native pointer -> author's pointer, and what was lost."""
+    """Native pointer -> author's pointer, and the losses."""
 
     tolerant: bool
-    """Unknown keys are kept with a warning, as the older spelling allowed any."""
+    """Unknown keys are kept with a warning, because older forms of the format allow any key."""
     origin: dict[str, str] = field(default_factory=dict[str, str])
     losses: list[Problem] = field(default_factory=list[Problem])
 
@@ -35,21 +35,21 @@ class ImportNotes:
 
 @dataclass(slots=True)
 class Part:
-    """One object on its way: `said` shrinks as `made` grows; both know their pointers."""
+    """One object being converted: fields move from `said` to `made`; both have pointers."""
 
     said: JsonObject
     made: JsonObject
     author: str
     """Pointer of `said` in the author's document."""
     native: str
-    """Pointer of `made` in the native one."""
+    """Pointer of `made` in the native document."""
     notes: ImportNotes
 
     def take(self, key: str) -> Json:
         return self.said.pop(key, None)
 
     def put(self, key: str, value: Json, *, said_as: str) -> None:
-        """Write a native key, unless the author wrote that one too. `said_as` is a pointer without its first `/`."""
+        """Set a native key, unless the author also set it. `said_as` is a pointer without its first `/`."""
         if key in self.said or key in self.made:
             return
         self.made[key] = value
@@ -64,7 +64,7 @@ class Part:
             self.rename(old, new)
 
     def keep_rest(self, known: frozenset[str], *, where: str) -> None:
-        """What is left: native keys as they are; others as they are too, or set aside where that is tolerated."""
+        """Copy the remaining keys. In tolerant mode, keys that are not native move to `x-native`."""
         odd: JsonObject = {}
         for key, value in self.said.items():
             if self.notes.tolerant and key not in known and not key.startswith(EXTENSION_PREFIX):
@@ -84,7 +84,7 @@ class Part:
 
 @dataclass(slots=True)
 class NodePart:
-    """A node on its way: its own keys, and those of its configuration."""
+    """A node being converted: its own keys, and those of its configuration."""
 
     node: Part
     config: Part
@@ -94,16 +94,16 @@ class NodePart:
 
 @cache
 def config_keys(kind: str) -> frozenset[str]:
-    """The keys a type's configuration has in documents."""
+    """Return the keys that the configuration of a node type has in documents."""
     model = CONFIG_OF.get(kind)
     return frozenset() if model is None else document_keys(model)
 
 
 def document_keys(model: type[Model]) -> frozenset[str]:
-    """The keys a model has in documents."""
+    """Return the keys that a model has in documents."""
     return frozenset(found.alias or name for name, found in model.model_fields.items())
 
 
 def literal(value: Json) -> str:
-    """A JSON value as an expression."""
+    """Return a JSON value as an expression."""
     return json.dumps(value, ensure_ascii=False)

@@ -1,7 +1,7 @@
-"""The native dialect, with the older spellings that real files of it have.
+"""The native dialect, including older forms that existing files use.
 
-A document that says `pointsman: 1` is read as it stands. Any other may use the older words; they become today's, and
-what they meant by default (visits, outputs of gates, what an end gives) is written out.
+A document with `pointsman: 1` is read unchanged. Any other may use older keys; they are converted to the present ones,
+and the old defaults (visits, outputs of gates, output of an end) are written out.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _OLD_NODE: Final = frozenset(
     }
 )
 _OLD_VALUES: Final = frozenset({"decision", "human", "memory", "code", "loop"})
-"""Types whose older spelling has today's keys with other values in them."""
+"""Types for which the older form has present keys with other values."""
 _CAPS: Final = {"maxNodes": 50, "maxExecutionTime": 3_600_000, "maxIterations": 1000}
 _NODE_TIME: Final = "30s"
 _VISITS: Final = 10
-"""How often the older format lets one node be visited where it says nothing."""
+"""Default number of visits of a node in the older format."""
 _ROUNDS: Final = 50
-"""How many rounds its loops have at most where they say nothing."""
+"""Default maximum of loop iterations in the older format."""
 _BRANCH: Final = re.compile(r"(?:\$\.)?\bresult\.branch\b")
 _IS_BRANCH: Final = re.compile(r"\s*(?:\$\.)?result\.branch\s*={2,3}\s*(?:'([^'\\]*)'|\"([^\"\\]*)\"|(true|false))\s*")
 _LABELLING: Final = frozenset({"decision", "human", "verifier", "tool_executor"})
@@ -51,7 +51,7 @@ _EDGE_KEYS: Final = document_keys(Edge)
 
 
 def read(document: JsonObject, *, name: str) -> ImportedDocument:
-    """Read a native document. Never raises: what cannot be understood stays as it is, for validation to name."""
+    """Read a native document. Never raises: invalid parts stay unchanged, and validation reports them."""
     named = document if "id" in document else {"id": _id_from(document, name), **document}
     if "pointsman" in document:
         return ImportedDocument(named)
@@ -72,7 +72,7 @@ def read(document: JsonObject, *, name: str) -> ImportedDocument:
 
 
 def write(workflow: WorkflowDefinition, original: JsonObject | None) -> WrittenDocument:
-    """The author's own document where the workflow is still what it says; else today's format."""
+    """Return the author's own document if it still describes the workflow, else a document in the present format."""
     if original is not None:
         then = validated(read(original, name=workflow.id)).workflow
         if then == workflow:
@@ -81,7 +81,7 @@ def write(workflow: WorkflowDefinition, original: JsonObject | None) -> WrittenD
 
 
 def is_old(document: JsonObject) -> bool:
-    """Whether a document uses words only the older spelling has."""
+    """Return whether a document uses keys that only the older format has."""
     if _OLD_CONFIG & object_of(document.get("config")).keys():
         return True
     for node in map(object_of, list_of(document.get("nodes"))):
@@ -122,7 +122,7 @@ def _config(said: JsonObject, notes: ImportNotes) -> JsonObject:
 
 
 def _node_time(made: JsonObject) -> None:
-    """Documents without `pointsman: 1` give each call and each attempt 30 s where they say nothing."""
+    """Set the default of documents without `pointsman: 1`: 30 s for each call and each attempt."""
     config = made.setdefault("config", {})
     limits = config.setdefault("limits", {}) if isinstance(config, dict) else None
     if isinstance(limits, dict) and not _is_short(limits.get("executionTime")):
@@ -130,15 +130,15 @@ def _node_time(made: JsonObject) -> None:
 
 
 def _is_short(execution_time: Json) -> bool:
-    """The whole execution has less time than that: the execution ends first."""
+    """Return whether the whole execution has less time than one node: then the execution limit applies first."""
     try:
         return execution_time is not None and read_duration(execution_time).seconds < read_duration(_NODE_TIME).seconds
     except ValueError:
-        return False  # For validation to name.
+        return False  # Validation reports it.
 
 
 def _defaults(made: JsonObject, nodes: int) -> None:
-    """What the older format means where it says nothing: ten visits of a node, and as many steps as they allow."""
+    """Set the defaults of the older format: ten visits of a node, and as many steps as these allow."""
     config = made.setdefault("config", {})
     if not isinstance(config, dict):
         return
@@ -187,7 +187,8 @@ def _node(found: InlineNode, native: str, notes: ImportNotes) -> JsonObject:
 
 
 def _is_of_today(node: JsonObject, notes: ImportNotes) -> bool:
-    """Whether a node surely has no older word in it: most have none, and large documents are read much faster so."""
+    """Return whether a node certainly has no older key. Most nodes have none, and this makes reading large documents
+    much faster."""
     kind, config = node.get("type"), node.get("config", {})
     if notes.tolerant or not isinstance(kind, str) or kind in _OLD_VALUES or not node.keys() <= _NODE_KEYS:
         return False
@@ -195,7 +196,7 @@ def _is_of_today(node: JsonObject, notes: ImportNotes) -> bool:
 
 
 def _read_config(part: NodePart) -> None:
-    """What all types share first, then the type's own words."""
+    """Convert the keys that all types share, then those of the type."""
     config, node = part.config, part.node
     if "timeout" in config.said and part.kind not in _OWN_TIMEOUT:
         execution = object_of(node.said.get("execution"))
@@ -270,7 +271,7 @@ def _edges(edges: Json, flat: Flat, notes: ImportNotes) -> list[Json]:
 
 
 def _condition(condition: Json, source: str, kind: str, edge: Part) -> Json:
-    """Today's condition. What asks for the branch of a node that emits one listens to its label."""
+    """Return the present form of a condition. A test of the branch of a labelling node becomes a label condition."""
     if isinstance(condition, str):
         condition = {"type": "expression", "expression": condition}
     if not isinstance(condition, dict):

@@ -1,7 +1,7 @@
-"""Nodes inside nodes become ordinary nodes: inline loop bodies, loop containers, inline branches of a parallel.
+"""Flattening of nested nodes: inline loop bodies, loop containers, and inline branches of a parallel.
 
-A body is a chain: its nodes in the order of the edges between them, else as they are listed. The edges that hold
-the chain together, lead into it and back out of it are made here.
+A body is a chain: its nodes in the order of the edges between them, else in listed order. This module creates the edges
+within the chain, into it and back out of it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ INLINE_DEPTH_MAX: Final = 32
 
 @dataclass(slots=True)
 class InlineNode:
-    """A node of the author's, wherever it stood."""
+    """A node of the author's document, nested or not."""
 
     node: JsonObject
     pointer: str
@@ -30,17 +30,17 @@ class InlineNode:
 
 @dataclass(slots=True)
 class Flat:
-    """All nodes side by side, and the edges that replace the nesting."""
+    """All nodes on one level, and the edges that replace the nesting."""
 
     nodes: list[InlineNode] = field(default_factory=list[InlineNode])
     edges: list[tuple[JsonObject, str]] = field(default_factory=list[tuple[JsonObject, str]])
-    """(edge, the author's pointer it answers to)."""
+    """(edge, corresponding pointer in the author's document)."""
     leaves_from: dict[str, str] = field(default_factory=dict[str, str])
-    """Parallels whose branches were inline -> the join that now stands behind them."""
+    """Parallels with inline branches -> the join that was added behind them."""
 
 
 def flatten(document: JsonObject, notes: ImportNotes) -> Flat:
-    """Every node of the document on one level. The author's objects are copied where they change."""
+    """Return every node of the document on one level. The author's objects are copied before they change."""
     flat = Flat()
     taken = {str(object_of(node).get("id")) for node in list_of(document.get("nodes"))}
     for index, node in enumerate(list_of(document.get("nodes"))):
@@ -65,7 +65,7 @@ def _unfold(found: InlineNode, flat: Flat, taken: set[str], notes: ImportNotes, 
 
 
 def _has_nodes(value: Json) -> bool:
-    """A list of objects is inline; a list of texts names nodes that stand elsewhere."""
+    """Return whether a list holds inline nodes; a list of texts names nodes defined elsewhere."""
     return any(isinstance(entry, dict | list) for entry in list_of(value))
 
 
@@ -95,7 +95,8 @@ def _inline(
 
 
 def _chain(holder: str, ids: list[str], edges: list[Json], where: str, flat: Flat) -> None:
-    """Edges into the body, through it and back. `edges` are the author's own between the nodes of the body."""
+    """Add edges into the body, through it and back. `edges` are the author's own edges between the nodes
+    of the body."""
     inner = [(str(object_of(edge).get("source")), str(object_of(edge).get("target"))) for edge in edges]
     entered = {target for _, target in inner}
     left = {source for source, _ in inner}
@@ -110,7 +111,7 @@ def _chain(holder: str, ids: list[str], edges: list[Json], where: str, flat: Fla
 
 
 def _branches(found: InlineNode, flat: Flat, taken: set[str], notes: ImportNotes, *, depth: int) -> None:
-    """Inline branches end in a join of their own, from which the parallel's edges now leave."""
+    """Add a join behind inline branches; the parallel's outgoing edges then start at the join."""
     config = object_of(found.node.get("config"))
     parallel = str(found.node.get("id"))
     join = f"{parallel}.join"
@@ -134,7 +135,7 @@ def _branches(found: InlineNode, flat: Flat, taken: set[str], notes: ImportNotes
 
 
 def _containers(flat: Flat, edges: list[Json]) -> None:
-    """Nodes whose `parentId` names a loop are its body."""
+    """Make the nodes whose `parentId` names a loop the body of that loop."""
     children: dict[str, list[InlineNode]] = {}
     for found in flat.nodes:
         parent = found.node.get("parentId")
@@ -157,7 +158,7 @@ def _ends(edge: Json) -> set[str]:
 
 
 def _in_order(ids: list[str], edges: list[Json]) -> list[str]:
-    """By the edges between them, else as listed; what a cycle holds back comes last."""
+    """Sort ids by the edges between them, else in listed order; nodes that a cycle blocks come last."""
     number = {node: index for index, node in enumerate(ids)}
     pairs = {(str(object_of(edge).get("source")), str(object_of(edge).get("target"))) for edge in edges}
     waiting = dict.fromkeys(ids, 0)

@@ -1,4 +1,4 @@
-"""The older spellings of each node type's configuration, in today's words. One small function per type."""
+"""Conversion of older node configurations to the present keys. One small function for each type."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ _COMPARISONS: Final = {
 
 
 def as_expression(value: Json) -> Json:
-    """A mapping's value: a text that begins with `$` is a path, one that is exactly `{{path}}` too; else a literal."""
+    """Return a mapping's value as an expression: a text that begins with `$` or is exactly `{{path}}` is a path, else a
+    literal."""
     if isinstance(value, str) and value.startswith("$"):
         return value
     if isinstance(value, str) and (found := _ONE_PATH.fullmatch(value)):
@@ -68,7 +69,7 @@ def _of_input(expression: Json) -> Json:
 
 
 def _form(value: Json) -> Json:
-    """`inputVariables` as a JSON Schema; what only a form needs stays beside each property as `x-form`."""
+    """Return `inputVariables` as a JSON Schema. Values that only forms need go to `x-form` of each property."""
     if not isinstance(value, list):
         return value
     properties: JsonObject = {}
@@ -117,7 +118,7 @@ def _read_end(part: NodePart) -> None:
     config.rename("outputMapping", "output", lambda value: _each(value, as_expression))
     config.rename("statusCode", "status")
     if part.node.notes.tolerant and "output" not in config.made and "output" not in config.said:
-        config.made["output"] = "state"  # there, an end that names nothing gives the whole state
+        config.made["output"] = "state"  # In the older format, an end without outputs returns the whole state.
 
 
 def _read_agent(part: NodePart) -> None:
@@ -200,7 +201,7 @@ def _wait(value: Json, count: Json) -> Json:
 
 
 def _read_strategy(part: NodePart) -> None:
-    """`strategy` over named fields needs no branches: it is an expression over the state."""
+    """Convert `strategy` over named fields, which needs no branches, to an expression over the state."""
     config = part.config
     strategy = config.said.get("strategy", "all")
     names = [name for name in list_of(config.said.get("inputVariables")) if isinstance(name, str)]
@@ -227,7 +228,7 @@ def _read_human(part: NodePart) -> None:
 
 
 def add_output(part: NodePart, path: str, expression: str) -> None:
-    """One more thing the node leaves behind."""
+    """Add an output to the node, unless it has one with this path."""
     outputs = part.node.made.setdefault("outputs", {})
     if isinstance(outputs, dict):
         outputs.setdefault(path, expression)
@@ -247,7 +248,7 @@ def _read_memory(part: NodePart) -> None:
         if isinstance(value, str):
             config.said[key] = words.get(value, value)
     if config.said.get("scope") == "workflow" and part.node.notes.tolerant:
-        config.said["scope"] = "execution"  # once the word for one run of it
+        config.said["scope"] = "execution"  # The older word for an execution.
     if "section" in config.said:
         config.said.setdefault("scope", "long_term")
         config.said.setdefault("operation", "get")
@@ -264,7 +265,7 @@ def _read_workflow(part: NodePart) -> None:
 
 
 def _read_code(part: NodePart) -> None:
-    """Python is run; any other language is shown, kept, and left to plug-ins."""
+    """Convert a Python node. A node in another language keeps its code under a type that only plug-ins can run."""
     config = part.config
     language = config.said.get("language", "javascript" if "code" in config.said else "python")
     if isinstance(language, str) and language.lower() not in ("python", "py"):
@@ -277,7 +278,7 @@ def _read_code(part: NodePart) -> None:
 
 
 def _read_template_render(part: NodePart) -> None:
-    """Keys that end in `Var`, `Variable` or `Path` bind a name inside the template."""
+    """Convert keys that end in `Var`, `Variable` or `Path` to names bound in the template."""
     config = part.config
     bind = {}
     for key in list(config.said):

@@ -1,7 +1,8 @@
-"""The plan dialect: the old specification of steps in words. It never ran; it is migrated to a graph of agents.
+"""The plan dialect: an old specification of steps in prose. It was never executable; it is migrated to a graph of
+agents.
 
-{title, goal, steps: [{description, input_sources: ["user", 1, …], input_description, output_description,
-                       method: {approach, tools, reasoning}}]}
+    {title, goal, steps: [{description, input_sources: ["user", 1, …], input_description, output_description,
+                           method: {approach, tools, reasoning}}]}
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from pointsman.values import Json, JsonObject
 
 USER: Final = "user"
 CONSTRUCTS: Final = ("map_reduce", "iterate")
-"""Tools of the origin that are ways to run a step here, where the approach says over what."""
+"""Tools of the original system that become parallels here, if the approach names a collection to run over."""
 
 _OVER: Final = re.compile(
     r"\b(map[\s_-]?reduce|iterat\w+)\b.*\b(over|across|per|for each|for every|each|every)\b", re.IGNORECASE | re.DOTALL
@@ -38,7 +39,7 @@ _OVER: Final = re.compile(
 
 
 def read(document: JsonObject, *, name: str) -> ImportedDocument:
-    """A plan as a graph of agents: `step_1` …, edges from the input sources."""
+    """Return a plan as a graph of agents `step_1` …, with edges from the input sources."""
     reading = ForeignReader("plan")
     head = Record(document, "", NO_WORDS)
     native: JsonObject = {"pointsman": 1}
@@ -55,7 +56,7 @@ def read(document: JsonObject, *, name: str) -> ImportedDocument:
 
 
 def write(workflow: WorkflowDefinition, original: JsonObject | None) -> WrittenDocument:
-    """The plan a workflow was migrated from; whatever a plan cannot say is listed."""
+    """Return the plan that a workflow was migrated from, with a list of losses."""
     return write_with(DIALECT, workflow, original)
 
 
@@ -87,7 +88,7 @@ class _Migration:
             del self.native[key]
 
     def _sources(self, index: int, step: Record) -> list[str | int]:
-        """Where a step's inputs come from: the user, or steps by number. None given: the step before."""
+        """Return the sources of a step's inputs: the user, or numbers of steps. Without any: the previous step."""
         found: list[str | int] = []
         for at, source in enumerate(list_of(step.value.get("input_sources"))):
             number = int(source) if isinstance(source, str) and source.isdigit() and len(source) < 6 else source
@@ -108,7 +109,7 @@ class _Migration:
         self.reading.error("unknown-source", pointer, message, f"Say 'user'{earlier}.")
 
     def _entry(self, index: int) -> str:
-        """Where control enters a step: its fan-out, where it has one."""
+        """Return the first node of a step: its fan-out, if it has one."""
         name = f"step_{index + 1}"
         return f"{name}_each" if self._is_over_items(self.steps[index]) else name
 
@@ -180,7 +181,7 @@ class _Migration:
 
 
 def _fields(steps: list[Record]) -> list[str]:
-    """Where each step leaves its output: a name made of its description, each once."""
+    """Return the output field of each step: a unique name derived from its description."""
     fields: list[str] = []
     known: set[str] = set()
     for index, step in enumerate(steps):
@@ -193,7 +194,7 @@ def _fields(steps: list[Record]) -> list[str]:
 
 
 def _prompt(step: Record, method: Record, inputs: list[str]) -> str:
-    """Every word of the plan's author, then what the step is given."""
+    """Return a prompt with all texts of the plan's author, then the step's inputs."""
     said = {
         "": step.value.get("description"),
         "Approach: ": method.value.get("approach"),
@@ -206,7 +207,7 @@ def _prompt(step: Record, method: Record, inputs: list[str]) -> str:
 
 
 def _render(workflow: WorkflowDefinition) -> Rendered:
-    """The steps as they were kept, with what the graph says anew: names, order, tools left out."""
+    """Return the stored steps, with names, order and removed steps taken from the graph."""
     head: JsonObject = {}
     if workflow.name is not None:
         head["title"] = workflow.name.in_()

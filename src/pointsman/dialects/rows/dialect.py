@@ -1,9 +1,9 @@
-"""The rows dialect: a workflow as the rows of its tables; agents name the row they go to next.
+"""The rows dialect: a workflow as rows of database tables; agents name the row that runs next.
 
     {id, name, isConversational, entrypointNodeId, nodes: [{id, nodeType, nodeName, agentId}],
      edges: [{id, sourceNodeId, targetNodeId, conditionType, conditionValue}]}
 
-Also in snake_case, and as table sets. Native extras a row has no column for (`config`, `position`) may stand in it.
+Also in snake_case, and as sets of tables. Rows may contain native fields without a column (`config`, `position`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _CONDITIONS: Final = ("CONDITIONAL", "ALWAYS", "ON_COMPLETE")
 
 
 def read(document: JsonObject, *, name: str) -> ImportedDocument:
-    """Rows, in either case, alone or as a set of tables, in native words."""
+    """Return the native document of rows in either case, in one document or as a set of tables."""
     reading = ForeignReader("rows")
     tables = _Tables.of(document, reading, name)
     head = tables.head
@@ -69,12 +69,12 @@ def read(document: JsonObject, *, name: str) -> ImportedDocument:
 
 
 def write(workflow: WorkflowDefinition, original: JsonObject | None) -> WrittenDocument:
-    """The workflow as rows; what rows cannot say is listed."""
+    """Return the workflow as rows, with a list of losses."""
     return write_with(DIALECT, workflow, original)
 
 
 class _Tables:
-    """Where the rows stand: in one document, or in one table per kind."""
+    """The source of the rows: one document, or one table for each kind."""
 
     def __init__(self, document: JsonObject, head: Record, *, index: int | None) -> None:
         self.document = document
@@ -107,7 +107,7 @@ class _Tables:
         return Record(self.document, "", _TABLES).said(kind)
 
     def rows(self, kind: str, reading: ForeignReader) -> list[Record]:
-        """The rows of this workflow; those of others in the same tables are left alone."""
+        """Return the rows of this workflow; rows of other workflows in the same tables are ignored."""
         table = kind if self.index is None else self.table(kind)
         rows = records(self.document.get(table), f"/{table}", WORDS, reading)
         return rows if self.index is None else [row for row in rows if self._is_own(row)]
@@ -118,7 +118,7 @@ class _Tables:
 
 
 def _read_config(native: JsonObject, head: Record, nodes: list[Record], reading: ForeignReader) -> None:
-    """The dialect's limits, unless the rows carry a native `config` that says otherwise."""
+    """Set the dialect's limits, unless the rows contain a native `config` that overrides them."""
     said = head.take("config")
     own: JsonObject = said if isinstance(said, dict) else {}
     said_limits = own.get("limits")
@@ -189,7 +189,8 @@ class _Rows:
             row.taken.discard(row.said("agentId"))
 
     def _options(self, row: Record) -> list[Json]:
-        """A person chooses among the labels that lead on; without any the ready-made actions are offered."""
+        """Return the options of a human task: the labels of its edges. Without any, the built-in actions are
+        offered."""
         labels = self.labels.get(key_of(row.value.get("id")), ())
         return [{"value": label} for label in labels]
 
@@ -262,7 +263,7 @@ def _check_names(nodes: list[Record], reading: ForeignReader) -> None:
 
 
 def _layout(document: JsonObject) -> Layout:
-    """Table sets have the workflow's own row among others."""
+    """Return the layout of a document; in a set of tables, the workflow's row is one of several."""
     reading = ForeignReader("rows")
     tables = _Tables.of(document, reading, "")
     index = tables.index

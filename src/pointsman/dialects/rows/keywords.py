@@ -1,4 +1,4 @@
-"""The words of the rows dialect."""
+"""Keywords and defaults of the rows dialect."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NODE_TYPES: Final[Mapping[str, str]] = {
 }
 
 HANDOFF: Final = "human_handoff"
-"""The reserved name of the node a tripped limit leads to."""
+"""Reserved name of the node to which execution continues after a limit is exceeded."""
 
 LIMITS: Final[Mapping[str, int | str]] = {"steps": 15, "executionTime": "90s"}
-"""What the dialect's authors expect where they say nothing."""
+"""The dialect's default limits."""

@@ -1,4 +1,5 @@
-"""Any workflow as rows. Rows know agents, tool executors and people, and edges by label; the rest is listed as lost."""
+"""Writing of any workflow as rows. Rows express agents, tool executors, human tasks, and edges by label; the rest is
+lost."""
 
 from __future__ import annotations
 
@@ -66,7 +67,7 @@ class _RowsWriting:
         return {**head, **extension_of(workflow, "rows")}
 
     def _config(self) -> JsonObject:
-        """What differs from the dialect's own defaults."""
+        """Return the settings that differ from the dialect's defaults."""
         config = document_of(self.workflow.config)
         config.pop("conversational", None)
         handoff = next((node.id for node in self.workflow.nodes if _is_handoff(node)), None)
@@ -98,7 +99,7 @@ class _RowsWriting:
         return {**row, **extension}
 
     def _agent(self, node: Node, at: str) -> str | None:
-        """The agent's id; an agent defined in the node becomes a row of its own."""
+        """Return the agent's id; an agent defined in the node becomes a row of its own."""
         config = node.config
         if not isinstance(config, AgentConfig):
             self.losses.extend(self._lost_config(node, at))
@@ -139,7 +140,7 @@ class _RowsWriting:
 
 
 def _agent_row(agent: Json) -> JsonObject:
-    """Native words turned into the row's, with what the reader had put aside."""
+    """Convert native keys to those of the row, and add the values that the reader kept."""
     row = object_of(agent)
     words = {native: word for native, word in AGENT_FIELDS.items() if native != word}
     kept = object_of(row.pop("x-rows", None))

@@ -1,4 +1,5 @@
-"""The steps dialect: nodes keyed by id that execute a step or wait at a checkpoint; the first edge that holds is taken.
+"""The steps dialect: nodes keyed by id that execute a step or wait at a checkpoint; the first edge whose condition
+holds is taken.
 
     {id, name, entry_node, nodes: {id: {id, type, step: {goal, tools, input_fields, output_field, prompt_template}
                                                | checkpoint: {title, description, allowed_actions}}},
@@ -33,7 +34,7 @@ from pointsman.values import Json, JsonObject
 
 
 def read(document: JsonObject, *, name: str) -> ImportedDocument:
-    """Steps in native words, in whatever spelling."""
+    """Return the native document of steps in any of the spellings."""
     reading = ForeignReader("steps")
     head = Record(document, "", WORDS)
     nodes = _nodes(head, reading)
@@ -62,12 +63,13 @@ def read(document: JsonObject, *, name: str) -> ImportedDocument:
 
 
 def write(workflow: WorkflowDefinition, original: JsonObject | None) -> WrittenDocument:
-    """The workflow as steps; what the dialect cannot say is listed."""
+    """Return the workflow as steps, with a list of losses."""
     return write_with(DIALECT, workflow, original)
 
 
 def _nodes(head: Record, reading: ForeignReader) -> dict[str, Record]:
-    """By id. A list of nodes is read too; the key wins where a node calls itself something else."""
+    """Return the nodes by id. A list of nodes is also accepted. If a key and the node's own id differ, the
+    key is used."""
     said = head.take("nodes")
     if not isinstance(said, dict):
         found = records(said, "/nodes", WORDS, reading)
@@ -88,7 +90,7 @@ def _nodes(head: Record, reading: ForeignReader) -> dict[str, Record]:
 
 
 def _input(head: Record, reader: StepsNodeReader, reading: ForeignReader) -> Json:
-    """The declared input; else every field that is read and that no step makes."""
+    """Return the declared input; else an input with every field that is read and that no step writes."""
     said = head.take("input_schema")
     if said is not None:
         reading.origin["/input"] = head.at("input_schema")

@@ -1,4 +1,4 @@
-"""The edges of the steps dialect: in document order, the first that holds; at checkpoints by action."""
+"""Edges of the steps dialect: the first in document order whose condition holds is taken; at checkpoints, by action."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ class StepsEdgeReader:
     def _gate(
         self, edge: JsonObject, at: str, record: Record, actions: list[Json], label: Json, condition: Json
     ) -> bool:
-        """Whether the edge of a checkpoint waits for one action. An edge drawn for `approve` alone serves edit too."""
+        """Make the edge of a checkpoint conditional on one action, and return whether it is. If the only edge is drawn
+        for `approve`, it also applies to edit."""
         action = action_of(label, condition, actions)
         bare = condition in (None, "")
         if action is None or (bare and action == "approve" and not self._has_plain(record)):
@@ -72,12 +73,12 @@ class StepsEdgeReader:
         return True
 
     def _has_plain(self, record: Record) -> bool:
-        """Whether the same checkpoint has another edge without condition and action."""
+        """Return whether the same checkpoint has another edge without condition and action."""
         source = key_of(record.value.get(record.said("from")))
         return any(other is not record for other in self.plain.get(source, ()))
 
     def _plain(self) -> dict[str, list[Record]]:
-        """Checkpoint -> its edges that wait for nothing, or for approval alone."""
+        """Return checkpoint -> its edges without condition and action, or for approval only."""
         found: dict[str, list[Record]] = {}
         for edge in self.edges:
             source = key_of(edge.value.get(edge.said("from")))
@@ -93,7 +94,7 @@ class StepsEdgeReader:
         self.reading.warning("edge-never-taken", record.pointer, message, "Move it up, or remove it.")
 
     def _completes(self, checkpoint: str) -> None:
-        """Any action but reject goes on; where no edge says where to, the workflow is complete."""
+        """Add an edge to the end: an action other than reject completes the workflow if no other edge applies."""
         implied: JsonObject = {"implied": True}
         way: JsonObject = {"source": checkpoint, "target": END, "condition": {"type": "default"}}
         self.made.append({**way, "x-steps": implied})

@@ -1,4 +1,4 @@
-"""The words of the steps dialect, in its three spellings, and its templates."""
+"""Keywords of the steps dialect in its three spellings, and its templates."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ WORDS: Final = FieldWords(
         "condition": ("condition", "condition_expr"),
     }
 )
-"""The short spelling is written where nobody chose another."""
+"""The first spelling is written unless the author used another one."""
 
 NODE_TYPES: Final = ("execute", "checkpoint")
 STEP_TYPES: Final = ("tool_call", "llm_transform", "llm_decision")
 ACTIONS: Final = ("approve", "edit", "reject", "skip")
 DEFAULT_ACTIONS: Final[tuple[Json, ...]] = ("approve", "edit", "reject")
-"""What a checkpoint allows that does not say."""
+"""Default actions of a checkpoint."""
 
 _FIELD: Final = re.compile(r"(?<!\\)\{\{?\s*([A-Za-z_]\w*)(?:[.\[][^{}\n]*?)?\??(?:\|\w+)?\s*\}")
 _BRACES: Final = re.compile(r"\{\{\s*([A-Za-z_][\w.]*)\s*\}\}|\{\{|\}\}")
@@ -33,7 +33,7 @@ _ACTION: Final = re.compile(r"""\s*(?:action\s*={2,3}\s*)?['"]?(approve|edit|rej
 
 
 def fields_in(value: Json) -> Iterator[str]:
-    """The fields that templates anywhere in a value ask for, in order."""
+    """Yield the fields that templates anywhere in a value name, in order."""
     match value:
         case str():
             yield from (found[1] for found in _FIELD.finditer(value))
@@ -48,9 +48,10 @@ def fields_in(value: Json) -> Iterator[str]:
 
 
 def native_template(template: str, fields: Collection[str]) -> str:
-    """Authors think of `str.format`: a doubled brace is one brace of text, unless it holds the name of a field.
+    """Convert a template in the style of `str.format`: a doubled brace is a literal brace, unless it encloses a field's
+    name.
 
-    Doubled braces are only read so where they open something: a JSON example may end in `}}`.
+    Closing braces count as doubled only if the template has doubled opening ones: a JSON example may end in `}}`.
     """
     doubled = any(found[0] == "{{" for found in _BRACES.finditer(template) if found[1] is None)
 
@@ -66,7 +67,8 @@ def native_template(template: str, fields: Collection[str]) -> str:
 
 
 def action_of(label: Json, condition: Json, actions: Collection[Json]) -> str | None:
-    """The action an edge of a checkpoint waits for: its label, or a condition that is nothing but an action."""
+    """Return the action that an edge of a checkpoint waits for: its label, or a condition that consists of an action
+    only."""
     for said in (label, condition):
         found = _ACTION.fullmatch(said) if isinstance(said, str) else None
         if found is not None and (found[1].lower() in actions or said is condition):
@@ -80,4 +82,4 @@ AGENT_WORDS: Final[Mapping[str, str]] = {
     "tools": "tools",
     "outputSchema": "output_schema",
 }
-"""The agent's fields that a step may have, and what the step calls them."""
+"""Native field of an agent -> its name in a step."""

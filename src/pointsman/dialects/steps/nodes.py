@@ -1,4 +1,4 @@
-"""The nodes of the steps dialect in native words: steps become agents or tools, checkpoints become gates."""
+"""Reading of the nodes of the steps dialect: steps become agents or tools, checkpoints become gates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pointsman.values import Json, JsonObject
 
 
 class StepsNodeReader:
-    """Reads nodes one by one and notes which fields of the context they read and make."""
+    """Reads nodes one by one and records the fields of the context that they read and write."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class StepsNodeReader:
         return node
 
     def _text(self, node: JsonObject, at: str, field: str, record: Record, step: Record) -> None:
-        """The node's own; else what its step says. Both are kept where they differ."""
+        """Copy a text of the node, else that of its step. Both are kept if they differ."""
         own, inner = record.take(field), step.value.get(field)
         if own is not None:
             self.reading.put(node, at, field, own, record.at(field))
@@ -144,7 +144,8 @@ class StepsNodeReader:
         node["config"] = config
 
     def _prompt(self, config: JsonObject, at: str, step: Record, fields: list[str]) -> None:
-        """The goal says who the agent is for; the template is the prompt; instructions follow the one that is there."""
+        """Read the prompts: the goal becomes the system prompt, the template the prompt; instructions are appended to
+        the prompt, or to the system prompt if there is no template."""
         goal, instructions = text_of(step.value.get("goal")), text_of(step.value.get("instructions"))
         template = text_of(step.value.get("prompt_template"))
         step.taken.update(("goal", "instructions", "prompt_template"))
@@ -220,7 +221,7 @@ class StepsNodeReader:
         self.reading.put(config, inside, "onTimeout", first, gate.at("auto_proceed"))
 
     def output(self) -> str | None:
-        """The expression of the workflow's output, where the shape says which field it is."""
+        """Return the expression of the workflow's output, if the shape determines the field."""
         field = output_field(self.fields, self.ways)
         return field_path(field) if field else None
 

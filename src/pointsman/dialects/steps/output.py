@@ -1,6 +1,6 @@
-"""What a workflow of steps gives back, where its shape alone says it: the field that every way to the end leaves last.
+"""Output of a workflow of steps, as far as its shape determines it: the field that every path to the end writes last.
 
-A checkpoint may change that field, so the field is the output and not the last step's result.
+A checkpoint may change that field, so the output is the field and not the last step's result.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 Ways = Iterable[tuple[str, str, bool]]
-"""(source, target, whether it is taken in any case)."""
+"""(source, target, whether the edge is unconditional)."""
 
 
 def predecessors(ways: Ways) -> dict[str, list[str]]:
@@ -19,9 +19,9 @@ def predecessors(ways: Ways) -> dict[str, list[str]]:
 
 
 def fields_before(node: str, fields: Mapping[str, str | None], before: Mapping[str, list[str]]) -> Iterator[str]:
-    """The fields written just before a gate; gates in between are looked through. Fields may come twice.
+    """Yield the fields written just before a gate, looking through gates in between. Fields may be repeated.
 
-    `fields` has the output field of each step; None for gates. `before` has the nodes just before each node.
+    `fields` has the output field of each step; None for gates. `before` has the direct predecessors of each node.
     """
     seen, waiting = {node}, [*before.get(node, ())]
     while waiting:
@@ -37,7 +37,8 @@ def fields_before(node: str, fields: Mapping[str, str | None], before: Mapping[s
 
 
 def output_field(fields: Mapping[str, str | None], ways: Ways) -> str | None:
-    """The one field of all steps (or gates) at which control may end; None where there are several, or none."""
+    """Return the only field of all steps and gates at which the execution may end; None if there are
+    several or none."""
     ways = list(ways)
     before = predecessors(ways)
     going_on = {source for source, _, always in ways if always}

@@ -1,4 +1,5 @@
-"""Any workflow as steps: agents and tools execute, gates are checkpoints; what has no word is listed as lost."""
+"""Writing of any workflow as steps: agents and tools execute, gates are checkpoints; everything else
+is listed as lost."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ class _StepsWriting:
         return {**head, **extension_of(self.workflow, "steps")}
 
     def _check_output(self) -> None:
-        """The output must be the one the shape implies: there is no word for it."""
+        """Record a loss if the output is not the one that the shape implies: the dialect cannot express it."""
         output = self.workflow.output
         fields = {str(node.id): None if node.type == "human" else _field(node) for node in self.workflow.nodes}
         ways = [(edge.source, edge.target, isinstance(edge.condition, Always | None)) for edge in self.workflow.edges]
@@ -196,10 +197,10 @@ class _StepsWriting:
         return {"condition": text} if text else {}
 
     def _is_last(self, edge: Edge) -> bool:
-        """A default that comes last is what an edge without condition means there."""
+        """Return whether an edge is its source's last: a default there equals an edge without condition."""
         return self.out[edge.source][-1] is edge
 
 
 def _field(node: Node) -> str:
-    """Where a step leaves its whole result; empty where nowhere."""
+    """Return the field to which a step writes its whole result; empty: none."""
     return next((path for path, expression in (node.outputs or {}).items() if expression == "result"), "")
