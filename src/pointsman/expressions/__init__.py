@@ -1,1 +1,2 @@
-"""The formulas: expressions, templates, paths and JSONPath over JSON; compiled once, evaluated within bounds."""
+"""Formulas: expressions, templates, paths and JSONPath over
+JSON. They are compiled once and evaluated within limits."""

@@ -1,4 +1,4 @@
-"""The closures of calls, comprehensions and patterns."""
+"""Closures for calls, comprehensions and patterns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CHARS_PER_PATTERN_VISIT_BITS: Final = 8
 
 
 def invoke(function: Function, codes: tuple[Code, ...], apply: Apply | None, spot: Spot) -> Code:
-    """A call with its arguments in order."""
+    """Return the closure of a call; its arguments are evaluated in order."""
     if plain := function.plain:
         if len(codes) == 1:
             only = codes[0]
@@ -29,12 +29,12 @@ def invoke(function: Function, codes: tuple[Code, ...], apply: Apply | None, spo
 
 
 def listed(items: tuple[Code, ...]) -> Code:
-    """`[a, b]`."""
+    """Return the closure of `[a, b]`."""
     return lambda frame: [item(frame) for item in items]
 
 
 def comprehension(body: Code, slot: int, source: Code, condition: Code | None, spot: Spot) -> Code:
-    """`[body for slot in source if condition]`; null counts as an empty list."""
+    """Return the closure of `[body for slot in source if condition]`; null counts as an empty list."""
 
     def run(frame: EvaluationFrame) -> Json:
         made: list[Json] = []
@@ -48,7 +48,8 @@ def comprehension(body: Code, slot: int, source: Code, condition: Code | None, s
 
 
 def matcher(subject: Code, pattern: str, spot: Spot, pattern_spot: Spot) -> Code:
-    """`matches(text, "pattern")`: the pattern is found somewhere in the text. RE2: linear, no backtracking."""
+    """Return the closure of `matches(text, "pattern")`: true if the pattern
+    is found anywhere in the text. It uses RE2: linear, no backtracking."""
     compiled = compile_pattern(pattern, pattern_spot)
 
     def run(frame: EvaluationFrame) -> Json:

@@ -1,4 +1,4 @@
-"""Writes a tree in one spelling, so that two spellings of one expression differ in no diff.
+"""Canonical text of a tree, so that a diff does not show differences in style.
 
 `and or not == != null true false`, double quotes, `a ? b : c`, bare names instead of `$.name`, one name per function.
 """
@@ -38,19 +38,20 @@ TEXT_ROOTS: Final = {"nodes": "nodes", "state": "state", "config": "config"}
 
 
 def canonical_text(tree: Tree, names: Names) -> str:
-    """The one spelling of `tree`. It compiles to the same value and spelling, unless it outgrows a bound."""
+    """Return the canonical text of `tree`. It compiles to the
+    same value and the same text, unless it exceeds a limit."""
     return CanonicalWriter(names).text(tree, CHOICE)
 
 
 class CanonicalWriter:
-    """Writes a tree; `variables` are the lambda variables around the place it is at."""
+    """Writer of a tree; `variables` are the lambda variables in scope."""
 
     def __init__(self, names: Names) -> None:
         self.names = names
         self.variables: list[str] = []
 
     def text(self, tree: Tree, weakest: int) -> str:
-        """`tree`, in parentheses where its place asks for an operator at least as strong as `weakest`."""
+        """Return the text of `tree`, in parentheses if it binds less tightly than `weakest`."""
         strength, written = self.write(tree)
         return written if strength >= weakest else f"({written})"
 
@@ -134,17 +135,17 @@ class CanonicalWriter:
 
 
 def is_word(key: str) -> bool:
-    """Whether a key may stand as a bare name."""
+    """Return whether a key can be written as a bare name."""
     return key.isidentifier() and key.isascii() and key not in KEYWORDS
 
 
 def quoted(text: str) -> str:
-    """A text in double quotes."""
+    """Return a text in double quotes."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def function_name(name: str) -> str:
-    """The one spelling of a function's name."""
+    """Return the canonical name of a function."""
     head, *tail = name.split("_")
     camel = head + "".join(part.capitalize() for part in tail)
     for known in (name, ALIASES.get(name, ""), camel):

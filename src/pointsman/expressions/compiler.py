@@ -1,4 +1,4 @@
-"""Compiles a tree to closures: names are resolved once, evaluation only reads and computes."""
+"""Compiler from trees to closures: names are resolved once, so that evaluation only reads and computes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ CAMEL: Final = re.compile(r"_([a-z])")
 
 
 class Compiler:
-    """Compiles one expression."""
+    """Compiler of one expression."""
 
     def __init__(self, source: str, names: Names) -> None:
         self.source = source
@@ -58,7 +58,7 @@ class Compiler:
         return Spot(self.source, tree.at, tree.end)
 
     def code(self, tree: Tree, *, guarded: bool = False) -> Code:
-        """What computes the value of `tree`; a missing path gives None."""
+        """Return the closure that computes `tree`; a missing path gives None."""
         match tree:
             case Literal(value=value):
                 return lambda frame: value
@@ -154,7 +154,7 @@ class Compiler:
         return invoke(function, codes, apply, self.spot(tree))
 
     def function(self, tree: FunctionCall) -> str:
-        """The one name of a function, whatever its spelling."""
+        """Return the canonical name of a function, for any of its spellings."""
         for name in (tree.name, ALIASES.get(tree.name, ""), CAMEL.sub(lambda m: m[1].upper(), tree.name)):
             if name in FUNCTIONS or name in SPECIAL:
                 return name
@@ -173,7 +173,7 @@ class Compiler:
         return argument
 
     def special(self, name: str, tree: FunctionCall, arguments: list[Tree]) -> Code:
-        """The functions that look at an argument before it has a value."""
+        """Compile the functions that inspect an argument's tree before evaluating it."""
         first = arguments[0]
         if name == "exists":
             return self.exists(tree, first)

@@ -1,4 +1,4 @@
-"""What a formula can see: the data of one scope, built once per step, never changed by an evaluation."""
+"""Data that a formula can read: one scope, built once per step, never changed by an evaluation."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from pointsman.values import Json
 
 
 class Missing(Enum):
-    """The type of `MISSING`."""
+    """Type of `MISSING`."""
 
     MISSING = "missing"
 
 
 MISSING: Final = Missing.MISSING
-"""What a path that leads nowhere gives inside this package. It never leaves it: outside it is `None`."""
+"""Value of a missing path inside this package; outside of it the value is `None`."""
 
 
 @dataclass(slots=True)
 class Environment:
-    """The data one formula is evaluated over."""
+    """Data over which one formula is evaluated."""
 
     state: dict[str, Json]
     """Root data of this scope."""
     nodes: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    """Latest results by node id. Read by id; copied only when a formula uses `nodes` as a whole."""
+    """Latest results by node id. Read by id; copied only if a formula uses `nodes` as a whole."""
     names: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    """Reserved roots present here (`input`, `result`, `item` …), `as` names and names of the engine."""
+    """Reserved roots that exist here (`input`, `result`, `item` …), `as` names and names of the engine."""
     config: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """Read-only settings."""
     item_key: str | None = None
-    """Key of this branch's item: what the path segment `current_fanout_item` stands for."""
+    """Key of this branch's item, for which the path segment `current_fanout_item` stands."""
     strict: bool = False
-    """A missing path is an error, unless it is read under `??`, `exists`, `default` or `empty`."""
+    """True if a missing path is an error, unless it is read under `??`, `exists`, `default` or `empty`."""
     missing: list[str] | None = None
-    """Collects the paths that templates left empty, where someone wants to know."""
+    """If set, collects the missing paths that templates rendered as empty."""
 
 
 class EvaluationFrame:
-    """One evaluation: the environment, what is left of the budget, and the variables of lambdas."""
+    """One evaluation: the environment, the remaining budget, and the variables of lambdas."""
 
     __slots__ = ("env", "slots", "visits_left")
 
@@ -53,7 +53,7 @@ class EvaluationFrame:
         self.slots: list[Json] = [None] * slots if slots else NO_SLOTS
 
     def spend(self, visits: int, spot: Spot) -> None:
-        """Pay for touching `visits` elements."""
+        """Deduct `visits` elements from the budget."""
         self.visits_left -= visits
         if self.visits_left < 0:
             raise TooManyVisits(

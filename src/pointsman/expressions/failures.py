@@ -1,4 +1,4 @@
-"""What can be wrong with a formula: in its text (`ExpressionError`) or when it meets data (`ExpressionFailed`)."""
+"""Errors of formulas: in their text (`ExpressionError`) or in the data they are evaluated with (`ExpressionFailed`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pointsman.errors import AuthorError
 
 
 class Spot(NamedTuple):
-    """A piece of a formula's text: characters `at` to `end`, counted from 0."""
+    """A part of a formula's text: characters `at` to `end`, counted from 0."""
 
     source: str
     at: int
@@ -16,7 +16,7 @@ class Spot(NamedTuple):
 
 
 class ExpressionError(AuthorError):
-    """The text of a formula is wrong; found when it is compiled."""
+    """The text of a formula is invalid; raised when it is compiled."""
 
     code: ClassVar[str] = "expression-syntax"
 
@@ -26,41 +26,41 @@ class ExpressionError(AuthorError):
         self.offset = spot.at
         self.length = max(spot.end - spot.at, 1)
         self.pointer = ""
-        """JSON pointer to the text inside a tree of parameters; "" when the formula stands alone."""
+        """JSON pointer to the text inside a tree of parameters; "" for a formula on its own."""
 
 
 class ExpressionTooLong(ExpressionError):
-    """More characters than one formula may have."""
+    """A formula has too many characters."""
 
     code: ClassVar[str] = "expression-too-long"
 
 
 class TooManyTokens(ExpressionError):
-    """More words and signs than one formula may have."""
+    """A formula has too many tokens."""
 
     code: ClassVar[str] = "expression-too-many-tokens"
 
 
 class ExpressionTooDeep(ExpressionError):
-    """Brackets, calls or prefix operators nested too deeply."""
+    """Brackets, calls or prefix operators are nested too deeply."""
 
     code: ClassVar[str] = "expression-too-deep"
 
 
 class NumberTooLarge(ExpressionError):
-    """A number in the text is outside what the language can hold."""
+    """A number in the text exceeds the range of the language."""
 
     code: ClassVar[str] = "expression-number-too-large"
 
 
 class UnknownFunction(ExpressionError):
-    """A function of this name does not exist."""
+    """The called function does not exist."""
 
     code: ClassVar[str] = "expression-unknown-function"
 
 
 class WrongArguments(ExpressionError):
-    """A function was given too few, too many or the wrong kind of arguments."""
+    """A function has too few, too many or the wrong kind of arguments."""
 
     code: ClassVar[str] = "expression-arguments"
 
@@ -72,7 +72,7 @@ class BadPattern(ExpressionError):
 
 
 class SecretNotAllowed(ExpressionError):
-    """Secrets stand in parameters, headers and settings only."""
+    """A secret is used outside of parameters, headers and settings."""
 
     code: ClassVar[str] = "secret-not-allowed"
 
@@ -96,7 +96,8 @@ class BadJsonPath(ExpressionError):
 
 
 class ExpressionFailed(AuthorError):
-    """A sound formula met data it cannot work with. The step or edge that asked fails; never silently false."""
+    """A valid formula cannot be evaluated with its data. The
+    step or edge that evaluates it fails: no silent `false`."""
 
     code: ClassVar[str] = "expression-failed"
 
@@ -106,11 +107,11 @@ class ExpressionFailed(AuthorError):
         self.offset = spot.at
         self.length = max(spot.end - spot.at, 1)
         self.pointer = ""
-        """JSON pointer to the text inside a tree of parameters; "" when the formula stands alone."""
+        """JSON pointer to the text inside a tree of parameters; "" for a formula on its own."""
 
 
 class MixedTypes(ExpressionFailed):
-    """An operator or function got values of types it is not defined for."""
+    """An operator or function received values of types for which it is not defined."""
 
     code: ClassVar[str] = "expression-types"
 
@@ -122,25 +123,25 @@ class DividedByZero(ExpressionFailed):
 
 
 class NumberOutOfRange(ExpressionFailed):
-    """A result is an integer of too many bits, or no finite number."""
+    """A result is an integer with too many bits, or not a finite number."""
 
     code: ClassVar[str] = "expression-number-range"
 
 
 class TextTooLong(ExpressionFailed):
-    """A formula built a text longer than allowed."""
+    """A formula built a text that is too long."""
 
     code: ClassVar[str] = "expression-text-too-long"
 
 
 class ResultTooLarge(ExpressionFailed):
-    """A formula built a value with more parts than allowed."""
+    """A formula built a value with too many parts."""
 
     code: ClassVar[str] = "expression-result-too-large"
 
 
 class TooManyVisits(ExpressionFailed):
-    """One evaluation touched more elements than allowed."""
+    """One evaluation visited too many elements."""
 
     code: ClassVar[str] = "expression-too-many-visits"
 
@@ -152,7 +153,7 @@ class DataTooDeep(ExpressionFailed):
 
 
 class MissingValue(ExpressionFailed):
-    """A path leads nowhere, and this place insists on a value."""
+    """A path has no value where one is required."""
 
     code: ClassVar[str] = "missing-value"
 

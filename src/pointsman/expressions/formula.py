@@ -1,4 +1,4 @@
-"""Expressions: compiled once from text, evaluated over an environment, within bounds."""
+"""Expressions: compiled once from text, evaluated over an environment within limits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Expression", "PathRead", "compile_expression"]
 
 
 class Expression:
-    """A compiled expression. Immutable; one may be shared by any number of plans."""
+    """A compiled expression. Immutable; any number of plans may share it."""
 
     def __init__(self, source: str, tree: Tree, names: Names) -> None:
         compiler = Compiler(source, names)
@@ -34,11 +34,12 @@ class Expression:
 
     @cached_property
     def canonical(self) -> str:
-        """One spelling for all expressions that mean the same by the same words; for diffs."""
+        """The canonical text, the same for every style of writing the same expression; for diffs."""
         return canonical_text(self.tree, self.names)
 
     def evaluate(self, env: Environment) -> Json:
-        """The value; a missing path is None. Raises `ExpressionFailed`. Parts of the data may be shared with it."""
+        """Return the value; None for a missing path. Raises
+        `ExpressionFailed`. The value may share parts with the data."""
         try:
             value = self._code(EvaluationFrame(env, self._slots))
         except RecursionError:
@@ -52,7 +53,7 @@ class Expression:
         return value
 
     def holds(self, env: Environment) -> bool:
-        """Whether the value counts as true: not false, null, 0, "", [] or {}. Raises `ExpressionFailed`."""
+        """Return whether the value is truthy: not false, null, 0, "", [] or {}. Raises `ExpressionFailed`."""
         try:
             return bool(self._code(EvaluationFrame(env, self._slots)))
         except RecursionError:
@@ -68,5 +69,6 @@ class Expression:
 
 @lru_cache(maxsize=COMPILED_MAX)
 def compile_expression(source: str, *, names: Names = NATIVE) -> Expression:
-    """Compile `source`. Raises `ExpressionError` with the offset. The same text and names give the same object."""
+    """Compile `source`. Raises `ExpressionError` with the offset.
+    Cached: the same text and names give the same object."""
     return Expression(source, parse_expression(source), names)

@@ -1,4 +1,4 @@
-"""What each function of the language is called with, and gives: for people, and for editors that complete."""
+"""Reference of the language's functions, their arguments and results: for people, and for completion in editors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 
 class FunctionEntry(NamedTuple):
-    """One function."""
+    """Description of one function."""
 
     signature: str
     about: str
@@ -68,4 +68,4 @@ MANUAL: Final[dict[str, FunctionEntry]] = {
     "upper": FunctionEntry("upper(text)", "In capital letters."),
     "values": FunctionEntry("values(object)", "The object's values, in its order."),
 }
-"""By name, in the order of the alphabet. Functions without the lambda that is shown take the list alone."""
+"""By name, in alphabetical order. Functions whose lambda is optional also take the list alone."""

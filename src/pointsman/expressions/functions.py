@@ -1,4 +1,4 @@
-"""The functions of the language. A list function accepts null as an empty list: a missing path is null."""
+"""Functions of the language. List functions accept null as an empty list, because a missing path is null."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ TITLE_WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """How a function may be called: how many arguments, and whether the last may (or must) be a lambda."""
+    """Signature of a function: number of arguments, and whether the last may (or must) be a lambda."""
 
     least: int
     most: int
     plain: Plain | None = None
     over: Over | None = None
-    """Takes a list and perhaps a lambda."""
+    """Implementation of a function that takes a list and possibly a lambda."""
     needs_lambda: bool = False
 
 
 def wrong(name: str, wanted: str, got: Json, spot: Spot) -> MixedTypes:
-    """The failure of a function that wants another type."""
+    """Return the failure of a function that expects another type."""
     return MixedTypes(f"{name}() wants {wanted}, not {type_name(got)}", spot=spot)
 
 
@@ -60,7 +60,7 @@ def length(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
 
 
 def on_text(name: str, change: Callable[[str], str]) -> Plain:
-    """A function from text to text; null stays null."""
+    """Make a function from text to text; null stays null."""
 
     def run(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
         value = given[0]
@@ -77,7 +77,7 @@ def on_text(name: str, change: Callable[[str], str]) -> Plain:
 
 
 def on_start(name: str, test: Callable[[str, str], bool]) -> Plain:
-    """A test of two texts; false where one is null."""
+    """Make a test of two texts; false if one is null."""
 
     def run(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
         value, piece = given
@@ -130,7 +130,7 @@ def absolute(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
 
 
 def rounded(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
-    """Half goes to the even neighbour, as in IEEE 754 and Python."""
+    """Round; half goes to the even neighbour, as in IEEE 754 and Python."""
     value = given[0]
     if value is None:
         return None
@@ -194,7 +194,7 @@ def split(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
 
 
 def elements(name: str, frame: EvaluationFrame, spot: Spot, value: Json) -> list[Json]:
-    """The elements of a list, paid for."""
+    """Return the elements of a list, after deducting them from the budget."""
     if value is None:
         return []
     if not isinstance(value, list):
@@ -205,7 +205,7 @@ def elements(name: str, frame: EvaluationFrame, spot: Spot, value: Json) -> list
 
 
 def extreme(name: str, sign: str) -> Over:
-    """`min` and `max` of a list, or of several arguments; null of none."""
+    """Make `min` or `max` of a list, or of several arguments; null for an empty list."""
 
     def run(frame: EvaluationFrame, spot: Spot, given: list[Json], apply: Apply | None) -> Json:
         found: Json = None
@@ -284,7 +284,7 @@ def distinct(frame: EvaluationFrame, spot: Spot, given: list[Json], apply: Apply
 
 
 def frozen(value: Json) -> Hashable:
-    """A key that is equal exactly when the values are: types stand beside what Python would mix up."""
+    """Return a hash key that is equal exactly if the values are: it includes types that Python would confuse."""
     if isinstance(value, list):
         return ("array", tuple(frozen(part) for part in value))
     if isinstance(value, dict):
@@ -305,7 +305,7 @@ def last_of(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
 
 
 def end_of(name: str, value: Json, at: int, spot: Spot) -> Json:
-    """One end of a list or text; null of nothing."""
+    """Return one end of a list or text; null if it is empty."""
     if value is None or value in ("", []):
         return None
     if not isinstance(value, str | list):
@@ -371,7 +371,7 @@ def lines(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
 
 
 def shown(value: Json, spot: Spot) -> str:
-    """A value as a template writes it: text as it is, null as nothing, all else as JSON."""
+    """Return a value as a template writes it: text unchanged, null as nothing, anything else as JSON."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -381,7 +381,8 @@ def shown(value: Json, spot: Spot) -> str:
 
 
 def room(value: Json, spot: Spot) -> None:
-    """Refuse a value that is too long as text, before it is written: every part takes two characters at the least."""
+    """Raise `TextTooLong` before a value is written whose text
+    would be too long: every part takes at least two characters."""
     if parts(value, TEXT_CHARS_MAX // 2, TEXT_CHARS_MAX) > TEXT_CHARS_MAX // 2:
         raise TextTooLong(f"a text grows to at most {TEXT_CHARS_MAX} characters", spot=spot)
 
@@ -426,7 +427,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "map": Function(2, 2, over=mapped, needs_lambda=True),
     "find": Function(2, 2, over=found_in, needs_lambda=True),
 }
-"""All but `exists`, `empty`, `default` and `matches`, which the compiler knows: they look at their arguments."""
+"""All functions except `exists`, `empty`, `default` and `matches`: the compiler inspects the arguments of those."""
 
 SPECIAL: Final = {"exists": (1, 1), "empty": (1, 1), "default": (2, 2), "matches": (2, 2)}
 
@@ -458,7 +459,7 @@ ALIASES: Final = {
     "some": "any",
     "every": "all",
 }
-"""Spellings of other languages, so that a condition copied from one reads as meant."""
+"""Spellings of other languages, so that a copied condition keeps its meaning."""
 
 INSTEAD: Final = {
     "safe": "Values are put in as they are: leave it out.",
@@ -473,4 +474,4 @@ INSTEAD: Final = {
     "date": "Dates are texts: take `truncate(x, 10)`, or format them in a code node.",
     "format": "Join texts with `+`.",
 }
-"""Functions of other template languages that there are not, and what to write."""
+"""Functions of other template languages that do not exist here, and what to write instead."""

@@ -1,4 +1,4 @@
-"""Spellings of other systems that are no expressions, rewritten to ones when a document is read."""
+"""Spellings of other systems that are not valid expressions; the document reader rewrites them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ KEY_FOLLOWS: Final = frozenset({("sign", "."), ("sign", "?."), ("sign", "[")})
 
 
 def rewrite_condition_result(source: str) -> str:
-    """`X condition result` asks what the conditional X decided: `nodes["X"].branch == true`. Texts are left alone."""
+    """Replace `X condition result`, the outcome of the conditional X,
+    by `nodes["X"].branch == true`. Quoted texts stay unchanged."""
     pieces: list[str] = []
     position = 0
     for quoted in QUOTED.finditer(source):
@@ -28,12 +29,13 @@ def rewrite_condition_result(source: str) -> str:
 
 
 def branch_of(found: re.Match[str]) -> str:
-    # A branch label is text or boolean; the comparison knows both. Parentheses keep `not X condition result` whole.
+    # A branch label is text or boolean; the comparison accepts both. Parentheses keep `not X condition result` intact.
     return f"(nodes[{json.dumps(found[1], ensure_ascii=False)}].branch == true)"
 
 
 def rewrite_state_data(source: str) -> str:
-    """`state.data.x` is `state.x`: some systems keep the data one level down. Other expressions stay as they are."""
+    """Replace `state.data.x` by `state.x`: some systems nest the
+    data one level deeper. Other expressions stay unchanged."""
     try:
         tokens = read_tokens(source)
     except ExpressionError:
@@ -51,7 +53,7 @@ def rewrite_state_data(source: str) -> str:
 
 
 def is_root(tokens: list[Token], number: int) -> bool:
-    """Whether the word starts a path: `a.state` does not, `$.state` does."""
+    """Return whether the word starts a path: `a.state` does not, `$.state` does."""
     if tokens[number].kind != "name":
         return False
     if number == 0 or tokens[number - 1].text not in (".", "?."):

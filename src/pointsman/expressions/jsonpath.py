@@ -1,4 +1,4 @@
-"""JSONPath (RFC 9535) within bounds: read by `jsonpath-rfc9535`, evaluated here, where every node is paid for."""
+"""JSONPath (RFC 9535) within limits: parsed by `jsonpath-rfc9535`, evaluated here, where every visit is counted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class JsonPath:
         self._query = query
 
     def find(self, value: Json) -> list[Json]:
-        """The values the query selects, in the order of the RFC. Raises `TooManyVisits`."""
+        """Return the values that the query selects, in the order of the RFC. Raises `TooManyVisits`."""
         from pointsman.expressions.jsonpath_evaluator import BudgetSpent, QueryEvaluation
 
         spot = Spot(self.source, 0, len(self.source))
@@ -48,7 +48,7 @@ def compile_jsonpath(source: str) -> JsonPath:
     if len(source) > SOURCE_CHARS_MAX:
         spot = Spot(source, SOURCE_CHARS_MAX, len(source))
         raise ExpressionTooLong(f"a query has at most {SOURCE_CHARS_MAX} characters", spot=spot)
-    # Late: the library costs milliseconds to import, and most workflows have no query.
+    # Imported here because the library takes milliseconds to import, and most workflows have no query.
     from jsonpath_rfc9535 import JSONPathEnvironment, JSONPathError
 
     from pointsman.expressions.jsonpath_evaluator import check_query

@@ -1,4 +1,4 @@
-"""Evaluates the tree of a JSONPath query. One visit is paid for every value looked at, also inside filters.
+"""Evaluator of JSONPath query trees. Every value visited counts against the budget, also inside filters.
 
 The library's own evaluator keeps the location of every node and cannot be bounded; its tree is public.
 """
@@ -43,7 +43,7 @@ CHARS_PER_VISIT: Final = 256
 
 
 class BudgetSpent(Exception):
-    """More values were looked at than allowed."""
+    """The evaluation visited too many values."""
 
 
 class QueryEvaluation:
@@ -59,7 +59,7 @@ class QueryEvaluation:
             raise BudgetSpent
 
     def select(self, query: JSONPathQuery, start: Json) -> list[Json]:
-        """The values `query` selects from `start`."""
+        """Return the values that `query` selects from `start`."""
         found = [start]
         for segment in query.segments:
             sources: Iterable[Json] = found
@@ -71,7 +71,7 @@ class QueryEvaluation:
         return found
 
     def descendants(self, value: Json) -> Iterator[Json]:
-        """A value and all lists and objects below it, parents first."""
+        """Yield a value and all lists and objects below it, parents first."""
         waiting = [value]
         while waiting:
             part = waiting.pop()
@@ -100,14 +100,14 @@ class QueryEvaluation:
         return found
 
     def keeps(self, expression: Expression, current: Json) -> bool:
-        """Whether a filter holds for one child."""
+        """Return whether a filter is true for one child."""
         self.spend()
         match expression:
             case FilterExpression():
                 return self.keeps(expression.expression, current)
             case LogicalExpression():
                 left = self.keeps(expression.left, current)
-                # Each side is free of effects, so it is only evaluated when it decides.
+                # The sides have no side effects, so the right one is only evaluated if the left one does not decide.
                 if left is (expression.operator == "||"):
                     return left
                 return self.keeps(expression.right, current)
@@ -128,7 +128,7 @@ class QueryEvaluation:
         return self.select(expression.query, start)
 
     def operand(self, expression: Expression, current: Json) -> Json | Missing:
-        """One side of a comparison; MISSING is what the RFC calls Nothing."""
+        """Return one side of a comparison; MISSING is what the RFC calls Nothing."""
         match expression:
             case FilterExpressionLiteral():
                 return cast("Json", expression.value)  # pyright: ignore[reportUnknownMemberType]  # a JSON scalar
@@ -156,7 +156,7 @@ class QueryEvaluation:
                 return less(right, left) or self.same(left, right)
 
     def same(self, left: Json | Missing, right: Json | Missing) -> bool:
-        """Deep equality; the types of JSON are kept apart."""
+        """Return deep equality, without conversion between JSON types."""
         self.spend()
         if isinstance(left, list) and isinstance(right, list):
             return len(left) == len(right) and all(map(self.same, left, right))
@@ -167,7 +167,7 @@ class QueryEvaluation:
         return left == right
 
     def call(self, expression: FunctionExtension, current: Json) -> Json | Missing:
-        """The five functions of the RFC; their arguments were checked when the query was read."""
+        """Call one of the five functions of the RFC; the parser of the query has checked the arguments."""
         first = expression.args[0]
         if expression.name == "count" and isinstance(first, FilterQuery):
             return len(self.query(first, current))
@@ -181,7 +181,7 @@ class QueryEvaluation:
                 return self.matches(name, value, self.operand(expression.args[1], current))
 
     def matches(self, name: str, text: Json | Missing, pattern: Json | Missing) -> bool:
-        """`match` (all of the text) and `search` (somewhere in it)."""
+        """Evaluate `match` (the whole text) or `search` (anywhere in it)."""
         if not isinstance(text, str) or not isinstance(pattern, str):
             return False
         self.spend(1 + len(text) // CHARS_PER_VISIT)
@@ -205,7 +205,7 @@ def less(left: Json | Missing, right: Json | Missing) -> bool:
 
 @lru_cache(maxsize=COMPILED_MAX)
 def portable_pattern(pattern: str) -> Pattern | None:
-    """An I-Regexp (RFC 9485) for RE2; None for what is none, which matches nothing."""
+    """Translate an I-Regexp (RFC 9485) to RE2; None if it is not a valid one: it matches nothing."""
     if not check(pattern):
         return None
     pieces: list[str] = []
@@ -227,7 +227,7 @@ def portable_pattern(pattern: str) -> Pattern | None:
 
 
 def check_query(query: JSONPathQuery, *, inside_filter: bool = False) -> str:
-    """Why a well-formed query is not allowed; "" when it is."""
+    """Return why a well-formed query is not allowed; "" if it is."""
     if len(query.segments) > JSONPATH_SEGMENTS_MAX:
         return f"a query has at most {JSONPATH_SEGMENTS_MAX} segments"
     for segment in query.segments:
@@ -242,7 +242,7 @@ def check_query(query: JSONPathQuery, *, inside_filter: bool = False) -> str:
 
 
 def queries_in(expression: Expression) -> Iterator[JSONPathQuery]:
-    """The queries of a filter."""
+    """Yield the queries inside a filter."""
     waiting: list[Expression] = [expression]
     while waiting:
         match part := waiting.pop():

@@ -1,4 +1,4 @@
-"""Two equalities that edges use: typed for values, as text for branch labels."""
+"""The two equalities of edge conditions: by type for values, by text for branch labels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pointsman.values import Json
 
 
 def equals(value: Json, literal: Json) -> bool:
-    """Typed deep equality: `1` equals `1.0`; `true` equals neither `1` nor `"true"`."""
+    """Return deep equality with types: `1` equals `1.0`; `true` equals neither `1` nor `"true"`."""
     if isinstance(value, list):
         if not isinstance(literal, list) or len(value) != len(literal):
             return False
@@ -23,7 +23,7 @@ def equals(value: Json, literal: Json) -> bool:
 
 
 def label_of(value: Json) -> str | None:
-    """A branch label as text: `true` is "true", `2` is "2". Null, lists and objects are no labels."""
+    """Return a branch label as text: `true` is "true", `2` is "2". Null, lists and objects are not labels."""
     if isinstance(value, str):
         return value
     if value is None or isinstance(value, list | dict):
@@ -34,6 +34,6 @@ def label_of(value: Json) -> str | None:
 
 
 def same_label(left: Json, right: Json) -> bool:
-    """Whether two values name the same branch. Null names none."""
+    """Return whether two values name the same branch. Null names no branch."""
     label = label_of(left)
     return label is not None and label == label_of(right)

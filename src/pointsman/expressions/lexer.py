@@ -1,4 +1,4 @@
-"""Cuts the text of an expression into tokens with positions."""
+"""Lexer: splits the text of an expression into tokens with positions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STRAY_HINTS: Final = {
 
 
 class Token(NamedTuple):
-    """One word or sign. `text` of a text token is its value, without quotes and escapes."""
+    """One word or sign. The `text` of a quoted text is its value, without quotes and escapes."""
 
     kind: Kind
     text: str
@@ -42,7 +42,8 @@ class Token(NamedTuple):
 
 
 def read_tokens(source: str, start: int = 0, stop: int | None = None) -> list[Token]:
-    """All tokens of `source[start:stop]`, the last of kind `end`. Raises `ExpressionError` with the position."""
+    """Return all tokens of `source[start:stop]`; the last has
+    kind `end`. Raises `ExpressionError` with the position."""
     stop = len(source) if stop is None else stop
     if stop - start > SOURCE_CHARS_MAX:
         spot = Spot(source, start + SOURCE_CHARS_MAX, stop)
@@ -76,7 +77,7 @@ def read_tokens(source: str, start: int = 0, stop: int | None = None) -> list[To
 
 
 def stray(source: str, position: int) -> ExpressionError:
-    """The error for a character that starts no token."""
+    """Return the error for a character that cannot start a token."""
     while source[position] in " \t\r\n":
         position += 1
     character = source[position]
@@ -96,7 +97,7 @@ def unquote(quoted: str, source: str, at: int) -> str:
 
     text = ESCAPE.sub(plain, body)
     try:
-        # Two escapes may be the halves of one character; a lone half is no text that JSON can carry.
+        # Two escapes may be the halves of one character; a lone half is not a text that JSON can contain.
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError:
         spot = Spot(source, at, at + len(quoted))

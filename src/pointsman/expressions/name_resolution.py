@@ -1,4 +1,4 @@
-"""Resolves the names of paths, compiles them, and notes what is read."""
+"""Resolution and compilation of paths, with a record of the paths that are read."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class PathRead(NamedTuple):
     root: str
     """`state`, `nodes`, `input`, `result`, `config`, `item` … or an `as` name."""
     path: tuple[str | int | None, ...]
-    """Keys below the root; None where the key is computed, or every element is meant."""
+    """Keys below the root; None for a computed key, or for every element."""
     offset: int
     length: int
     guarded: bool
-    """Read under `??`, `exists`, `default` or `empty`: may be missing."""
+    """True if it is read under `??`, `exists`, `default` or `empty`: it may be missing."""
 
 
 @dataclass(slots=True)
@@ -34,16 +34,16 @@ class ResolvedPath:
     """A path with its names resolved."""
 
     container: str
-    """What the first fixed key is looked up in, for the quick way; "" when there is none."""
+    """Mapping in which the fast path looks up the first fixed key; "" if there is no fast path."""
     keys: tuple[Key, ...]
-    """All keys, when all are fixed."""
+    """All keys, if all are fixed."""
     base: Probe
     steps: tuple[PathStep, ...]
     each: bool
 
 
 class PathReader:
-    """The paths of one expression. `code` compiles what is computed inside them."""
+    """Compiler of the paths of one expression. `code` compiles the computed parts inside them."""
 
     def __init__(self, source: str, names: Names, code: Callable[[Tree], Code]) -> None:
         self.source = source
@@ -51,7 +51,7 @@ class PathReader:
         self.code = code
         self.reads: list[PathRead] = []
         self.variables: dict[str, int] = {}
-        """Lambda variables around this place, and the slot of each."""
+        """Lambda variables in scope, and the slot of each."""
         self.slots = 0
         self.inside: list[int] = []
         """Slots of elements whose fields are visible as bare names here, innermost last (`each` in templates)."""
@@ -78,14 +78,14 @@ class PathReader:
         return given(path_access.fixed_path(place.container, place.keys, absent))
 
     def probe_of(self, place: ResolvedPath) -> Probe:
-        """What tells a missing path from null."""
+        """Return the probe, which distinguishes a missing path from null."""
         base, steps = place.base, place.steps
         if not steps:
             return base
         return lambda frame: path_access.follow(frame, base(frame), steps)
 
     def place(self, tree: PathTree, *, guarded: bool) -> ResolvedPath:
-        """Resolve the names of a path, and note it as read unless it starts at a variable or a computed value."""
+        """Resolve the names of a path, and record it as read unless it starts at a variable or a computed value."""
         start, parts, own = rooted(tree)
         if own and isinstance(start, Name) and start.name in self.variables:
             slot = self.variables[start.name]
@@ -108,14 +108,14 @@ class PathReader:
         return self.nearer(name, place, parts) if own and name and self.inside else place
 
     def is_data(self, parts: list[Get | Each]) -> bool:
-        """Whether a path below `state` begins with `data.`, and no field of the workflow is called so.
+        """Return whether a path below `state` begins with `data.` and the workflow has no field of that name.
 
-        Older documents keep the data there: `state.data.x` is `state.x`.
+        Older documents nest the data there: `state.data.x` is `state.x`.
         """
         return len(parts) > 1 and literal_key(parts[0]) == "data" and "data" not in self.names.declared
 
     def nearer(self, name: str, place: ResolvedPath, parts: list[Get | Each]) -> ResolvedPath:
-        """The same path, but first as a field of the elements around it."""
+        """Return the same path, but look it up first as a field of the enclosing elements."""
         steps = self.steps(parts, [self.fixed_key(part) for part in parts])
         slots, farther = tuple(reversed(self.inside)), self.probe_of(place)
 
@@ -129,7 +129,7 @@ class PathReader:
         return ResolvedPath("", (), probe, (), each=place.each)
 
     def data(self, root: str, name: str, parts: list[Get | Each]) -> ResolvedPath:
-        """A path from a root that is data."""
+        """Return a path from a root that is data."""
         head = self.fixed_key(parts[0]) if parts else None
         if root == "":
             return self.walk(path_access.bare_base(name), parts, container="state", keys=(name,))
@@ -149,7 +149,7 @@ class PathReader:
     def walk(
         self, base: Probe, parts: list[Get | Each], *, container: str = "", keys: tuple[Key, ...] = ()
     ) -> ResolvedPath:
-        """The steps of the rest of a path. The quick way stays open while every key is fixed."""
+        """Compile the rest of a path. The fast path remains possible while every key is fixed."""
         fixed = [self.fixed_key(part) for part in parts]
         known = (*keys, *[key for key in fixed if key is not None])
         quick = container if known and len(known) == len(keys) + len(fixed) else ""
@@ -174,7 +174,7 @@ class PathReader:
         return tuple(steps)
 
     def fixed_key(self, part: Get | Each) -> Key | None:
-        """A key that is known now; None for computed keys, `*` and the item."""
+        """Return a key that is known now; None for computed keys, `*` and the item."""
         if isinstance(part, Each) or not isinstance(part.key, Literal):
             return None
         if part.dotted and part.key.value == ITEM_SEGMENT:
@@ -196,7 +196,7 @@ class PathReader:
         self.reads.append(PathRead(root or "state", tuple(path), tree.at, tree.end - tree.at, guarded))
 
     def is_label(self, tree: Tree) -> bool:
-        """`nodes.<id>.branch` and `result.branch`: what a decision chose."""
+        """Return whether the path is `nodes.<id>.branch` or `result.branch`: the branch that a decision chose."""
         start, parts, _ = rooted(tree)
         if not isinstance(start, Name) or start.name in self.variables:
             return False
@@ -204,7 +204,7 @@ class PathReader:
         return (root == "result" and keys == ["branch"]) or (root == "nodes" and keys[1:] == ["branch"])
 
     def bind(self, variable: str) -> tuple[int, int | None]:
-        """A slot of its own for every lambda: two that are open at once never share one."""
+        """Allocate a slot for a lambda variable: each lambda has its own, so that nested ones never share one."""
         outer = self.variables.get(variable)
         slot = self.slots
         self.slots += 1
@@ -218,5 +218,5 @@ class PathReader:
 
 
 def given(probe: Probe) -> Code:
-    """A probe whose slow way never gives MISSING is a code; this only says so to the type checker."""
+    """Cast a probe that never returns MISSING on its slow path to a code, for the type checker."""
     return probe  # pyright: ignore[reportReturnType]  # `absent` maps MISSING to None or raises

@@ -1,4 +1,4 @@
-"""What a bare name means: variable, `as` name, reserved name, state field, engine name, setting; in this order."""
+"""Resolution order of a bare name: variable, `as` name, reserved name, state field, engine name, setting."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ ROOTS: Final[dict[str, str]] = {
     "next": "next",
     "secret": "secret",
 }
-"""Reserved names and the root each one means."""
+"""Reserved names and the root that each one means."""
 
 ITEM_SEGMENT: Final = "current_fanout_item"
-"""As a path segment after a dot: the key of this branch's item."""
+"""Path segment which, after a dot, stands for the key of this branch's item."""
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names that one workflow, or one place in it, declares."""
+    """Names that a workflow, or one position in it, declares."""
 
     as_names: frozenset[str] = frozenset()
-    """Names that a parallel or loop around this place gives its items."""
+    """Names that an enclosing parallel or loop gives to its items."""
     fields_first: frozenset[str] = frozenset()
     """Declared state fields that win over reserved names (dialects `steps` and `graph`)."""
     declared: frozenset[str] = frozenset()
-    """All names that the workflow gives or writes: only these are meant by `{ x }` with blanks in a template."""
+    """All names that the workflow receives or writes: in a template, `{ x }` with blanks refers only to these."""
 
     def root(self, name: str) -> str:
-        """The root that `name` means; "" when it is a state field, engine name or setting."""
+        """Return the root that `name` means; "" for a state field, engine name or setting."""
         if name in self.as_names:
             return name
         if name in self.fields_first:

@@ -1,4 +1,4 @@
-"""The closures of operators. Each comes in the shape its commonest use needs to be quick."""
+"""Closures for operators, with fast variants for the most common uses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pointsman.values import Json
 
 
 def logic(sign: str, operands: tuple[Code, ...]) -> Code:
-    """`and`, `or`, `??`: the first operand that decides, later ones are not evaluated."""
+    """Return the closure of `and`, `or`, `??`: the first operand that decides; later ones are not evaluated."""
     *early, last = operands
     if sign == "??":
         return coalesce(early, last)
@@ -34,7 +34,7 @@ def logic(sign: str, operands: tuple[Code, ...]) -> Code:
 
 
 def coalesce(early: list[Code], last: Code) -> Code:
-    """The first operand that is not null."""
+    """Return the closure for the first operand that is not null."""
 
     def run(frame: EvaluationFrame) -> Json:
         for operand in early:
@@ -47,7 +47,7 @@ def coalesce(early: list[Code], last: Code) -> Code:
 
 
 def compare_literal(side: Code, literal: Json, *, equal: bool) -> Code:
-    """`path == "text"` and the like: a scalar needs no walk through the data."""
+    """Return the closure of `path == "text"` and similar: comparing with a scalar needs no walk through the data."""
     if literal is None or isinstance(literal, bool):
         if equal:
             return lambda frame: side(frame) is literal
@@ -65,12 +65,12 @@ def compare_literal(side: Code, literal: Json, *, equal: bool) -> Code:
 
 
 def compare_labels(left: Code, right: Code, *, equal: bool) -> Code:
-    """Branch labels are the same as text: `true` and `"true"`."""
+    """Return the closure that compares branch labels as text: `true` equals `"true"`."""
     return lambda frame: same_label(left(frame), right(frame)) is equal
 
 
 def compare(first: Code, rest: tuple[tuple[str, Code], ...], spot: Spot) -> Code:
-    """Comparisons; `a < b < c` computes `b` once, and `c` only if `a < b`."""
+    """Return the closure of comparisons; `a < b < c` computes `b` once, and `c` only if `a < b`."""
     if len(rest) == 1:
         sign, right = rest[0]
         return lambda frame: related(sign, first(frame), right(frame), frame, spot)
@@ -88,7 +88,7 @@ def compare(first: Code, rest: tuple[tuple[str, Code], ...], spot: Spot) -> Code
 
 
 def related(sign: str, left: Json, right: Json, frame: EvaluationFrame, spot: Spot) -> bool:
-    """One comparison of two values."""
+    """Compare two values."""
     match sign:
         case "==":
             return same(left, right, frame, spot)
@@ -103,7 +103,7 @@ def related(sign: str, left: Json, right: Json, frame: EvaluationFrame, spot: Sp
 
 
 def arithmetic_chain(first: Code, rest: tuple[tuple[str, Code], ...], spot: Spot, *, additive: bool) -> Code:
-    """`a + b - c` in one loop: a long chain nests no deeper than a short one."""
+    """Return the closure of `a + b - c`, one loop: a long chain nests no deeper than a short one."""
 
     def run(frame: EvaluationFrame) -> Json:
         value = first(frame)
@@ -119,7 +119,7 @@ def arithmetic_chain(first: Code, rest: tuple[tuple[str, Code], ...], spot: Spot
 
 
 def negative(sign: str, operand: Code, spot: Spot) -> Code:
-    """`-x` and `+x` of numbers."""
+    """Return the closure of `-x` or `+x` for numbers."""
 
     def run(frame: EvaluationFrame) -> Json:
         value = operand(frame)

@@ -1,6 +1,6 @@
-"""The rules of single operations on JSON values: truth, equality, order, arithmetic, membership, text.
+"""Operations on JSON values: truth, equality, order, arithmetic, membership, text.
 
-No rule coerces. What a rule is not defined for fails with both types named.
+They never convert types. An operation that is not defined for its operands fails, and the message names both types.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ CHARS_PER_VISIT_BITS: Final = 12
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """A JSON number: Python's `bool` is an `int`, JSON's is not."""
+    """Return whether the value is a JSON number: Python's `bool` is an `int`, JSON's is not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def whole(value: Json) -> TypeGuard[int | float]:
-    """A number without a fraction."""
+    """Return whether the value is a number without a fraction."""
     return is_number(value) and (isinstance(value, int) or value.is_integer())
 
 
 def type_name(value: Json) -> str:
-    """The type of a value in the words of JSON Schema."""
+    """Return the type of a value as JSON Schema names it."""
     match value:
         case None:
             return "null"
@@ -47,7 +47,7 @@ def type_name(value: Json) -> str:
 
 
 def equal(left: Json, right: Json, frame: EvaluationFrame, spot: Spot) -> bool:
-    """Deep equality without coercion: `1 == 1.0`, but `true != 1` and `"1" != 1`."""
+    """Return deep equality without coercion: `1 == 1.0`, but `true != 1` and `"1" != 1`."""
     if isinstance(left, list):
         if not isinstance(right, list) or len(left) != len(right):
             return False
@@ -66,7 +66,7 @@ def equal(left: Json, right: Json, frame: EvaluationFrame, spot: Spot) -> bool:
 
 
 def ordered(sign: str, left: Json, right: Json, spot: Spot) -> bool:
-    """`<` and its kin: numbers with numbers, texts with texts; false where a side is null or missing."""
+    """Evaluate `<`, `<=`, `>` or `>=`: numbers with numbers, texts with texts; false if a side is null or missing."""
     if left is None or right is None:
         return False
     if is_number(left) and is_number(right):
@@ -91,7 +91,7 @@ TEXT_ORDER: Final[dict[str, Callable[[str, str], bool]]] = {
 
 
 def member(needle: Json, hay: Json, frame: EvaluationFrame, spot: Spot) -> bool:
-    """`in`: element of a list, key of an object, part of a text; false in null."""
+    """Evaluate `in`: element of a list, key of an object, part of a text; false for null."""
     if hay is None:
         return False
     if isinstance(hay, list):
@@ -106,7 +106,7 @@ def member(needle: Json, hay: Json, frame: EvaluationFrame, spot: Spot) -> bool:
 
 
 def add(left: Json, right: Json, frame: EvaluationFrame, spot: Spot) -> Json:
-    """`+`: numbers, texts, lists."""
+    """Evaluate `+` for numbers, texts or lists."""
     if isinstance(left, str) and isinstance(right, str):
         bounded_text(len(left) + len(right), spot)
         return left + right
@@ -120,7 +120,7 @@ def add(left: Json, right: Json, frame: EvaluationFrame, spot: Spot) -> Json:
 
 
 def arithmetic(sign: str, left: Json, right: Json, spot: Spot) -> Json:
-    """`- * / // %` on numbers. `/` of integers stays an integer where it divides evenly; `//` and `%` floor."""
+    """Evaluate `- * / // %` on numbers. `/` of integers stays an integer if it divides evenly; `//` and `%` floor."""
     if not is_number(left) or not is_number(right):
         raise mixed(sign, left, right, spot)
     match sign:
@@ -141,7 +141,7 @@ def arithmetic(sign: str, left: Json, right: Json, spot: Spot) -> Json:
 
 
 def calculated(compute: Callable[[], int | float], spot: Spot) -> int | float:
-    """A number that JSON and the language can hold, or the failure that says why not."""
+    """Return a number that JSON and the language can represent. Raises the matching failure."""
     try:
         number = compute()
     except OverflowError:
@@ -156,7 +156,7 @@ def calculated(compute: Callable[[], int | float], spot: Spot) -> int | float:
 
 
 def text_of(value: Json, frame: EvaluationFrame, spot: Spot) -> str:
-    """A value as text: a text is itself, all else is its JSON."""
+    """Return a value as text: a text unchanged, anything else as JSON."""
     if isinstance(value, str):
         return value
     if isinstance(value, list | dict):
@@ -167,9 +167,9 @@ def text_of(value: Json, frame: EvaluationFrame, spot: Spot) -> str:
 
 
 def parts(value: Json, most: int, chars: int | None = None) -> int:
-    """How many values `value` is made of, counting a shared one as often as it stands there.
+    """Count the values that `value` consists of; a shared one counts as often as it occurs.
 
-    Stops above `most`; with `chars`, also above that many characters (the answer is then more than `most`).
+    Stops above `most`; with `chars`, also above that many characters (the result is then more than `most`).
     """
     seen = 0
     waiting: list[Json] = [value]
@@ -194,13 +194,13 @@ def parts(value: Json, most: int, chars: int | None = None) -> int:
 
 
 def bounded_text(chars: int, spot: Spot) -> None:
-    """Refuse to build a text of `chars` characters when that is too many."""
+    """Raise `TextTooLong` if a text of `chars` characters is too long."""
     if chars > TEXT_CHARS_MAX:
         raise TextTooLong(f"a formula builds texts of at most {TEXT_CHARS_MAX} characters", spot=spot)
 
 
 def mixed(sign: str, left: Json, right: Json, spot: Spot, hint: str = "") -> MixedTypes:
-    """The failure of an operator between two types."""
+    """Return the failure of an operator for two types."""
     if not hint and (left is None or right is None):
         hint = "A missing value is null; give it one with `??`."
     return MixedTypes(f"{sign!r} is not defined between {type_name(left)} and {type_name(right)}", spot=spot, hint=hint)

@@ -1,7 +1,7 @@
 """Parameters: a JSON tree whose texts are templates, and whose secrets are never data.
 
-A text with `{secret.NAME}` holds fixed text and secrets only. It is handed on as it is, and `secrets` says where it
-stands: so the executor fills in exactly the author's places, and a value that merely looks like one stays text.
+A text with `{secret.NAME}` may contain only fixed text and secrets. It is passed on unchanged, and `secrets` lists its
+position: the executor fills in exactly the author's secrets, and a value that only looks like one stays text.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Fill: TypeAlias = Callable[[Environment, "list[str]"], Json]
 
 SECRET: Final = "secret"
 _HOST: Final = re.compile(r"https?://[^/?#\\]+[/?#]", re.IGNORECASE)
-"""An address as far as its host goes."""
+"""A URL up to the end of its host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class SecretText:
     """(fixed text, False) or (name of a secret, True), in order."""
 
     def revealed(self, secret: Callable[[str], str]) -> str:
-        """The text with its secrets in it. Only for the moment a request leaves."""
+        """Return the text with its secrets filled in. Call it only when the request is sent."""
         return "".join(secret(text) if hidden else text for text, hidden in self.pieces)
 
 
@@ -55,13 +55,13 @@ class Parameters:
 
     fill: Fill
     reads: tuple[tuple[str, PathRead], ...]
-    """(JSON pointer inside the tree, what its text reads)."""
+    """(JSON pointer inside the tree, path that its text reads)."""
     secrets: tuple[SecretText, ...]
     fixed: bool
-    """Nothing in it depends on data: it is always the same."""
+    """True if no part of it depends on data."""
 
     def evaluate(self, env: Environment, *, missing: list[str] | None = None) -> Json:
-        """The tree with its templates filled in. Raises `ExpressionFailed` with the pointer of the text.
+        """Return the tree with its templates filled in. Raises `ExpressionFailed` with the pointer of the text.
 
         `missing` collects the paths of `{{ }}` that were left empty.
         """
@@ -79,7 +79,7 @@ def compile_parameters(value: Json, *, names: Names = NATIVE, spelling: Spelling
 
 
 class ParameterCompiler:
-    """Compiles one tree; what is the same for every environment is passed on, not rebuilt."""
+    """Compiler of one tree; parts that are the same for every environment are reused, not rebuilt."""
 
     def __init__(self, names: Names, spelling: Spelling) -> None:
         self.names = names
@@ -88,7 +88,7 @@ class ParameterCompiler:
         self.secrets: list[SecretText] = []
 
     def value(self, value: Json, at: tuple[str | int, ...]) -> Fill | None:
-        """What fills `value`; None when nothing in it depends on data."""
+        """Return the closure that fills in `value`; None if no part of it depends on data."""
         if len(at) > DEPTH_MAX:
             spot = Spot("", 0, 0)
             raise placed(ExpressionTooDeep(f"parameters nest at most {DEPTH_MAX} levels", spot=spot), at)
@@ -130,7 +130,7 @@ class ParameterCompiler:
         return filled(template, at)
 
     def secret(self, source: str, at: tuple[str | int, ...]) -> SecretText | None:
-        """The text as one with secrets, when it has any."""
+        """Return the text as one with secrets, if it contains any."""
         if SECRET not in source:
             return None
         bare = scan_path(source)
@@ -157,7 +157,7 @@ class ParameterCompiler:
         return isinstance(piece, Tag) and self.secret_name(piece.value) is not None
 
     def secret_name(self, value: Tree) -> str | None:
-        """`NAME` of `secret.NAME`."""
+        """Return `NAME` of `secret.NAME`."""
         start, parts = unwound(value)
         if isinstance(start, Name) and len(parts) == 1 and self.names.root(start.name) == SECRET:
             return literal_key(parts[0])
@@ -165,7 +165,7 @@ class ParameterCompiler:
 
 
 def filled(template: Template, at: tuple[str | int, ...]) -> Fill:
-    """One text of the tree; a failure says where it stands."""
+    """Return the closure for one text of the tree; its failures carry the pointer."""
 
     def fill(env: Environment, missing: list[str]) -> Json:
         try:
@@ -178,9 +178,9 @@ def filled(template: Template, at: tuple[str | int, ...]) -> Fill:
 
 
 def check_address(secret: SecretText, source: str) -> None:
-    """Check the address of a request: no secret stands in its host. One may begin the address, and bring the host.
+    """Check that the host of a URL contains no secret. The URL may begin with a secret that includes the host.
 
-    A host is cut at the first `/`, written in small letters and named in messages: a secret there would show in part.
+    A host is cut at the first `/`, converted to lower case and named in messages, which would show part of a secret.
     Raises `SecretNotAllowed`.
     """
     (first, is_hidden), *rest = secret.pieces
@@ -199,11 +199,11 @@ def check_address(secret: SecretText, source: str) -> None:
 
 
 def placed(error: ExpressionError, at: tuple[str | int, ...]) -> ExpressionError:
-    """The error with its place in the tree."""
+    """Return the error with its position in the tree."""
     error.pointer = pointer_text(at)
     return error
 
 
 def pointer_text(at: tuple[str | int, ...]) -> str:
-    """RFC 6901."""
+    """Return the pointer of RFC 6901."""
     return "".join("/" + str(key).replace("~", "~0").replace("/", "~1") for key in at)

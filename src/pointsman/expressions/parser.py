@@ -1,4 +1,4 @@
-"""Reads an expression: by hand, because every error then knows its place and what would have been legal.
+"""Expression parser, hand-written so that every error has its position and the alternatives that are valid there.
 
     expr     : coalesce | coalesce "?" expr ":" expr | coalesce "if" coalesce "else" expr
     coalesce : or {"??" or}     or : and {("or"|"||") and}     and : not {("and"|"&&") not}
@@ -83,12 +83,13 @@ CONSTANTS: Final[dict[str, bool | None]] = {
     "undefined": None,
 }
 _ONE_NAME: Final = re.compile(r"[^\W\d]\w{0,99}")
-"""An expression that is nothing but a name."""
+"""An expression that consists of a single name."""
 KEYWORDS: Final = frozenset({"and", "or", "not", "in", "is", "if", "else", "for", *CONSTANTS})
 
 
 def parse_expression(source: str, *, at: int = 0, end: int | None = None) -> Tree:
-    """Return the tree of `source[at:end]`, with places in the whole. Raises `ExpressionError` with the position."""
+    """Return the tree of `source[at:end]`, with positions in the
+    whole text. Raises `ExpressionError` with the position."""
     if (name := _ONE_NAME.fullmatch(source, at, len(source) if end is None else end)) and name[0] not in KEYWORDS:
         return Name(name[0], name.start(), name.end())
     parser = Parser(source, at, end)
@@ -100,7 +101,7 @@ def parse_expression(source: str, *, at: int = 0, end: int | None = None) -> Tre
 def parse_pipes(base: Tree, source: str, *, at: int, end: int) -> Tree:
     """Return `base` piped through the functions of `source[at:end]`: `| upper | default("none")`.
 
-    Raises `ExpressionError` if anything else stands there.
+    Raises `ExpressionError` if the text contains anything else.
     """
     if at <= end and not source[at:end].strip(" \t\r\n"):
         return base
@@ -119,7 +120,7 @@ class Parser:
         self.position = 0
         self.depth = 0
 
-    # Every token is looked at by its text only where its kind is right: the text "and" is no operator.
+    # Compare the text of a token only if its kind matches: the quoted text "and" is not an operator.
     def sees(self, *words: str) -> bool:
         token = self.tokens[self.position]
         return token.kind in ("sign", "name") and token.text in words
@@ -182,7 +183,7 @@ class Parser:
         return left
 
     def climb(self, weakest: int) -> Tree:
-        """An operand and all operators at least as strong as `weakest` that follow it."""
+        """Parse an operand and all following operators at least as strong as `weakest`."""
         left = self.negation(weakest) if self.sees("not") else self.unary()
         while (strength := self.operator_ahead()) >= weakest:
             rest: list[tuple[str, Tree]] = []
@@ -239,20 +240,20 @@ class Parser:
                 self.take()
                 tree = self.member(tree)
             if isinstance(tree, FunctionCall):
-                # `x.f().g()` is `g(f(x))`: as deep as it is written there.
+                # `x.f().g()` is `g(f(x))`, so it counts as deep as that.
                 self.descend()
         self.depth = depth
         return tree
 
     def pipes(self, tree: Tree) -> Tree:
-        """The rest of a placeholder: nothing but pipes."""
+        """Parse the rest of a placeholder, which may only be pipes."""
         while self.sees("|"):
             tree = self.pipe(tree)
             self.descend()
         return tree
 
     def pipe(self, base: Tree) -> FunctionCall:
-        """`x | name(args)` is `name(x, args)`."""
+        """Parse a pipe: `x | name(args)` is `name(x, args)`."""
         sign, token = self.take(), self.take()
         if token.kind != "name":
             hint = "Write `or` or `||` for a choice, `x | upper` to pass x to a function."
@@ -262,7 +263,7 @@ class Parser:
         return FunctionCall(token.text, (base,), base.at, token.end, token.at)
 
     def takes_optional_bracket(self) -> bool:
-        """`?.[`, of which the sign is taken here."""
+        """Consume the sign of `?.[` and return whether it was there."""
         optional = self.sees("?.") and self.tokens[self.position + 1].text == "["
         return optional and self.takes("?.")
 
@@ -389,7 +390,7 @@ class Parser:
         return ListOf(tuple(items), opened.at, self.expect("]", opened).end)
 
     def braced(self, opened: Token) -> Tree:
-        """`{{ expr }}`, as in a template: the braces mean nothing here."""
+        """Parse `{{ expr }}`, as in a template: the braces have no meaning here."""
         self.take()
         inner = self.expression()
         self.expect("}", opened)
@@ -416,5 +417,5 @@ class Parser:
 
 
 def shown(token: Token) -> str:
-    """A token as messages name it."""
+    """Return a token as messages name it."""
     return "the end" if token.kind == "end" else repr(token.text)

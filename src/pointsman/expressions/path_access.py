@@ -1,6 +1,6 @@
-"""Reads paths: from a root, key by key, to a value or to nothing.
+"""Path access: from a root, key by key, to a value or to MISSING.
 
-A path of fixed keys is a loop over `value[key]`, whatever the size of the data; all else goes step by step:
+A path of fixed keys is a loop over `value[key]`, whatever the size of the data; other paths go step by step:
 
     base (frame -> value)  ->  step (frame, value -> value)  ->  step  ->  value or MISSING
 """
@@ -24,13 +24,13 @@ Key: TypeAlias = str | int
 
 
 class KeyLookup(Protocol):
-    """Something that is asked for a key before its type is known. It may raise instead of answering."""
+    """An object on which a key is looked up before its type is known. The lookup may raise."""
 
     def __getitem__(self, key: Key, /) -> KeyLookup: ...
 
 
 def fetch(value: Json | Missing, key: Key) -> Json | Missing:
-    """One key of a value. A number also finds the object key of the same digits."""
+    """Look up one key of a value. A number also matches the object key of the same digits."""
     if isinstance(value, dict):
         return value.get(key if isinstance(key, str) else str(key), MISSING)
     if isinstance(value, list | str) and isinstance(key, int):
@@ -39,25 +39,25 @@ def fetch(value: Json | Missing, key: Key) -> Json | Missing:
 
 
 def key_step(key: Key) -> PathStep:
-    """A fixed key."""
+    """Return the step for a fixed key."""
     return lambda frame, value: fetch(value, key)
 
 
 def length_step(frame: EvaluationFrame, value: Json | Missing) -> Json | Missing:
-    """`.length`: that key of an object which has it, else how long the value is."""
+    """Step `.length`: that key of an object that has it, else the length of the value."""
     if isinstance(value, dict) and "length" in value:
         return value["length"]
     return len(value) if isinstance(value, list | dict | str) else MISSING
 
 
 def item_step(frame: EvaluationFrame, value: Json | Missing) -> Json | Missing:
-    """`.current_fanout_item`: the entry of this branch's item; outside of branches there is none."""
+    """Step `.current_fanout_item`: the entry of this branch's item; MISSING outside of branches."""
     key = frame.env.item_key
     return MISSING if key is None else fetch(value, key)
 
 
 def computed_step(code: Code, spot: Spot) -> PathStep:
-    """`[expression]`."""
+    """Return the step for `[expression]`."""
 
     def step(frame: EvaluationFrame, value: Json | Missing) -> Json | Missing:
         key = code(frame)
@@ -67,7 +67,7 @@ def computed_step(code: Code, spot: Spot) -> PathStep:
 
 
 def index_of(key: Json, spot: Spot) -> Key:
-    """A value as a key: a text, or a number without fraction."""
+    """Return a value as a key: a text, or a number without a fraction."""
     if isinstance(key, str):
         return key
     if whole(key):
@@ -76,7 +76,7 @@ def index_of(key: Json, spot: Spot) -> Key:
 
 
 def each_step(rest: tuple[PathStep, ...], spot: Spot, *, flatten: bool) -> PathStep:
-    """`.*`: the rest of the path from every element, without those that lead nowhere."""
+    """Return the step for `.*`: the rest of the path from every element, without missing values."""
 
     def step(frame: EvaluationFrame, value: Json | Missing) -> Json | Missing:
         if isinstance(value, dict):
@@ -100,7 +100,7 @@ def each_step(rest: tuple[PathStep, ...], spot: Spot, *, flatten: bool) -> PathS
 
 
 def follow(frame: EvaluationFrame, value: Json | Missing, steps: tuple[PathStep, ...]) -> Json | Missing:
-    """Where the steps lead."""
+    """Apply the steps to a value."""
     for step in steps:
         if value is MISSING:
             return MISSING
@@ -109,7 +109,7 @@ def follow(frame: EvaluationFrame, value: Json | Missing, steps: tuple[PathStep,
 
 
 def bare_base(name: str) -> Probe:
-    """A name that is nothing else: state field, engine name, setting."""
+    """Return the base for a bare name: state field, engine name, setting."""
 
     def base(frame: EvaluationFrame) -> Json | Missing:
         env = frame.env
@@ -122,24 +122,24 @@ def bare_base(name: str) -> Probe:
 
 
 def named_base(name: str) -> Probe:
-    """A reserved or `as` name."""
+    """Return the base for a reserved or `as` name."""
     return lambda frame: frame.env.names.get(name, MISSING)
 
 
 def next_base(frame: EvaluationFrame) -> Json | Missing:
-    """`state.next`: the step's own `next` on its edges, else a field of that name."""
+    """Base for `state.next`: the step's own `next` on its edges, else a field of that name."""
     value = frame.env.names.get("next", MISSING)
     return frame.env.state.get("next", MISSING) if value is MISSING else value
 
 
 def entry_base(root: str, key: str) -> Probe:
-    """One entry of `nodes` or `config`: asked by key, never copied."""
+    """Return the base for one entry of `nodes` or `config`: looked up by key, never copied."""
     mapping = mapping_of(root)
     return lambda frame: mapping(frame).get(key, MISSING)
 
 
 def computed_entry_base(root: str, code: Code, spot: Spot) -> Probe:
-    """`nodes[expression]`."""
+    """Return the base for `nodes[expression]`."""
     mapping = mapping_of(root)
 
     def base(frame: EvaluationFrame) -> Json | Missing:
@@ -150,24 +150,24 @@ def computed_entry_base(root: str, code: Code, spot: Spot) -> Probe:
 
 
 def whole_base(root: str) -> Probe:
-    """All of `nodes` or `config`, copied once."""
+    """Return the base for all of `nodes` or `config`, copied once."""
     mapping = mapping_of(root)
     return lambda frame: dict(mapping(frame))
 
 
 def state_base(frame: EvaluationFrame) -> Json | Missing:
-    """The state itself."""
+    """Base for the state itself."""
     return frame.env.state
 
 
 def data_base(frame: EvaluationFrame) -> Json | Missing:
-    """What `state.data` means: the field of that name where there is one, else the state."""
+    """Base for `state.data`: the field of that name if it exists, else the state."""
     state = frame.env.state
     return state.get("data", state)
 
 
 def mapping_of(root: str) -> Callable[[EvaluationFrame], Mapping[str, Json]]:
-    """Where the entries of a root live."""
+    """Return the getter for the mapping that contains the entries of a root."""
     return {"nodes": nodes_of, "config": config_of}[root]
 
 
@@ -185,17 +185,18 @@ CONTAINER: Final[dict[str, Callable[[EvaluationFrame], KeyLookup]]] = {
     "config": attrgetter("env.config"),
     "names": attrgetter("env.names"),
 }
-"""What the first fixed key is looked up in."""
+"""Mapping in which the first fixed key is looked up."""
 
 
 def fixed_path(container: str, keys: tuple[Key, ...], slow: Probe) -> Probe:
-    """A path of fixed keys. `slow` says what it means when the plain way fails; it may give MISSING or raise."""
+    """Return the probe for a path of fixed keys. `slow` is used
+    if the plain lookup fails; it may return MISSING or raise."""
     if container == "state" and len(keys) == 1 and isinstance(keys[0], str):
         return field_path(keys[0], slow)
     start = CONTAINER[container]
 
     def read(frame: EvaluationFrame) -> KeyLookup | Json | Missing:
-        # JSON is dicts, lists and texts by contract; anything else lands in `slow`, which looks at types.
+        # JSON consists of dicts, lists and texts by contract; for anything else `slow` inspects the types.
         value = start(frame)
         try:
             for key in keys:
@@ -208,7 +209,7 @@ def fixed_path(container: str, keys: tuple[Key, ...], slow: Probe) -> Probe:
 
 
 def field_path(name: str, slow: Probe) -> Probe:
-    """A single field of the state: the commonest path."""
+    """Return the probe for a single field of the state, the most common path."""
 
     def read(frame: EvaluationFrame) -> Json | Missing:
         value = frame.env.state.get(name, MISSING)

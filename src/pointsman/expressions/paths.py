@@ -1,4 +1,4 @@
-"""Data paths: where a step writes, and what a template names. Keys only; nothing is computed.
+"""Data paths: targets of writes, and paths in templates. They contain only keys and no computed parts.
 
 drafts.current_fanout_item    a.b[0].c    a["b c"][-1]    init-coverage.text    $.data.x    state.x
 """
@@ -28,17 +28,17 @@ SEGMENT: Final = re.compile(
 
 
 class ItemKey(Enum):
-    """The type of `ITEM_KEY`."""
+    """Type of `ITEM_KEY`."""
 
     ITEM_KEY = "current_fanout_item"
 
 
 ITEM_KEY: Final = ItemKey.ITEM_KEY
-"""The segment that stands for the key of this branch's item."""
+"""Segment that stands for the key of this branch's item."""
 
 
 class ScannedKey(NamedTuple):
-    """One key of a path, and where it stands."""
+    """One key of a path, with its position."""
 
     key: str | int
     dotted: bool
@@ -47,7 +47,7 @@ class ScannedKey(NamedTuple):
 
 
 class Scanned(NamedTuple):
-    """A path as written: its keys, and where it ends."""
+    """A path as written: its keys, and its end."""
 
     dollar: bool
     keys: tuple[ScannedKey, ...]
@@ -55,7 +55,7 @@ class Scanned(NamedTuple):
     end: int
 
     def tree(self) -> Tree:
-        """The path as the tree of an expression."""
+        """Return the path as the tree of an expression."""
         keys = self.keys
         tree: Tree = Dollar(self.at, self.at + 1)
         if not self.dollar:
@@ -67,7 +67,7 @@ class Scanned(NamedTuple):
 
 
 def scan_path(source: str, at: int = 0) -> Scanned | None:
-    """The longest path that starts at `at`; None when none does."""
+    """Return the longest path that starts at `at`; None if there is none."""
     dollar = source.startswith("$", at)
     keys: list[ScannedKey] = []
     position = at + 1
@@ -90,15 +90,15 @@ def scan_path(source: str, at: int = 0) -> Scanned | None:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A place in the state."""
+    """A position in the state."""
 
     text: str
-    """As the author wrote it."""
+    """The path as the author wrote it."""
     segments: tuple[str | int | ItemKey, ...]
     """Keys from the state down; never empty."""
 
     def resolve(self, env: Environment) -> tuple[str | int, ...]:
-        """The keys in this scope. Raises `NoItem` outside of a parallel when the path names its item."""
+        """Return the keys in this scope. Raises `NoItem` outside of a parallel if the path contains the item's key."""
         if ITEM_KEY not in self.segments:
             return tuple(key for key in self.segments if not isinstance(key, ItemKey))
         item_key = env.item_key
@@ -113,7 +113,7 @@ class Path:
 
 @lru_cache(maxsize=COMPILED_MAX)
 def compile_path(source: str, *, names: Names = NATIVE) -> Path:
-    """Read a path into the state. `$.`, `state.` and `data.` in front mean the state itself. Raises `BadPath`."""
+    """Parse a path into the state. A leading `$.`, `state.` or `data.` refers to the state itself. Raises `BadPath`."""
     text = source.strip()
     if len(source) > SOURCE_CHARS_MAX:
         spot = Spot(source, SOURCE_CHARS_MAX, len(source))
@@ -137,5 +137,5 @@ def compile_path(source: str, *, names: Names = NATIVE) -> Path:
     if rooted and len(keys) > 1:
         segments = segments[1:]
         if keys[0].key == "state" and len(segments) > 1 and segments[0] == "data" and "data" not in names.declared:
-            segments = segments[1:]  # older documents keep the data there
+            segments = segments[1:]  # older documents nest the data there
     return Path(text, segments)

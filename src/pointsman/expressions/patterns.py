@@ -1,4 +1,4 @@
-"""Regular expressions by RE2: time linear in the text, whatever the pattern."""
+"""Regular expressions by RE2: their time is linear in the text for every pattern."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ class Pattern(Protocol):
     """A compiled pattern."""
 
     def search(self, text: str, /) -> object | None:
-        """The first match anywhere in `text`."""
+        """Return the first match anywhere in `text`."""
         ...
 
     def fullmatch(self, text: str, /) -> object | None:
-        """The match of all of `text`."""
+        """Return the match of the whole of `text`."""
         ...
 
 
 class SurrogatePattern:
-    """A pattern for texts that may hold half a character, which RE2 cannot read: it is the replacement character."""
+    """A pattern for texts with lone surrogates, which RE2 cannot read: they are replaced by U+FFFD."""
 
     __slots__ = ("_pattern",)
 
@@ -46,7 +46,7 @@ def whole(text: str) -> str:
 
 def compile_pattern(pattern: str, spot: Spot) -> Pattern:
     """Compile `pattern`. Raises `BadPattern`."""
-    import re2  # late: most workflows have no pattern
+    import re2  # imported here because most workflows have no pattern
 
     options = re2.Options()
     options.log_errors = False
@@ -64,6 +64,6 @@ def compile_pattern(pattern: str, spot: Spot) -> Pattern:
 
 
 def explained(why: Exception) -> str:
-    """RE2 explains itself in bytes."""
+    """Return the message of RE2, which is in bytes."""
     detail = cast("object", why.args[0] if why.args else "")
     return detail.decode(errors="replace") if isinstance(detail, bytes) else str(detail)

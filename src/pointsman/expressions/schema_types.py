@@ -1,4 +1,4 @@
-"""What JSON Schema says about a path: which types it may have, whether it may be missing, which keys it has."""
+"""Facts from JSON Schema about a path: its possible types, whether it may be missing, its keys."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from pointsman.values import Json, JsonObject
 ALL_TYPES: Final = frozenset({"null", "boolean", "number", "string", "array", "object"})
 REFERENCES_MAX: Final = 16
 _NOT_READ: Final = ("$ref", "anyOf", "oneOf", "allOf", "if", "not")
-"""Words of a schema that make it one that may hold anything."""
+"""Keywords that are not interpreted: a schema with one of them may describe any value."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueShape:
-    """What is known of a value before it exists."""
+    """Facts about a value before it exists."""
 
     types: frozenset[str] = ALL_TYPES
     schema: JsonObject | None = None
-    """The schema of the value, with its references resolved; None when nothing is known."""
+    """Schema of the value, with its references resolved; None if nothing is known."""
     may_miss: bool = False
     constants: tuple[Json, ...] = ()
-    """All values it can have, when they are listed."""
+    """All values it can have, if the schema lists them."""
 
 
 ANYTHING: Final = ValueShape()
 
 
 class UnknownKey(Exception):
-    """A closed object has no such key. `known` are those it has."""
+    """A closed object does not have this key. `known` are the keys it has."""
 
     def __init__(self, known: tuple[str, ...]) -> None:
         super().__init__()
@@ -38,17 +38,18 @@ class UnknownKey(Exception):
 
 
 def of_type(*types: str) -> ValueShape:
-    """A value of one of these types."""
+    """Return the shape of a value of one of these types."""
     return ValueShape(frozenset(types))
 
 
 def of_value(value: Json) -> ValueShape:
-    """A value that is known."""
+    """Return the shape of a known value."""
     return ValueShape(frozenset({type_name(value)}), constants=(value,))
 
 
 class Schemas:
-    """Schemas of the roots a formula sees (`state`, `input`, `result` …); a root without one may hold anything."""
+    """Schemas of the roots that a formula can read (`state`,
+    `input`, `result` …); a root without one may be any value."""
 
     def __init__(self, roots: dict[str, JsonObject]) -> None:
         self.roots = roots
@@ -58,7 +59,8 @@ class Schemas:
         return self._shapes.get(name, ANYTHING)
 
     def below(self, shape: ValueShape, key: str | int | None, root: str) -> ValueShape:
-        """The shape under a key; None is any key. Raises `UnknownKey` where a closed object lacks it."""
+        """Return the shape under a key; None stands for any key.
+        Raises `UnknownKey` if a closed object does not have it."""
         schema = shape.schema
         if schema is None:
             return ANYTHING
@@ -70,7 +72,7 @@ class Schemas:
         return self.field(shape, schema, key, document)
 
     def field(self, shape: ValueShape, schema: JsonObject, key: str, document: JsonObject) -> ValueShape:
-        """The shape of a named field."""
+        """Return the shape of a named field."""
         declared = schema.get("properties")
         properties = declared if isinstance(declared, dict) else {}
         required = schema.get("required")
@@ -87,7 +89,8 @@ class Schemas:
 
 
 def shape_of(schema: JsonObject, document: JsonObject) -> ValueShape:
-    """The shape a schema describes. What this light reading does not understand may be anything."""
+    """Return the shape that a schema describes. Schemas with
+    keywords that are not interpreted may describe any value."""
     for _ in range(REFERENCES_MAX):
         reference = schema.get("$ref")
         if reference is None:
@@ -105,7 +108,7 @@ def shape_of(schema: JsonObject, document: JsonObject) -> ValueShape:
 
 
 def types_of(schema: JsonObject, constants: tuple[Json, ...]) -> frozenset[str]:
-    """The types a schema allows."""
+    """Return the types that a schema allows."""
     declared = schema.get("type")
     if declared is None and not constants:
         return ALL_TYPES
@@ -117,7 +120,7 @@ def types_of(schema: JsonObject, constants: tuple[Json, ...]) -> frozenset[str]:
 
 
 def referred(reference: Json, document: JsonObject) -> JsonObject | None:
-    """What `#/a/b` points at inside the document; other references are not followed."""
+    """Return the part of the document to which `#/a/b` points; other references are not followed."""
     if not isinstance(reference, str) or not reference.startswith("#"):
         return None
     found: Json = document
@@ -127,7 +130,7 @@ def referred(reference: Json, document: JsonObject) -> JsonObject | None:
 
 
 def fixed_index(value: Json) -> str | int | None:
-    """A literal as a key."""
+    """Return a literal as a key."""
     if isinstance(value, str):
         return value
     return int(value) if whole(value) else None

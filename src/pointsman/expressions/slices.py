@@ -1,4 +1,4 @@
-"""`[start:stop]` of a list or text."""
+"""Slices `[start:stop]` of a list or text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pointsman.values import Json
 
 
 def cut(base: Code, start: Code | None, stop: Code | None, spot: Spot) -> Code:
-    """A part of a list or text; of null, null. Bounds beyond the ends are the ends."""
+    """Return the closure of a slice of a list or text; null for null. Bounds beyond the ends are cut to the ends."""
 
     def run(frame: EvaluationFrame) -> Json:
         value = base(frame)
@@ -31,7 +31,7 @@ def cut(base: Code, start: Code | None, stop: Code | None, spot: Spot) -> Code:
 
 
 def bound(code: Code | None, frame: EvaluationFrame, spot: Spot) -> int | None:
-    """A bound of a slice; null and absent mean the end."""
+    """Evaluate a bound of a slice; null and absent mean the end."""
     value = code(frame) if code else None
     if value is None:
         return None

@@ -1,6 +1,6 @@
-"""The tree of an expression, as its author wrote it: no name is resolved yet.
+"""Tree of an expression as its author wrote it, with unresolved names.
 
-Every node knows its place: characters `at` to `end` of the source.
+Every node has its position: characters `at` to `end` of the source.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Dollar:
-    """`$`: the root. Followed by a key it means what the bare key means."""
+    """`$`, the root. With a key after it, it means the same as the bare key."""
 
     at: int
     end: int
@@ -47,12 +47,12 @@ class Get:
     at: int
     end: int
     dotted: bool = False
-    """Written with a dot: only then may `length` and `current_fanout_item` have their special meaning."""
+    """True if written with a dot: only then can `length` and `current_fanout_item` have their special meaning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Each:
-    """`base.*` or `base[*]`: what follows applies to every element; missing ones are left out."""
+    """`base.*` or `base[*]`: the rest of the path applies to every element; missing values are left out."""
 
     base: Tree
     at: int
@@ -123,7 +123,7 @@ class Comprehension:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """`not x` (loose), `!x` (tight), `-x`, `+x`. `not` and `!` differ only in what they bind."""
+    """`not x` (loose), `!x` (tight), `-x`, `+x`. `not` and `!` differ only in precedence."""
 
     sign: str
     operand: Tree
@@ -133,7 +133,7 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Operators of one strength, left to right: `a + b - c`, `a < b <= c`, `a and b and c`, `a ?? b`.
+    """Operators of the same strength, left to right: `a + b - c`, `a < b <= c`, `a and b and c`, `a ?? b`.
 
     Signs are canonical (`&&` is `and`, `===` is `==`, `is not` is `!=`). `a < b < c` means `a < b and b < c`.
     """
@@ -173,14 +173,14 @@ Tree: TypeAlias = (
 )
 
 PathTree: TypeAlias = Name | Dollar | Get | Each
-"""What a path ends with. Its start may be any tree: `(a ?? b).c`."""
+"""Last part of a path. Its start may be any tree: `(a ?? b).c`."""
 
 COALESCE, OR, AND, NOT, COMPARE, ADD, MULTIPLY, UNARY, POSTFIX = range(1, 10)
-"""How tightly operators bind, loosest first."""
+"""Precedence of operators, loosest first."""
 
 
 def unwound(tree: Tree) -> tuple[Tree, list[Get | Each]]:
-    """The start of a path and the parts after it, in reading order."""
+    """Return the start of a path and the parts after it, in reading order."""
     parts: list[Get | Each] = []
     while isinstance(tree, Get | Each):
         parts.append(tree)
@@ -190,7 +190,7 @@ def unwound(tree: Tree) -> tuple[Tree, list[Get | Each]]:
 
 
 def rooted(tree: Tree) -> tuple[Tree, list[Get | Each], bool]:
-    """The same, where `$.name` starts at `name`; and whether the start stands there as it is."""
+    """Return the same, with `$.name` starting at `name`; and whether the start is in the tree as it is."""
     start, parts = unwound(tree)
     if isinstance(start, Dollar) and parts and (name := literal_key(parts[0])):
         return Name(name, start.at, parts[0].end), parts[1:], False
@@ -198,14 +198,14 @@ def rooted(tree: Tree) -> tuple[Tree, list[Get | Each], bool]:
 
 
 def literal_key(part: Get | Each) -> str | None:
-    """The text of a fixed text key."""
+    """Return the text of a fixed text key; None for any other key."""
     if isinstance(part, Get) and isinstance(part.key, Literal) and isinstance(part.key.value, str):
         return part.key.value
     return None
 
 
 def inside(tree: Tree) -> Iterator[Tree]:
-    """Every tree of an expression, itself first, in reading order."""
+    """Yield every tree of an expression, itself first, in reading order."""
     waiting: list[Tree | Lambda | None] = [tree]
     while waiting:
         match waiting.pop():
@@ -249,7 +249,7 @@ def _parts(tree: Tree) -> tuple[Tree | Lambda | None, ...]:
 
 
 def heads_of(tree: Tree) -> Iterator[tuple[str, ...]]:
-    """The names that the paths of an expression start at, each with the fixed key after it, if there is one."""
+    """Yield the names at which the paths of an expression start, each with the fixed key after it, if there is one."""
     for one in inside(tree):
         if isinstance(one, Get | Name):
             start, parts, _ = rooted(one)
@@ -259,7 +259,7 @@ def heads_of(tree: Tree) -> Iterator[tuple[str, ...]]:
 
 
 def builds(tree: Tree) -> bool:
-    """Whether the result may be a list or object that the expression itself put together."""
+    """Return whether the result may be a list or object that the expression itself builds."""
     match tree:
         case Literal() | Name() | Dollar() | Get():
             return False

@@ -1,10 +1,10 @@
-"""Cuts a template into pieces, in one pass.
+"""Template parser: splits a template into pieces, in one pass.
 
 {path}  {path?}  {path | upper}       a placeholder: the brace touches the path, pipes name functions
-{ path }                              a placeholder where the workflow declares the name, else text
-{{ expression }}                      a placeholder: any expression; `{{- x -}}`, `{{~x~}}` take the blanks around it
+{ path }                              a placeholder if the workflow declares the name, else text
+{{ expression }}                      a placeholder: any expression; `{{- x -}}`, `{{~x~}}` remove the blanks around it
 {{#if x}} … {{/if}}                   a block
-{% if x %}  {# note #}                refused, with what to write
+{% if x %}  {# note #}                rejected, with a hint what to write
 all other braces                      text, as in JSON and code
 """
 
@@ -41,11 +41,11 @@ OPENING: Final = {
     "double": re.compile(r"\\\{\{?|\$\{(?=\$)|\{+"),
 }
 BRACES_MAX: Final = 3
-"""How many braces of a run may belong to a placeholder; those before them are text."""
+"""Number of braces in a row that may belong to a placeholder; those before them are text."""
 QUOTED: Final = r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'"""
 PIPES: Final = rf"(?:\s*\|\s*[^\W\d]\w*(?:\((?:[^(){{}}\"'\n]|{QUOTED})*\))?)*"
 CLOSING: Final = re.compile(rf"(\?)?({PIPES})\s*\}}")
-"""What follows the path of `{path}`."""
+"""Text after the path of `{path}`."""
 BODY: Final = re.compile(rf"\{{\{{(?P<before>~|-(?=\s|[^{{}}]*-\}}\}}))?(?P<body>(?:[^{{}}\"']|{QUOTED})*)\}}\}}")
 OPTIONAL: Final = re.compile(r"\?(?![?.\[])")
 LOOSE: Final = re.compile(r"\{[ \t]*")
@@ -72,10 +72,10 @@ STATEMENTS: Final = {
     "block": "Write the text here.",
     "extends": "Write the text here.",
 }
-"""Statements of Jinja, and what to write here."""
+"""Statements of Jinja, and what to write instead."""
 Absent: TypeAlias = OneOf["fails", "warns", "empty"]
 LITERAL_BRACES_MAX: Final = 10_000
-"""So many braces left as text are looked at by checks."""
+"""Maximum number of braces left as text that the checks inspect."""
 BLOCK: Final = re.compile(
     r"""\{\{\s*(?: \# \s* (?P<open>\w+) \s* | / \s* (?P<close>\w+) \s* \}\}
         | (?P<other>else) \s* \}\} | ! [^{}]* \}\} )""",
@@ -102,7 +102,7 @@ class Open:
         (self.then if self.otherwise is None else self.otherwise).append(piece)
 
     def closed(self) -> Piece:
-        """The whole block."""
+        """Return the whole block."""
         then, otherwise = tuple(self.then), tuple(self.otherwise or ())
         if self.word == "each":
             return EachBlock(cast("PathTree", self.test), then, otherwise, self.at, self.end)
@@ -115,13 +115,13 @@ class Parsed:
 
     pieces: tuple[Piece, ...]
     literal: tuple[int, ...]
-    """Where braces stand that are text, for checks that ask whether the author meant a placeholder."""
+    """Offsets of braces that are text, for checks whether the author meant a placeholder."""
 
 
 def parse_template(source: str, spelling: Spelling, declared: frozenset[str] = frozenset()) -> Parsed:
-    """Cut `source` into pieces; `declared` are the names that `{ x }` with blanks may mean.
+    """Split `source` into pieces; `declared` are the names that `{ x }` with blanks may refer to.
 
-    Raises `BadTemplate` for blocks that do not fit together and for statements of other template languages.
+    Raises `BadTemplate` for blocks that do not match and for statements of other template languages.
     """
     if len(source) > TEMPLATE_CHARS_MAX:
         spot = Spot(source, TEMPLATE_CHARS_MAX, len(source))
@@ -134,7 +134,7 @@ def parse_template(source: str, spelling: Spelling, declared: frozenset[str] = f
 
 
 class TemplateParser:
-    """One pass over one template; `open` are the blocks around the place it is at, the template itself first."""
+    """One pass over one template; `open` are the blocks around the current position, the template itself first."""
 
     def __init__(self, source: str, spelling: Spelling, declared: frozenset[str]) -> None:
         self.source = source
@@ -159,7 +159,7 @@ class TemplateParser:
         return tuple(self.open[0].then)
 
     def brace(self, opening: str, at: int) -> int:
-        """Read what starts at a brace; answer where to go on."""
+        """Parse the piece that starts at a brace; return where to continue."""
         if opening.startswith("\\"):
             self.words.append(opening[1:])
             return at + len(opening)
@@ -194,14 +194,14 @@ class TemplateParser:
         raise self.error(f"{written[:60]!r} is a statement of another template language", at, found.end(), hint)
 
     def triple(self, at: int) -> int | None:
-        """`{{{x}}}`: the same as `{{x}}`, which never escapes."""
+        """Parse `{{{x}}}`: the same as `{{x}}`, which never escapes."""
         if not self.source.startswith("{{{", at):
             return None
         end = self.double(at + 1)
         return end + 1 if end is not None and self.source.startswith("}", end) else end
 
     def single(self, at: int, start: int, absent: OneOf["fails", "warns"] = "fails") -> int | None:
-        """`{path}`, with pipes."""
+        """Parse `{path}`, with pipes."""
         scanned = scan_path(self.source, start)
         found = CLOSING.match(self.source, scanned.end) if scanned else None
         if scanned is None or found is None or (scanned.dollar and not scanned.keys):
@@ -215,11 +215,11 @@ class TemplateParser:
         return found.end()
 
     def names_functions(self, pipes: str) -> bool:
-        """Whether each `|` outside of quotes is followed by the name of a function."""
+        """Return whether each `|` outside of quotes is followed by the name of a function."""
         return all(is_function(name) for name in PIPED.findall(re.sub(QUOTED, "", pipes)))
 
     def loose(self, at: int) -> int | None:
-        """`{ path }` where the workflow has such a name. Code has blanks there too: all else is text."""
+        """Parse `{ path }` if the workflow declares such a name. Code also has blanks there: anything else is text."""
         found = LOOSE.match(self.source, at)
         scanned = scan_path(self.source, found.end()) if found else None
         if scanned is None or not self.is_declared(scanned):
@@ -234,7 +234,7 @@ class TemplateParser:
         return closing.end()
 
     def is_declared(self, scanned: Scanned) -> bool:
-        """Whether a path starts at a name of the workflow; reserved names count where a key follows."""
+        """Return whether a path starts at a name of the workflow; reserved names count if a key follows."""
         names = [key.key for key in scanned.keys]
         if scanned.dollar or (names and names[0] in ("state", "data")):
             names = names if scanned.dollar else names[1:]
@@ -242,7 +242,7 @@ class TemplateParser:
         return bool(names) and (names[0] in self.declared or (names[0] in ROOTS and len(names) > 1))
 
     def double(self, at: int) -> int | None:
-        """`{{ expression }}`. What is no expression stays text, for checks to report."""
+        """Parse `{{ expression }}`. A body that is not an expression stays text, for checks to report."""
         found = BODY.match(self.source, at, at + SOURCE_CHARS_MAX)
         if found is None:
             return None
@@ -258,13 +258,14 @@ class TemplateParser:
         return self.skip(found.end()) if after else found.end()
 
     def trims_after(self, last: str, before: str | None) -> bool:
-        """Whether the last two characters between the braces end in a sign that takes the blanks after them."""
+        """Return whether the last two characters between the braces
+        end in a sign that removes the blanks after them."""
         return last[1] == "~" or (last[1] == "-" and (last[0].isspace() or bool(before)))
 
     def expression(self, start: int, end: int) -> tuple[Tree, Absent, int] | None:
-        """What stands between `{{` and `}}`: first as a path, whose keys may have dashes, then as an expression.
+        """Parse the text between `{{` and `}}`: first as a path, whose keys may have dashes, then as an expression.
 
-        With it come what a missing value means, and where the path ends that may be missing.
+        Also returns the meaning of a missing value, and the end of the path that may be missing.
         """
         start = self.skip(start)
         scanned = scan_path(self.source, start)
@@ -290,7 +291,7 @@ class TemplateParser:
         self.open[-1].add(Tag(value, absent, at, end))
 
     def block(self, at: int) -> int | None:
-        """A block's opening, middle or end, or a comment."""
+        """Parse the opening, middle or end of a block, or a comment."""
         found = BLOCK.match(self.source, at)
         if found is None:
             return None
@@ -331,7 +332,7 @@ class TemplateParser:
         return Open(word, at, closing.end(), test)
 
     def condition(self, word: str, at: int, position: int) -> tuple[Tree, int]:
-        """The test of `{{#if …}}`: a path, whose keys may have dashes, or an expression."""
+        """Parse the test of `{{#if …}}`: a path, whose keys may have dashes, or an expression."""
         scanned = scan_path(self.source, position)
         closing = END.match(self.source, scanned.end) if scanned else None
         if scanned and closing:
@@ -346,7 +347,7 @@ class TemplateParser:
             raise self.error(f"{{{{#{word}}}}}: {why}", why.offset, why.offset + why.length, hint) from None
 
     def comparison(self, left: PathTree, at: int, position: int) -> tuple[Chain, int]:
-        """`path "<" literal` as the tree of `path < literal`."""
+        """Parse `path "<" literal` to the tree of `path < literal`."""
         sign = SIGN.match(self.source, position)
         operand = OPERAND.match(self.source, sign.end()) if sign else None
         if sign is None:
@@ -376,7 +377,7 @@ class TemplateParser:
         block.otherwise = []
 
     def line(self, at: int, end: int) -> tuple[int, int]:
-        """A block tag alone on its line takes the line with it, so that blocks leave no empty lines."""
+        """Extend a block tag that is alone on its line to the whole line, so that blocks leave no empty lines."""
         start, after = at, end
         while start and self.source[start - 1] in " \t":
             start -= 1
@@ -388,7 +389,7 @@ class TemplateParser:
         return start, after + (not last)
 
     def trim(self) -> None:
-        """Take back the blanks before a tag that is alone on its line."""
+        """Remove the blanks already read before a tag that is alone on its line."""
         text = "".join(self.words)
         self.words = [text.rstrip(" \t")]
 
@@ -407,28 +408,28 @@ class TemplateParser:
 
 
 def is_code(source: str, at: int, end: int) -> bool:
-    """Whether what stands around a pair of braces says that they are code: `import { x } from`, `() => { x }`."""
+    """Return whether the text around a pair of braces shows that they are code: `import { x } from`, `() => { x }`."""
     return bool(CODE_BEFORE.search(source, max(0, at - 40), at) or CODE_AFTER.match(source, end))
 
 
 def is_function(name: str) -> bool:
-    """Whether a pipe may name it."""
+    """Return whether a pipe may use this name."""
     return name in FUNCTIONS or name in SPECIAL or name in ALIASES
 
 
 def reads_data(tree: Tree) -> bool:
-    """Whether an expression reads or computes anything: braces around a fixed value are an example."""
+    """Return whether an expression reads or computes anything: braces around a fixed value are an example."""
     return any(isinstance(one, Name | Dollar | FunctionCall) for one in inside(tree))
 
 
 def as_path(tree: Tree) -> PathTree:
-    """A scanned path is always a path."""
+    """Narrow the type: a scanned path is always a path."""
     assert isinstance(tree, Name | Dollar | Get | Each)
     return tree
 
 
 def constant(tree: Tree) -> Tree:
-    """`true`, `false` and `null` are words, not paths."""
+    """Return `true`, `false` and `null` as literals instead of paths."""
     words = {"true": True, "false": False, "null": None}
     if isinstance(tree, Name) and tree.name in words:
         return Literal(words[tree.name], tree.at, tree.end)

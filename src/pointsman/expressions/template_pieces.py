@@ -1,4 +1,4 @@
-"""The pieces a template is cut into."""
+"""Pieces of a parsed template."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from typing import Literal, TypeAlias
 from pointsman.expressions.syntax_tree import Dollar, Each, Get, Name, PathTree, Tree
 
 Spelling: TypeAlias = Literal["single", "double"]
-"""`single`: `{x}`, `{{x}}` and blocks. `double`: also `${$.path}`, and a text that is nothing but `$.path`."""
+"""`single`: `{x}`, `{{x}}` and blocks. `double`: also `${$.path}`, and a text that consists only of `$.path`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Text as it is."""
+    """Literal text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A placeholder: the value of an expression is put in, of a path in most texts."""
+    """A placeholder for the value of an expression, in most texts a path."""
 
     value: Tree
     absent: Literal["fails", "warns", "empty"]
-    """What a missing value means: `{x}` fails, `{{x}}` is empty and reported, `{x?}` is empty."""
+    """Meaning of a missing value: `{x}` fails, `{{x}}` is empty and reported, `{x?}` is empty."""
     at: int
     end: int
 
     @property
     def path(self) -> PathTree | None:
-        """The path, where it is nothing else."""
+        """The path, if the placeholder consists only of one."""
         return self.value if isinstance(self.value, Name | Dollar | Get | Each) else None
 
 
@@ -46,7 +46,8 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class EachBlock:
-    """`{{#each path}}`: an element is `this`; `@index`, `@number`, `@key`, `@first`, `@last`; `{{else}}` if none."""
+    """`{{#each path}}`: an element is `this`; `@index`, `@number`,
+    `@key`, `@first`, `@last`; `{{else}}` if there are none."""
 
     path: PathTree
     body: tuple[Piece, ...]

@@ -36,11 +36,11 @@ class RenderedTemplate(NamedTuple):
 
     text: str
     missing: tuple[str, ...]
-    """Paths of `{{ }}` that led nowhere and were left empty: a warning."""
+    """Missing paths of `{{ }}`, which were left empty: a warning."""
 
 
 class RenderBuffer:
-    """What one rendering has written so far."""
+    """Output of one rendering so far."""
 
     __slots__ = ("absent", "chars", "missing", "pieces", "source")
 
@@ -59,7 +59,7 @@ class RenderBuffer:
         self.pieces.append(text)
 
     def miss(self, tag: Tag) -> None:
-        """Note a missing value as its tag says."""
+        """Record a missing value, as an error or a warning according to its tag."""
         spot = Spot(self.source, tag.at, tag.end)
         if tag.absent == "fails":
             self.absent.append(spot)
@@ -67,7 +67,7 @@ class RenderBuffer:
             self.missing.append(self.source[tag.at : tag.end])
 
     def settle(self) -> None:
-        """Fail if a value that had to be there was not; name all of them at once."""
+        """Raise `MissingValue` if required values were missing; the message names all of them."""
         if not self.absent:
             return
         named = ", ".join(dict.fromkeys(repr(spot.source[spot.at : spot.end]) for spot in self.absent))
@@ -89,7 +89,7 @@ class Template:
         self.source = source
         self.pieces = pieces = parsed.pieces
         self.literal = parsed.literal
-        """Where braces stand that are text."""
+        """Offsets of braces that are text."""
         self._only = pieces[0] if len(pieces) == 1 and isinstance(pieces[0], Tag) else None
         self._probe = None if self._only is None else compiler.value(self._only)
         self._writes = (
@@ -102,11 +102,11 @@ class Template:
 
     @property
     def fixed(self) -> bool:
-        """No path in it: the text is always the same."""
+        """Whether the template has no placeholders: the text is always the same."""
         return not self.reads and all(isinstance(piece, Words) for piece in self.pieces)
 
     def render(self, env: Environment) -> RenderedTemplate:
-        """Fill it in. Raises `MissingValue` for a `{x}` that is not there, `TextTooLong`."""
+        """Fill in the template. Raises `MissingValue` for a missing `{x}`, and `TextTooLong`."""
         page, frame = RenderBuffer(self.source), EvaluationFrame(env, self._slots)
         try:
             for write in self._writes:
@@ -118,7 +118,7 @@ class Template:
         return RenderedTemplate("".join(page.pieces), tuple(dict.fromkeys(page.missing)))
 
     def value(self, env: Environment, *, missing: list[str] | None = None) -> Json:
-        """The text; but a template that is exactly one placeholder keeps the type of its value (absent: null).
+        """Return the text; a template that is exactly one placeholder keeps the type of its value (absent: null).
 
         `missing` collects the paths that were left empty.
         """
@@ -143,7 +143,7 @@ class Template:
 
 
 class TemplateCompiler:
-    """Compiles the pieces of one template."""
+    """Compiler of the pieces of one template."""
 
     def __init__(self, source: str, names: Names) -> None:
         self.source = source
@@ -166,11 +166,11 @@ class TemplateCompiler:
                 return self.repeat(piece)
 
     def probe(self, path: PathTree, *, guarded: bool = False) -> Probe:
-        """Where a path leads."""
+        """Return the closure that looks up a path."""
         return self.paths.probe_of(self.paths.place(path, guarded=guarded))
 
     def value(self, tag: Tag) -> Probe:
-        """The value of a placeholder; MISSING where the path in it leads nowhere."""
+        """Return the closure for the value of a placeholder; MISSING if its path has no value."""
         if tag.path is not None:
             return self.probe(tag.path, guarded=tag.absent == "empty")
         base, guarded = piped(tag.value)
@@ -179,7 +179,7 @@ class TemplateCompiler:
         if guarded:
             return lambda frame: code(frame)
         if probe is None:
-            # An expression gives null where what it reads is missing.
+            # An expression returns null if something it reads is missing.
             return lambda frame: MISSING if (value := code(frame)) is None else value
         return lambda frame: MISSING if probe(frame) is MISSING else code(frame)
 
@@ -236,7 +236,7 @@ class TemplateCompiler:
 
 
 def entries_of(value: Json, spot: Spot) -> list[tuple[Json, Json]]:
-    """What `each` goes through: elements with their index, fields with their key; nothing in null."""
+    """Return the entries for `each`: elements with their index, fields with their key; empty for null."""
     match value:
         case None:
             return []
@@ -249,7 +249,7 @@ def entries_of(value: Json, spot: Spot) -> list[tuple[Json, Json]]:
 
 
 def piped(tree: Tree) -> tuple[PathTree | None, bool]:
-    """The path that a row of pipes starts from, and whether one of its functions takes a missing value."""
+    """Return the path at the start of a chain of pipes, and whether one of its functions accepts a missing value."""
     guarded = False
     while isinstance(tree, FunctionCall) and tree.arguments and not isinstance(first := tree.arguments[0], Lambda):
         guarded = guarded or ALIASES.get(tree.name, tree.name) in GUARDS

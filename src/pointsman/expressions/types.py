@@ -1,6 +1,6 @@
-"""Finds, before anything runs, what an expression will do wrong with data of a known shape.
+"""Type checker: finds errors that an expression will make with data of a known shape, before anything runs.
 
-Light by intent: it reports what must be wrong or is very likely so, and is silent where it does not know.
+It is deliberately simple: it reports only certain and very likely errors.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ TAKES: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(("lower", "upper", "trim", "split", "startsWith", "endsWith", "matches"), _TEXT),
     **dict.fromkeys(("len", "contains"), _HOLDS_ITEMS),
 }
-"""Types of the first argument, beside null; other types fail."""
+"""Accepted types of the first argument, besides null; other types fail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +102,11 @@ def check_types(
     known: frozenset[str] = frozenset(),
     condition: bool = False,
 ) -> list[TypeFinding]:
-    """What is wrong with `expression` over data of these shapes, in reading order.
+    """Return the findings for `expression` over data of these shapes, in reading order.
 
-    `schemas` are JSON Schemas by root (`state`, `input`, `result` …); an object is closed only where it says
+    `schemas` are JSON Schemas by root (`state`, `input`, `result` …); an object is closed only if its schema contains
     `additionalProperties: false`. `known` are bare names besides state fields: settings, names of the engine.
-    `condition` says that only the truth of the value counts.
+    `condition` means that only the truth of the value counts.
     """
     schemas = schemas if isinstance(schemas, Schemas) else Schemas(schemas)
     checker = TypeChecker(expression.source, expression.names, schemas, known)
@@ -120,7 +120,8 @@ def check_types(
 
 
 def check_template_types(template: Template, names: Names, schemas: Schemas) -> list[TypeFinding]:
-    """What is wrong with the expressions in a template. Bodies of `each` are left out: they have names of their own."""
+    """Return the findings for the expressions in a template.
+    Bodies of `each` are skipped: they have names of their own."""
     checker = TypeChecker(template.source, names, schemas, frozenset())
     waiting = [*reversed(template.pieces)]
     while waiting:
@@ -136,7 +137,7 @@ def check_template_types(template: Template, names: Names, schemas: Schemas) -> 
 
 
 class TypeChecker:
-    """One pass over trees of one text."""
+    """One pass over the trees of one text."""
 
     def __init__(self, source: str, names: Names, schemas: Schemas, known: frozenset[str]) -> None:
         self.source = source
@@ -210,7 +211,7 @@ class TypeChecker:
         return ValueShape(ALL_TYPES) if any(isinstance(part, Each) for part in parts) else shape
 
     def start(self, start: Tree, *, own: bool) -> tuple[ValueShape | None, str]:
-        """The shape a path starts from, and its root; None for a bare name that nothing declares."""
+        """Return the shape from which a path starts, and its root; None for an undeclared bare name."""
         if isinstance(start, Dollar):
             return self.schemas.root("state"), "state"
         if not isinstance(start, Name):
@@ -262,7 +263,7 @@ class TypeChecker:
         return of_type(*RETURNS[name]) if name in RETURNS else ANYTHING
 
     def argument(self, name: str, call: FunctionCall, given: Tree, shape: ValueShape) -> None:
-        """The first argument of a function that takes some types only."""
+        """Check the first argument of a function that accepts only some types."""
         wanted, types = TAKES.get(name), shape.types - {"null"}
         if wanted is None:
             return
@@ -305,7 +306,7 @@ class TypeChecker:
                 self.find("wrong-types", tree, f"nothing is in a {kind}: this fails", hint)
 
     def orderable(self, tree: Chain, sign: str, left: ValueShape, right: ValueShape) -> bool:
-        """Numbers and texts have an order among themselves; all else fails."""
+        """Return whether the sides have an order: two numbers or two texts. Report any other pair, because it fails."""
         sides = left.types - {"null"}, right.types - {"null"}
         if not all(sides) or sides[0] & sides[1] & {"number", "string"}:
             return True
@@ -329,7 +330,7 @@ class TypeChecker:
                 self.constant(tree, result, known, other.constants[0])
 
     def constant(self, tree: Chain, result: str, shape: ValueShape, value: Json) -> None:
-        """A literal that is not among the values the schema lists."""
+        """Report a literal that is not among the values that the schema lists."""
         if (value is None and shape.may_miss) or any(equals(value, possible) for possible in shape.constants):
             return
         texts = [text for text in shape.constants if isinstance(text, str)]
