@@ -97,8 +97,8 @@ class _Data:
         self.writings: dict[int, list[Writing]] = defaultdict(list)
         """Writes that would overwrite each other."""
         self.seen_writings: dict[int, list[Writing]] = defaultdict(list)
-        """Writes that no other step should read meanwhile. In imported
-        workflows a reducer permits that, as in their systems."""
+        """Writes that no other step should read meanwhile. The reducer `last`
+        permits it; in imported workflows every reducer does, as in their systems."""
         for writing in formulas.writings:
             reducer = self.reducers.of(writing.keys)
             if reducer is None or not (reducer == "last" or subject.imported):

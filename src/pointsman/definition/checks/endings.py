@@ -163,7 +163,7 @@ def _cycles(subject: Subject, endless: list[Part]) -> Iterator[Problem]:
 
 
 def _trapped(subject: Subject, trapped: set[int], endless: list[Part]) -> Iterator[Problem]:
-    """Report the nodes where control enters such a part, not all nodes behind them."""
+    """Report the nodes where control enters a part without an end, not every node of that part."""
     reported = {node for part in endless for node in part}
     for node in sorted(trapped - reported):
         sources = [source for source in subject.graph.links.sources(node) if subject.reached(source)]

@@ -118,7 +118,8 @@ class Document:
 
 
 def read_document(data: bytes | str, *, name: str = "") -> Document:
-    """Read JSON, JSON with comments, or YAML. The extension of the file `name` decides where the text is ambiguous."""
+    """Read JSON, JSON with comments, or YAML. Text that begins like JSON but is
+    unreadable as such is read as YAML if the file `name` ends in .yaml or .yml."""
     if len(data) > BYTES_MAX:
         message = f"the document has {len(data) // 1_000_000} MB; {BYTES_MAX // 1024 // 1024} MiB is the most"
         return _nothing("", "too-large", message, hint="Split it into sub-workflows.", name=name)
