@@ -1,9 +1,9 @@
-"""Triggers: what starts executions, or wakes them, by itself.
+"""Triggers: start executions, or wake them, automatically.
 
     schedule ─ due ─────────┐
-    webhook  ─ signed call ─┼─▶ start, under an id made of the trigger and its cause: twice is once
+    webhook  ─ signed call ─┼─▶ start, under an id derived from the trigger and its cause: repeated starts are one
     event    ─ published ───┘      └▶ and events reach the executions that wait for them
 
-What is configured are entries of the store; who did what is in the journals of the executions. A start that is tried
-again, after a crash or by another process, finds the execution it would make.
+The configuration is stored in entries of the store; what triggers did is in the journals of the executions. A start
+that is retried, after a crash or by another process, finds the execution that already exists.
 """

@@ -1,4 +1,4 @@
-"""What callers are told of events and webhooks: of executions, those that they see."""
+"""JSON views of published events and webhook calls, limited to the executions that the caller may see."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pointsman.values import JsonObject
 
 
 async def published_for(app: AppContext, caller: Caller, published: Published) -> JsonObject:
-    """What became of an event, as far as the caller sees whom it concerned."""
+    """Return the outcome of an event, limited to the executions that the caller may see."""
     view = published_view(published)
     if caller.role == "admin":
         return view
@@ -31,7 +31,7 @@ async def published_for(app: AppContext, caller: Caller, published: Published) -
 
 
 async def webhooks_view(app: AppContext) -> list[JsonObject]:
-    """The webhooks in effect, and where they are called. Never their secrets."""
+    """Return the webhooks in effect with their addresses, without their secrets."""
     found = [(entry.key, read_declared(entry.value)) for entry in await app.store.entries.list(WEBHOOK)]
     return [
         {
@@ -49,13 +49,13 @@ async def webhooks_view(app: AppContext) -> list[JsonObject]:
 
 
 def called(received: Received) -> JsonObject:
-    """What whoever called a webhook is told."""
+    """Return the JSON answer to the caller of a webhook."""
     accepted = received.started is not None or received.published is not None
     return {"delivery": received.delivery, "accepted": accepted}
 
 
 async def deliveries_for(app: AppContext, caller: Caller, workflow: str, trigger: str) -> list[JsonObject]:
-    """What came of the last calls of a webhook, the newest first; of executions those that the caller sees.
+    """Return the outcomes of the latest calls of a webhook, the newest first, with executions that the caller may see.
 
     Raises `NoSuchTrigger`.
     """

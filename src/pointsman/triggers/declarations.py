@@ -1,4 +1,4 @@
-"""What the documents of saved workflows declare beside schedules: webhooks by path, events by name. An entry each."""
+"""Declared webhooks (by path) and event triggers (by name) of saved workflows, one entry of the store each."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ WEBHOOK: Final = "webhook"
 EVENT: Final = "event-trigger"
 """Kind of entry; its key names workflow and trigger."""
 NAMES: Final = Names(frozenset({"event", "headers"}))
-"""What the formulas of a trigger see."""
+"""Names that formulas of a trigger can use."""
 FIELD: Final = "data"
-"""The field of the input that takes data which are no object."""
+"""The input field for event data that is not an object."""
 
 
 class Declared(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A trigger in effect. The secret itself is never here: a handle, or that the document has one."""
+    """A trigger in effect. It contains no secret value: only a reference, or a note that the document has one."""
 
     workflow: str
     trigger: str
     event: str = ""
-    """What it waits for; of a webhook: what it publishes instead of starting the workflow."""
+    """The event it waits for; for a webhook: the event it publishes instead of starting the workflow."""
     match: str = ""
     inputs: dict[str, str] = {}
     initial: Json = None
     secret: str = ""
-    """`secret.NAME`; or `document`: in the document of the workflow; or nothing."""
+    """`secret.NAME`; or `document`: in the document of the workflow; or empty."""
     open: bool = False
-    """Without a secret: whether calls of everybody are taken (`auth: none`), instead of none."""
+    """For a trigger without a secret: whether unsigned calls are accepted (`auth: none`) instead of refused."""
     scheme: Scheme = "standard"
-    """How calls are signed."""
+    """The signature scheme of calls."""
 
     @property
     def id(self) -> str:
         return f"{self.workflow}/{self.trigger}"
 
     def accepts(self, data: Json, headers: Mapping[str, str]) -> bool:
-        """Whether its `match` holds. Raises `ExpressionFailed`."""
+        """Return whether `match` holds. Raises `ExpressionFailed`."""
         return not self.match or compile_expression(self.match, names=NAMES).holds(_seen(data, headers))
 
     def input_from(self, data: Json, headers: Mapping[str, str]) -> JsonObject:
-        """The input of what it starts. What the document says wins over what comes from outside."""
+        """Return the input of the execution to start. Values in the document override values from outside."""
         if self.inputs:
             seen = _seen(data, headers)
             found = {name: compile_expression(one, names=NAMES).evaluate(seen) for name, one in self.inputs.items()}

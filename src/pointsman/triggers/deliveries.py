@@ -1,10 +1,10 @@
-"""Deliveries: what came of the last calls of each webhook, for people who look why something did not start.
+"""Deliveries: outcomes of the latest calls of each webhook, so that people can find out why a call started nothing.
 
-    signed by who knows the secret ─▶ written beside the webhook, with what it started
-    refused                        ─▶ held by this process, written some seconds later: those of webhooks, once for all
+    correctly signed ─▶ written at once to the entry of the webhook, with the execution it started
+    refused          ─▶ buffered in this process, written within 5 s, and only for existing webhooks
 
-A stranger's call writes nothing itself: it must not take longer where the path exists, nor keep the store busy. The
-body is not kept; what was made of it is the input of the execution.
+A refused call writes nothing itself: otherwise its duration would reveal whether the path exists, and strangers could
+keep the store busy. Bodies are not stored; a body becomes the input of the execution.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from pointsman.store.api import ConfigStore
 
 KIND: Final = "deliveries"
-"""Of the one entry of each webhook, under its path."""
+"""Kind of the single entry of each webhook; its key is the path."""
 KEPT: Final = 50
-"""Of one webhook; the newest."""
+"""Deliveries kept per webhook; the newest."""
 REFUSED_KEPT: Final = 10
-"""Of those, which strangers may fill."""
+"""How many of them may be refusals, which strangers can cause."""
 PATHS_MAX: Final = 1000
-"""Of which a process holds refusals."""
+"""Paths for which a process buffers refusals."""
 TRIES: Final = 20
 HELD_S: Final = 5.0
-"""So long a refusal is held at most: what one crash may lose, and how late another process shows it."""
+"""Maximum time for which a refusal is buffered: a crash loses at most so much, and another process shows it so late."""
 
 Outcome: TypeAlias = Literal["started", "published", "ignored", "failed", "refused"]
 
@@ -45,26 +45,26 @@ class Delivery(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One call of a webhook."""
 
     id: str
-    """As its sender calls it; empty: nobody knows."""
+    """The sender's id of the call; empty if it is not known."""
     at: float
     """Unix seconds."""
     bytes: int
-    """Of its body."""
+    """Size of its body."""
     outcome: Outcome
-    """`ignored`: its `match` did not hold. `failed`: it was signed, and `code` says why nothing came of it."""
+    """`ignored`: its `match` did not hold. `failed`: it was signed, but starting or publishing failed with `code`."""
     signed: bool = False
     code: str = ""
     why: str = ""
     hint: str = ""
     """What to do about it."""
     execution: ExecutionId | None = None
-    """What it started."""
+    """The execution it started."""
     delivered: int = 0
-    """How many executions took the event."""
+    """How many executions accepted the event."""
 
 
 class Deliveries:
-    """The last calls of the webhooks of one installation."""
+    """Latest calls of the webhooks of one app."""
 
     def __init__(self, entries: ConfigStore, clock: Clock) -> None:
         self._entries = entries
@@ -74,7 +74,7 @@ class Deliveries:
         self._writes: asyncio.Task[None] | None = None
 
     def refused(self, path: str, one: Delivery) -> None:
-        """Hold it for a while. As much work for a path that is no webhook's: those are never written."""
+        """Buffer a refusal. It costs the same for a path without a webhook, whose refusals are never written."""
         held = self._refused.pop(path, None) or deque(maxlen=REFUSED_KEPT)
         held.append(one)
         self._refused[path] = held
@@ -85,12 +85,12 @@ class Deliveries:
 
     async def _write_later(self) -> None:
         await self._clock.sleep_until(self._clock.now() + HELD_S)
-        with suppress(OperatorError):  # A store that fails is told of by all who need it for more.
+        with suppress(OperatorError):  # Other users of the store report its failure.
             await self._write()
 
     async def _write(self) -> None:
-        """What is held of webhooks; of other paths nothing."""
-        async with self._turn:  # Who forgets a webhook meanwhile does so behind this.
+        """Write the buffered refusals of existing webhooks; drop those of other paths."""
+        async with self._turn:  # Otherwise a webhook deleted meanwhile would get an entry again.
             held = [*self._refused]
             webhooks = {one.key for one in await self._entries.list(WEBHOOK)} if held else set[str]()
             for path in held:
@@ -100,15 +100,15 @@ class Deliveries:
                     self._refused.pop(path, None)
 
     async def close(self) -> None:
-        """Write what is held."""
+        """Write the buffered refusals."""
         if self._writes is not None:
             self._writes.cancel()
             await asyncio.gather(self._writes, return_exceptions=True)
-        with suppress(OperatorError):  # A store that cannot be written to keeps nobody from ending.
+        with suppress(OperatorError):  # A store that cannot be written must not prevent shutdown.
             await self._write()
 
     async def note(self, path: str, *taken: Delivery) -> list[Delivery]:
-        """Write them, and what was refused meanwhile; all that are kept, the newest first."""
+        """Write deliveries and buffered refusals of a webhook. Return all that are kept, the newest first."""
         new = [*taken, *self._refused.pop(path, ())]
         for _ in range(TRIES):
             entry = await self._entries.find(KIND, path)
@@ -119,19 +119,19 @@ class Deliveries:
             try:
                 await self._entries.put(KIND, path, msgspec.to_builtins(kept), after=entry.version if entry else 0)
             except EntryMoved:
-                continue  # Another call was faster: what it wrote stays.
+                continue  # Another call was faster: its entry is kept.
             return kept
         return _newest(new)
 
     async def forget(self, path: str) -> None:
-        """The webhook is gone."""
+        """Delete the deliveries of a deleted webhook."""
         async with self._turn:
             self._refused.pop(path, None)
             await self._entries.delete(KIND, path)
 
 
 def _newest(found: list[Delivery]) -> list[Delivery]:
-    """Strangers do not push out what was signed."""
+    """Return the newest deliveries. Refused calls cannot displace signed ones."""
     refused = sorted((one for one in found if one.outcome == "refused"), key=_when)[-REFUSED_KEPT:]
     taken = sorted((one for one in found if one.outcome != "refused"), key=_when)[-(KEPT - REFUSED_KEPT) :]
     return sorted([*refused, *taken], key=_when, reverse=True)

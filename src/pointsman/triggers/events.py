@@ -1,12 +1,12 @@
-"""Events: told to every execution that waits for them, and to the workflows that they start. Twice is once.
+"""Events: delivered to every execution that waits for them, and to the workflows that they start. Idempotent by key.
 
-    publish(name, data, key) ─┬─▶ executions that wait for the name, parked ones too: found by index, asked whether
-                              │   they take it (their `match`); those that do are taken up and told
-                              └─▶ triggers of saved workflows: started under an id made of trigger and key
+    publish(name, data, key) ─┬─▶ executions that wait for the name, including passivated ones: found by index, resumed
+                              │   if they accept the event (their `match`), and notified
+                              └─▶ triggers of saved workflows: started under an id derived from trigger and key
 
-An event that is published is for whoever waits now; who begins to wait later has missed it. What must not be missed is
-sent to one execution (`Execution.signal`), which keeps it. Whoever is not sure that it arrived publishes it again under
-the same key: who was told knows the key.
+A published event reaches executions that wait at that time; an execution that starts to wait later has missed it. An
+event that must not be missed is sent to one execution (`Execution.signal`), which stores it. A publisher that does not
+know whether an event arrived publishes it again under the same key, which recipients recognise.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from pointsman.values import ExecutionId, Json
 
 LOG: Final = logging.getLogger("pointsman.triggers")
 AT_ONCE: Final = 64
-"""Executions told at the same time: their rows share commits."""
+"""Executions notified concurrently: their rows share commits."""
 TRIES_MAX: Final = 5
 PAGE: Final = 1000
 NO_HEADERS: Final[Mapping[str, str]] = {}
 
 
 class Untold(NamedTuple):
-    """Who could not be told, or what could not be started, and why."""
+    """An execution that could not be notified or a trigger that could not start, and why."""
 
     who: str
     code: str
@@ -53,18 +53,19 @@ class Untold(NamedTuple):
 
 
 class Published(NamedTuple):
-    """What became of an event."""
+    """Outcome of a published event."""
 
     key: str
-    """Publish it again under this key, and nobody who knows it is told again."""
+    """Publishing again under this key does not notify the same recipients twice."""
     delivered: tuple[ExecutionId, ...] = ()
-    """Who took it. Who waits for its name, but not for such data, has no trace of it."""
+    """The executions that accepted it. An execution that waits for the name, but whose `match` rejects the data,
+    records nothing."""
     started: tuple[ExecutionId, ...] = ()
     untold: tuple[Untold, ...] = ()
 
 
 class Events:
-    """Publishes events."""
+    """Publisher of events."""
 
     def __init__(self, app: AppContext, starts: CausedStarts) -> None:
         self._app = app
@@ -80,7 +81,8 @@ class Events:
         headers: Mapping[str, str] = NO_HEADERS,
         caller: Caller = LOCAL,
     ) -> Published:
-        """Deliver it to the waiting executions that `caller` sees, and start the workflows that they may execute.
+        """Deliver an event to the waiting executions that `caller` sees, and start the workflows that `caller` may
+        execute.
 
         Returns when all of that is durable. Raises `EventTooLarge`.
         """
@@ -113,8 +115,8 @@ class Events:
         return found
 
     async def _tell(self, execution: ExecutionId, report: EventReceived) -> Untold | bool:
-        """Take it up where it is concerned, and tell it; whether it took the event. Who loses it to another process
-        meanwhile looks again."""
+        """Resume an execution that accepts the event and notify it. Return whether it accepted the event. Retries if
+        another process takes the execution over meanwhile."""
         for attempt in range(1, TRIES_MAX + 1):
             try:
                 if not await self._app.runtime.concerns(execution, report):
@@ -134,8 +136,8 @@ class Events:
     async def start(
         self, name: str, data: Json, key: str, headers: Mapping[str, str] = NO_HEADERS, *, caller: Caller
     ) -> tuple[list[ExecutionId], list[Untold]]:
-        """Start the workflows that begin with this event and that `caller` may execute. For the others it is as if
-        they were not there."""
+        """Start the workflows that this event triggers and that `caller` may execute. Other triggers are skipped
+        without an error."""
         started: list[ExecutionId] = []
         failed: list[Untold] = []
         for entry in await self._app.store.entries.list(EVENT):
@@ -153,8 +155,8 @@ class Events:
         return started, failed
 
     async def emitted(self, name: str, data: Json, key: str, *, caller: Caller) -> None:
-        """Start what begins with an event that an execution emitted for a caller. A trigger that cannot start must not
-        fail the emitter."""
+        """Start the workflows triggered by an event that an execution emitted for a caller. A trigger that cannot start
+        must not fail the emitter."""
         _, failed = await self.start(name, data, key, caller=caller)
         for one in failed:
             LOG.warning("trigger %s could not start: [%s] %s", one.who, one.code, one.message)
@@ -162,7 +164,7 @@ class Events:
     async def begin(
         self, declared: Declared, data: Json, key: str, headers: Mapping[str, str], *, caller: Caller | None = None
     ) -> ExecutionId:
-        """Start what a trigger starts, once for each key: for its owner, and the caller who published the event.
+        """Start the workflow of a trigger, once per key: for its owner, and the caller who published the event.
 
         Raises `TriggerStopped`.
         """

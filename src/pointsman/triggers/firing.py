@@ -1,9 +1,10 @@
-"""Firing: each due time of a schedule gets its outcome, once, also when the process dies in between.
+"""Firing: records one outcome for each due time of a schedule, even if the process crashes in between.
 
-    due times ─▶ which of them run (missed) ─▶ may they (overlap) ─▶ start ─▶ note the outcomes
-                                                                      └─ crash: the next one who looks finds the start
+    due times ─▶ which of them run (missed) ─▶ may they (overlap) ─▶ start ─▶ record the outcomes
+                                                                      └─ crash: the next check finds the execution
 
-An outcome is noted after the start. The start has an id made of schedule and due time, so it is found, not repeated.
+An outcome is recorded after the start. The execution id derives from schedule and due time, so a start that happened
+before a crash is found, not repeated.
 """
 
 from __future__ import annotations
@@ -30,20 +31,20 @@ from pointsman.values import ExecutionId
 from pointsman.workflows.calendar import due_after
 
 ON_TIME_S: Final = 60.0
-"""A time that is noticed so late is not missed: processes restart, machines are busy."""
+"""A due time noticed within this delay does not count as missed: processes restart, machines are busy."""
 CATCH_UP_MAX: Final = 100
-"""Most missed runs that are made up for at once."""
+"""Maximum number of missed runs that are caught up at once."""
 QUEUED_MAX: Final = 100
-"""Most runs of one schedule that wait for the one before; more are skipped."""
+"""Maximum number of queued runs of one schedule; further ones are skipped."""
 OPEN_MAX: Final = 100
-"""Most executions of one schedule that are looked after."""
+"""Maximum number of open executions tracked per schedule."""
 QUEUE_LOOK_S: Final = 5.0
-"""How often to look whether the execution that others wait for is over."""
+"""How often to check whether the execution has ended that queued runs wait for."""
 CAUSE: Final = "schedule"
 
 
 class Scheduler:
-    """Start what is due. Several may run at once, in several processes."""
+    """Scheduler of due runs. Several may run at once, in several processes."""
 
     def __init__(self, app: AppContext, schedules: Schedules, starts: CausedStarts) -> None:
         self._app = app
@@ -51,7 +52,7 @@ class Scheduler:
         self._starts = starts
 
     async def next_due(self) -> float | None:
-        """When `fire` has something to do next. None: nothing is planned."""
+        """Return the time when `fire` has something to do next. None: nothing is scheduled."""
         found: list[float] = []
         for kept in await self._schedules.list():
             if kept.schedule.active:
@@ -61,7 +62,8 @@ class Scheduler:
         return min(found, default=None)
 
     async def fire(self, now: float) -> list[Fired]:
-        """Give every time up to `now` its outcome; the new outcomes. Raises what is wrong with the store."""
+        """Determine the outcome of every due time up to `now`. Return the new outcomes. Raises the
+        errors of the store."""
         fired: list[Fired] = []
         for kept in await self._schedules.list():
             if kept.schedule.active:
@@ -69,7 +71,7 @@ class Scheduler:
         return fired
 
     async def run_now(self, id: str, *, caller: Caller = LOCAL) -> Fired:
-        """Start it once for a caller and its owner, whatever its times, its pause and what else it started say."""
+        """Start a run now for a caller and the owner, regardless of due times, pause and overlap policy."""
         schedule = (await self._schedules.get(id)).schedule
         now = self._app.clock.now()
         fired = await self._start(id, schedule, now, now, "by hand", caller=caller)
@@ -77,7 +79,8 @@ class Scheduler:
         return fired
 
     async def _settle(self, kept: StoredSchedule, now: float) -> list[Fired]:
-        """Its outcomes up to `now`. Who loses the race to note them looks again: what was started is found."""
+        """Record the outcomes up to `now`. If another process changes the schedule meanwhile, repeats with the new
+        version, and finds what was already started."""
         id, schedule, version = kept
         while schedule.active:
             look = DueCheck(id, schedule, now, await self._still_open(schedule.open))
@@ -104,7 +107,7 @@ class Scheduler:
         return []
 
     async def _sorted(self, look: DueCheck) -> tuple[list[Fired], list[float]]:
-        """Which of the times that have come are over and missed, and which are to run."""
+        """Split the due times into missed ones, as outcomes, and those to run."""
         schedule, now = look.schedule, look.now
         since = max(schedule.settled, now - max(schedule.catch_up_s, ON_TIME_S))
         behind = due_after(schedule.timing, since, begin=schedule.begin)
@@ -126,7 +129,8 @@ class Scheduler:
         return told, [*found, *made_up, *fresh]
 
     async def _take(self, look: DueCheck, due: float) -> Fired:
-        """The outcome of one time. One that was started before a crash is found, whatever is open."""
+        """Return the outcome of one due time. A run that started before a crash is found, even if other executions are
+        open."""
         if look.open and not await self._starts.began(_execution_for(look.id, due)):
             match look.schedule.overlap:
                 case "skip":
@@ -145,13 +149,13 @@ class Scheduler:
         return fired
 
     async def _still_open(self, executions: tuple[str, ...]) -> tuple[str, ...]:
-        """Those that are not over. A failed one is over, though it can be retried."""
+        """Return the executions that have not ended. A failed execution has ended, although it can be retried."""
         found = [await self._app.store.executions.find(ExecutionId(one)) for one in executions]
         return tuple(one.execution for one in found if one is not None and one.status not in ENDED)
 
     async def _stop(self, look: DueCheck) -> None:
         for execution in look.open:
-            with suppress(WrongStatus, UnknownExecution):  # it ended by itself, or was deleted
+            with suppress(WrongStatus, UnknownExecution):  # It ended by itself, or was deleted.
                 reached = await reach_execution(self._app, execution)
                 await reached.cancel(reason=f"replaced by the next run of schedule {look.id!r}", by="schedule")
                 await reached.drained()
@@ -160,7 +164,8 @@ class Scheduler:
     async def _start(
         self, id: str, schedule: Schedule, due: float, now: float, *more: str, caller: Caller = LOCAL
     ) -> Fired:
-        """Start it for this time. What somebody must mend is an outcome; what is wrong with the store is raised."""
+        """Start the run of a due time. Errors that people must fix become an outcome; errors of the
+        store are raised."""
         cause = _cause(id, due, *more)
         try:
             owner = await self._owner(schedule)
@@ -173,7 +178,7 @@ class Scheduler:
         return Fired(due=due, at=now, outcome="started", execution=started.execution)
 
     async def _owner(self, schedule: Schedule) -> Caller:
-        """Raises `TriggerStopped`, `UnknownWorkflow`."""
+        """Return the owner of a schedule. Raises `TriggerStopped`, `UnknownWorkflow`."""
         if schedule.trigger:
             return await author_for(self._app, schedule.workflow)
         return await owner_for(self._app, schedule.owners, schedule.workflow)
@@ -181,15 +186,15 @@ class Scheduler:
 
 @dataclass(slots=True)
 class DueCheck:
-    """One look at one schedule, whose times are taken in order."""
+    """One check of one schedule, whose due times are processed in order."""
 
     id: str
     schedule: Schedule
     now: float
     open: tuple[str, ...]
-    """Executions that are not over."""
+    """Executions that have not ended."""
     queued: list[float] = field(default_factory=list[float])
-    """Times that wait for them."""
+    """Due times that wait for them."""
 
     def outcome(self, due: float, outcome: Outcome, message: str) -> Fired:
         return Fired(due=due, at=self.now, outcome=outcome, message=message)

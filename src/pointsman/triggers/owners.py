@@ -1,7 +1,7 @@
-"""The owners of triggers: a trigger starts its workflow only while its owner may do so themselves.
+"""Owners of triggers: a trigger starts its workflow only while its owner may execute it.
 
 A schedule that was added belongs to the person who added it. A trigger that a document declares belongs to the author
-of the latest revision. What the owner may do is looked up each time that the trigger has something to start.
+of the latest revision. The owner's rights are checked each time the trigger is about to start something.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pointsman.workflows.library import LIBRARY
 
 
 class TriggerStopped(CallerError):
-    """A trigger starts nothing: its owner may not execute its workflow (any more)."""
+    """The trigger starts nothing, because its owner may not execute its workflow (any more)."""
 
     code: ClassVar[str] = "trigger-stopped"
 
@@ -38,12 +38,13 @@ async def owner_for(app: AppContext, owners: Iterable[Party], workflow: str) -> 
 
 
 async def author_for(app: AppContext, workflow: str) -> Caller:
-    """As `owner_for`, of a trigger that the document of a saved workflow declares. Raises `UnknownWorkflow` too."""
+    """Return the owner of a trigger that a saved document declares, as `owner_for` does. Raises
+    `UnknownWorkflow` too."""
     return await owner_for(app, await authors_of(app, await app[LIBRARY].found(workflow)), workflow)
 
 
 async def why_stopped(app: AppContext, workflow: str) -> str | None:
-    """Return why the triggers that a document declares start nothing; None: they do."""
+    """Return why the triggers that a document declares start nothing; None if they work."""
     try:
         await author_for(app, workflow)
     except CallerError as why:

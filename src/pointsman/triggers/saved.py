@@ -1,6 +1,6 @@
-"""The triggers of saved workflows: what a document declares is in effect when its latest revision is.
+"""Triggers of saved workflows: the triggers of a workflow's latest revision are in effect.
 
-Saving a revision puts them in place; a draft, a workflow that is switched off or deleted has none in effect.
+Saving a revision puts them into effect; a draft and a disabled or deleted workflow have none in effect.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class WebhookTaken(CallerError):
 
 
 def schedule_id(workflow: str, trigger: str) -> str:
-    """The schedule of a workflow's trigger."""
+    """Return the id of the schedule of a workflow's trigger."""
     return f"{workflow}/{trigger}"
 
 
@@ -39,8 +39,7 @@ def in_effect(workflow: WorkflowDefinition, trigger: Trigger) -> bool:
 
 
 async def put_schedules(app: AppContext, schedules: Schedules, workflow: WorkflowDefinition) -> None:
-    """Make the schedules of a workflow what its document says. What people paused, and what was
-    stopped, stays so."""
+    """Update the schedules of a workflow to match its document. Paused and stopped schedules stay so."""
     there = {kept.id: kept for kept in await schedules.list() if kept.schedule.workflow == workflow.id}
     declared: set[str] = set()
     for trigger in workflow.triggers or ():
@@ -49,7 +48,7 @@ async def put_schedules(app: AppContext, schedules: Schedules, workflow: Workflo
         try:
             timing = timing_of(cron=trigger.cron, timezone=trigger.timezone or "UTC")
         except AuthorError:
-            continue  # A draft may have it; the check told its author.
+            continue  # A draft may have an invalid one; the check reported it to its author.
         id = schedule_id(workflow.id, trigger.id)
         declared.add(id)
         wanted = Schedule(
@@ -69,7 +68,7 @@ async def put_schedules(app: AppContext, schedules: Schedules, workflow: Workflo
 
 
 async def drop_schedules(schedules: Schedules, workflow: str) -> None:
-    """The workflow is gone: its own schedules are too."""
+    """Delete the schedules that a deleted workflow declared."""
     for kept in await schedules.list():
         if kept.schedule.workflow == workflow and kept.schedule.trigger:
             await schedules.remove(kept.id)
@@ -98,7 +97,7 @@ async def _put(app: AppContext, schedules: Schedules, id: str, wanted: Schedule,
 
 
 async def put_declared(app: AppContext, workflow: WorkflowDefinition, deliveries: Deliveries) -> None:
-    """Make the webhooks and event triggers of a workflow what its document says."""
+    """Update the webhooks and event triggers of a workflow to match its document."""
     wanted: dict[tuple[str, str], Declared] = {}
     for trigger in workflow.triggers or ():
         declared = declared_of(workflow, trigger)
@@ -126,10 +125,10 @@ async def drop_declared(
 
 
 def declared_of(workflow: WorkflowDefinition, trigger: Trigger) -> Declared | None:
-    """None: it is a schedule, or does not say enough."""
+    """Return the declared webhook or event trigger; None for a schedule, and for a trigger without path or event."""
     if trigger.type == "schedule" or not (trigger.path if trigger.type == "webhook" else trigger.event):
         return None
-    # A secret that is empty, maybe by a variable, is one that nobody knows: the webhook must not be open to everybody.
+    # An empty secret, for example from a variable, counts as unknown: it must not open the webhook to everybody.
     secret = "" if trigger.secret is None else trigger.secret if trigger.secret.startswith(HANDLE) else IN_DOCUMENT
     return Declared(
         workflow=workflow.id,
@@ -145,11 +144,11 @@ def declared_of(workflow: WorkflowDefinition, trigger: Trigger) -> Declared | No
 
 
 async def paths_must_be_free(app: AppContext, workflow: WorkflowDefinition) -> None:
-    """Raises `WebhookTaken` where another workflow has a path that this one wants."""
+    """Raise `WebhookTaken` if another workflow has a path that this one declares."""
     for trigger in workflow.triggers or ():
         if trigger.type != "webhook" or not trigger.path:
             continue
         entry = await app.store.entries.find(WEBHOOK, trigger.path)
         if entry is not None and read_declared(entry.value).workflow != workflow.id:
-            # Whose it is, not everybody may know.
+            # The error does not name the other workflow: the caller may not be allowed to see it.
             raise WebhookTaken(f"another workflow has the path {trigger.path!r}", hint="Take another path.")

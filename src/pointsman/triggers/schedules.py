@@ -1,6 +1,6 @@
-"""Schedules: what to start when. An entry each: what it shall do, and how far it has come.
+"""Schedules: what to start when. One entry of the store each, with configuration and progress.
 
-Both are one value, changed by compare-and-set: who fires a schedule and who changes it never overwrite each other.
+Both are one value, changed by compare-and-set, so that firing and editing a schedule never overwrite each other.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from pointsman.workflows.library import LIBRARY
 
 KIND: Final = "schedule"
 CATCH_UP_S: Final = 86_400.0
-"""How far back missed runs are made up for, unless a schedule says otherwise."""
+"""How far back missed runs are caught up, unless a schedule specifies otherwise."""
 CATCH_UP_S_MAX: Final = 31 * 86_400.0
 RESULTS_KEPT: Final = 10
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 RESERVED: Final = ("times",)
-"""Words of addresses."""
+"""Words that have a meaning in URLs."""
 
 Missed: TypeAlias = Literal["skip", "once", "all"]
 Overlap: TypeAlias = Literal["allow", "skip", "queue", "replace"]
@@ -44,7 +44,7 @@ Outcome: TypeAlias = Literal["started", "missed", "skipped", "queued", "failed"]
 
 
 class ScheduleTimes(TypedDict, total=False):
-    """When a workflow is started by itself: exactly one of `cron`, `every`, `at`."""
+    """When a workflow is started automatically: exactly one of `cron`, `every`, `at`."""
 
     cron: str | None
     every: float | None
@@ -53,12 +53,12 @@ class ScheduleTimes(TypedDict, total=False):
     """Unix seconds."""
     timezone: str
     id: str | None
-    """The schedule's; absent: the workflow's."""
+    """The id of the schedule; default: the id of the workflow."""
     input: Json
     missed: Missed
     overlap: Overlap
     caller: Caller
-    """Whose it is."""
+    """The owner."""
 
 
 class NoSuchSchedule(CallerError):
@@ -68,25 +68,26 @@ class NoSuchSchedule(CallerError):
 
 
 def no_such_schedule(id: str) -> NoSuchSchedule:
-    """The refusal for a schedule that does not exist, or that the caller may not see: both get the same answer."""
+    """Return the error for a schedule that does not exist or that the caller may not see, which are
+    not distinguished."""
     hint = "`pointsman schedules list` and GET /api/schedules have those that you may see."
     return NoSuchSchedule(f"there is no schedule {id!r}", hint=hint)
 
 
 class ScheduleExists(CallerError):
-    """A schedule of this id is there already."""
+    """A schedule of this id exists already."""
 
     code: ClassVar[str] = "schedule-exists"
 
 
 class ScheduleInvalid(CallerError):
-    """The id of a schedule cannot be used, or it belongs to a workflow's own document."""
+    """The id of the schedule is invalid, or it belongs to the document of a workflow."""
 
     code: ClassVar[str] = "schedule-invalid"
 
 
 class Fired(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What became of one due time, or of several that were missed."""
+    """The outcome of one due time, or of several that were missed."""
 
     due: float
     at: float
@@ -100,36 +101,36 @@ class Fired(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Schedule(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What it shall do, and how far it has come."""
+    """Configuration and progress of a schedule."""
 
     workflow: str
-    """A saved workflow: `id` is its latest revision when the time has come, `id@3` always the same one."""
+    """A saved workflow: `id` is its latest revision at the due time, `id@3` always the same one."""
     timing: Timing
     input: Json = None
     missed: Missed = "once"
-    """Of the times at which nobody was there: none is made up for, one run stands for them, or each has its own."""
+    """What to do about runs missed while no worker was running: nothing, one run for all of them, or one run each."""
     overlap: Overlap = "skip"
-    """What happens when the execution started before is not over."""
+    """What to do if the previous execution has not ended."""
     catch_up_s: float = CATCH_UP_S
-    """Missed times further back than this are never made up for."""
+    """Runs missed longer ago than this are never caught up."""
     paused: bool = False
     enabled: bool = True
-    """False: the document it belongs to switched it off."""
+    """False: the document that declares it disabled it."""
     owners: tuple[Party, ...] = ()
-    """The people in whose name it starts the workflow; none: people at the machine of the store. Of one that a document
-    declares they are the authors of its latest revision, and not recorded here."""
+    """The people on whose behalf it starts the workflow; empty: users at the machine of the store. The owners of a
+    declared schedule are the authors of the document's latest revision, and are not recorded here."""
     stopped: str = ""
     """Why it starts nothing until it is resumed; empty: it is not stopped."""
     trigger: str = ""
-    """The trigger of the workflow's document that it belongs to; empty: it was added by itself."""
+    """The trigger that declares it in the workflow's document; empty: it was added separately."""
     begin: float = 0.0
-    """Only times behind this one count, and `every` counts from here."""
+    """Only times after this one count, and `every` counts from here."""
     settled: float = 0.0
-    """Every time up to this one has its outcome."""
+    """Every due time up to this one has its outcome."""
     open: tuple[str, ...] = ()
-    """Executions it started that were not over when it was last looked at."""
+    """Executions it started that had not ended at the last check."""
     queued: tuple[float, ...] = ()
-    """Times that wait for the execution before them to end."""
+    """Due times that wait for the end of the previous execution."""
     results: tuple[Fired, ...] = ()
     """The latest outcomes, newest first."""
 
@@ -139,22 +140,22 @@ class Schedule(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def rests(self) -> bool:
-        """Whether it starts nothing until somebody resumes it."""
+        """Whether it starts nothing until a user resumes it."""
         return self.paused or bool(self.stopped)
 
     @property
     def mark(self) -> str:
-        """Tells what it shall do from what it shall do else; how far it has come is not in it."""
+        """ETag of the configuration; the progress is not part of it."""
         said = msgspec.json.encode((self.workflow, self.timing, self.input, self.missed, self.overlap))
         return sha256(said).hexdigest()[:16]
 
     def next_due(self) -> float | None:
-        """The first time that has no outcome yet."""
+        """Return the first time that has no outcome yet."""
         return next(due_after(self.timing, self.settled, begin=self.begin), None)
 
 
 class StoredSchedule(NamedTuple):
-    """A schedule as it is in the store."""
+    """A schedule with its id and version in the store."""
 
     id: str
     schedule: Schedule
@@ -162,13 +163,13 @@ class StoredSchedule(NamedTuple):
 
 
 class Schedules:
-    """The schedules of one installation."""
+    """Schedules of one app."""
 
     def __init__(self, app: AppContext) -> None:
         self._app = app
 
     async def plan(self, workflow: str, **how: Unpack[ScheduleTimes]) -> StoredSchedule:
-        """Start a saved workflow when `how` says. Raises what `timing_of` and `add` raise."""
+        """Start a saved workflow at the times in `how`. Raises the errors of `timing_of` and `add`."""
         timing = timing_in_plan(how)
         name, missed, overlap = how.get("id"), how.get("missed", "once"), how.get("overlap", "skip")
         id = usual_id(workflow) if name is None else name
@@ -189,7 +190,7 @@ class Schedules:
         catch_up_s: float = CATCH_UP_S,
         caller: Caller = LOCAL,
     ) -> StoredSchedule:
-        """Due from now on, in the name of `caller`.
+        """Add a schedule that is due from now on, with `caller` as owner.
 
         Raises `ScheduleExists`, `ScheduleInvalid`, `TimingInvalid`, `UnknownWorkflow`.
         """
@@ -223,10 +224,11 @@ class Schedules:
     async def revise(
         self, id: str, workflow: str, /, *, after: str | None = None, **how: Unpack[ScheduleTimes]
     ) -> StoredSchedule:
-        """Make it what is said here; what it started, and what became of it, stays. Other times count from now on.
+        """Replace the configuration of a schedule; its executions and outcomes are kept. Changed times count from now
+        on.
 
-        `after`: the `mark` it must have. Raises `RevisionMoved`, `ScheduleInvalid` for one that a document declares,
-        and as `plan`.
+        `after` is the `mark` it must have. Raises `RevisionMoved`, `ScheduleInvalid` for a schedule that a document
+        declares, and the errors of `plan`.
         """
         _must_be_its_own(await self.get(id), "Change the document.")
         timing = timing_in_plan(how)
@@ -251,7 +253,7 @@ class Schedules:
         return await self.change(id, changed)
 
     async def put(self, id: str, schedule: Schedule, *, after: int) -> int:
-        """Raises `EntryMoved` where someone else changed it."""
+        """Write a schedule. Raises `EntryMoved` if its version has changed."""
         return await self._app.store.entries.put(KIND, id, msgspec.to_builtins(schedule), after=after)
 
     async def find(self, id: str) -> StoredSchedule | None:
@@ -259,57 +261,57 @@ class Schedules:
         return None if found is None else StoredSchedule(id, msgspec.convert(found.value, Schedule), found.version)
 
     async def get(self, id: str) -> StoredSchedule:
-        """Raises `NoSuchSchedule`."""
+        """Return a schedule. Raises `NoSuchSchedule`."""
         found = await self.find(id)
         if found is None:
             raise no_such_schedule(id)
         return found
 
     async def list(self) -> list[StoredSchedule]:
-        """All of them, by id."""
+        """Return all schedules by id."""
         found = await self._app.store.entries.list(KIND)
         return [StoredSchedule(entry.key, msgspec.convert(entry.value, Schedule), entry.version) for entry in found]
 
     async def pause(self, id: str) -> StoredSchedule:
-        """Nothing is due until it is resumed. What is queued stays so."""
+        """Pause a schedule: nothing is due until it is resumed. Queued runs stay queued."""
         return await self.change(id, lambda schedule: replace(schedule, paused=True))
 
     async def resume(self, id: str) -> StoredSchedule:
-        """Due from now on: times that passed during the pause are not made up for."""
+        """Resume a schedule from now on: times during the pause are not caught up."""
         now = self._app.clock.now()
         return await self.change(
             id, lambda one: replace(one, paused=False, stopped="", settled=max(one.settled, now)) if one.rests else one
         )
 
     async def delete(self, id: str, *, after: str | None = None) -> None:
-        """Executions that it started go on. `after`: the `mark` it must have. Raises `RevisionMoved`, and
-        `ScheduleInvalid` for one that a workflow's document declares."""
+        """Delete a schedule; its executions continue. `after` is the `mark` it must have. Raises `RevisionMoved`, and
+        `ScheduleInvalid` for a schedule that a document declares."""
         while True:
             kept = await self.get(id)
             _must_be_its_own(kept, "Pause it, or save the workflow without this trigger.")
             if after not in (None, kept.schedule.mark):
                 raise moved(f"the schedule {id!r}")
-            with suppress(EntryMoved):  # How far it has come is kept with it: that is no change of it.
+            with suppress(EntryMoved):  # The version also changes with the progress, which does not conflict.
                 await self._app.store.entries.delete(KIND, id, after=kept.version)
                 return
 
     async def remove(self, id: str) -> None:
-        """Delete it, whoever declared it."""
+        """Delete a schedule even if a document declares it."""
         await self._app.store.entries.delete(KIND, id)
 
     async def next_times(self, id: str, count: int = 5) -> list[float]:
-        """The next due times, whether or not it is paused."""
+        """Return the next due times, whether or not the schedule is paused."""
         schedule = (await self.get(id)).schedule
         behind = max(schedule.settled, self._app.clock.now())
         return [*islice(due_after(schedule.timing, behind, begin=schedule.begin), count)]
 
     def times_of(self, timing: Timing, count: int = 5) -> list[float]:
-        """When a schedule would be due that was added now."""
+        """Return the due times of a schedule that would be added now."""
         now = self._app.clock.now()
         return [*islice(due_after(timing, now, begin=now), count)]
 
     async def change(self, id: str, change: Callable[[Schedule], Schedule]) -> StoredSchedule:
-        """Change it, however often others do so at the same time. Raises `NoSuchSchedule`."""
+        """Change a schedule; retries after concurrent changes. Raises `NoSuchSchedule`."""
         while True:
             kept = await self.get(id)
             changed = change(kept.schedule)
@@ -322,18 +324,18 @@ class Schedules:
 
 
 def must_own(kept: StoredSchedule, caller: Caller, what: str) -> None:
-    """Raise `NotAllowed` where a schedule is not the caller's; `what` as in "change it"."""
+    """Raise `NotAllowed` if the caller does not own the schedule; `what` as in "change it"."""
     owner = kept.schedule.owners[0].name if kept.schedule.owners else ""
     must_be_of(Sharing(owner=owner, audience="private"), caller, f"the schedule {kept.id!r}", what)
 
 
 def usual_id(workflow: str) -> str:
-    """Of a schedule that nobody gave a name: that of its workflow."""
+    """Return the default id of a schedule: that of its workflow."""
     return workflow.partition("@")[0].removeprefix(BUILT_IN)
 
 
 def timing_in_plan(how: ScheduleTimes) -> Timing:
-    """Raises as `timing_of`."""
+    """Return the timing of `how`. Raises as `timing_of`."""
     return timing_of(
         cron=how.get("cron"), every_s=how.get("every"), at=how.get("at"), timezone=how.get("timezone", "UTC")
     )

@@ -1,4 +1,4 @@
-"""Starting once: an execution whose id is made of its cause is started by who comes first, and found by the rest."""
+"""Idempotent starts: the execution id derives from the cause, so the first process starts it and others find it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from pointsman.values import ExecutionId, Json, JsonObject
 
 
 class TriggeredStart(NamedTuple):
-    """`new` is false where an execution of that cause was there already."""
+    """Result of a start; `new` is false if an execution of that cause existed already."""
 
     execution: ExecutionId
     new: bool
 
 
 def id_for(*cause: str) -> ExecutionId:
-    """The id of the execution that this cause starts; equal causes have equal ids."""
-    # Lengths keep ("a", "bc") and ("ab", "c") apart.
+    """Return the id of the execution that this cause starts; equal causes have equal ids."""
+    # Lengths distinguish ("a", "bc") from ("ab", "c").
     said = "|".join(f"{len(part)}:{part}" for part in cause)
     return ExecutionId(
         "exec-" + b32encode(blake2b(said.encode(), digest_size=16).digest()).decode().rstrip("=").lower()
@@ -33,7 +33,7 @@ def id_for(*cause: str) -> ExecutionId:
 
 
 class CausedStarts:
-    """CausedStarts executions by their causes, each once, whoever else tries."""
+    """Starter of executions by their causes, each once, whichever process tries."""
 
     def __init__(self, app: AppContext) -> None:
         self._app = app
@@ -47,10 +47,9 @@ class CausedStarts:
         caller: Caller,
         config: Mapping[str, Json] | None = None,
     ) -> TriggeredStart:
-        """Start a saved workflow for a caller because of `cause`: its kind, which one of it, what else is special
-        about it.
+        """Start a saved workflow for a caller because of `cause`: its kind, its id, and further distinguishing parts.
 
-        What `Pointsman.start` refuses is refused here.
+        Raises the errors of `Pointsman.start`.
         """
         name = id_for(*cause)
         lock = self._locks.setdefault(name, asyncio.Lock())

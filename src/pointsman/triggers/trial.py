@@ -1,4 +1,4 @@
-"""Trying a webhook: a call of it as a sender would make one, signed with its secret, through the same door."""
+"""Test calls of a webhook: built and signed as a sender would, and processed like any other call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pointsman.triggers.webhooks import Received
 from pointsman.values import Json
 
 DELIVERY: Final = "try-"
-"""How the ids of such calls begin."""
+"""Prefix of the ids of test calls."""
 
 
 class NoSuchTrigger(CallerError):
@@ -27,7 +27,7 @@ class NoSuchTrigger(CallerError):
 
 
 async def webhook_of(app: AppContext, workflow: str, trigger: str) -> tuple[str, Declared]:
-    """The path of a webhook, and what it declares. Raises `NoSuchTrigger`."""
+    """Return the path of a webhook, and its declaration. Raises `NoSuchTrigger`."""
     for entry in await app.store.entries.list(WEBHOOK):
         declared = read_declared(entry.value)
         if (declared.workflow, declared.trigger) == (workflow, trigger):
@@ -38,7 +38,8 @@ async def webhook_of(app: AppContext, workflow: str, trigger: str) -> tuple[str,
 
 
 async def try_webhook(app: AppContext, caller: Caller, workflow: str, trigger: str, data: Json) -> Received:
-    """Start for real what it starts: for the caller, and the webhook's owner. Raises `NoSuchTrigger`, and as a call."""
+    """Call a webhook for real, on behalf of the caller and the webhook's owner. Raises `NoSuchTrigger`, and the errors
+    of a call."""
     path, declared = await webhook_of(app, workflow, trigger)
     body, delivery, at = msgspec.json.encode(data), DELIVERY + os.urandom(16).hex(), int(app.clock.now())
     headers = {"content-type": "application/json", "webhook-id": delivery}

@@ -1,4 +1,4 @@
-"""All triggers of one installation, wired together."""
+"""All triggers of one app, wired together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pointsman.workflows.library import LIBRARY, VariableUnresolved
 
 
 class Triggers:
-    """What starts executions by itself."""
+    """Triggers of one app: schedules, events and webhooks."""
 
     def __init__(self, app: AppContext) -> None:
         self._app = app
@@ -33,29 +33,30 @@ class Triggers:
         self.webhooks = Webhooks(app, self.events)
 
     async def put(self, workflow: WorkflowDefinition) -> None:
-        """Put the triggers of a saved workflow into effect, and those it had and has no more out of it."""
+        """Put the triggers of a saved workflow into effect, and remove those that it no longer declares."""
         try:
             resolved = self._app[LIBRARY].resolved(workflow)
         except VariableUnresolved:
-            resolved = workflow.model_copy(update={"enabled": False})  # Nothing of it could run.
+            resolved = workflow.model_copy(update={"enabled": False})  # The workflow could not run.
         await put_schedules(self._app, self.schedules, resolved)
         await put_declared(self._app, resolved, self.webhooks.deliveries)
 
     async def drop(self, workflow: str) -> None:
-        """The workflow was deleted."""
+        """Remove the triggers of a deleted workflow."""
         await drop_schedules(self.schedules, workflow)
         await drop_declared(self._app, workflow, self.webhooks.deliveries)
 
     async def close(self) -> None:
-        """Let nothing be lost that was to be written later."""
+        """Write the buffered deliveries."""
         await self.webhooks.deliveries.close()
 
     async def check(self, workflow: WorkflowDefinition) -> None:
-        """Raises `WebhookTaken` where it cannot be put into effect."""
+        """Raise `WebhookTaken` if the triggers cannot be put into effect."""
         await paths_must_be_free(self._app, workflow)
 
     async def put_all(self) -> None:
-        """What a process that died between saving and this left undone."""
+        """Put the triggers of every saved workflow into effect, in case a process crashed between
+        saving and this step."""
         for entry in await self._app.store.workflows.list():
             saved, _ = await self._app[LIBRARY].saved(entry.id)
             await self.put(saved)

@@ -1,4 +1,4 @@
-"""Triggers as JSON for people and programs."""
+"""JSON views of triggers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pointsman.values import Json, JsonObject
 
 
 def schedule_view(kept: StoredSchedule) -> JsonObject:
-    """`next` is null where nothing is due any more, and of a schedule that rests."""
+    """Return the JSON of a schedule. `next` is null if nothing is due any more, and for a paused or
+    stopped schedule."""
     schedule = kept.schedule
     results: list[Json] = [fired_view(one) for one in schedule.results]
     return {
@@ -34,7 +35,7 @@ def schedule_view(kept: StoredSchedule) -> JsonObject:
 
 
 def fired_view(fired: Fired) -> JsonObject:
-    """`count`: how many times it stands for, where they were missed."""
+    """Return the JSON of an outcome. `count` is the number of due times it stands for, if they were missed."""
     return {
         "due": fired.due,
         "at": fired.at,

@@ -1,8 +1,9 @@
 """Webhooks: calls from outside that start a workflow or publish an event.
 
-    path, body, headers ─▶ signature ─▶ data ─▶ started, or told to who waits; a call that comes again finds its first
+    path, body, headers ─▶ signature ─▶ data ─▶ start, or an event; a repeated call finds the first
 
-Who cannot sign is not told whether the path exists: both are refused in the same words, after the same work.
+A caller without the secret cannot find out whether a path exists: both cases are refused in the same words, after the
+same work.
 """
 
 from __future__ import annotations
@@ -30,42 +31,42 @@ from pointsman.values import ExecutionId, Json
 from pointsman.workflows.library import LIBRARY
 
 FIELDS_MAX: Final = 1000
-"""Of a form."""
+"""Maximum number of fields of a form."""
 HIDDEN: Final = frozenset(
     {"authorization", "cookie", "proxy-authorization", "webhook-signature", "x-hub-signature", "x-hub-signature-256"}
 )
-"""Headers that formulas do not see: they would end up in the journal."""
+"""Headers hidden from formulas, which would write them to the journal."""
 IN_DOCUMENT: Final = "document"
 ID_CHARS_MAX: Final = 200
 WHY_CHARS_MAX: Final = 500
 
 
 class WebhookRefused(CallerError):
-    """No webhook of this path takes this call: there is none, or it is not signed by who knows its secret."""
+    """No webhook accepts this call: the path does not exist, or the signature is invalid."""
 
     code: ClassVar[str] = "webhook-refused"
 
 
 class BodyTooLarge(CallerError):
-    """The body of a call is larger than is read."""
+    """The body of a call is too large."""
 
     code: ClassVar[str] = "body-too-large"
 
 
 class BodyInvalid(CallerError):
-    """The body of a call is not what its type says, or of a type that nobody reads."""
+    """The body of a call does not match its content type, or the type is not supported."""
 
     code: ClassVar[str] = "body-invalid"
 
 
 class SecretMissing(OperatorError):
-    """A webhook has a secret, and it is not set, empty or too short to sign with."""
+    """The secret of a webhook is not set, empty or too short to sign with."""
 
     code: ClassVar[str] = "secret-missing"
 
 
 class Received(NamedTuple):
-    """What became of a call: it started an execution, or published an event. Neither: its `match` does not hold."""
+    """Outcome of a call: it started an execution, or published an event. Neither: its `match` does not hold."""
 
     delivery: str
     started: ExecutionId | None = None
@@ -73,7 +74,7 @@ class Received(NamedTuple):
 
 
 class Webhooks:
-    """Takes calls."""
+    """Receiver of webhook calls."""
 
     def __init__(self, app: AppContext, events: Events) -> None:
         self._app = app
@@ -83,10 +84,10 @@ class Webhooks:
     async def receive(
         self, path: str, body: bytes, headers: Mapping[str, str], *, caller: Caller | None = None
     ) -> Received:
-        """Take a call: for the owner of the webhook, and for `caller` where somebody tries it.
+        """Process a call: for the owner of the webhook, and for `caller` if it is a test call.
 
-        Raises `WebhookRefused`, `BodyTooLarge`, `BodyInvalid`, `TriggerStopped`, and what starting raises. What came of
-        it is kept.
+        Raises `WebhookRefused`, `BodyTooLarge`, `BodyInvalid`, `TriggerStopped`, `SecretMissing`, and the errors of
+        starting. The outcome is recorded as a delivery.
         """
         most = self._app.settings.server.webhook_bytes_max
         if len(body) > most:
@@ -153,7 +154,7 @@ class Webhooks:
         return verify(key_of(await self.secret_of(declared)), declared.scheme, body, headers, now)
 
     async def secret_of(self, declared: Declared) -> str:
-        """Read where it is: in the settings, or in the document. Raises `SecretMissing`."""
+        """Return the secret, from the secrets of the app or from the document. Raises `SecretMissing`."""
         if declared.secret != IN_DOCUMENT:
             name = declared.secret.removeprefix(HANDLE)
             await self._app.settings.refresh()
@@ -174,7 +175,7 @@ class Webhooks:
 
 
 def _why_refused(declared: Declared | None, headers: Mapping[str, str]) -> str:
-    """For those who look at the webhook; whoever called is not told."""
+    """Return the reason for owners of the webhook; the caller does not receive it."""
     if declared is not None and not declared.secret:
         return "the webhook has no secret, and its trigger does not say `auth: none`"
     other = {"standard": "x-hub-signature-256", "github": "webhook-signature"}
@@ -184,14 +185,14 @@ def _why_refused(declared: Declared | None, headers: Mapping[str, str]) -> str:
 
 
 def _must_be_long(secret: str, named: str) -> None:
-    """Raises `SecretMissing`."""
+    """Raise `SecretMissing` for a secret that is too short."""
     if len(key_of(secret)) < KEY_BYTES_MIN:
         hint = f"It needs {KEY_BYTES_MIN} bytes; behind `whsec_` they are written in base 64."
         raise SecretMissing(f"{named} is too short", hint=hint)
 
 
 def _came(said: Delivery, received: Received) -> Delivery:
-    """What is told of a call that was taken."""
+    """Return the delivery of an accepted call."""
     if received.started is not None:
         return replace(said, id=received.delivery[:ID_CHARS_MAX], outcome="started", execution=received.started)
     if received.published is not None:
@@ -202,7 +203,7 @@ def _came(said: Delivery, received: Received) -> Delivery:
 
 
 def read_body(body: bytes, content_type: str) -> Json:
-    """What a call says. Raises `BodyInvalid`."""
+    """Return the data of a call. Raises `BodyInvalid`."""
     kind = content_type.partition(";")[0].strip().lower()
     if not body:
         return {}
