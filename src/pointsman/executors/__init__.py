@@ -1,1 +1,1 @@
-"""Hands: one executor per kind of work. Each performs one attempt of one step and reports what came of it."""
+"""Executors: one per kind of work. Each performs one attempt of one step and reports its outcome."""

@@ -1,11 +1,11 @@
-"""The loop of model and tools inside one attempt of an agent.
+"""Agent loop: model and tool calls inside one attempt of an agent.
 
     ask ─▶ reply ─┬─ tool calls ─┬─ left for a tool_executor ─▶ done
-                  │              └─ run at once, in order told ─▶ ask again  (at most `maxIterations` questions)
-                  ├─ not what was asked ─▶ told so, asked again              (at most 2 times)
+                  │              └─ run concurrently, results in order ─▶ ask again  (at most `maxIterations` requests)
+                  ├─ invalid answer ─▶ corrected and asked again                    (at most 2 times)
                   └─ an answer ─▶ done
 
-Tools outside the agent's list are refused and the model is told so; nothing a prompt says can widen the list.
+Calls of tools outside the agent's list are refused with an error to the model; no prompt can widen the list.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from pointsman.values import Json, JsonObject
 class AgentExecutor:
     """Input: {"system": text | null, "prompt": text | null, "inputs": {…}, "messages"?: […], "correction"?: text}.
 
-    An agent with `choices` decides: see `decision`.
+    An agent with `choices` is a decision: see `decision`.
     """
 
     def __init__(self, world: World) -> None:
@@ -57,7 +57,7 @@ class AgentExecutor:
     async def execute(
         self, command: Execute, spec: WorkSpec, run: ExecutionPort
     ) -> WorkDone | WorkFailed | ToolCallsProposed:
-        """One attempt: as many questions and tool calls as it takes, within bounds."""
+        """Perform one attempt: as many requests and tool calls as needed, within limits."""
         if "choices" in spec.config:
             return await self._decision.execute(command, spec, run)
         ledger = Ledger(self._world, command, spec, run)
@@ -74,22 +74,22 @@ class AgentExecutor:
 
 
 class AgentLoopState(Struct):
-    """What the loop has so far."""
+    """The mutable state of one loop."""
 
     transcript: list[Json] = []
-    """What the model is shown."""
+    """The messages that the model receives."""
     added: list[Json] = []
-    """What the conversation gains."""
+    """The messages that are added to the conversation."""
     warnings: list[str] = []
     label: str | None = None
-    """The way out chosen beside an answer that had to be asked again."""
+    """The route chosen by a reply whose answer had to be asked for again."""
     reasks: int = 0
     shortened: bool = False
     """The model refused the transcript as too long, and it was shortened."""
 
 
 class AgentLoop:
-    """One attempt. Make one per attempt, run it once."""
+    """One attempt. Create one per attempt and run it once."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class AgentLoop:
         self._heard = False
         self._history = TranscriptWindow(ledger, settings.memory, self._request(), name=self._name)
         self._now: Json = None
-        """What is to be done now: it stays, whatever else is shortened."""
+        """The current task: it stays when the rest of the transcript is shortened."""
 
     async def perform(self) -> WorkDone:
         """Raises `WorkRefused`, `ModelFailed`, `CallsNeedApproval`."""
@@ -145,7 +145,7 @@ class AgentLoop:
 
     async def _recall(self) -> None:
         recalled = await self._history.recalled(conversation_of(self._command))
-        if self._command.input.get("messages") is None:  # else they are not those of the conversation
+        if self._command.input.get("messages") is None:  # otherwise the node names its own messages
             self._kept.added += recalled.added
         transcript = messages_of(self._command, self._name, recalled.messages)
         self._now = next((one for one in reversed(transcript) if role_of(one) == "user"), None)
@@ -155,7 +155,7 @@ class AgentLoop:
         self._kept.transcript = [*recalled.opening, *transcript]
 
     async def _ask(self) -> ModelReply | None:
-        """The reply, or None where the transcript was too long for the model, and is shorter now."""
+        """Return the reply, or None if the transcript was too long for the model and is now shorter."""
         kept, self._heard = self._kept, False
         kept.transcript = await self._history.fitted(kept.transcript, self._now)
         try:
@@ -200,12 +200,12 @@ class AgentLoop:
         self._run.delta(self._command, {"kind": "thought" if thought else "text", "text": str(text)})
 
     def _discard(self) -> None:
-        """What was heard of this answer does not count: whoever shows it takes it back."""
+        """Withdraw the text that was streamed of this answer: viewers remove it."""
         if self._heard:
             self._run.delta(self._command, {"kind": "discarded"})
 
     async def _answered(self, reply: ModelReply, found: Intercepted) -> WorkDone | None:
-        """The answer, or None where the model is told what was wrong and asked again."""
+        """Return the result, or None if the answer was wrong and the model is asked again."""
         text, read = self._read(reply.text, found)
         self._kept.label = found.next or self._kept.label
         if isinstance(read, Wrong):
@@ -235,7 +235,7 @@ class AgentLoop:
         return text, self._expected.read(text)
 
     def _ask_again(self, wrong: Wrong, text: str, failure: Failure) -> None:
-        """Raises `WorkRefused` with the failure where it was asked often enough."""
+        """Add a correction to the transcript. Raises `WorkRefused` with the failure after `REASKS_MAX` corrections."""
         self._discard()
         if self._kept.reasks >= REASKS_MAX:
             raise WorkRefused(failure)
@@ -245,7 +245,7 @@ class AgentLoop:
         self._kept.transcript.append(user_message(wrong))
 
     async def _called(self, reply: ModelReply, calls: tuple[ToolCall, ...], *, is_last: bool) -> WorkDone | None:
-        """Tools were called: run them and go on (None), or leave them to others."""
+        """Run the called tools and continue (None), or leave calls to a tool executor."""
         refusals = [self._tools.refusal(call) for call in calls]
         legal = [call for call, refusal in zip(calls, refusals, strict=True) if refusal is None]
         left = [call for call in legal if self._spec.leaves_calls and self._tools.may_leave(call)]

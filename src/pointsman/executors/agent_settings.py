@@ -1,4 +1,4 @@
-"""What an agent's node says about it, read from the JSON of its config."""
+"""Settings of an agent node, read from the JSON of its config."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pointsman.ports import ReasoningEffort
 from pointsman.values import JsonObject
 
 ITERATIONS: Final = 10
-"""Most rounds of model and tools where the agent says nothing else."""
+"""Most rounds of model and tools if the agent sets no limit."""
 
 
 class HistorySettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent is shown of what was said before. How far back that goes is the plan's."""
+    """How much of the earlier conversation an agent receives. The plan decides how far back it goes."""
 
     window: int | None = None
     summarize: bool | None = None
@@ -27,7 +27,7 @@ class HistorySettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The part of an agent's config that its loop needs. Other keys belong to others."""
+    """The part of an agent's config that its loop needs. Other keys are ignored here."""
 
     model: str | None = None
     fallback: tuple[str, ...] = ()
@@ -61,5 +61,5 @@ def agent_settings(spec: WorkSpec) -> AgentSettings:
 
 
 def model_of(spec: WorkSpec, settings: AgentSettings) -> str:
-    """The agent's model, else the workflow's; empty leaves it to the installation."""
+    """Return the agent's model, else the workflow's; empty: the installation chooses."""
     return settings.model or text_of(spec.settings.get("defaultModel"))

@@ -1,10 +1,10 @@
-"""Approvals: tool calls that people must agree to, or that callers and sub-workflows carry out, as one attempt sees it.
+"""Approvals: calls that people must approve, or that callers and sub-workflows carry out, as one attempt sees them.
 
-    call ─▶ does its tool need approval, or is it one of others? ─ no ─▶ make it
+    call ─▶ needs approval, or is carried out elsewhere? ─ no ─▶ make it
                    └─ yes ─▶ verdict? ─ none ─▶ stop here: `CallsNeedApproval`, the attempt is performed again later
-                                └─ agreed ─▶ make it, maybe with other arguments ┴ rejected, returned ─▶ told instead
+                                └─ approved ─▶ make it, maybe with other arguments ┴ rejected, returned ─▶ no call
 
-Asked where calls are made, so no executor can forget it.
+Checked where calls are made, so that no executor can omit it.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from pointsman.values import Json
 
 
 class CallsNeedApproval(Exception):
-    """Not a failure: the attempt stops before calls that a person must agree to."""
+    """Not a failure: stops the attempt before calls that a person must approve."""
 
     def __init__(self, calls: tuple[ProposedCall, ...]) -> None:
         super().__init__(f"{len(calls)} calls need approval")
         self.calls = calls
 
     def report(self, command: Execute) -> ToolCallsProposed:
-        """What the executor says then."""
+        """Return the executor's report for the engine."""
         return ToolCallsProposed(step=command.step, attempt=command.attempt, calls=self.calls)
 
 
 class Returned(NamedTuple):
-    """What the caller says came of a call."""
+    """The result of a call that was carried out elsewhere."""
 
     result: Json
 
 
 class Approvals:
-    """What was decided about the calls of one attempt, by effect number."""
+    """The verdicts about the calls of one attempt, by effect number."""
 
     def __init__(self, command: Execute, tools: Tools) -> None:
         self._tools = tools
@@ -50,8 +50,8 @@ class Approvals:
         self._wrong: dict[int, Failure] = {}
 
     def must_cover(self, numbered: list[tuple[int, ToolCall]]) -> None:
-        """Raises `CallsNeedApproval` with all calls that nobody has decided about; then with all that the caller
-        carries out, then with all that sub-workflows do, as far as nobody has said what came of them."""
+        """Raise `CallsNeedApproval` with all calls that have no verdict yet; then with all calls without a result that
+        the caller carries out, then with those that sub-workflows carry out."""
         known = [(number, call, tool) for number, call in numbered if (tool := self._tools.find(call.name)) is not None]
         unapproved = tuple(
             ProposedCall(
@@ -78,7 +78,7 @@ class Approvals:
                 raise CallsNeedApproval(asked)
 
     def _fits(self, number: int, call: ToolCall, tool: ToolSpec) -> bool:
-        """Whether the arguments are what the tool takes: the caller need not look."""
+        """Return whether the arguments fit the tool's parameters, so that the caller need not check them."""
         wrong = Checker(tool.parameters).problems(call.arguments)
         if wrong:
             message = f"arguments of {call.name!r}: {wrong}"
@@ -86,7 +86,7 @@ class Approvals:
         return not wrong
 
     def _verdict(self, number: int, call: ToolCall) -> CallVerdict | None:
-        """What was decided about exactly this call: consent to another call of the same number is none to this one."""
+        """Return the verdict about exactly this call: approval of another call with the same number does not count."""
         verdict = self._verdicts.get(number)
         return verdict if verdict is not None and is_about(verdict, call.name, call.arguments) else None
 
@@ -109,7 +109,7 @@ class Approvals:
         )
 
     def decided(self, number: int, call: ToolCall) -> ToolCall | Returned | Failure:
-        """The call as it may be made, what came of it elsewhere, or why it is not made."""
+        """Return the call to make, its result from elsewhere, or the failure if it must not be made."""
         if number in self._wrong:
             return self._wrong[number]
         verdict = self._verdict(number, call)

@@ -1,8 +1,8 @@
-"""Files for a model: read from the data of an execution or from what it keeps, fetched through the safe door, never
-from elsewhere on this machine.
+"""Attachments for a model: files from the data of an execution, from its kept files, or fetched through the egress
+transport; never from elsewhere on this machine.
 
-"https://…"  |  "data:image/png;base64,…"  |  {url}  |  {data: base64, mediaType}  |  {path}      lists of them, too
-{fileName, fileType, content, pageImages}: an upload whose text, or whose pages as images, were taken out before
+    "https://…"  |  "data:image/png;base64,…"  |  {url}  |  {data: base64, mediaType}  |  {path}      lists of them, too
+    {fileName, fileType, content, pageImages}: an upload whose text, or whose pages as images, were extracted before
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from pointsman.tools.failures import ToolFailed
 from pointsman.values import Bytes, Json, JsonObject
 
 BYTES_MAX: Final = Bytes(20_000_000)
-"""Of all files of one attempt together: providers refuse more."""
+"""Limit for all files of one attempt together: providers refuse more."""
 
 _TEXTUAL: Final = ("text/", "application/json", "application/xml", "application/yaml")
 _KNOWN: Final = (*_TEXTUAL, "image/", "audio/", "video/", "application/pdf")
 
 
 _JPEG: Final = "/9j/"
-"""How the base64 of every JPEG image begins."""
+"""The first base64 characters of every JPEG image."""
 
 
 class Fetched(NamedTuple):
@@ -40,7 +40,7 @@ class Fetched(NamedTuple):
 
 
 Fetch: TypeAlias = Callable[[str], Awaitable[Fetched]]
-"""Gets a file by its address. Raises a `PointsmanError` where that is refused or does not work."""
+"""Gets a file by its address. Raises a `PointsmanError` if that is refused or fails."""
 
 
 Keep: TypeAlias = Callable[[str, str], Awaitable[bytes]]
@@ -48,7 +48,7 @@ Keep: TypeAlias = Callable[[str, str], Awaitable[bytes]]
 
 
 class AttachmentSources(NamedTuple):
-    """Where files come from. Absent: there are none of these."""
+    """Sources of files; None: files of that kind are not available."""
 
     fetch: Fetch | None = None
     keep: Keep | None = None
@@ -59,7 +59,7 @@ NO_FILES: Final = AttachmentSources()
 
 
 async def with_files(message: Json, files: Json, sources: AttachmentSources) -> Json:
-    """The message with files as parts of its content. Raises `WorkRefused`."""
+    """Return the message with files as parts of its content. Raises `WorkRefused`."""
     parts: list[Json] = [{"type": "text", "text": content_of(message)}]
     total = 0
     for value in _each(files):
@@ -87,7 +87,7 @@ def _each(files: Json) -> Iterator[Json]:
 
 
 def _uploaded(upload: JsonObject) -> Iterator[Json]:
-    """The parts of an upload: its content, then its pages. Raises `WorkRefused` where it has neither."""
+    """Yield the parts of an upload: its content, then its pages. Raises `WorkRefused` if it has neither."""
     name, kind, content = text_of(upload.get("fileName")), text_of(upload.get("fileType")), upload.get("content")
     found = False
     if isinstance(content, str) and content.strip():

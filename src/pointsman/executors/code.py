@@ -1,4 +1,4 @@
-"""Code nodes: Python in the sandbox, and nowhere else. Where there is no sandbox the step is refused."""
+"""Code nodes: run Python in the sandbox only. Without a sandbox the step is refused."""
 
 from __future__ import annotations
 

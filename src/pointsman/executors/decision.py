@@ -1,4 +1,4 @@
-"""Decisions by a model: one of the choices, and why."""
+"""Decisions by a model: one of the choices, and the reason."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class DecisionChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DecisionExecutor:
-    """Input: {"system"?, "prompt", "value"?}: what to decide by. Config: `choices`, labels or {value, label?, …}."""
+    """Input: {"system"?, "prompt", "value"?}. Config: `choices`, labels or {value, label?, …}."""
 
     def __init__(self, world: World) -> None:
         self._world = world
 
     async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkDone | WorkFailed:
-        """`next` is the choice; the result says why: {"choice", "reason"}."""
+        """Ask the model. `next` is the choice; the result is {"choice", "reason"}."""
         ledger = Ledger(self._world, command, spec, run)
         try:
             choices = _choices(spec)

@@ -1,11 +1,11 @@
-"""What one attempt pays for: its calls of models and tools, numbered, remembered, bounded and added up.
+"""Effect ledger: the model and tool calls of one attempt, numbered, recorded, bounded in time and added up.
 
-    ask / call ─▶ number n ─▶ recorded(n)? ── yes ─▶ the answer of before the crash, unpaid
+    ask / call ─▶ number n ─▶ recorded(n)? ── yes ─▶ the answer from before the crash, not charged again
                                   └─ no ─▶ the world ─▶ record(n) ─▶ the answer
 
-Numbers follow the order of asking, so an attempt that is repeated meets its own record again. Failures of models are
-not recorded (the next try may ask again), but that a question was too long is, because another one follows from it;
-failures of tools are, because a model was told them.
+Numbers follow the order of calls, so a repeated attempt finds its own records. Failures of models are not recorded,
+since the next attempt may ask again, except that a request was too long: the following requests depend on it. Failures
+of tools are recorded, because a model has received them.
 """
 
 from __future__ import annotations
@@ -56,23 +56,21 @@ _REFUSED: Final = "refused"
 
 class _None:
     async def refresh(self) -> None:
-        """They never change."""
+        """Do nothing: there are no secrets to read."""
 
     def secret(self, name: str) -> str | None:
-        """There is none."""
         return None
 
     def rule(self, name: str) -> SecretRule:
-        """It may go nowhere."""
+        """Allow no destination."""
         return SecretRule()
 
     async def refusal(self, name: str, revision: str) -> str:
-        """There is nothing to refuse."""
         return ""
 
     @property
     def redaction(self) -> Redaction:
-        """There is nothing to mask."""
+        """The redaction that masks nothing."""
         return NOTHING
 
 
@@ -80,7 +78,7 @@ NO_SECRETS: Final[Secrets] = _None()
 
 
 class World(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom executors may ask."""
+    """The ports that executors use."""
 
     models: Models
     tools: Tools
@@ -89,23 +87,23 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     keep: Keep | None = None
     """Reads files that executions keep."""
     memory: Executor | None = None
-    """Performs what memory nodes, and the memory tools of agents, want."""
+    """Performs memory nodes and the memory tools of agents."""
     secrets: Secrets = NO_SECRETS
-    """What the handles in a document stand for."""
+    """Values of the secrets that documents name."""
 
 
 class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What came of a tool call: a result, or why not."""
+    """The outcome of a tool call: a result or a failure."""
 
     result: Json = None
     failure: Failure | None = None
     usage: Usage | None = None
-    """What a search of memory used to find by meaning; and whether a script answered."""
+    """What a memory search used to find by meaning; and whether a script answered."""
     printed: str = ""
-    """The end of what the tool printed and logged, where it succeeded."""
+    """The end of what a successful tool printed and logged."""
 
     def told(self) -> Json:
-        """What a model is told of it."""
+        """Return the outcome as a model receives it."""
         if self.failure is None:
             return self.result
         why = self.failure
@@ -113,7 +111,7 @@ class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class CallTimes:
-    """How long each call may take: what was raised for this execution, else the workflow's `nodeTime` or default."""
+    """Time limits of calls: the one raised for this execution, else the workflow's `nodeTime` or default."""
 
     def __init__(self, raised_s: float | None, settings: Mapping[str, Json]) -> None:
         self.model_s = raised_s if raised_s is not None else _seconds(settings.get("modelCallTime"))
@@ -121,7 +119,8 @@ class CallTimes:
         self._most_s = _seconds(settings.get("callTimeMost"))
 
     def of_tool(self, tool: ToolSpec | None) -> tuple[float | None, str]:
-        """Seconds for a call of the tool, and which setting says so. None: the tool keeps its own time."""
+        """Return the limit in seconds for a call of the tool, and the hint that names its setting. None: the tool
+        applies its own limit."""
         own = None if tool is None else tool.timeout_s
         if own is None:
             return self._tool_s, TOOL_TIME_HINT
@@ -133,7 +132,7 @@ def _seconds(said: Json) -> float | None:
 
 
 class Ledger:
-    """The calls of one attempt, each bounded in time (`CallTimes`); the runtime bounds the whole."""
+    """The calls of one attempt, each limited in time (`CallTimes`); the runtime limits the whole attempt."""
 
     def __init__(self, world: World, command: Execute, spec: WorkSpec, run: ExecutionPort) -> None:
         self._world = world
@@ -148,10 +147,10 @@ class Ledger:
         self.printed = ""
         """The end of what its tools printed and logged."""
         self.warnings: list[str] = []
-        """What people should know of how answers were come by."""
+        """Warnings about how the answers were obtained."""
 
     async def ask(self, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
-        """Ask a model. Raises `ModelFailed`; the time bound is one too (`model-timeout`)."""
+        """Ask a model. Raises `ModelFailed`, also for the time limit (`model-timeout`)."""
         number = self._next()
         self._asked += 1
         asked = fingerprint(request.purpose, len(request.messages), [*request.messages[-1:]])
@@ -165,7 +164,7 @@ class Ledger:
             try:
                 reply = await self._masked_reply(full, on_text)
             except ModelFailed as why:
-                if why.failure.code == TOO_LONG:  # what is asked next follows from it
+                if why.failure.code == TOO_LONG:  # the next request depends on it
                     await self._run.effects.record(number, "model", {_REFUSED: _plain(why.failure)}, request=asked)
                 raise
             await self._run.effects.record(number, "model", msgspec.to_builtins(reply), request=asked)
@@ -174,7 +173,7 @@ class Ledger:
         return reply
 
     async def _masked_reply(self, request: ModelRequest, on_text: Hear | None) -> ModelReply:
-        """Ask the model. No secret that is known comes back, whoever told it to the model."""
+        """Ask the model and mask every known secret in the reply, whatever put it into the prompt."""
         redaction = self._world.secrets.redaction
         if not redaction:
             return await self._world.models.ask(request, on_text=on_text)
@@ -193,8 +192,8 @@ class Ledger:
     async def call(self, calls: Iterable[ToolCall], *, at_once: bool = False) -> list[ToolOutcome]:
         """Call tools, one after another or `at_once`; outcomes come in the order of the calls.
 
-        Raises `CallsNeedApproval` before any of them is made, where people must agree to some first; `WorkRefused`
-        where a budget forbids them.
+        Raises `CallsNeedApproval` before any call is made if people must approve some first; `WorkRefused` if a budget
+        forbids them.
         """
         numbered = [(self._next(), call) for call in calls]
         self._approvals.must_cover(numbered)
@@ -207,7 +206,7 @@ class Ledger:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(self._call(number, call)) for number, call in numbered]
         except ExceptionGroup as why:
-            raise why.exceptions[0] from why  # what the record says (someone else appended) is for the runtime
+            raise why.exceptions[0] from why  # a failed record (another process appended) is for the runtime to handle
         return [task.result() for task in tasks]
 
     def _may(self, kind: Literal["model", "tool"], *, calls: int = 1) -> None:
@@ -249,8 +248,8 @@ class Ledger:
         return outcome
 
     async def _bounded_call(self, call: ToolCall, *, key: str) -> ToolOutcome:
-        # The key names no attempt: a retry must not do twice what may have been done. It names the content: in
-        # another attempt the model may want something else at the same number.
+        # The key contains no attempt number: a retry must not repeat what may have been done. It contains the content:
+        # in another attempt the model may call something else at the same number.
         limit, hint = self._times.of_tool(self._world.tools.find(call.name))
         bound = asyncio.timeout(limit)
         written = self._spec.config.get("parameters") if self._spec.secrets else None
@@ -285,7 +284,7 @@ class Ledger:
         if isinstance(report, WorkDone):
             return ToolOutcome(result=report.result, usage=report.usage)
         assert isinstance(report, WorkFailed)  # memory asks no people
-        if report.failure.code == SPENT:  # not for the model to know: the execution stops
+        if report.failure.code == SPENT:  # the execution stops; the model is not informed
             raise WorkRefused(report.failure)
         return ToolOutcome(failure=report.failure)
 
@@ -320,12 +319,12 @@ def _plain(failure: Failure) -> Json:
 
 
 def fingerprint(*parts: Json) -> str:
-    """Tells one request from another."""
+    """Return a short digest that identifies a request."""
     return sha256(msgspec.json.encode([*parts], order="sorted", enc_hook=str)).hexdigest()[:12]
 
 
 def added(one: Usage, other: Usage) -> Usage:
-    """Both together. A cost that nobody knows makes no sum unknown: the known part is a lower bound."""
+    """Add two usages. An unknown cost does not make the sum unknown: the known part is a lower bound."""
     costs = [cost for cost in (one.cost_usd, other.cost_usd) if cost is not None]
     return Usage(
         input_tokens=one.input_tokens + other.input_tokens,

@@ -1,7 +1,7 @@
 """The engine's own tools: `router`, `end` and `final_result`. Offered to models, never run, never left pending.
 
-There are three ways to set `next`: a field of the structured output, a call of `router`, a field of plain JSON.
-`end` is `next = END`. Only these count; the word in a text never does.
+There are three ways to set `next`: a field of the structured output, a call of `router`, a field of plain JSON. `end`
+means `next = END`. Nothing else counts, in particular no word of a text.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ _TO_FINISH: Final = "Give your final answer by calling the tool `final_result`."
 
 
 class Injected(NamedTuple):
-    """What the engine adds to a request."""
+    """Tools and texts that the engine adds to a request."""
 
     tools: tuple[ToolSpec, ...]
     text: str
     """For the system prompt."""
     schema: JsonObject | None
-    """The output schema, where it goes by the request itself and not by `final_result`."""
+    """The output schema, if it is part of the request itself and not of `final_result`."""
 
 
 class Intercepted(NamedTuple):
-    """The calls of one reply, sorted: the engine's own taken out."""
+    """The calls of one reply, with the engine's own taken out."""
 
     others: tuple[ToolCall, ...]
     next: str | None
     """The label chosen by `router` or `end`; the last one counts."""
     final: ToolCall | None
     misrouted: bool
-    """`router` was called without saying where to."""
+    """`router` was called without `next`."""
 
 
 def injected(spec: WorkSpec, schema: JsonObject | None, *, has_tools: bool) -> Injected:
-    """What an agent is offered beside its own tools."""
+    """Return the tools and texts that an agent is offered beside its own tools."""
     tools: list[ToolSpec] = []
     texts: list[str] = []
     labels = ", ".join(f"`{label}`" for label in spec.routes) + (" (`END`: all is done)" if END in spec.routes else "")
@@ -62,7 +62,7 @@ def injected(spec: WorkSpec, schema: JsonObject | None, *, has_tools: bool) -> I
     if spec.conversational:
         tools.append(ToolSpec(name=END_TOOL, description="End the conversation.", parameters=_object({})))
         texts.append(_TO_END)
-    # Several providers heed only one of tools and schema in a request: with tools, the schema becomes a tool.
+    # Several providers use only one of tools and schema in a request: with tools, the schema becomes a tool.
     by_tool = schema is not None and (has_tools or bool(tools))
     if schema is not None and by_tool:
         tools.append(ToolSpec(name=FINAL, description="Give the final answer.", parameters=_as_parameters(schema)))
@@ -94,18 +94,18 @@ def intercepted(calls: Iterable[ToolCall]) -> Intercepted:
 
 
 def final_value(call: ToolCall, schema: JsonObject) -> Json:
-    """The answer in a call of `final_result`."""
+    """Return the answer in a call of `final_result`."""
     return call.arguments if _is_object(schema) else call.arguments.get("value")
 
 
 def next_of(value: Json) -> str | None:
-    """The label in a structured answer."""
+    """Return the label in a structured answer."""
     said = value.get("next") if isinstance(value, dict) else None
     return said if isinstance(said, str) and said else None
 
 
 def next_in_text(text: str) -> str | None:
-    """The label in an answer that as a whole is a JSON object."""
+    """Return the label in an answer that as a whole is a JSON object."""
     whole = read_whole(text)
     return None if whole is None else next_of(whole.value)
 
@@ -122,7 +122,7 @@ def _object(properties: JsonObject) -> JsonObject:
 
 
 def _as_parameters(schema: JsonObject) -> JsonObject:
-    """Parameters are objects; a schema of anything else is wrapped, its definitions staying where references look."""
+    """Return tool parameters, which must be an object: another schema is wrapped, with its definitions at the root."""
     if _is_object(schema):
         return schema
     definitions = {key: schema[key] for key in ("$defs", "definitions") if key in schema}

@@ -1,4 +1,4 @@
-"""How an executor gives up from deep inside: one exception, turned into the report of a failed attempt at its top."""
+"""Failures of executors: an exception from any depth, turned into the report of a failed attempt at the top."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class WorkRefused(OperatorError):
 
 
 def failure_of(why: PointsmanError) -> Failure:
-    """What an exception means as data. An impossible thing, or a store that is away, stays an exception."""
+    """Return an exception as a failure. `EngineBug` and `Outage` (a store that is not reachable) are raised again."""
     match why:
         case WorkRefused() | ModelFailed() | ToolFailed():
             return why.failure
@@ -34,5 +34,5 @@ def failure_of(why: PointsmanError) -> Failure:
 
 
 def work_failed(command: Execute, failure: Failure, usage: Usage | None = None) -> WorkFailed:
-    """The report of a failed attempt, with what it cost."""
+    """Return the report of a failed attempt, with its usage."""
     return WorkFailed(step=command.step, attempt=command.attempt, failure=failure, usage=usage)

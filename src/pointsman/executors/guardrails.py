@@ -1,7 +1,7 @@
-"""Guardrails of one attempt of an agent: what must hold before its model is asked, and of its answer.
+"""Guardrails of one attempt of an agent: checks before its model is asked, and checks of its answer.
 
-asked ─▶ before: all hold? ─ no ─▶ the step fails; no model was asked
-answer ─▶ after: all hold? ─ no ─▶ told and asked again, or the step fails     (`onFail`)
+input  ─▶ before: all hold? ─ no ─▶ the step fails; no model was asked
+answer ─▶ after: all hold?  ─ no ─▶ corrected and asked again, or the step fails     (`onFail`)
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SCHEMA: Final[JsonObject] = {
 
 
 class GuardrailRule(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """As the config says it."""
+    """A rule as configured."""
 
     name: str = ""
     schema: JsonObject | None = None
@@ -52,7 +52,7 @@ class GuardrailRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GuardrailContext(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What was known when the step began, an entry per rule, and the data that rules of the answer read."""
+    """Values known when the step began, one entry per rule, and the data that rules of the answer read."""
 
     before: tuple[Json, ...] = ()
     after: tuple[Json, ...] = ()
@@ -64,7 +64,7 @@ class GuardrailContext(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
 
 
 class AttemptGuardrails:
-    """The rules of one attempt."""
+    """The guardrails of one attempt."""
 
     def __init__(self, command: Execute, spec: WorkSpec, settings: AgentSettings, ledger: Ledger) -> None:
         self._command = command
@@ -75,7 +75,7 @@ class AttemptGuardrails:
         self._given = msgspec.convert(command.input.get("guardrails") or {}, GuardrailContext)
 
     async def check_asked(self) -> None:
-        """Raises `WorkRefused` where something does not hold; also what asking a model raises."""
+        """Check the input. Raises `WorkRefused` if a rule does not hold, and the errors of asking a model."""
         inputs = self._command.input.get("inputs")
         asked = self._command.input.get("prompt") or inputs
         for rule, known in zip(self._rules.before, self._given.before, strict=False):
@@ -89,7 +89,8 @@ class AttemptGuardrails:
                 raise WorkRefused(self._failure(rule, wrong, "what it is asked"))
 
     async def check_answer(self, value: Json, text: str) -> tuple[Wrong, Failure] | None:
-        """What is told to the agent, and the failure it becomes; None: all holds. Raises where it is final."""
+        """Check the answer. Return the correction for the agent and the failure it becomes; None: all rules hold.
+        Raises `WorkRefused` if a violated rule allows no retry."""
         for rule, known in zip(self._rules.after, self._given.after, strict=False):
             if rule.expression is not None:
                 wrong = "" if self._holds(rule.expression, value, text) else f"`{rule.expression}` does not hold"
@@ -111,7 +112,7 @@ class AttemptGuardrails:
         return compile_expression(expression, names=Names(frozenset(given.as_names))).holds(env)
 
     async def _judged(self, rule: GuardrailRule, question: Json, value: Json) -> str:
-        """Why a model says that a rule does not hold; empty: it does."""
+        """Return a model's reason why a rule does not hold; empty: it holds."""
         request = ModelRequest(
             model=rule.model or model_of(self._spec, self._settings),
             fallback=self._settings.fallback,

@@ -1,11 +1,11 @@
-"""What a model is shown of a conversation that is longer than it should be, or can be.
+"""Conversation history of an agent: shortens conversations that exceed the agent's window or the model's limit.
 
     conversation ─▶ older than `window`, over `tokens` ─▶ a summary (kept in the conversation), or left out
-    transcript   ─▶ over `tokens`, or the model said so ─▶ old tool results cut short ─▶ still over: a summary
+    transcript   ─▶ over `tokens`, or refused as too long ─▶ old tool results cut short ─▶ still over: a summary
 
-A tool call and its results stay or go together, and what is to be done now always stays. Summaries are calls of the
-model like any other: recorded, counted, charged. One that stands for a part of the conversation is added to it, so the
-next turn does not pay for it again; the conversation itself keeps every word.
+A tool call and its results stay or go together, and the current task always stays. Summaries are model calls like any
+other: recorded, counted, charged. A summary of a part of the conversation is added to it, so the next turn does not pay
+for it again; the conversation itself keeps every message.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from pointsman.redaction import masked
 from pointsman.values import Json, JsonObject
 
 CHARS_PER_TOKEN: Final = 4.0
-"""An estimate, until the provider says how many tokens it counted."""
+"""An estimate, used until the provider reports how many tokens it counted."""
 CHUNK_TOKENS: Final = 16_000
-"""Most of what is summarised in one call, where no budget is known."""
+"""Most tokens summarised in one call if no budget is known."""
 RESULT_CHARS: Final = 400
-"""What is left of an old tool result that is cut short."""
+"""Characters left of an old tool result that is cut short."""
 
 _SYSTEM: Final = (
     "Summarise the conversation for who goes on with it and has not read it. Keep goals, facts, names, numbers, "
@@ -38,20 +38,20 @@ _SUMMARISED: Final = "[What was said and done before, in short]\n"
 
 
 class Recalled(NamedTuple):
-    """A conversation as it is shown."""
+    """A conversation as the model receives it."""
 
     opening: tuple[Json, ...]
-    """What stands for the messages that are not shown."""
+    """A message that replaces the messages left out."""
     messages: tuple[Json, ...]
     added: tuple[JsonObject, ...] = ()
-    """The new summary, for the conversation."""
+    """The new summary, to be added to the conversation."""
 
 
 class TranscriptWindow:
-    """Keeps one agent's transcript within its budget. One per attempt: it learns how long tokens are here."""
+    """Keeps one agent's transcript within its budget. One per attempt: it learns the length of a token here."""
 
     def __init__(self, ledger: Ledger, memory: HistorySettings, asks: ModelRequest, *, name: str) -> None:
-        """`asks`: how the agent asks its model, without messages."""
+        """`asks`: the agent's model request, without messages."""
         self._ledger = ledger
         self._memory = memory
         self._asks = asks
@@ -59,10 +59,10 @@ class TranscriptWindow:
         self._chars_per_token = CHARS_PER_TOKEN
         self._budget = memory.tokens
         self._told: Json = None
-        """What stands for the older part of the transcript."""
+        """The message that replaces the older part of the transcript."""
 
     async def recalled(self, conversation: Sequence[Json]) -> Recalled:
-        """The conversation within the memory of the agent. Raises `ModelFailed`."""
+        """Return the conversation within the agent's memory settings. Raises `ModelFailed`."""
         past, covered = _past(conversation, self._name)
         left = [(at, one) for at, one in enumerate(conversation) if at >= covered and role_of(one) != SUMMARY]
         messages = [one for _, one in left]
@@ -84,30 +84,30 @@ class TranscriptWindow:
         return Recalled((_told(text),), kept, (summary,))
 
     async def fitted(self, transcript: list[Json], now: Json) -> list[Json]:
-        """The transcript within the budget, where there is one; `now` stays. Raises `ModelFailed`."""
+        """Return the transcript within the budget, if there is one; `now` stays. Raises `ModelFailed`."""
         if self._budget is None or self.tokens(transcript) <= self._budget:
             return transcript
         return await self._within(transcript, now, self._budget)
 
     async def shortened(self, transcript: list[Json], now: Json) -> list[Json] | None:
-        """The transcript for a model that refused it as too long; None where nothing is left to shorten."""
+        """Return a shorter transcript for a model that refused it as too long; None if nothing can be shortened."""
         self._budget = max(self.tokens(transcript) // 2, 1)
         found = await self._within(transcript, now, self._budget)
         return found if _chars(found) < _chars(transcript) else None
 
     def learn(self, transcript: Sequence[Json], reply: ModelReply) -> None:
-        """How many characters a token has here, as the provider counts."""
+        """Update the characters per token from the provider's count."""
         if reply.usage.input_tokens > 0:
             counted = (self._fixed + _chars(transcript)) / reply.usage.input_tokens
             self._chars_per_token = min(max(counted, 1.0), 2 * CHARS_PER_TOKEN)
 
     def tokens(self, transcript: Sequence[Json]) -> int:
-        """About how many tokens the agent's question has with this transcript."""
+        """Estimate the tokens of the agent's request with this transcript."""
         return round((self._fixed + _chars(transcript)) / self._chars_per_token)
 
     @property
     def _fixed(self) -> int:
-        """Characters of what is sent beside the messages."""
+        """Characters of the request apart from its messages."""
         asks = self._asks
         tools = sum(len(tool.name) + len(tool.description) + len(as_text(tool.parameters)) for tool in asks.tools)
         return len(asks.system) + tools + (0 if asks.output_schema is None else len(as_text(asks.output_schema)))
@@ -117,8 +117,8 @@ class TranscriptWindow:
         return self._memory.summarize is not False
 
     def _beyond(self, messages: Sequence[Json]) -> int:
-        """How many messages at the beginning are too many. A summary takes more at once, so as not to be due again
-        with the next message."""
+        """Return how many messages at the beginning are too many. A summary covers more at once, so that the next
+        message does not require another one."""
         window, most = self._memory.window, self._memory.tokens
         cut = 0
         if window is not None and len(messages) > window:
@@ -128,7 +128,7 @@ class TranscriptWindow:
         return cut
 
     def _cut(self, messages: Sequence[Json], tokens: int) -> int:
-        """Where the newest messages begin that have so many tokens; the last one is among them."""
+        """Return the index from which the newest messages fit into this many tokens; the last message always counts."""
         room = tokens * self._chars_per_token - self._fixed
         at = len(messages) - 1
         room -= _chars(messages[at:])
@@ -154,7 +154,7 @@ class TranscriptWindow:
         return [told, *([now] if any(one is now for one in transcript[:cut]) else []), *found[cut:]]
 
     async def _summary(self, past: str, messages: Sequence[Json]) -> str:
-        """In several calls where it is too much for one: each goes on from the summary before."""
+        """Summarise in several calls if one is too small: each continues from the previous summary."""
         size = round((self._budget or CHUNK_TOKENS) * self._chars_per_token / 2)
         summary = past
         for chunk in _chunks("\n\n".join(map(_as_line, messages)), max(size, RESULT_CHARS)):
@@ -172,7 +172,8 @@ class TranscriptWindow:
 
 
 def _past(conversation: Sequence[Json], name: str) -> tuple[str, int]:
-    """The agent's latest summary that still stands for the beginning of this conversation, and for how much of it."""
+    """Return the agent's latest summary that still matches the beginning of this conversation, and how many messages it
+    covers."""
     for at in range(len(conversation) - 1, -1, -1):
         message = conversation[at]
         if not isinstance(message, dict) or role_of(message) != SUMMARY or message.get("name") != name:
@@ -192,7 +193,7 @@ def _told(summary: str) -> JsonObject:
 
 
 def _whole(messages: Sequence[Json], cut: int) -> int:
-    """The cut, moved to before a tool call whose results would lie behind it."""
+    """Move the cut to before a tool call whose results would lie behind it."""
     cut = min(max(cut, 0), max(len(messages) - 1, 0))
     while cut > 0 and role_of(messages[cut]) == "tool":
         cut -= 1

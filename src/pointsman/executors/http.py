@@ -1,4 +1,4 @@
-"""HTTP nodes: one request. Its secrets are put in where the document has them, and only for the moment it leaves."""
+"""HTTP nodes: one request. Secrets are inserted where the document names them, only while the request is sent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pointsman.values import Json
 
 
 class HttpExecutor:
-    """Input: {"config": the node's config, filled in}. Result: {status, headers, data, ok}."""
+    """Input: {"config": the node's config, evaluated}. Result: {status, headers, data, ok}."""
 
     def __init__(self, outgoing: Outgoing, secrets: Secrets) -> None:
         self._outgoing = outgoing
@@ -36,7 +36,7 @@ class HttpExecutor:
             return work_failed(command, failure_of(why))
         masks = found.masks(self._secrets)
         try:
-            # Messages say the address as the document has it: an address with a secret that is cut could show a piece.
+            # Messages show the address as in the document: a truncated address could reveal a piece of a secret.
             call = request_of(found.value, key=_key(command, run), said=str(config.get("url")))
         except PointsmanError as why:
             return work_failed(command, masks.failure(failure_of(why)))
@@ -58,5 +58,6 @@ class HttpExecutor:
 
 
 def _key(command: Execute, run: ExecutionPort) -> str:
-    """The same for all attempts of a step: one that came through unheard must not be done twice."""
+    """Return the idempotency key, equal for all attempts of a step: a request whose answer was lost must not be
+    repeated."""
     return sha256(f"{run.execution}:{command.step}".encode()).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""Judges: answers the model questions on a node's edges with yes or no, and why. One call for all of them."""
+"""Judges: a model answers the questions on a node's edges with yes or no, and the reason. One call for each model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class JudgeQuestion(msgspec.Struct, frozen=True, kw_only=True):
 class JudgeExecutor:
     """Input: {"questions": [{"edge", "prompt", "model"?}], "value"?}. Result: {edge: {"answer": bool, "reason": text}}.
 
-    Questions to one model are asked together.
+    Questions to the same model are asked in one call.
     """
 
     def __init__(self, world: World) -> None:

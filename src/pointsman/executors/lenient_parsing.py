@@ -1,9 +1,9 @@
-"""Leniency: answers of models that mean the right thing and say it a little differently.
+"""Lenient parsing: accepts answers of models that are right but written a little differently.
 
     {type: number, minimum: 0, maximum: 100, x-lenient: true}     "85", "85 %", "85/100", "17/20" ▶ 85     130 ▶ 100
     {enum: [low, medium, high], x-lenient: true}                  " HIGH" ▶ "high"
 
-Only where the schema asks for it. What cannot be taken so stays as it is, and the schema refuses it.
+Applies only where the schema asks for it. A value that cannot be converted stays as it is, and the schema refuses it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NUMBER: Final = re.compile(r"\s*([-+]?\d+(?:[.,]\d+)?)\s*(?:(%)|/\s*(\d+(?:[.,]
 
 
 def is_lenient(schema: Json) -> bool:
-    """Whether any part of a schema asks for leniency."""
+    """Return whether any part of a schema asks for leniency."""
     match schema:
         case dict():
             return schema.get(LENIENT) is True or any(is_lenient(part) for part in schema.values())
@@ -30,7 +30,7 @@ def is_lenient(schema: Json) -> bool:
 
 
 def without_leniency(schema: Json) -> Json:
-    """The schema as providers are told it: they refuse words that they do not know."""
+    """Return the schema for providers, which refuse unknown keywords."""
     match schema:
         case dict():
             return {key: without_leniency(part) for key, part in schema.items() if key != LENIENT}
@@ -41,7 +41,7 @@ def without_leniency(schema: Json) -> Json:
 
 
 def taken(value: Json, schema: Json) -> Json:
-    """The value as the schema means it, in objects and lists too."""
+    """Return the value converted as the schema asks, also inside objects and lists."""
     if not isinstance(schema, dict):
         return value
     if schema.get(LENIENT) is True:
@@ -67,7 +67,7 @@ def _meant(value: Json, schema: JsonObject) -> Json:
 
 
 def _choice(value: Json, choices: list[Json]) -> Json:
-    """The one choice that is the same text but for case and the space around it."""
+    """Return the only choice that is equal except for case and surrounding space."""
     if value in choices or not isinstance(value, str):
         return value
     alike = [one for one in choices if isinstance(one, str) and one.casefold() == value.strip().casefold()]
@@ -87,7 +87,7 @@ def _number(value: Json, schema: JsonObject) -> Json:
 
 
 def _read(text: str, most: float | None) -> float | None:
-    """A number in a text; a share of something counts as the same share of the most there is."""
+    """Parse a number; a fraction or percentage becomes the same share of the maximum."""
     found = _NUMBER.fullmatch(text)
     if found is None:
         return None
@@ -105,7 +105,7 @@ def _plain(text: str) -> float:
 
 
 def _whole(number: float) -> float:
-    """Without a fraction of nothing: 85, not 85.0."""
+    """Drop a zero fraction: 85, not 85.0."""
     return int(number) if number == int(number) else number
 
 

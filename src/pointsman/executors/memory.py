@@ -34,7 +34,7 @@ SEARCH_LIMIT: Final = 10
 
 
 class MemoryRequest(Struct, frozen=True):
-    """What a node wants of which memory."""
+    """An operation on a key of a memory."""
 
     owner: Owner
     namespace: str
@@ -46,12 +46,13 @@ class MemoryExecutor:
     """Input: {"scope", "operation", "key", "value"?, "namespace"?, "query"?, "limit"?, "section"?, "ttl"?, "session"?,
     "user"?}.
 
-    get: the value or null · set: the value · append: the list · delete: whether it was there · search: [{key, value}].
-    A change happens once for each step, however often the step is tried: it and its answer are one transaction.
+    get: the value or null · set: the value · append: the list · delete: whether it existed · search: [{key, value}].
+
+    A change is made once per step, however often the step is retried: the change and its result are one transaction.
     """
 
     def __init__(self, memory: ChangingMemory, clock: Clock, quota: Quota, *, meaning: Meaning | None = None) -> None:
-        """Without `meaning` a search finds by words."""
+        """Without `meaning`, a search finds by words."""
         self._memory = memory
         self._meaning = meaning
         self._clock = clock
@@ -90,8 +91,8 @@ class MemoryExecutor:
             quota=self._quota,
             by=_writer(command, spec, run),
         )
-        # The name tells no attempt: a retry must not do twice what may have been done. It tells what is done: in
-        # another attempt it may be something else.
+        # The id contains no attempt number: a retry must not repeat what may have been done. It contains the change: in
+        # another attempt it may be a different one.
         same = fingerprint(change.scope, change.namespace, change.key, operation, change.value)
         answer = await self._memory.change(change, once=ChangeId(run.execution, f"memory {command.step} {same}"))
         if self._meaning is not None:
@@ -143,7 +144,7 @@ def changes(operation: str) -> TypeGuard[MemoryOperation]:
 
 
 def section_of(text: str, title: str) -> str | None:
-    """What stands under the heading `## title`, up to the next heading of its rank; None where it is missing."""
+    """Return the text under the heading `## title`, up to the next heading of its rank; None if it is missing."""
     found = re.search(rf"^##[ \t]+{re.escape(title)}[ \t]*$\n?(.*?)(?=^##?[ \t]|\Z)", text, re.MULTILINE | re.DOTALL)
     return None if found is None else found[1].strip()
 

@@ -1,10 +1,10 @@
-"""Whose memory is meant, and how keys are written there.
+"""Owners of memories, and how keys are stored.
 
-    execution │ session │ user │ workflow │ shared        who owns the values: nobody reaches another one's
+    execution │ session │ user │ workflow │ shared        the owner of values: no owner reaches those of another
         └─ namespace ─ key                                `notes/a` is key `a` of namespace `notes`
 
-A key can hold anything: one with a slash is written behind an empty namespace (`/a/b`), and in names of namespaces
-slashes are escaped, so that no key of one namespace is ever one of another.
+A key may contain any printable character: one with a slash is stored with an empty namespace (`/a/b`), and slashes in
+names of namespaces are escaped, so that no key of one namespace equals one of another.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ KEY_CHARS_MAX: Final = 500
 
 
 class Owner(Struct, frozen=True):
-    """A memory: its scope, and whose it is there."""
+    """The owner of a memory: its scope and name."""
 
     scope: str
     name: str
 
 
 def key_in(namespace: str, key: str) -> str:
-    """A key as it is stored."""
+    """Return a key as it is stored."""
     return f"{escaped(namespace)}/{key}" if namespace or "/" in key else key
 
 
 def prefix_of(namespace: str) -> str:
-    """What the keys of a namespace begin with; without one: all of the owner's."""
+    """Return the prefix of a namespace's keys; without a namespace, of all the owner's keys."""
     return f"{escaped(namespace)}/" if namespace else ""
 
 
 def names_of(stored: str) -> tuple[str, str]:
-    """The namespace and key of a stored key."""
+    """Return the namespace and key of a stored key."""
     namespace, slash, key = stored.partition("/")
     return (namespace.replace("%2F", "/").replace("%25", "%"), key) if slash else ("", stored)
 
@@ -50,7 +50,7 @@ def escaped(namespace: str) -> str:
 
 
 def check_name(what: str, name: str) -> None:
-    """Raises `WorkRefused` for what cannot be the name of anything remembered."""
+    """Raises `WorkRefused` for an invalid key or namespace."""
     if 0 < len(name) <= KEY_CHARS_MAX and all(letter.isprintable() for letter in name):
         return
     raise WorkRefused(
@@ -63,10 +63,10 @@ def check_name(what: str, name: str) -> None:
 
 
 def owner_of(scope: str, namespace: str, *, execution: str, session: Json, user: Json, workflow: Json) -> Owner:
-    """Whose memory a node means. Raises `WorkRefused` where there is no such owner."""
+    """Return the owner of a node's memory. Raises `WorkRefused` if there is none."""
     if scope == "long_term":
         scope = "shared" if namespace else "workflow"
-    # An execution outside any session is a session of its own: nobody else may read what it keeps.
+    # An execution outside any session is a session of its own: no other execution may read its memory.
     owners: dict[str, Json] = {
         "execution": execution,
         "session": session or execution,

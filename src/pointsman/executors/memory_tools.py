@@ -1,6 +1,6 @@
-"""The memory tools of agents: which memory a call may reach is said by the node, never by the model alone.
+"""Memory tools of agents: the node determines which memory a call may reach, never the model alone.
 
-node: scopes [session, user] ─▶ offered: `scope` is one of these ─▶ call ─▶ what a memory node would do
+node: scopes [session, user] ─▶ offered: `scope` is one of these ─▶ call ─▶ the same command as of a memory node
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pointsman.tools.schemas import Checker
 from pointsman.values import Json, JsonObject, NodeId
 
 DEFAULT: Final = ("session",)
-"""What an agent reaches that says nothing else."""
+"""Default scopes of an agent."""
 
 _BELONGS: Final = {
     "execution": "this task alone",
@@ -31,7 +31,7 @@ _BELONGS: Final = {
 
 
 def offered(tool: ToolSpec, scopes: Sequence[str]) -> ToolSpec:
-    """The tool as an agent with these scopes sees it: where there are several, it says which one it means."""
+    """Return the tool for an agent with these scopes: if there are several, `scope` becomes a parameter."""
     if len(scopes) == 1:
         return tool
     properties = tool.parameters.get("properties")
@@ -46,7 +46,8 @@ def offered(tool: ToolSpec, scopes: Sequence[str]) -> ToolSpec:
 
 
 def memory_command(command: Execute, call: ToolCall, tool: ToolSpec, number: int) -> Execute:
-    """What a memory node would be asked. Raises `ToolFailed` for arguments that do not fit, and outside of agents."""
+    """Return the equivalent command of a memory node. Raises `ToolFailed` for arguments that do not fit, and for nodes
+    other than agents."""
     said = command.input.get("memory")
     if not isinstance(said, dict) or not isinstance(scopes := said.get("scopes"), list):
         message = f"nobody knows whose memory {call.name!r} means here"
@@ -64,7 +65,7 @@ def memory_command(command: Execute, call: ToolCall, tool: ToolSpec, number: int
         "user": said.get("user"),
         "namespace": said.get("namespace"),
     }
-    # Each call is a step of its own to the memory: what is written twice on purpose is written twice, and what a crash
-    # or a retry repeats is not.
+    # For the memory, each call is a step of its own: two deliberate writes are two, and a write that a crash or a retry
+    # repeats is one.
     step = replace(command.step, node=NodeId(f"{command.step.node} call {number}"))
     return replace(command, step=step, input=given)

@@ -1,4 +1,4 @@
-"""What a model's answer is worth: its text, the JSON it stands for, and whether that is what was asked."""
+"""Model answers: read the text or JSON of an answer and check it against what was asked for."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pointsman.tools.schemas import Checker, SchemaWrong
 from pointsman.values import Json, JsonObject
 
 REASKS_MAX: Final = 2
-"""How often a model is told what was wrong with its answer and asked again."""
+"""How often a model is corrected and asked again."""
 
 _EXCERPT: Final = 500
 
 
 class Wrong(str):
-    """Why an answer is not what was asked, in words for the model."""
+    """Why an answer is wrong, in words for the model."""
 
     __slots__ = ()
 
@@ -29,13 +29,13 @@ NOT_JSON: Final = Wrong("Your answer is not JSON. Answer with JSON only.")
 
 
 class Expected:
-    """What an answer must be: JSON of a schema, any JSON, or whatever it is."""
+    """The required form of an answer: JSON with a schema, any JSON, text, or either."""
 
     def __init__(self, schema: JsonObject | None, result: Literal["text", "json", "auto"]) -> None:
-        """Raises `WorkRefused` for a schema that is none."""
+        """Raises `WorkRefused` for an invalid schema."""
         self._lenient: Final = schema if is_lenient(schema) else None
         self.schema: Final = schema if self._lenient is None else cast("JsonObject", without_leniency(schema))
-        """As models are told it."""
+        """The schema as models receive it."""
         self._result: Final = result
         try:
             self._checker = None if schema is None else Checker(schema)
@@ -51,7 +51,7 @@ class Expected:
         return self._checker is None and self._result == "text"
 
     def read(self, text: str) -> ParsedJson | Wrong:
-        """The result that a text stands for."""
+        """Return the result that a text stands for."""
         if self.is_json:
             found = read_json(text)
             return NOT_JSON if found is None else self.check(found.value)
@@ -61,7 +61,7 @@ class Expected:
         return ParsedJson(text)
 
     def check(self, value: Json) -> ParsedJson | Wrong:
-        """The value, if the schema admits it."""
+        """Return the value if it fits the schema."""
         if self._lenient is not None:
             value = taken(value, self._lenient)
         problems = "" if self._checker is None else self._checker.problems(value)
@@ -70,7 +70,7 @@ class Expected:
         return ParsedJson(value)
 
     def given_up(self, wrong: Wrong, text: str) -> Failure:
-        """The failure of a model that was told often enough."""
+        """Return the failure after the last correction."""
         if wrong is EMPTY:
             message = f"the model answered nothing, after {REASKS_MAX} corrections"
             hint = "Say more in its prompt, raise maxTokens, or use another model."

@@ -1,9 +1,9 @@
-"""Planners: a goal is broken into tasks, each may be done, and the whole may be written up.
+"""Planners: a model breaks a goal into tasks; each task may be performed, and the results written up.
 
-    goal ─▶ tasks ─▶ task 1 ─▶ task 2 ─▶ …    one after another: each is shown what came of those before
-                                         └─▶ one text of all     (`synthesize`)
+    goal ─▶ tasks ─▶ task 1 ─▶ task 2 ─▶ …    in sequence: each receives the results of those before
+                                         └─▶ one text from all results     (`synthesize`)
 
-Every call is an effect of the one step: after a crash it goes on with the task it was at.
+Every call is an effect of the same step: after a crash it continues with the task it was at.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from pointsman.values import Json, JsonObject
 
 
 class PlannerTexts(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What the plan gives along: the texts, and the data that they read."""
+    """The task templates of the plan, and the data that they read."""
 
     system: str | None = None
     prompt: str | None = None
@@ -45,14 +45,14 @@ class PlannerTexts(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class TaskTexts:
-    """What the agent of a task is told. Without a template: the goal, the task, and what came of those before."""
+    """The prompts of a task's agent. Without a template: the goal, the task, and the results of the tasks before."""
 
     def __init__(self, given: Json, goal: str) -> None:
         self._given = PlannerTexts() if given is None else msgspec.convert(given, PlannerTexts)
         self._goal = goal
 
     def of(self, task: JsonObject, before: list[JsonObject]) -> tuple[str, str]:
-        """System and prompt. Raises `ExpressionError` for a `{x}` that is not there."""
+        """Return the system text and prompt. Raises `ExpressionError` for a `{x}` that does not exist."""
         prompt = (
             self._told(task, before) if self._given.prompt is None else self._filled(self._given.prompt, task, before)
         )
@@ -75,7 +75,7 @@ class TaskTexts:
 
 
 TASKS_MAX: Final = 10
-"""Most tasks where the node says nothing else."""
+"""Most tasks if the node sets no limit."""
 
 _SYSTEM: Final = (
     "You plan work. Break the goal into the fewest tasks that reach it, in the order in which they are to be done. "
@@ -85,7 +85,7 @@ _WRITER: Final = "You write up work that others have done. Use their results alo
 
 
 class PlannerSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The part of a planner's config that no agent has."""
+    """The settings of a planner that agents do not have."""
 
     max_tasks: int = TASKS_MAX
     synthesize: bool = False
@@ -93,7 +93,7 @@ class PlannerSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
 
 
 class PlannerExecutor:
-    """Input: {"goal", "system"?, "agents"?: {name: about}, "task"?: see `task_texts`}.
+    """Input: {"goal", "system"?, "agents"?: {name: about}, "task"?: see `TaskTexts`}.
 
     Result: {"tasks": [{"id", "title", "description", "assigned_agent"?, "result"?}], "text"?}.
     """
@@ -136,7 +136,7 @@ class _Planning:
         self._agents: JsonObject = agents if isinstance(agents, dict) else {}
 
     async def perform(self) -> JsonObject:
-        """Raises what the agent loop raises."""
+        """Raises the errors of the agent loop."""
         tasks = await self._plan()
         if self._said.task_template is None and not self._said.synthesize:
             return {"tasks": [*tasks]}
@@ -151,7 +151,7 @@ class _Planning:
         about = "\n".join(f"- {name}: {text_of(said)}" for name, said in self._agents.items())
         prompt = f"Goal:\n{self._goal}" + (f"\n\nAssign each task to one of:\n{about}" if about else "")
         answer = await self._ask(settings, text_of(self._command.input.get("system")) or _SYSTEM, prompt)
-        assert isinstance(answer, dict)  # the schema said so
+        assert isinstance(answer, dict)  # guaranteed by the schema
         listed = answer["tasks"]
         assert isinstance(listed, list)
         named: list[JsonObject] = []
@@ -161,7 +161,7 @@ class _Planning:
         return named
 
     async def _do(self, tasks: list[JsonObject]) -> None:
-        """Each in its turn; what came of it is its `result`."""
+        """Perform the tasks in order and store each outcome as its `result`."""
         template = self._said.task_template or AgentSettings()
         settings = replace(
             template,

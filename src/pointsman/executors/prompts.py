@@ -1,4 +1,4 @@
-"""Puts an agent's question together: what it is, what was said, what is to be done now."""
+"""Prompts: puts together an agent's system prompt, the conversation and the current task."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pointsman.values import Json, JsonObject
 
 
 def system_of(command: Execute, added: str) -> str:
-    """The agent's own system prompt, and below it what the engine adds."""
+    """Return the agent's own system prompt, followed by the engine's texts."""
     own = text_of(command.input.get("system"))
     return "\n\n".join(part for part in (own, added) if part)
 
 
 def messages_of(command: Execute, name: str, conversation: Sequence[Json]) -> list[Json]:
-    """A conversation as the agent sees it, with its prompt; without both, its inputs."""
+    """Return a conversation as the agent sees it, with its prompt; if both are empty, with its inputs."""
     seen = as_seen_by(name, conversation)
     prompt = command.input.get("prompt")
     if isinstance(prompt, str) and (seen or prompt.strip()):
@@ -28,18 +28,18 @@ def messages_of(command: Execute, name: str, conversation: Sequence[Json]) -> li
     if isinstance(correction := command.input.get("correction"), str):
         seen.append(user_message(correction))
     elif role_of(seen[-1]) == "assistant":
-        # Providers take a last word of the assistant for the beginning of its answer.
+        # Providers treat a final assistant message as the beginning of the answer.
         seen.append(user_message("Go on."))
     return [*seen]
 
 
 def with_value(prompt: str, value: Json) -> str:
-    """A question, and below it the value it is about."""
+    """Return a question followed by the value it is about."""
     return prompt if value is None else f"{prompt}\n\n{as_text(value)}"
 
 
 def conversation_of(command: Execute) -> Sequence[Json]:
-    """The messages the node names itself, else the conversation it listens to."""
+    """Return the messages that the node names, else the conversation it takes part in."""
     named = command.input.get("messages")
     if isinstance(named, list):
         return named
@@ -47,7 +47,7 @@ def conversation_of(command: Execute) -> Sequence[Json]:
 
 
 def _before_own_exchange(messages: Sequence[JsonObject]) -> int:
-    """Where the prompt goes: last, but before the agent's own tool calls that were just answered."""
+    """Return where the prompt goes: last, but before the agent's own tool calls that were just answered."""
     at = len(messages)
     while at > 0 and role_of(messages[at - 1]) == "tool":
         while at > 0 and role_of(messages[at - 1]) == "tool":
@@ -58,7 +58,7 @@ def _before_own_exchange(messages: Sequence[JsonObject]) -> int:
 
 
 def _question_of(command: Execute, name: str, prompt: Json) -> str:
-    """What an agent without a prompt is asked: `message` of its inputs, else the inputs as JSON."""
+    """Return the question of an agent without a prompt: `message` of its inputs, else the inputs as JSON."""
     inputs = command.input.get("inputs")
     if isinstance(inputs, dict) and isinstance(message := inputs.get("message"), str) and message.strip():
         return message

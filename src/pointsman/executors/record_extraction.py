@@ -1,6 +1,6 @@
-"""Records: an extraction is checked against its schema and its source, and kept with what was found wrong.
+"""Record extraction: checks extracted data against its schema and its source, and returns it with the problems found.
 
-The verdict is data: a record that does not fit is kept as such, and nothing is lost of what was extracted.
+The verdict is data: an invalid record is returned as such, so nothing of the extraction is lost.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from pointsman.tools.schemas import Checker, SchemaWrong
 from pointsman.values import Json, JsonObject
 
 QUOTING: Final = ("quote", "quotes")
-"""Keys whose texts must stand in the source, at any depth."""
+"""Keys whose texts must occur in the source, at any depth."""
 
 
 class RecordExecutor:
     """Input: {"extraction", "source"?, "index"?}. Config: `schema`, `sourceSystem`.
 
     Result: {"data", "status", "problems"?, "source"?, "sourceSystem"?, "index"?, "quotes"?: [{"text", "found"}]}, where
-    `status` is `valid`, `invalid` (not what the schema says) or `unsupported` (a quote is not in the source).
+    `status` is `valid`, `invalid` (does not fit the schema) or `unsupported` (a quote is not in the source).
     """
 
     async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkDone | WorkFailed:
@@ -54,13 +54,13 @@ class RecordExecutor:
 
 
 def _data(extraction: Json) -> Json:
-    """A text that holds JSON is that JSON."""
+    """Return the extraction; a text that contains JSON is parsed."""
     read = read_json(extraction) if isinstance(extraction, str) else None
     return extraction if read is None else read.value
 
 
 def _quotes(data: Json, source: Json) -> list[Json]:
-    """Each quote in the data, and whether it stands in the source; None where there is no source to look in."""
+    """Return each quote in the data, and whether it occurs in the source; None if there is no source."""
     text = None if source is None else _plain(as_text(source))
     return [{"text": quote, "found": None if text is None else _plain(quote) in text} for quote in _quoted(data)]
 
@@ -82,7 +82,7 @@ def _quoted(data: Json) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Without what typesetting changes: spaces, case, the shapes of quotes and dashes."""
+    """Normalise what typesetting changes: spaces, case, the shapes of quotes and dashes."""
     return " ".join(text.translate(_SHAPES).casefold().split())
 
 

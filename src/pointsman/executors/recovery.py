@@ -1,4 +1,4 @@
-"""Advice after a failure: a model is shown what went wrong and chooses what to do about it."""
+"""Recovery after a failure: a model sees what went wrong and chooses what to do about it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SYSTEM: Final = (
 class RecoveryExecutor:
     """Input: {"failure", "input", "routes"}. Result: {"choice", "inputs"?, "value"?, "route"?, "reason"}.
 
-    Works for steps of every kind; the model is the node's own where it has one, else the workflow's.
+    Works for steps of every kind; the model is the node's own if it has one, else the workflow's.
     """
 
     def __init__(self, world: World) -> None:

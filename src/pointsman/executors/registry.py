@@ -1,4 +1,4 @@
-"""Which executor does which kind of work: the built-in ones, and those of installed packages."""
+"""Registry of executors by kind of work: the built-in ones, and those of installed packages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from pointsman.tools.sandbox.interpreter import CodeLimits, Interpreter
 from pointsman.values import Json
 
 GROUP: Final = "pointsman.executors"
-"""Entry points by which installed packages do kinds of work: kind -> a function `World -> Executor`."""
+"""Entry points by which installed packages add kinds of work: kind -> a function `World -> Executor`."""
 
 
 class KindUnknown(OperatorError):
@@ -48,7 +48,7 @@ Basis: TypeAlias = Callable[[Execute, WorkSpec], Json]
 
 
 def announced_kinds() -> frozenset[str]:
-    """The kinds of work that installed packages do. Loads none of them."""
+    """Return the kinds of work that installed packages add, without loading the packages."""
     return frozenset(plugin.name for plugin in entry_points(group=GROUP))
 
 
@@ -62,13 +62,12 @@ class _Hiding:
     async def execute(
         self, command: Execute, spec: WorkSpec, run: ExecutionPort
     ) -> WorkDone | WorkFailed | ToolCallsProposed:
-        """Perform it."""
         with hiding(self._secrets.redaction):
             return await self._executor.execute(command, spec, run)
 
 
 class Executors:
-    """The executors of one installation. Those of packages are loaded when their kind is first asked for."""
+    """The executors of one installation. Those of packages are loaded on first use."""
 
     def __init__(
         self,
@@ -86,12 +85,11 @@ class Executors:
         basis: Basis = lambda _command, _spec: None,
         plugins: bool = True,
     ) -> None:
-        """`more` goes before the built-in ones; `plugins`: whether those of installed packages count too.
+        """`more` takes precedence over the built-in executors; `plugins`: whether those of installed packages are used.
 
-        `http` makes the executor of http nodes, with the first of them: it loads an HTTP client.
-        `reaches`: whether a model of that name can be asked here.
-        `basis`: what the result of an attempt depends on, beside its definition and its input.
-        `fetch` gets files by their addresses, `keep` those that executions keep; absent: none are.
+        `http` makes the executor of http nodes on first use: it loads an HTTP client. `reaches`: whether a model of
+        that name can be called here. `basis`: what the result of an attempt depends on, beside its definition and its
+        input. `fetch` gets files by their addresses, `keep` reads those that executions keep; None: not available.
         """
         self._later: dict[str, Callable[[], Executor]] = {} if http is None else {"http": http}
         self._world = World(models=models, tools=tools, fetch=fetch, keep=keep, memory=memory, secrets=secrets)
@@ -120,7 +118,7 @@ class Executors:
         return [self._basis(command, spec), f"{package.name} {package.version}" if package is not None else ""]
 
     async def has(self, need: str) -> bool:
-        """Whether this process has what an attempt waits for, named as in `Failure.needs`."""
+        """Return whether this process has what an attempt waits for, named as in `Failure.needs`."""
         kind, _, name = need.partition(":")
         match kind:
             case "tool":
@@ -128,7 +126,7 @@ class Executors:
                 tool = self._world.tools.find(name)
                 return tool is not None and not (tool.off or tool.stands_in)
             case "secret":
-                with suppress(OperatorError):  # A secret that cannot be opened here is not here.
+                with suppress(OperatorError):  # A secret that cannot be decrypted here is not available here.
                     await self._world.secrets.refresh()
                     return self._world.secrets.secret(name) is not None
                 return False
@@ -138,11 +136,12 @@ class Executors:
                 return name in self.kinds()
 
     def kinds(self) -> tuple[str, ...]:
-        """All kinds of work that can be done here, sorted."""
+        """All kinds of work that can be performed here, sorted."""
         return tuple(sorted({*self._known, *self._later, *self._plugins}))
 
     def executor_for(self, command: Execute) -> Executor:
-        """Who performs the command; advice after a failure is one kind of work for all. Raises `KindUnknown`."""
+        """Return the executor of the command; recovery after a failure has one executor for all kinds. Raises
+        `KindUnknown`."""
         return _Hiding(self._executor_for(command), self._world.secrets)
 
     def _executor_for(self, command: Execute) -> Executor:

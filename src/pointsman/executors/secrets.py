@@ -1,10 +1,10 @@
-"""Secrets at the last moment: put in where the document has their handles, and taken out of what comes back.
+"""Secrets in calls: inserted at the last moment where the document names them, and masked in what comes back.
 
     document: {key: "Bearer {secret.X}"} ─▶ journal: as written ─▶ the call: the secret ─▶ its answer: *** ─▶ journal
                                                                 └─ is it allowed for this workflow, tool and host?
 
-A handle counts only at a place where the document itself has one, and while it is still what the document says there:
-what data, models or people write stays text, whatever it looks like.
+A handle counts only where the document itself has one and the input still equals the document there. Handles in texts
+that data, models or people supply stay plain text.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from pointsman.values import Json, JsonObject
 
 
 class Revealed(NamedTuple):
-    """A tree with its secrets, and those with the hosts they may go to."""
+    """A tree with its secrets inserted, and the hosts to which each secret may go."""
 
     value: JsonObject
     guards: tuple[SecretHosts, ...] = ()
 
     def masks(self, secrets: Secrets) -> Masks:
-        """What hides these secrets, and every other that is known."""
+        """Return masks for these secrets and all other known ones."""
         return Masks(secrets.redaction, redaction_of(frozenset(guard.value for guard in self.guards)))
 
 
 class Masks(NamedTuple):
-    """Hides secrets in what comes back from outside."""
+    """Masks secrets in data from outside."""
 
     known: Redaction
     used: Redaction
-    """Also those that are too short to be hidden everywhere."""
+    """Also those that are too short to be masked everywhere."""
 
     def json(self, value: Json) -> Json:
         return self.used.json(self.known.json(value))
@@ -67,16 +67,17 @@ async def revealed(
     revision: str,
     tool: str | None = None,
 ) -> Revealed:
-    """The tree with its secrets. `written`: as the document has it, templates and all; `revision`: the saved revision
-    that runs; `tool`: the one that is given the tree.
+    """Return the tree with its secrets inserted. `written`: the tree as in the document, with templates; `revision`:
+    the saved revision that runs; `tool`: the tool that receives the tree.
 
-    Raises `WorkRefused`: `secret-missing`, `secret-refused`, `secret-invalid`, or why a secret cannot be read.
+    Raises `WorkRefused`: `secret-missing`, `secret-refused`, `secret-invalid`, or the reason why a secret cannot be
+    read.
     """
     if not texts:
         return Revealed(tree)
     await secrets.refresh()
     found = deepcopy(tree)
-    # A place that holds something else by now was changed by a person: what they wrote is text.
+    # A person changed a text that differs from the document by now: their text is plain text.
     meant = [
         text for text in texts if (said := _at(written, text.pointer)) is not None and _at(found, text.pointer) == said
     ]
@@ -93,7 +94,7 @@ async def revealed(
 
 
 async def _guard(name: str, secrets: Secrets, revision: str, tool: str | None) -> SecretHosts:
-    """A secret that this document may use. Raises `OperatorError`, `WorkRefused`."""
+    """Return a secret that this document may use. Raises `OperatorError`, `WorkRefused`."""
     value = secrets.secret(name)
     if value is None:
         hint = f"`pointsman secrets set {name}`, or set POINTSMAN_SECRET_{name}."
@@ -113,7 +114,7 @@ async def _guard(name: str, secrets: Secrets, revision: str, tool: str | None) -
 
 
 def masked_failure(failure: Failure, redaction: Redaction) -> Failure:
-    """The failure without the secrets."""
+    """Return the failure with secrets masked."""
     if not redaction:
         return failure
     clean = replace(
@@ -126,7 +127,7 @@ def masked_failure(failure: Failure, redaction: Redaction) -> Failure:
 
 
 class MaskedHearing:
-    """Passes on the text of an answer while it comes, without secrets: also one that comes in two pieces."""
+    """Passes on streamed text with secrets masked, also a secret that arrives in two pieces."""
 
     def __init__(self, hear: Hear, redaction: Redaction) -> None:
         self._hear = hear
@@ -134,7 +135,7 @@ class MaskedHearing:
         self._streams: dict[type[str], Stream] = {}
 
     def __call__(self, text: str, /) -> None:
-        kind = type(text)  # Thoughts are a text of their own.
+        kind = type(text)  # Thoughts are a separate text.
         stream = self._streams.get(kind)
         if stream is None:
             stream = self._streams[kind] = Stream(self._redaction)
@@ -142,14 +143,14 @@ class MaskedHearing:
             self._hear(kind(shown))
 
     def end(self) -> None:
-        """No more comes."""
+        """Pass on the rest; the text is complete."""
         for kind, stream in self._streams.items():
             if shown := stream.end():
                 self._hear(kind(shown))
 
 
 def _at(tree: Json, pointer: Sequence[str | int]) -> str | None:
-    """The text at a place; None: there is no such place, or no text."""
+    """Return the text at a pointer; None: the place does not exist or holds no text."""
     for part in pointer:
         if isinstance(tree, dict) and isinstance(part, str):
             tree = tree.get(part)

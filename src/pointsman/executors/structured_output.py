@@ -1,4 +1,4 @@
-"""Questions to a model whose answer must be JSON of a schema: asked, corrected and asked again, at most twice."""
+"""Structured output: asks a model for JSON that fits a schema, and corrects it at most twice."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pointsman.values import Json, JsonObject
 
 
 async def ask_for_json(ledger: Ledger, request: ModelRequest, schema: JsonObject) -> JsonObject:
-    """The answer to a question whose schema is an object. Raises `WorkRefused`, `ModelFailed`."""
+    """Return the answer to a question whose schema is an object. Raises `WorkRefused`, `ModelFailed`."""
     expected = Expected(schema, "json")
     messages: list[Json] = [*request.messages]
     reasks = 0
@@ -22,7 +22,7 @@ async def ask_for_json(ledger: Ledger, request: ModelRequest, schema: JsonObject
         reply = await ledger.ask(asked)
         read = expected.read(reply.text)
         if not isinstance(read, Wrong):
-            assert isinstance(read.value, dict)  # the schema said so
+            assert isinstance(read.value, dict)  # guaranteed by the schema
             return read.value
         if reasks >= REASKS_MAX:
             raise WorkRefused(expected.given_up(read, reply.text))

@@ -1,4 +1,4 @@
-"""Tool nodes: one tool call, no model. Its failure is the step's."""
+"""Tool nodes: one tool call without a model; its failure fails the step. Also the node that runs pending calls."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from pointsman.values import Json, JsonObject
 class PendingCallsExecutor:
     """Input: {"calls": [{"id", "name", "arguments"}], "caller": node}.
 
-    Result: [{"tool", "toolCallId", "result" | "error"}] in order. A tool that fails, or does not exist, is told to
-    the model that called it; the step succeeds. `labels` are the tools' names, the last one first: control leaves by
-    the first of them that has an edge.
+    Result: [{"tool", "toolCallId", "result" | "error"}] in order. The failure of a tool, or that it does not exist, is
+    reported to the model that called it; the step succeeds. `labels` are the tools' names, the last one first: control
+    leaves by the first of them that has an edge.
     """
 
     def __init__(self, world: World) -> None:
@@ -59,7 +59,7 @@ def _entry(call: ToolCall, outcome: ToolOutcome) -> Json:
 
 
 class ToolExecutor:
-    """Input: {"tool": name, "parameters": {…}}. Result: what the tool answers."""
+    """Input: {"tool": name, "parameters": {…}}. Result: the tool's result."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -90,7 +90,7 @@ class ToolExecutor:
         )
 
     def _must_stay_here(self, name: str) -> None:
-        """What is given to a sub-workflow, to the caller, to memory or to files is kept. Raises `WorkRefused`."""
+        """Raise `WorkRefused` for a tool that stores or passes on its parameters: they must not contain secrets."""
         tool = self._world.tools.find(name)
         if tool is None or not (tool.workflow or tool.side == "client" or tool.memory or tool.keeps):
             return

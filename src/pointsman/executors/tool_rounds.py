@@ -1,4 +1,4 @@
-"""The tools of one attempt of an agent: which it may call, and what stops it from calling them in circles."""
+"""Tool rounds of one attempt of an agent: which tools it may call, and detection of repeated calls."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from pointsman.tools.tool import RESERVED, need_of
 from pointsman.values import Json
 
 SAME_MAX: Final = 3
-"""So often in a row it may make the same calls and be told the same."""
+"""Limit of equal rounds in a row: the same calls with the same results."""
 CIRCLING: Final = (
     "You made the same calls as before, and were told the same. Do something else, or answer with what you know."
 )
 
 
 class ToolRounds:
-    """Runs the calls of one round after the other."""
+    """Runs the tool calls of an agent, round by round."""
 
     def __init__(
         self, command: Execute, spec: WorkSpec, run: ExecutionPort, *, allowed: dict[str, ToolSpec], ledger: Ledger
@@ -39,11 +39,11 @@ class ToolRounds:
 
     @property
     def is_circling(self) -> bool:
-        """It has just made the same calls as before, and was told the same."""
+        """Whether the last round repeated the calls and results of the round before."""
         return self._same > 1
 
     def refusal(self, call: ToolCall) -> Failure | None:
-        """Why a call is not among those it may make; None: it is."""
+        """Return why the agent may not make a call; None: it may."""
         if call.name in self.allowed:
             return None
         message = f"the tool {call.name!r} is not among yours"
@@ -52,12 +52,13 @@ class ToolRounds:
         )
 
     def may_leave(self, call: ToolCall) -> bool:
-        """Whether a tool executor may carry it out: neither the caller's nor the agent's own memory is its to reach."""
+        """Return whether a tool executor may carry out the call: it can reach neither client tools nor the agent's
+        memory."""
         tool = self.allowed[call.name]
         return tool.side == "server" and not tool.memory
 
     async def perform(self, calls: list[ToolCall]) -> list[ToolOutcome]:
-        """All at once; what came of them in their order."""
+        """Make all calls at once and return their outcomes in order."""
         for call in calls:
             self._run.delta(self._command, {"kind": "tool_call", "tool": call.name, "arguments": call.arguments})
         outcomes = await self._ledger.call(calls, at_once=True)
@@ -66,7 +67,7 @@ class ToolRounds:
         return outcomes
 
     def count(self, told: list[tuple[ToolCall, ToolOutcome]]) -> None:
-        """Raises `WorkRefused` where the same was called and told too often in a row."""
+        """Count equal rounds. Raises `WorkRefused` after `SAME_MAX` equal ones in a row."""
         parts: list[Json] = [[call.name, call.arguments, outcome.told()] for call, outcome in told]
         mark = fingerprint(*parts)
         self._same = self._same + 1 if mark == self._last else 1
@@ -81,7 +82,8 @@ class ToolRounds:
 
 
 def allowed_tools(settings: AgentSettings, tools: Tools) -> dict[str, ToolSpec]:
-    """The agent's tools. Raises `WorkRefused` for one that is unknown, or has a name of the engine's."""
+    """Return the agent's tools. Raises `WorkRefused` for a tool that is unknown or off, or has a name of an engine
+    tool."""
     allowed: dict[str, ToolSpec] = {}
     for name in settings.tools or ():
         if name in RESERVED:

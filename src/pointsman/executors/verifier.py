@@ -1,10 +1,10 @@
-"""Verifiers: a model judges a value by criteria. The quality gate of a loop that revises until it is good.
+"""Verifiers: a model judges a value by criteria. The quality gate of a loop that revises until the value passes.
 
     value ─▶ judged ─┬─ pass
-                     ├─ retry, with the issues    (in a row at most `maxRetries` times)
+                     ├─ retry, with the issues    (at most `maxRetries` times in a row)
                      └─ fail                      (also after the same judgement `stallLimit` times)
 
-What was said of the last version comes with the input, so the counts survive whatever the process does not.
+The judgement of the last version is part of the input, so the counts survive a crash.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pointsman.ports import ExecutionPort
 from pointsman.values import Json, JsonObject
 
 RETRIES: Final = 3
-"""How often in a row it asks for another version where the node says nothing else."""
+"""Most retries in a row if the node sets no limit."""
 
 _STANDARD: Final = (
     "You verify work. Judge by the criteria and by what you are shown, and by nothing else. Name each issue so that "
@@ -51,7 +51,7 @@ _SCHEMA: Final[JsonObject] = {
 
 
 class VerifierLimits(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """When a verdict is not left to the model alone."""
+    """Limits that override a model's verdict."""
 
     mode: str | None = None
     max_tool_rounds: int | None = None
@@ -61,16 +61,16 @@ class VerifierLimits(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
-    """What it says of one version."""
+    """The judgement of one version."""
 
     verdict: str = ""
     score: int | float = 0
     issues: list[str] = []
     reason: str = ""
     retries: int = 0
-    """How often in a row it asked for another version, this time among them."""
+    """Number of retries in a row, including this one."""
     stalls: int = 0
-    """How often in a row it said the same before."""
+    """How often in a row the judgement was the same as before."""
 
 
 class VerifierExecutor:
@@ -99,7 +99,7 @@ class VerifierExecutor:
 
 
 def judged(said: Judgement, before: Judgement, bounds: VerifierLimits) -> Judgement:
-    """The judgement in effect: what scores too little does not pass, and nothing is tried for ever."""
+    """Return the effective judgement: a score below the threshold does not pass, and retries are limited."""
     verdict, reason = said.verdict, said.reason
     if verdict == "pass" and bounds.threshold is not None and said.score < bounds.threshold:
         verdict, reason = "retry", f"{reason} (scores {said.score:g} of {bounds.threshold:g})".lstrip()
@@ -130,7 +130,7 @@ def _settings(spec: WorkSpec) -> AgentSettings:
 
 
 def _before(said: Json) -> Judgement:
-    """What it said of the last version; a first one, or what is no judgement (its failure), begins anew."""
+    """Return the judgement of the last version; an empty one for a first version or an invalid value (its failure)."""
     try:
         return msgspec.convert(said, Judgement)
     except msgspec.ValidationError:
