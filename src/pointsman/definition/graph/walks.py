@@ -1,6 +1,6 @@
 """Algorithms for graphs of numbered nodes: reachability, strongly connected components, dominators. None is recursive.
 
-`edges_of[n]` lists the neighbours of n. All take linear time except dominators, which take n log n.
+`neighbours[n]` lists the nodes one edge away from n. All take linear time except dominators, which take n log n.
 """
 
 from __future__ import annotations
