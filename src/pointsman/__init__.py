@@ -1,7 +1,7 @@
 """Pointsman: a durable engine for declarative agentic workflows.
 
-The front door: everything else is found by its own module. Names are loaded when they are first used, so that
-importing the package costs next to nothing.
+This module exports the public API; everything else is in its own module. Names are imported when they are first used,
+so that importing the package costs almost nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`python -m pointsman` is the command line."""
+"""Entry point of `python -m pointsman`: the command line."""
 
 from __future__ import annotations
 

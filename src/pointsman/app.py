@@ -1,4 +1,4 @@
-"""The front door: an application over one store. It opens the store and the runtime, and forwards to the domains."""
+"""The public API: an app over one store. It opens the store and the runtime, and forwards to the domains."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from pointsman.workflows.sources import Workflow
 from pointsman.workflows.suggestions import ANYBODY
 from pointsman.workflows.tooling import registry_for
 
-if TYPE_CHECKING:  # Most processes need none of these.
+if TYPE_CHECKING:  # Deferred: most processes need none of these.
     from pointsman.chat.memories import Memories
     from pointsman.executions.driving import GivenAnswer
     from pointsman.executions.dry_run import DryRun
@@ -63,7 +63,8 @@ if TYPE_CHECKING:  # Most processes need none of these.
 
 
 class Pointsman:
-    """The front door. An async context: entering opens the store, leaving closes everything and loses nothing."""
+    """An app over one store, used as an async context manager: entering opens the store, leaving closes everything.
+    Open executions stay in the store."""
 
     def __init__(
         self,
@@ -76,7 +77,7 @@ class Pointsman:
         clock: Clock | None = None,
     ) -> None:
         """`model` answers every agent, whatever its definition names. `script` holds the answers of the scripted model,
-        which answers every agent where no `model` is given."""
+        which answers every agent if no `model` is given."""
         loaded = settings if settings is not None else load_settings().settings
         self.clock: Clock = clock if clock is not None else SystemClock()
         ruled = [name for name, one in loaded.own_secrets.items() if one.rule != SecretRule()]
@@ -85,7 +86,7 @@ class Pointsman:
         self.tools = registry_for(self.settings, tools)
         self.feed = Feed()
         self.isolation: Isolation | None = None
-        """What workflow tests may reach outside; None: everything that the settings allow."""
+        """What workflow tests may access outside; None: everything that the settings allow."""
         self._model, self._script = model or scripted_by(self.settings, script), script
         if script is not None:
             add_scripted_tools(self.tools, script)
@@ -114,7 +115,7 @@ class Pointsman:
 
     @property
     def context(self) -> AppContext:
-        """What the domains receive."""
+        """The context that the domains receive."""
         assert self._context is not None, "use `async with Pointsman(…)`"
         return self._context
 
@@ -146,34 +147,34 @@ class Pointsman:
 
     @property
     def script(self) -> Script | None:
-        """What the scripted model answers."""
+        """The answers of the scripted model."""
         return self._script if self._context is None else self._context.services.script
 
     @property
     def storage(self) -> Storage:
         """Deletion, retention, export and import."""
-        from pointsman.operations.storage import Storage  # Most processes never delete anything.
+        from pointsman.operations.storage import Storage  # Deferred: most processes never delete anything.
 
         return Storage(self.context)
 
     @property
     def memory(self) -> Memories:
-        """What is remembered of executions, sessions, users and workflows."""
-        from pointsman.chat.memories import Memories  # Most processes only remember.
+        """Memory of executions, sessions, users and workflows."""
+        from pointsman.chat.memories import Memories  # Deferred: in most processes only executions use memory.
 
         return Memories(self.context)
 
     @property
     def agents(self) -> SavedAgents:
-        """Agents that are described once, for many workflows."""
-        from pointsman.workflows.agent_library import SavedAgents  # Most processes only run them.
+        """Saved agents, which many workflows can use."""
+        from pointsman.workflows.agent_library import SavedAgents  # Deferred: most processes only run them.
 
         return SavedAgents(self.context)
 
     @property
     def triggers(self) -> Triggers:
         """Schedules, webhooks and events, which start executions."""
-        from pointsman.triggers.triggers import TRIGGERS  # Calendars and time zones take long to load.
+        from pointsman.triggers.triggers import TRIGGERS  # Deferred: calendars and time zones take long to load.
 
         return self.context[TRIGGERS]
 
@@ -183,11 +184,11 @@ class Pointsman:
         return Lives(self.context)
 
     def keeping(self, *, wait: bool = False) -> AbstractAsyncContextManager[Leader]:
-        """Go on with the executions of this store, in one process, for as long as the block is open.
+        """Execute for this store as its leader until the block ends.
 
-        Raises `StoreKept` where another process does; with `wait` it stands by until it can take over.
+        Raises `LeaderExists` if another process is the leader; with `wait` it stands by until it can take over.
         """
-        from pointsman.operations.worker_role import keeping  # Most processes run what they were asked to.
+        from pointsman.operations.worker_role import keeping  # Deferred: most processes run only what they start.
 
         return keeping(self.context, wait=wait)
 
@@ -198,7 +199,7 @@ class Pointsman:
         return await outlined(self.context[DOCUMENTS], workflow, by=by)
 
     async def check(self, workflow: Workflow, *, lenient: bool = False, reader: Caller = ANYBODY) -> CheckedSource:
-        """See `workflows.definitions.check`. Before entering, no workflow is saved."""
+        """See `workflows.definitions.check`. Before the app is entered, saved workflows are unknown."""
         if self._context is not None:
             return await check(self._context, workflow, lenient=lenient, reader=reader)
         models = models_for(self.settings, model=self._model, script=None)
@@ -218,11 +219,11 @@ class Pointsman:
         return await save(self.context, workflow, author=author, draft=draft, after=after, reader=reader)
 
     async def workflows(self, workflow: str | None = None) -> list[WorkflowEntry]:
-        """The latest revision of each saved workflow; or all revisions of one, newest first."""
+        """Return the latest revision of each saved workflow, or all revisions of one, newest first."""
         return await self.store.workflows.list(WorkflowId(workflow) if workflow is not None else None)
 
     async def source(self, reference: str) -> Workflow:
-        """A saved or built-in workflow, as its author wrote it. Raises `UnknownWorkflow`."""
+        """Return a saved or built-in workflow as its author wrote it. Raises `UnknownWorkflow`."""
         return await source_of_saved(self.context, reference)
 
     # Executions ----------------------------------------------------------------------------------------------------
@@ -264,33 +265,34 @@ class Pointsman:
         written_by: Iterable[Party] = (),
     ) -> DryRun:
         """See `executions.dry_run.dry_run`."""
-        from pointsman.executions.dry_run import dry_run  # Most processes run for real.
+        from pointsman.executions.dry_run import dry_run  # Deferred: most processes make no dry runs.
 
         return await dry_run(
             self.context, workflow, input, answers=answers, trial=trial, caller=caller, written_by=written_by
         )
 
     def watch(self, see: See) -> Callable[[], None]:
-        """Call `see` with every event (as JSON) once it is durable, and with what happens live inside steps. The
-        returned function ends it. `see` is called on the event loop: it must neither block nor raise."""
+        """Call `see` with every event (as JSON) once it is durable, and with live output of steps. Return a function
+        that stops it. `see` is called on the event loop: it must neither block nor raise."""
         return self.feed.watch(watcher_for(see))
 
     async def look(self, execution: str) -> tuple[ExecutionState, list[JsonObject]]:
-        """The state of an execution and its events, without taking it up."""
+        """Return the state of an execution and its events, without resuming it."""
         rows = await rows_of(self.store, ExecutionId(execution))
         events = [event_view(row, number, event) for row in rows for number, event in enumerate(row.events)]
         return folded(execution, rows), events
 
     async def view(self, execution: str) -> JsonObject:
-        """An execution as JSON, without taking it up."""
+        """Return the JSON of an execution, without resuming it."""
         return (await seen(self.runtime, self.settings, execution))[1]
 
     async def bulletins(self, execution: str, *, after: int = 0) -> list[JsonObject]:
-        """The public events of an execution from row `after` on, at the level of its workflow's `observability`."""
+        """Return the public events of an execution after row `after`, at the level of its
+        workflow's `observability`."""
         return await bulletins_of(self.runtime, ExecutionId(execution), self.settings, after=after)
 
     async def executions(self, query: ExecutionQuery | None = None) -> list[Summary]:
-        """Executions, newest first."""
+        """Return executions, newest first."""
         return await self.store.executions.list(query if query is not None else ExecutionQuery())
 
     # Triggers ------------------------------------------------------------------------------------------------------
@@ -302,8 +304,8 @@ class Pointsman:
     async def publish(
         self, name: str, data: Json = None, *, key: str = "", by: str = "", caller: Caller = LOCAL
     ) -> Published:
-        """Publish an event to the executions that wait for it and that `caller` sees, and start what it starts and they
-        may execute. Under one key of one caller (`by`): once."""
+        """Publish an event to the waiting executions that `caller` sees, and start the workflows it triggers that
+        `caller` may execute. Idempotent for one `key` of one publisher (`by`)."""
         named = key or os.urandom(16).hex()
         shared = event_key("caller", by, named)
         published = await self.triggers.events.publish(name, data, key=shared, by=by, caller=caller)

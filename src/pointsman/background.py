@@ -1,4 +1,4 @@
-"""What nobody waits for and is soon done again: an error ends neither it nor whoever listens, and is not lost."""
+"""Best-effort background work: log failures and let the next run retry."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ LOG: Final = logging.getLogger("pointsman.app")
 
 @contextmanager
 def retried(what: str) -> Generator[None]:
-    """`what` cannot be done, as the log says. Of a store that is away for a while whoever writes is told."""
+    """Log an error of the block without raising it; `what` names the work. Outages are not logged:
+    writers report them."""
     try:
         yield
     except Outage:

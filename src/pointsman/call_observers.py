@@ -1,7 +1,7 @@
-"""Calls of models and tools, as they come back: told to whoever measures or traces them, and to nobody's cost else.
+"""Observers of model and tool calls, for metrics and tracing; free when there are no listeners.
 
-executors ─▶ HeardModels ─▶ models        nobody listens: the call goes straight through
-                 └─▶ Calls ─▶ listeners
+executors ─▶ HeardModels ─▶ models        without listeners the call goes straight through
+                 └─▶ CallObservers ─▶ listeners
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CANCELLED = Failure(code="cancelled", message="the call was given up")
 
 
 class ModelCalled(NamedTuple):
-    """A call of a model that is over. `request.hints` say where it came from."""
+    """A completed model call. `request.hints` contain its origin."""
 
     request: ModelRequest
     reply: ModelReply | None
@@ -31,7 +31,7 @@ class ModelCalled(NamedTuple):
 
 
 class ToolCalled(NamedTuple):
-    """A call of a tool that is over. `key` begins with the execution and the step."""
+    """A completed tool call. `key` begins with the execution and the step."""
 
     call: ToolCall
     key: str
@@ -46,15 +46,15 @@ Listener: TypeAlias = Callable[[ModelCalled | ToolCalled], None]
 
 
 class CallObservers:
-    """Passes on calls to whoever listens."""
+    """Distributor of completed calls to listeners."""
 
     def __init__(self) -> None:
         self._listeners: list[Listener] = []
         self.heard = False
-        """Asked for every call: a plain attribute."""
+        """Whether there are listeners. A plain attribute, because it is read for every call."""
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """From now on; the returned function ends it."""
+        """Add a listener. Return a function that removes it."""
         self._have([*self._listeners, listener])
         return lambda: self._have([one for one in self._listeners if one is not listener])
 
@@ -67,7 +67,7 @@ class CallObservers:
 
 
 class HeardModels:
-    """The `Models` port, heard."""
+    """`Models` port that reports its calls to observers."""
 
     def __init__(self, models: Models, calls: CallObservers, clock: Clock) -> None:
         self._models = models
@@ -92,7 +92,7 @@ class HeardModels:
 
 
 class HeardTools:
-    """The `Tools` port, heard."""
+    """`Tools` port that reports its calls to observers."""
 
     def __init__(self, tools: Tools, calls: CallObservers, clock: Clock) -> None:
         self._tools = tools

@@ -1,12 +1,12 @@
-"""The context of one application: what every domain receives.
+"""Context of one app: the object that every domain receives.
 
-    wiring ── makes ──▶ AppContext ◀── holds ── Pointsman (the front door)
+    wiring ── makes ──▶ AppContext ◀── holds ── Pointsman (the public API)
                           │
                           ├─ store, runtime, settings, clock, feed, tools, services
-                          └─ parts: what a domain keeps for itself, made when it is first asked for
+                          └─ parts: objects of the domains, created on first access
 
-A domain keeps its own objects (the library, the triggers, the audit log) as a `Part`: `app[LIBRARY]`. A lower domain
-that needs something of a higher one declares a Protocol and a `Part` without a maker; wiring binds it. So each domain
+A domain stores its own objects (the library, the triggers, the audit log) as a `Part`: `app[LIBRARY]`. A lower domain
+that needs an object of a higher one declares a Protocol and a `Part` without a maker; wiring binds it. So each domain
 imports only the domains below it.
 """
 
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 class Part(Generic[T]):
-    """The key of an object that one domain keeps with the context. There is one object for each context."""
+    """Key of an object that one domain stores in the context. There is one object for each context."""
 
     def __init__(
         self,
@@ -45,15 +45,15 @@ class Part(Generic[T]):
         *,
         close: Callable[[T], Awaitable[None]] | None = None,
     ) -> None:
-        """`make` is called when the part is first asked for; None: wiring binds it. `close` is called when the
-        application is closed, if the part was made."""
+        """`make` is called on first access; None: wiring binds the part. `close` is called when the app is closed, if
+        the part was created."""
         self.name = name
         self.make = make
         self.close = close
 
 
 class MeaningIndex(Meaning, Protocol):
-    """The index that finds remembered values by their meaning."""
+    """Index that finds remembered values by their meaning."""
 
     async def reindex(self, owners: Sequence[Holding]) -> int:
         """Embed every value of these owners again; return how many. Raises what the model raises."""
@@ -64,7 +64,7 @@ class MeaningIndex(Meaning, Protocol):
 
 @dataclass(slots=True)
 class Services:
-    """What performs work. An execution that brings its own script replaces all of it at once."""
+    """Services that perform work. An execution that brings its own script replaces all of them at once."""
 
     models: PydanticModels
     executors: Executors
@@ -76,9 +76,9 @@ class Services:
     model: str | None
     """The model that answers every agent, whatever its definition names; None: each agent has its own."""
     script: Script | None
-    """What the scripted model answers; None: no script was given or taken up."""
+    """The answers of the scripted model; None: no script was given or resumed."""
     checks_models: bool = True
-    """Whether an execution starts only where every model that it may call can be called. False in dry runs."""
+    """Whether an execution starts only if every model that it may call can be called. False in dry runs."""
     lends_models: bool = False
     """Whether the models belong to another `Services`, which closes them."""
 
@@ -88,7 +88,7 @@ class Services:
         return self.models if self.checks_models else None
 
     async def close(self) -> None:
-        """Close them, save the tools, which belong to the context."""
+        """Close the services, except the tools, which belong to the context."""
         if self.meaning is not None:
             await self.meaning.close()
         if not self.lends_models:
@@ -98,7 +98,7 @@ class Services:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
 class AppContext:
-    """One open application: a store, what runs executions in front of it, and what performs their work."""
+    """One open app: a store, the runtime that runs its executions, and the services that perform their work."""
 
     store: Store
     runtime: LocalRuntime
@@ -108,11 +108,11 @@ class AppContext:
     tools: ToolRegistry
     services: Services
     makers: Mapping[Part[Any], Callable[[AppContext], Any]] = field(default_factory=dict[Part[Any], Any])
-    """What wiring binds: the makers of parts that a domain declares without one."""
+    """Makers of parts that a domain declares without one; bound by wiring."""
     _made: dict[Part[Any], Any] = field(default_factory=dict[Part[Any], Any], init=False)
 
     def __getitem__(self, part: Part[T]) -> T:
-        """Return the object of a part. Raises `LookupError` where wiring forgot to bind it."""
+        """Return the object of a part. Raises `LookupError` if no maker is bound."""
         made = self._made
         if part in made:
             return cast(T, made[part])
@@ -123,7 +123,7 @@ class AppContext:
         return cast(T, found)
 
     async def close_parts(self) -> None:
-        """Close what was made, the newest first."""
+        """Close the parts that were created, the newest first."""
         for part, made in reversed([*self._made.items()]):
             if part.close is not None:
                 await part.close(made)

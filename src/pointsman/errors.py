@@ -1,7 +1,7 @@
-"""Every exception, sorted by who must act: the author, the caller, the operator, or us.
+"""Base exceptions, sorted by who must act: the author, the caller, the operator, or the developers.
 
-A failure of a node is not here: it is data (`engine.failures`). An exception says that a call could not be
-done at all. `code` is stable and documented in `docs/reference/errors.md`.
+A failure of a node is not an exception but data (`engine.failures`). An exception means that a call could not be
+performed at all. `code` is stable and documented in `docs/reference/errors.md`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import ClassVar
 
 
 class PointsmanError(Exception):
-    """Something could not be done. `str(error)` names the thing; `hint` says what to do next."""
+    """An operation failed. `str(error)` names the thing; `hint` says what to do next."""
 
     code: ClassVar[str] = "pointsman"
 
     def __init__(self, message: str, *, hint: str = "", needs: str = "") -> None:
-        """`needs`: what this process lacks, as in `Failure.needs`."""
+        """`needs` names what this process lacks, as in `Failure.needs`."""
         super().__init__(message)
         self.hint = hint
         self.needs = needs
@@ -28,25 +28,25 @@ class AuthorError(PointsmanError):
 
 
 class CallerError(PointsmanError):
-    """This call is wrong here or now; whoever called must call differently."""
+    """The call is wrong, or not possible now; the caller must change it."""
 
     code: ClassVar[str] = "caller"
 
 
 class OperatorError(PointsmanError):
-    """The installation cannot do this: settings, store, network, missing part."""
+    """The app cannot do this because of its settings, store, network or a missing part."""
 
     code: ClassVar[str] = "operator"
 
 
 class Outage(OperatorError):
-    """The store cannot be used for a while. No step fails by it: what was under way is performed again by whoever takes
-    the execution up once the store is back."""
+    """The store is temporarily unavailable. No step fails because of it: steps in progress are performed again when the
+    execution is resumed after the outage."""
 
     code: ClassVar[str] = "outage"
 
 
 class EngineBug(PointsmanError):
-    """An impossible thing happened. Nobody outside can repair it; please report it."""
+    """An internal invariant is broken. Users cannot repair it; please report it."""
 
     code: ClassVar[str] = "engine-bug"

@@ -1,10 +1,9 @@
-"""Marks: what tells a thing that the store keeps from what it was or will be; so that who changes it, changes what they
-have read.
+"""Content-based ETags, so that a writer cannot overwrite a version it has not read.
 
-    read ─▶ its mark      change, `after` the mark ─▶ done, or `RevisionMoved`: somebody else changed it meanwhile
+    read ─▶ its ETag      change, `after` the ETag ─▶ done, or `RevisionMoved`: another writer changed it meanwhile
 
-The mark is of what is kept, not of how often it was changed: what says the same again has the same one. That nobody
-changes it between the look and the write, the store sees to.
+The ETag depends on the content, not on the number of changes: equal contents have equal ETags. The store ensures that
+no change happens between check and write.
 """
 
 from __future__ import annotations
@@ -20,22 +19,23 @@ from pointsman.values import Json
 
 
 def mark_of(kept: Json) -> str:
-    """Of what is kept; of nothing, where it is None."""
+    """Return the ETag of stored content; None stands for no content."""
     return sha256(msgspec.json.encode(kept, order="deterministic")).hexdigest()[:16]
 
 
 NOTHING: Final = mark_of(None)
-"""The mark of what is not there."""
+"""The ETag of what does not exist."""
 
 
 async def mark_at(entries: ConfigStore, kind: str, key: str) -> str:
-    """Of what is kept there now."""
+    """Return the ETag of an entry of the store."""
     entry = await entries.find(kind, key)
     return NOTHING if entry is None else mark_of(entry.value)
 
 
 async def put_after(entries: ConfigStore, kind: str, key: str, value: Json, *, after: str | None, what: str) -> None:
-    """Keep it; with `after` only in place of what has that mark. Raises `RevisionMoved`; `what` as in "the title"."""
+    """Write an entry; with `after`, only over content with that ETag. Raises `RevisionMoved`;
+    `what` as in "the title"."""
     version = await _version(entries, kind, key, after, what)
     try:
         await entries.put(kind, key, value, after=version)
@@ -44,7 +44,8 @@ async def put_after(entries: ConfigStore, kind: str, key: str, value: Json, *, a
 
 
 async def delete_after(entries: ConfigStore, kind: str, key: str, *, after: str | None, what: str) -> bool:
-    """Delete it; False: there was none. As `put_after`."""
+    """Delete an entry; with `after`, only content with that ETag. Return False if there was none. Raises
+    `RevisionMoved`."""
     version = await _version(entries, kind, key, after, what)
     try:
         return await entries.delete(kind, key, after=version)
@@ -53,7 +54,7 @@ async def delete_after(entries: ConfigStore, kind: str, key: str, *, after: str 
 
 
 def moved(what: str) -> RevisionMoved:
-    """What is said to whoever read something else."""
+    """Return the error for a writer that read another version."""
     return RevisionMoved(f"{what} was changed since it was read", hint="Read it again, and change that.")
 
 

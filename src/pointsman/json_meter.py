@@ -1,9 +1,8 @@
-"""JSON from outside: bodies, answers of models, results of tools. Its cost is measured before it is decoded.
+"""Meter for JSON from outside (bodies, answers of models, results of tools): checks its cost before it is decoded.
 
-Measured are the levels, the values, and the digits of the longest number:
-
-    JSON ─▶ slices ─▶ strings taken out ─▶ only brackets, commas left ─▶ +1, -1 ─▶ the highest sum
-                                       └▶ digits in a row            └▶ their number
+It measures the levels, the values, and the digits of the longest number:
+    JSON ─▶ slices ─▶ strings removed ─▶ only brackets, commas left ─▶ +1, -1 ─▶ the highest sum
+                                      └▶ digits in a row            └▶ their number
 
 It takes some nanoseconds per byte and thirty per bracket, and the memory of one slice.
 """
@@ -20,19 +19,19 @@ import msgspec
 from pointsman.values import Json
 
 LESS: Final = "Nest it less, and send large data as a file or as text."
-"""What to do about an excess."""
+"""Hint for texts that exceed a limit."""
 DEPTH_MAX: Final = 200
-"""As deep as a workflow in YAML may be."""
+"""The maximum depth of a workflow in YAML."""
 VALUES_MAX: Final = 250_000
-"""Of a body. To read, check, record and write one takes about 3 µs, in which the server does nothing else."""
+"""Per body. Reading, checking, recording and writing one value takes about 3 µs, during which the server is blocked."""
 DIGITS_MAX: Final = 100
-"""Of a number. The time that a number takes grows with the square of its digits; 4 000 of them took 2 ms."""
+"""Per number. The time to decode a number grows with the square of its digits; 4 000 digits took 2 ms."""
 SLICE_BYTES: Final = 262_144
 _OPENING: Final = (b"[", b"{")
 _SEPARATING: Final = (*_OPENING, b",")
 _LONG: Final = b"1" * (DIGITS_MAX + 1)
 _DIGITS: Final = bytes(0x22 if one == 0x22 else 0x31 if one in b"0123456789" else 0x30 for one in range(256))
-"""Digits become ones; quotes stay."""
+"""Translation table: digits become ones; quotes stay."""
 _NO_SIGNS: Final = bytes(set(range(256)) - set(b'"[]{},'))
 _SIGNS: Final = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 
@@ -46,7 +45,7 @@ class TooMuchJson(JsonUnreadable):
 
 
 class JsonMeter:
-    """Measures a text. What is not JSON is left to the decoder."""
+    """Meter of a text. Invalid JSON is left to the decoder."""
 
     def __init__(self, body: bytes, values_max: int = VALUES_MAX) -> None:
         self._values_max = values_max
@@ -58,7 +57,7 @@ class JsonMeter:
 
     @property
     def excess(self) -> str:
-        """What is more than the limits allow, as in "the body {excess}"; empty: nothing is."""
+        """The exceeded limit, as in "the body {excess}"; empty if none is."""
         if self.depth > DEPTH_MAX:
             return f"is nested more than {DEPTH_MAX} levels deep"
         if self.values > self._values_max:
@@ -66,11 +65,11 @@ class JsonMeter:
         return f"has a number of more than {DIGITS_MAX} digits" if self.is_number_long else ""
 
     def slices(self) -> Iterator[None]:
-        """Measure it, one slice at a time."""
+        """Measure the text, one slice per iteration."""
         at, level, in_text = 0, 0, False
         while at < len(self._body) and not self.excess:
             end = at + SLICE_BYTES
-            while self._body[end - 1 : end] == b"\\":  # An escape stays in one piece.
+            while self._body[end - 1 : end] == b"\\":  # Never split an escape.
                 end += 1
             unescaped = self._body[at:end].replace(b"\\\\", b"").replace(b'\\"', b"")
             digits = unescaped.translate(_DIGITS)
@@ -99,7 +98,7 @@ def decode_json(text: bytes | str) -> Json:
 
 
 def excess_of(body: bytes) -> str:
-    """What of a text is more than the limits allow, as in "the body {excess}"; empty: nothing is."""
+    """Return the limit that a text exceeds, as in "the body {excess}"; empty if none."""
     meter = JsonMeter(body)
     for _ in meter.slices():
         pass

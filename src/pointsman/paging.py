@@ -1,4 +1,4 @@
-"""Pages of lists that are at hand as a whole: in the order of a name, and where the next page begins."""
+"""Paging of lists that are in memory as a whole, by a sort key."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pointsman.values import JsonObject
 
 
 class Page(NamedTuple):
-    """Some of a list, and the `after` of the next page; None: there are no more."""
+    """A page of a list, and the `after` of the next page, or None."""
 
     entries: list[JsonObject]
     next: str | None
@@ -24,8 +24,8 @@ async def page_by(
     sees: Callable[[JsonObject], Awaitable[bool]] | None = None,
     backwards: bool = False,
 ) -> Page:
-    """Those behind `after` that somebody sees, in the order of the member `name` or of what is worked out of an entry,
-    or `backwards`: `limit` of them, unless there are no more. Places must not change while somebody reads on."""
+    """Return the next page after `after`, sorted by the member or function `name`, or `backwards`, limited to entries
+    that `sees` admits. It has `limit` entries, or fewer at the end. The sort keys must not change between pages."""
     place: Callable[[JsonObject], str] = (lambda one: str(one[name])) if isinstance(name, str) else name
     found: list[JsonObject] = []
     for entry in sorted(entries, key=place, reverse=backwards):
@@ -39,5 +39,5 @@ async def page_by(
 
 
 def revision_place(entry: JsonObject) -> str:
-    """What orders the revisions of one thing."""
+    """Return the sort key of a revision of one thing."""
     return f"{entry['revision']:015d}"

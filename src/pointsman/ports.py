@@ -1,4 +1,5 @@
-"""What we ask of the world: small Protocols whose docstrings are the contracts. Implementations live above."""
+"""Ports: Protocols of what the engine needs from its environment. Their docstrings are the contracts; the
+implementations are in higher layers."""
 
 from __future__ import annotations
 
@@ -26,23 +27,23 @@ class Row(Struct, frozen=True, gc=False):
 
 
 class Journal(Protocol):
-    """Append-only memory of executions. The only truth."""
+    """Append-only storage of executions, and the only source of truth."""
 
     async def append(self, execution: ExecutionId, row: Row) -> None:
         """Make the row durable. Raises `JournalMoved` unless `row.seq` is the last one + 1; then nothing is written."""
         ...
 
     def read(self, execution: ExecutionId, *, after: int = 0) -> AsyncIterator[Row]:
-        """The committed rows with `seq > after`, in order. Ends at the last one committed when it gets there."""
+        """Yield the committed rows with `seq > after`, in order, including those committed during the iteration."""
         ...
 
     async def last(self, execution: ExecutionId) -> int:
-        """The last committed `seq`; 0 for an execution nobody has heard of."""
+        """Return the last committed `seq`; 0 for an unknown execution."""
         ...
 
 
 class Clock(Protocol):
-    """Time, so that tests own it."""
+    """Source of time, which tests can control."""
 
     def now(self) -> float:
         """Unix seconds."""
@@ -57,54 +58,56 @@ EffectKind: TypeAlias = Literal["model", "tool"]
 
 
 class Effects(Protocol):
-    """Remembers what must not be paid twice inside one attempt of a step."""
+    """Records the external calls within one attempt of a step, so that none is paid twice."""
 
     def recorded(self, number: int, *, kind: EffectKind | None = None, request: str = "") -> Json | None:
-        """What effect `number` (1, 2, …; in the order the step asks) answered before a crash; None: not done yet.
+        """Return the result that effect `number` (1, 2, …; in the order of the step's requests) had before a crash;
+        None if it has not been performed.
 
-        Raises `EffectMismatch` where something else was asked under that number: another kind, or another `request`
-        (any text that tells one request from another).
+        Raises `EffectMismatch` if another effect was recorded under that number: another kind, or another `request`
+        (any text that identifies the request).
         """
         ...
 
     async def record(self, number: int, kind: EffectKind, value: Json, *, request: str = "") -> None:
-        """Remember the answer of effect `number`."""
+        """Record the result of effect `number`."""
         ...
 
     def refusal(self, kind: Literal["model", "tool"], spent: Usage, *, calls: int = 1) -> Failure | None:
-        """Why no further calls may be made by an attempt that has spent so much; it reports that. None: they may."""
+        """Return why an attempt with this usage, which it reports, may make no further calls; None if it may."""
         ...
 
 
 class ExecutionPort(Protocol):
-    """What an executor may know of, and say to, the execution it works for."""
+    """The access of an executor to the execution it works for."""
 
     @property
     def execution(self) -> ExecutionId: ...
 
     @property
     def revision(self) -> str:
-        """The saved revision it runs, `id@number`; empty: a document that is not saved."""
+        """The saved revision it runs, `id@number`; empty for a document that is not saved."""
         ...
 
     @property
     def effects(self) -> Effects: ...
 
     async def notes(self, topic: str) -> dict[int, Json]:
-        """What the execution has noted under a topic, by number. It is kept with its effects and outlives processes."""
+        """Return the notes of the execution on a topic, by number. They are stored with its effects and survive
+        crashes."""
         ...
 
     async def note(self, topic: str, number: int, value: Json) -> None:
-        """Note something for the rest of the execution."""
+        """Store a note for the rest of the execution."""
         ...
 
     def leaves(self, failure: Failure) -> bool:
-        """Whether an attempt that fails for want of `failure.needs` is left to a worker that has it. Such a failure is
-        reported as that of the attempt: no model is told of it."""
+        """Return whether an attempt that fails because this process lacks `failure.needs` is left to a worker that has
+        it. Such a failure is reported as that of the attempt; models do not receive it."""
         ...
 
     def delta(self, command: Execute, delta: JsonObject) -> None:
-        """Show something live (a token of text, a tool call). Never stored, never resumed, may be dropped."""
+        """Publish live output (a token of text, a tool call). It is not stored or resent, and may be dropped."""
         ...
 
 
@@ -114,18 +117,18 @@ class Executor(Protocol):
     async def execute(
         self, command: Execute, spec: WorkSpec, run: ExecutionPort
     ) -> WorkDone | WorkFailed | ToolCallsProposed:
-        """Do it and report. Return failures; raise only on bugs and cancellation."""
+        """Perform the attempt and report. Return failures; raise only on bugs and cancellation."""
         ...
 
 
 class ReasoningEffort(Struct, frozen=True, kw_only=True, rename="camel"):
-    """How much a model may think before it answers. Models that cannot heed what they can of it."""
+    """How much a model may think before it answers. A model that does not support a part of it ignores that part."""
 
     enabled: bool | None = None
     level: str | None = None
     """`minimal`, `low`, `medium` or `high`."""
     budget: int | None = None
-    """Most tokens of thought; -1 leaves it to the model."""
+    """Maximum tokens of thought; -1 leaves it to the model."""
     thoughts: bool | None = None
     """False: the thoughts are not shown."""
     chat_template_kwargs: JsonObject | None = None
@@ -148,29 +151,30 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
     thinking: ReasoningEffort | None = None
     purpose: str = "generation"
     fallback: tuple[str, ...] = ()
-    """Models to ask instead where this one cannot answer, in order; empty: those of the installation."""
+    """Models to try in order if this one cannot answer; empty: those of the settings."""
     timeout_s: float | None = None
-    """Most time of one exchange. Waiting for its turn does not count."""
+    """Maximum time of one exchange, without the wait for a key."""
     hints: Mapping[str, Json] = {}
-    """Where the call comes from (`node`, `agent`, `round`, `routes`): for scripts, logs, accounting; not sent."""
+    """Origin of the call (`node`, `agent`, `round`, `routes`) for scripts, logs and accounting; not sent to the
+    provider."""
 
 
 class ModelReply(Struct, frozen=True, kw_only=True):
-    """What a model answered."""
+    """Answer of a model."""
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage = Usage()
     model: str = ""
-    """The model that really answered."""
+    """The model that actually answered."""
     raw: Json = None
-    """The provider's own message where it must be echoed (signed thinking)."""
+    """The provider's own message, if it must be sent back later (signed thinking)."""
     key: int | None = None
-    """Which of the provider's keys paid; None: it has none."""
+    """The number of the provider's key that was used; None if it has none."""
     provider: str = ""
-    """Who was asked, as the settings name it; empty: it was not kept."""
+    """The provider's name in the settings; empty if it was not recorded."""
     warnings: tuple[str, ...] = ()
-    """What people should know of how it was come by."""
+    """Warnings about how the answer was obtained."""
 
 
 class ToolSpec(Struct, frozen=True, kw_only=True):
@@ -180,58 +184,59 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
     description: str
     parameters: JsonObject
     side: Literal["server", "client"] = "server"
-    """`client` tools are not run here: the caller is asked what came of their calls."""
+    """`client` tools do not run here: the caller of the API returns their results."""
     idempotent: bool = False
     requires_approval: bool = False
     timeout_s: float | None = None
-    """How long the caller has for a call of a `client` tool."""
+    """How long the caller has to return the result of a `client` tool."""
     bytes_max: int | None = None
-    """What a result of a `client` tool may have, as JSON."""
+    """Maximum size of a result of a `client` tool, as JSON."""
     workflow: str = ""
-    """The saved workflow that carries it out as a sub-workflow; empty: none does."""
+    """The saved workflow that performs it as a sub-workflow; empty if none does."""
     memory: str = ""
-    """The operation on an agent's memory that it is; empty: none."""
+    """The operation on an agent's memory that it performs; empty if none."""
     keeps: bool = False
-    """What it is given is kept here, where people read it: no secret is put into its arguments."""
+    """Its arguments are stored where people read them: no secret is put into them."""
     stands_in: bool = False
-    """Nobody registered it: a run with the scripted model offers it, and its calls fail."""
+    """A placeholder for a tool that is not registered: a run with the scripted model offers it, and its calls fail."""
     scripted: bool = False
     """A script answers its calls: its results are made up."""
     off: str = ""
-    """Why it cannot be called here, and what would change that; empty: it can."""
+    """Why it cannot be called here, and what would change that; empty if it can."""
 
 
 class Models(Protocol):
-    """Speaks to models."""
+    """Client of models."""
 
     async def ask(self, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
-        """One call. `on_text` hears text and thoughts as they stream. Raises `ModelFailed` (carries a `Failure`)."""
+        """Call a model. `on_text` receives text and thoughts as they stream. Raises `ModelFailed` (carries a
+        `Failure`)."""
         ...
 
 
 class Thought(str):
-    """What a model says to itself before it answers."""
+    """A piece of a model's reasoning before its answer."""
 
     __slots__ = ()
 
 
 class Hear(Protocol):
     def __call__(self, text: str, /) -> None:
-        """A piece of the answer, or a `Thought`."""
+        """Receive a piece of the answer, or a `Thought`."""
         ...
 
 
 class Tools(Protocol):
-    """Finds and calls tools by name."""
+    """Registry that finds and calls tools by name."""
 
     def find(self, name: str) -> ToolSpec | None: ...
 
     async def prepare(self, names: Iterable[str]) -> None:
-        """Before `find`: get to know the tools of these names, where others have to be asked for them. Never raises."""
+        """Load the tools of these names before `find`, if they come from servers. Never raises."""
         ...
 
     async def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Json:
-        """Call it with valid arguments. `key` is the idempotency key. Raises `ToolFailed` (carries a `Failure`)."""
+        """Call a tool with valid arguments. `key` is the idempotency key. Raises `ToolFailed` (carries a `Failure`)."""
         ...
 
 
@@ -249,31 +254,31 @@ class SecretRule(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class KnownSecrets(Protocol):
-    """What handles (`secret.NAME`) stand for. Asked at the last moment, and never recorded."""
+    """Values of handles (`secret.NAME`). They are read at the last moment, and never recorded."""
 
     async def refresh(self) -> None:
-        """Before any is asked for: look whether they have changed. Cheap."""
+        """Load changed secrets before one is read. Cheap."""
         ...
 
     def secret(self, name: str) -> str | None:
-        """The secret of that name; None: there is none. Raises `OperatorError` for one that cannot be read."""
+        """Return a secret; None if there is none of that name. Raises `OperatorError` for one that cannot be read."""
         ...
 
     def rule(self, name: str) -> SecretRule:
-        """Where documents may send it."""
+        """Return where documents may send a secret."""
         ...
 
 
 class Secrets(KnownSecrets, Protocol):
-    """The same for documents: who may use them, and how they are masked."""
+    """Secrets for documents, with their rules and redaction."""
 
     async def refusal(self, name: str, revision: str) -> str:
-        """Why a document may not use it; empty: it may. `revision`: the saved revision it is, else empty."""
+        """Return why a document may not use a secret; empty if it may. `revision` is its saved revision, else empty."""
         ...
 
     @property
     def redaction(self) -> Redaction:
-        """Masks every secret that is known now."""
+        """The redaction of every secret known now."""
         ...
 
 
@@ -281,104 +286,104 @@ MemoryOperation: TypeAlias = Literal["set", "append", "delete"]
 
 
 class Quota(Struct, frozen=True):
-    """How much one owner may remember."""
+    """Limits of the memory of one owner."""
 
     keys: int
     value_bytes: int
-    """Of one value, as JSON."""
+    """Maximum size of one value, as JSON."""
     earlier: int = 0
-    """How many values that a key had before are kept."""
+    """How many former values of a key are kept."""
 
 
 class ChangeAuthor(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """Who changes what is remembered: a step of an execution, or somebody. What does not apply is empty."""
+    """Author of a change of memory: a step of an execution, or a person. Fields that do not apply are empty."""
 
     execution: str = ""
     workflow: str = ""
     node: str = ""
     agent: str = ""
-    """The agent of `agents` that the node names."""
+    """The entry of `agents` that the node names."""
     tool: str = ""
     """The memory tool that an agent called."""
     person: str = ""
-    """Whoever said it, where no execution did."""
+    """The person, if no execution made the change."""
     entrance: str = ""
-    """How they were let in: `key`, `login`, `shell` …"""
+    """How the person was authenticated: `key`, `login`, `shell` …"""
 
 
 class MemoryChange(Struct, frozen=True, kw_only=True):
-    """A change of one remembered value. What had expired by `at` counts as not there."""
+    """A change of one remembered value. A value that expired before `at` counts as missing."""
 
     scope: str
     namespace: str
-    """Whose memory it is."""
+    """The owner of the memory."""
     key: str
     operation: MemoryOperation
     value: Json = None
     at: float
     """Now, in unix seconds."""
     expires: float | None = None
-    """None: never. A list that is appended to gets a new time with each item."""
+    """None: never. Each append to a list sets the expiry of the whole list."""
     quota: Quota
     by: ChangeAuthor | None = None
-    """None: the engine itself, of which no trace is kept."""
+    """None: the engine itself, whose changes have no recorded author."""
 
 
 class ChangeId(Struct, frozen=True):
-    """What a change is known by: asked for again under it, it is answered and not made again."""
+    """Identifier of a change: a repeated change with the same id returns the first answer and has no effect."""
 
     execution: ExecutionId
     name: str
 
 
 class Memory(Protocol):
-    """Values that outlive a step: by scope, namespace (whose they are) and key."""
+    """Values that outlive a step: by scope, namespace (the owner) and key."""
 
     async def get(self, scope: str, namespace: str, key: str, *, at: float = 0.0) -> Json | None:
-        """What is remembered, unless it had expired by `at`."""
+        """Return the value, unless it expired before `at`."""
         ...
 
     async def put(self, scope: str, namespace: str, key: str, value: Json | None) -> None:
-        """Store for ever; None deletes."""
+        """Store a value for ever; None deletes it."""
         ...
 
     async def search(
         self, scope: str, namespace: str, text: str, *, limit: int = 10, within: str = "", at: float = 0.0
     ) -> list[tuple[str, Json]]:
-        """What shares words with the text, the best first; only keys that begin with `within`."""
+        """Return values that share words with the text, the best match first; only keys that begin with `within`."""
         ...
 
 
 class Found(Struct, frozen=True):
-    """What was found in a memory, the best first."""
+    """Result of a memory search, the best match first."""
 
     values: list[tuple[str, Json]]
     warnings: tuple[str, ...] = ()
-    """What people should know of how it was found."""
+    """Warnings about how the values were found."""
     usage: Usage | None = None
-    """What it took to know what was meant; None: nobody was asked."""
+    """Usage of the embedding model; None if it was not called."""
 
 
 class Meaning(Protocol):
-    """Finds remembered values by what they mean."""
+    """Search of remembered values by their meaning."""
 
     def changed(self, scope: str, namespace: str) -> None:
-        """Something was remembered there: see to it, later, that it is found. Never fails."""
+        """Schedule the indexing of changed values of this owner. Never fails."""
         ...
 
     async def search(
         self, scope: str, namespace: str, text: str, *, limit: int, within: str = "", at: float = 0.0
     ) -> Found:
-        """As `Memory.search`, of what means something like the text, or shares words with it."""
+        """Return values as `Memory.search` does, including those with a similar meaning."""
         ...
 
 
 class ChangingMemory(Memory, Protocol):
-    """Memory that several may change at once: nothing is lost, and nothing is done twice."""
+    """Memory with concurrent writers: no change is lost or made twice."""
 
     async def change(self, change: MemoryChange, *, once: ChangeId | None = None) -> Json:
-        """Make the change; the value that was set, the whole list, or whether there was something to delete.
+        """Make the change. Return the value that was set, the whole list, or whether there was something to delete.
 
-        Change and answer are kept in one transaction. Raises `MemoryNotAList`, `MemoryFull`.
+        Change and answer are stored in one transaction. Raises `MemoryNotAList`, `MemoryFull`.
         """
         ...

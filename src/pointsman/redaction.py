@@ -4,8 +4,8 @@
     data ────▶ views: escapes, entities, percent, quoted-printable are undone; quotes and spaces are dropped
                   └──▶ search for the needles ──▶ map each hit back to the data ──▶ ***
 
-Both sides pass through the same views, so the search does not depend on which characters a client escapes, nor on the
-case of its hexadecimal digits, nor on how often it escapes. The cost is linear in the data; without secrets it is zero.
+Both sides pass through the same views, so the search does not depend on which characters a client escapes, on the case
+of hexadecimal digits, or on the number of escape levels. The cost is linear in the data; without secrets it is zero.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from pointsman.values import Json
 
 MASK: Final = "***"
 CHARS_MIN: Final = 4
-"""Shorter secrets cannot be masked: they occur in ordinary text. They are refused where a handle names them."""
+"""Shorter secrets cannot be masked, because they occur in ordinary text. They are refused if a handle names them."""
 ANYWHERE_CHARS_MIN: Final = 8
-"""A shorter value is masked only in what comes back from a call that was given it."""
+"""A shorter value is masked only in the result of a call that received it."""
 LINE_CHARS_MIN: Final = 8
-"""Shorter lines of a secret, and shorter leaves of a JSON secret, are not secrets by themselves."""
+"""Shorter lines of a secret, and shorter leaves of a JSON secret, are not treated as secrets themselves."""
 BASE64_CHARS_MIN: Final = 7
 """Fewer characters of base64 occur by chance in a megabyte of it."""
 ROUNDS_MAX: Final = 4
-"""How often one text may be escaped within another."""
+"""How many levels of nested escapes are undone."""
 
 _IGNORED: Final = b" \t\r\n\v\f+_\\'\""
 """Bytes that encodings add, drop or replace: line wrapping, form encoding, MIME words, every kind of quoting."""
@@ -45,7 +45,7 @@ _NOT_SECRET: Final = re.compile(r"-----(BEGIN|END) [A-Z0-9 ]+-----")
 _PASSWORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/@\s:]*:([^/\s]+)@")
 
 _RUN: Final = rb"(?<!\\)\\+"
-"""From its first backslash only: to begin at each would be quadratic."""
+"""Matches only from the first backslash of a run: a match from each would be quadratic."""
 _PAIR: Final = _RUN + rb"u[dD][89abAB][0-9a-fA-F]{2}\\+u[dD][c-fC-F][0-9a-fA-F]{2}"
 _BACKSLASH: Final = _PAIR + rb"|" + _RUN + rb"(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[nrtvf])"
 _ENTITY: Final = rb"&(?:amp;)*(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"
@@ -63,7 +63,7 @@ class _View(NamedTuple):
     """One way to undo encodings."""
 
     triggers: re.Pattern[bytes] | None
-    """The view differs from the plain one only where this occurs."""
+    """Data without a match look the same in this view and in the plain one."""
     token: re.Pattern[bytes] | None
 
 
@@ -77,13 +77,13 @@ _VIEWS: Final = (
     _view(_PERCENT, _BACKSLASH, _ENTITY, trigger=rb"%[0-9a-fA-F]{2}"),
     _view(_QUOTED, _PERCENT, _BACKSLASH, _ENTITY, trigger=rb"=(?:\?|\r?\n|[0-9A-F]{2})"),
 )
-"""Several, because what is an escape in one encoding may be plain text in another: `=AB` in an address."""
+"""Several, because an escape in one encoding may be plain text in another: `=AB` in an address."""
 
 Span = tuple[int, int]
 
 
 def _decoded(token: bytes) -> bytes:
-    """What one escape stands for, as UTF-8; a byte that is written alone stays that byte."""
+    """Return the text of one escape, as UTF-8; an escaped single byte stays that byte."""
     match token[:1]:
         case b"\\":
             return _unescaped(token.lstrip(b"\\"))
@@ -123,7 +123,7 @@ def _mime_words(words: bytes) -> bytes:
 
 
 class _Map:
-    """Where the bytes of a rewritten text come from."""
+    """Map from the bytes of a rewritten text to those of its source."""
 
     def __init__(self) -> None:
         self.into: list[Span] = []
@@ -136,11 +136,11 @@ class _Map:
         self._starts.append(out[0])
 
     def back(self, span: Span) -> Span:
-        """The span of the text that became this span of the rewritten one."""
+        """Return the span of the source that became this span of the rewritten text."""
         return self._place(span[0])[0], self._place(span[1] - 1)[1]
 
     def _place(self, at: int) -> Span:
-        """The bytes that became one byte."""
+        """Return the span of the source that became one byte."""
         number = bisect_right(self._starts, at) - 1
         if number < 0:
             return at, at + 1
@@ -164,7 +164,7 @@ def _rewritten(data: bytes, token: re.Pattern[bytes], decode: Callable[[bytes], 
 
 
 def _seen(data: bytes, view: _View) -> bytes:
-    """The data in one view."""
+    """Return the data in one view."""
     if view.token is not None:
         for _ in range(ROUNDS_MAX):
             new = view.token.sub(lambda match: _decoded(match[0]), data)
@@ -175,7 +175,7 @@ def _seen(data: bytes, view: _View) -> bytes:
 
 
 def _seen_with_maps(data: bytes, view: _View) -> tuple[bytes, list[_Map]]:
-    """The same, and how it came about."""
+    """Return the data in one view, and the maps back to the data."""
     maps: list[_Map] = []
     if view.token is not None:
         for _ in range(ROUNDS_MAX):
@@ -189,7 +189,8 @@ def _seen_with_maps(data: bytes, view: _View) -> tuple[bytes, list[_Map]]:
 
 
 def _seen_so_far(data: bytes, view: _View) -> tuple[bytes, list[_Map], int]:
-    """The same of data of which more will come, without an escape that is not finished; and where that one begins."""
+    """Return the data in one view without an unfinished escape at the end, the maps back, and where that escape begins.
+    For data that arrives in pieces."""
     maps: list[_Map] = []
     cut = len(data)
     for _ in range(ROUNDS_MAX if view.token is not None else 0):
@@ -213,7 +214,7 @@ def _back(span: Span, maps: list[_Map]) -> Span:
 
 
 class Redaction:
-    """Masks a set of secrets. Immutable; made once for each set (`redaction_of`)."""
+    """Redaction of a set of secrets. Immutable; created once per set (`redaction_of`)."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         needles: set[bytes] = set()
@@ -232,15 +233,15 @@ class Redaction:
             self._by_first.setdefault(needle[0], []).append(needle)
 
     def __bool__(self) -> bool:
-        """Whether there is anything to mask."""
+        """Return whether there is anything to mask."""
         return self._shortest > 0
 
     def stream(self) -> Stream:
-        """Return what masks a text that comes in pieces."""
+        """Return a redaction of a text that arrives in pieces."""
         return Stream(self)
 
     def text(self, text: str) -> str:
-        """The text, its secrets masked; the same object where it has none."""
+        """Return the text with its secrets masked; the same object if it has none."""
         if len(text) < self._shortest or not self:
             return text
         data = text.encode(errors="surrogatepass")
@@ -248,24 +249,24 @@ class Redaction:
         return text if not spans else _masked(data, _of_characters(data, spans)).decode(errors="surrogatepass")
 
     def data(self, data: bytes) -> bytes:
-        """The same of bytes."""
+        """Return the bytes with their secrets masked."""
         spans = self.spans(data)
         return _masked(data, spans) if spans else data
 
     def json(self, value: Json) -> Json:
-        """The same of a tree, keys included; the same object where it has none."""
+        """Return the JSON value with secrets masked, also in keys; the same object if it has none."""
         if not self or (not self._exact and self._is_clean(value)):
             return value
         return self._tree(value)
 
     def finds(self, data: bytes) -> bool:
-        """Whether the data hold a secret."""
+        """Return whether the data contain a secret."""
         if not self or len(data) < self._shortest:
             return False
         return self._has_exact(data) or any(self._hits(_seen(data, view)) for view in self._views(data))
 
     def spans(self, data: bytes) -> list[Span]:
-        """Where the secrets stand, in order, apart from one another."""
+        """Return the spans of the secrets, in order and without overlaps."""
         if not self or len(data) < self._shortest:
             return []
         found: list[Span] = []
@@ -279,8 +280,8 @@ class Redaction:
         return _joined(found)
 
     def beginning(self, data: bytes) -> int:
-        """Where something begins at the end of the data that may become a secret when more of them come; their length
-        where nothing does."""
+        """Return where the end of the data may be the beginning of a secret that more data would complete; their length
+        if it is not."""
         if not self:
             return len(data)
         begin = len(data)
@@ -309,12 +310,12 @@ class Redaction:
         return any(needle in data for needle in self._exact)
 
     def _is_clean(self, value: Json) -> bool:
-        """Whether the whole tree, written as JSON, holds no secret: one search instead of one for each text."""
-        import msgspec  # Loaded with the first secret to mask: the start of a command does not pay for it.
+        """Return whether the whole tree, written as JSON, contains no secret: one search instead of one per text."""
+        import msgspec  # Deferred until the first secret is masked, to keep the start of commands fast.
 
         try:
             written = msgspec.json.encode(value)
-        except (ValueError, TypeError, msgspec.MsgspecError):  # Half a character, or a number beyond 64 bits.
+        except (ValueError, TypeError, msgspec.MsgspecError):  # A lone surrogate, or a number beyond 64 bits.
             return False
         return not self.finds(written)
 
@@ -336,14 +337,14 @@ NOTHING: Final = Redaction(())
 
 
 class Stream:
-    """Masks a text that comes in pieces: what may be the beginning of a secret is held until the next piece."""
+    """Redaction of a text that arrives in pieces: a possible beginning of a secret is held until the next piece."""
 
     def __init__(self, redaction: Redaction) -> None:
         self.redaction = redaction
         self._held = ""
 
     def feed(self, piece: str) -> str:
-        """What may be shown now; empty: nothing yet."""
+        """Return the text that is safe to show now; possibly empty."""
         if not self.redaction:
             return piece
         text = self.redaction.text(self._held + piece)
@@ -353,14 +354,14 @@ class Stream:
         return data[:at].decode(errors="surrogatepass")
 
     def end(self) -> str:
-        """What was held: no more comes."""
+        """Return the held text at the end of the input."""
         held, self._held = self._held, ""
         return held
 
 
 @lru_cache(maxsize=256)
 def redaction_of(secrets: frozenset[str]) -> Redaction:
-    """What masks these secrets: made once for each set of them."""
+    """Return the redaction of these secrets, created once per set."""
     return Redaction(secrets) if secrets else NOTHING
 
 
@@ -369,7 +370,7 @@ _hidden: ContextVar[tuple[Redaction, ...]] = ContextVar("hidden", default=())
 
 @contextmanager
 def hiding(*secrets: Redaction) -> Generator[None]:
-    """Until the block is left, mask these secrets, and those of the blocks around it, before any text is cut."""
+    """Mask these secrets, and those of the enclosing blocks, before any text is cut, until the block ends."""
     around = _hidden.get()
     token = _hidden.set((*around, *(one for one in secrets if one and one not in around)))
     try:
@@ -391,12 +392,12 @@ def masked(text: str) -> str:
 
 
 def head(text: str, chars_max: int) -> str:
-    """Return the beginning of a masked text. Masking after a cut could not find a secret that the cut goes through."""
+    """Return the beginning of a masked text. Masking after a cut could not find a secret that the cut splits."""
     return masked(text)[:chars_max]
 
 
 def unfinished(text: str) -> str:
-    """Return a masked text that its source cut at the end, without what may be the beginning of a secret."""
+    """Return a masked text that its source cut at the end, without a possible beginning of a secret."""
     for redaction in _hidden.get():
         text = redaction.stream().feed(text)
     return text
@@ -408,8 +409,8 @@ def tail(text: str, chars_max: int) -> str:
 
 
 def _parts(secret: str) -> Iterator[str]:
-    """The secret, and what of it is secret by itself: its lines, the leaves of a JSON secret, a password in an
-    address."""
+    """Yield the secret and its parts that are secret by themselves: lines, leaves of a JSON secret, a password in a
+    URL."""
     if len(secret) < CHARS_MIN:
         return
     yield secret
@@ -428,7 +429,7 @@ def _parts(secret: str) -> Iterator[str]:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """The lines of a text that has several."""
+    """Yield the lines of a text with several lines."""
     lines = [line.strip() for line in text.splitlines()]
     if len(lines) > 1:
         yield from (one for one in lines if len(one) >= LINE_CHARS_MIN and not _NOT_SECRET.fullmatch(one))
@@ -449,13 +450,13 @@ def _leaves(value: Json) -> Iterator[str]:
 
 
 def _needles(part: str) -> Iterator[bytes]:
-    """What the part looks like in each view, in each encoding as a whole."""
+    """Yield the part as it appears in each view, in each encoding of the whole part."""
     for form in _forms(part):
         for view in _VIEWS:
             seen = _seen(form, view)
             if len(seen) >= CHARS_MIN:
                 yield seen
-    # Another program may have escaped it before it was put into base64 or hexadecimal digits.
+    # Another program may have escaped it before encoding it in base64 or hexadecimal.
     texts = {part, json.dumps(part)[1:-1], json.dumps(part, ensure_ascii=False)[1:-1]}
     # OAuth 2.0 does: base64 of `quote_plus(client)` and `quote_plus(secret)` with a colon between them.
     texts |= {quoted(part.encode(errors="surrogatepass"), safe="") for quoted in (quote, quote_plus)}
@@ -470,9 +471,9 @@ def _needles(part: str) -> Iterator[bytes]:
 
 def _forms(part: str) -> set[bytes]:
     lower = part.lower()
-    found = {*_bytes_of(part), lower.encode(errors="surrogatepass")}  # A name of a host is written in small letters.
+    found = {*_bytes_of(part), lower.encode(errors="surrogatepass")}  # Host names are written in lower case.
     plain = part.encode(errors="surrogatepass")
-    # Read as Latin-1 by someone else, and written as UTF-8 again.
+    # UTF-8 that another program read as Latin-1 and wrote as UTF-8 again.
     found |= {one.decode("latin-1").encode() for one in (plain, *_bytes_of(part)) if not one.isascii()}
     if not part.isascii():
         with suppress(UnicodeError):
@@ -485,13 +486,13 @@ def _bytes_of(text: str) -> set[bytes]:
     found |= {text.encode(wide, "surrogatepass") for wide in ("utf-16-le", "utf-16-be")}
     for narrow in ("latin-1", "ascii"):
         data = text.encode(narrow, "replace")
-        if 2 * (data.count(b"?") - text.count("?")) < len(text):  # Most of it is still there.
+        if 2 * (data.count(b"?") - text.count("?")) < len(text):  # Most characters survived the encoding.
             found.add(data)
     return found
 
 
 def _base64(data: bytes) -> Iterator[bytes]:
-    """The characters that the data alone decide, at the three offsets they can have in what is encoded."""
+    """Yield the base64 characters that depend on the data alone, for each of the three possible offsets."""
     for offset in range(3):
         whole = base64.b64encode(bytes(offset) + data)
         begin, end = -(-8 * offset // 6), 8 * (offset + len(data)) // 6
@@ -508,7 +509,7 @@ def _all(data: bytes, needle: bytes) -> Iterator[Span]:
 
 
 def _overlap(data: bytes, needle: bytes) -> int:
-    """Where the longest end of the data begins that the needle begins with."""
+    """Return where the longest suffix of the data begins that is a prefix of the needle."""
     for at in range(max(0, len(data) - len(needle) + 1), len(data)):
         if needle.startswith(data[at:]):
             return at
@@ -535,7 +536,7 @@ def _masked(data: bytes, spans: list[Span]) -> bytes:
 
 
 def _of_characters(data: bytes, spans: list[Span]) -> list[Span]:
-    """The spans, widened to whole characters of UTF-8."""
+    """Return the spans, widened to whole UTF-8 characters."""
     found: list[Span] = []
     for begin, end in spans:
         while end < len(data) and _is_inside(data, end):
@@ -545,7 +546,7 @@ def _of_characters(data: bytes, spans: list[Span]) -> list[Span]:
 
 
 def _whole(data: bytes, at: int) -> int:
-    """The place, moved to the beginning of the character it is in."""
+    """Return the position, moved to the beginning of its UTF-8 character."""
     while 0 < at < len(data) and _is_inside(data, at):
         at -= 1
     return at

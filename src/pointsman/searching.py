@@ -1,4 +1,4 @@
-"""Words that somebody looks for in a list that is at hand as a whole."""
+"""Word search in lists that are in memory as a whole."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pointsman.values import Json
 
 
 def says(words: str, *said: Json) -> bool:
-    """Whether each of the words is somewhere in what is said, in whatever language; no words: always."""
+    """Return whether each of the words occurs in the texts of `said`, ignoring case; true without words."""
     wanted = words.casefold().split()
     if not wanted:
         return True

@@ -1,11 +1,11 @@
-"""What tools print and log: kept apart from what the process itself prints, and shown where the tool fails.
+"""Output of tools: kept apart from the output of the process, and attached to failures and steps.
 
 print in a tool   ─▶ standard error of a command, never its output; secrets masked ┐
-logging in a tool ─▶ wherever it is configured to go                               ├─▶ the end: `details["output"]`
+logging in a tool ─▶ its configured destination                                    ├─▶ the end: `details["output"]`
                                                                                        of a failure, `printed` of a
                                                                                        step that succeeds
 
-Only what passes through `sys.stdout` and `sys.stderr` is masked: not what C code and other programs write themselves.
+Only text written through `sys.stdout` and `sys.stderr` is masked, not what C code and other programs write directly.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import BinaryIO, Final, Self, TextIO, cast
 from pointsman.redaction import hidden
 
 CHARS_MAX: Final = 4_000
-"""So much of the end of what a call printed is kept."""
+"""How many characters at the end of a call's output are kept."""
 
 
 class Gathered:
@@ -39,8 +39,8 @@ _gathered: ContextVar[Gathered | None] = ContextVar("gathered", default=None)
 
 
 class Printed:
-    """The end of what one call printed and logged, without the secrets that `hiding` names. They are masked before
-    the beginning is cut off."""
+    """The end of what one call printed and logged, without the secrets that `hiding` names. They are masked before the
+    beginning is cut off."""
 
     def __init__(self) -> None:
         self.text = ""
@@ -49,14 +49,14 @@ class Printed:
         self._one_at_a_time = threading.RLock()
 
     def log(self, line: str) -> None:
-        """Add a line that is complete."""
+        """Add a complete line."""
         with self._one_at_a_time:
             for stream in self._streams:
                 line = stream.redaction.text(line)
             self._add(line)
 
     def show(self, text: str, output: TextIO) -> None:
-        """Add and write as much of a text as cannot be the beginning of a secret."""
+        """Add and write a text, except an end that may be the beginning of a secret."""
         with self._one_at_a_time:
             for stream in self._streams:
                 text = stream.feed(text)
@@ -64,7 +64,7 @@ class Printed:
             output.write(text)
 
     def show_rest(self) -> None:
-        """Add and write what was held: no more comes."""
+        """Add and write the held text at the end of the call."""
         with self._one_at_a_time:
             text = ""
             for stream in self._streams:
@@ -83,7 +83,7 @@ _printed: ContextVar[Printed | None] = ContextVar("printed", default=None)
 
 
 class _Logged(logging.Handler):
-    """Adds what is logged during a call to what the call printed. Never shows anything itself."""
+    """Log handler that adds the records of a call to its output, without writing them anywhere."""
 
     def emit(self, record: logging.LogRecord) -> None:
         printed = _printed.get()
@@ -96,7 +96,7 @@ _LOGGED: Final = _Logged()
 
 @contextmanager
 def printing() -> Generator[Printed]:
-    """A call of a tool: what it prints and logs is its own."""
+    """Collect what one tool call prints and logs, until the block ends."""
     printed = Printed()
     token = _printed.set(printed)
     root = logging.getLogger()
@@ -111,7 +111,7 @@ def printing() -> Generator[Printed]:
 
 @contextmanager
 def gathering() -> Generator[Gathered]:
-    """Until the block is left, gather what the calls of tools in it print and log."""
+    """Collect what all tool calls in the block print and log."""
     gathered = Gathered()
     token = _gathered.set(gathered)
     try:
@@ -121,7 +121,7 @@ def gathering() -> Generator[Gathered]:
 
 
 class _Apart:
-    """A stream for the process; standard error for tools. Everything but `write` is that of the stream."""
+    """Stream that writes the output of tools to standard error, and everything else to the wrapped stream."""
 
     def __init__(self, output: TextIO, of_tools: TextIO) -> None:
         self._output = output
@@ -139,12 +139,12 @@ class _Apart:
             self.write(line)
 
     def close(self) -> None:
-        """Close the stream of the process; without effect in a call of a tool."""
+        """Close the wrapped stream; no effect within a tool call."""
         if _printed.get() is None:
             self._output.close()
 
     def detach(self) -> BinaryIO | Self:
-        """Detach the stream of the process; without effect in a call of a tool."""
+        """Detach the wrapped stream; no effect within a tool call."""
         return cast(TextIOBase, self._output).detach() if _printed.get() is None else self
 
     def __getattr__(self, name: str) -> object:
@@ -153,7 +153,7 @@ class _Apart:
 
 @contextmanager
 def apart_from_tools() -> Generator[None]:
-    """Until the block is left, what tools print goes to standard error, without the secrets that `hiding` names."""
+    """Write what tools print to standard error, without the secrets that `hiding` names, until the block ends."""
     output, error = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = cast(TextIO, _Apart(output, error)), cast(TextIO, _Apart(error, error))
     try:

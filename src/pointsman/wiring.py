@@ -1,4 +1,4 @@
-"""Wiring: an application opened from its settings: the store, the runtime, and what performs work behind them."""
+"""Wiring: opens an app from its settings: the store, the runtime, and the services that perform work."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """What an application is opened with."""
+    """Arguments with which an app is opened."""
 
     settings: Settings
     clock: Clock
@@ -67,9 +67,9 @@ class Setup:
     """The model that answers every agent."""
     script: Script | None = None
     isolation: Isolation | None = None
-    """What workflow tests may reach outside; None: everything that the settings allow."""
+    """What workflow tests may access outside; None: everything that the settings allow."""
     is_aside: bool = False
-    """Whether it is for a dry run: its tools belong to another application, and no model is called."""
+    """Whether it is for a dry run: its tools belong to another app, and no model is called."""
 
 
 async def open_context(setup: Setup) -> AppContext:
@@ -117,7 +117,7 @@ async def open_context(setup: Setup) -> AppContext:
 
 
 async def close_context(app: AppContext, *, closes_tools: bool = True) -> None:
-    """Stop what runs and close everything; nothing is lost."""
+    """Stop the runtime and close everything. Open executions stay in the store."""
     await app.close_parts()
     await app.runtime.close()
     await app.services.close()
@@ -128,7 +128,7 @@ async def close_context(app: AppContext, *, closes_tools: bool = True) -> None:
 
 @asynccontextmanager
 async def open_aside(app: AppContext, clock: Clock) -> AsyncGenerator[AppContext]:
-    """Open an application in memory, with the settings and tools of another one, that checks no models."""
+    """Open an app with a store in memory, with the settings and tools of another one, that checks no models."""
     setup = Setup(
         settings=app.settings.kept_at("memory:"),
         clock=clock,
@@ -146,13 +146,13 @@ async def open_aside(app: AppContext, clock: Clock) -> AsyncGenerator[AppContext
 
 
 def add_scripted_tools(tools: ToolRegistry, script: Script) -> None:
-    """Let the tools of a script answer, in place of others of their names."""
+    """Let the tools of a script answer instead of others of the same names."""
     for canned in canned_tools(script.tools):
         tools.add_scripted(canned)
 
 
 class ScriptTakeUp:
-    """Replaces the services of an application when an execution that began with a script is taken up."""
+    """Replaces the services of an app when it resumes an execution that started with a script."""
 
     def __init__(self, setup: Setup, *, is_given: bool) -> None:
         self._setup = setup
@@ -160,12 +160,12 @@ class ScriptTakeUp:
         self._app: AppContext | None = None
 
     def of(self, app: AppContext) -> ScriptTakeUp:
-        """Return itself, for an application."""
+        """Bind to an app, and return itself."""
         self._app = app
         return self
 
     async def take_up(self, execution: ExecutionId) -> None:
-        """As `Scripts.take_up`. A script that was given at the start answers every execution."""
+        """Implement `Scripts.take_up`. A script given when the app was opened answers every execution."""
         app = self._app
         if self._is_given or app is None:
             return
@@ -187,19 +187,19 @@ class ScriptTakeUp:
 
 
 def _is_absent(tools: ToolRegistry, name: str) -> bool:
-    with suppress(PointsmanError):  # A package's tool that cannot be loaded is not here.
+    with suppress(PointsmanError):  # A tool of a package that cannot be loaded counts as absent.
         tool = tools.find(name)
         return tool is None or bool(tool.off)
     return True
 
 
 async def _emitted(app: AppContext, name: str, data: Json, key: str, by: ExecutionId) -> None:
-    """Start the workflows that an event of an execution starts."""
+    """Start the workflows that are triggered by an event of an execution."""
     await _triggers(app).events.emitted(name, data, key, caller=await acting_for(app, by))
 
 
 def _triggers(app: AppContext) -> Triggers:
-    from pointsman.triggers.triggers import TRIGGERS  # Calendars and time zones take long to load.
+    from pointsman.triggers.triggers import TRIGGERS  # Deferred: calendars and time zones take long to load.
 
     return app[TRIGGERS]
 
@@ -215,13 +215,13 @@ def _ephemeral(setup: Setup, app: AppContext) -> Fleeting:
 
 
 def http_executor(settings: Settings, secrets: Secrets) -> Executor:
-    from pointsman.executors.http import HttpExecutor  # It loads an HTTP client.
+    from pointsman.executors.http import HttpExecutor  # Deferred: imports an HTTP client.
 
     return HttpExecutor(outgoing_of(settings), secrets)
 
 
 def interpreter_of(settings: Settings) -> Interpreter:
-    """What runs the code of code nodes. Starts nothing yet."""
+    """Return the interpreter of code nodes. Starts no process yet."""
     sandbox = settings.sandbox
     limits = CodeLimits(
         seconds=sandbox.timeout.seconds,
@@ -240,7 +240,7 @@ def _http(settings: Settings, secrets: Secrets, isolation: Isolation | None) -> 
 async def _fetched(settings: Settings, url: str, isolation: Isolation | None) -> Fetched:
     if isolation is not None:
         isolation.refuse_file(url)
-    from pointsman.tools.egress.http_calls import HttpCall  # As above.
+    from pointsman.tools.egress.http_calls import HttpCall  # Deferred as above.
 
     answer = await outgoing_of(settings).send(HttpCall(method="GET", url=url))
     return Fetched(answer.status, answer.headers.get("content-type", ""), answer.body)
@@ -255,10 +255,10 @@ def wire(
     calls: CallObservers | None = None,
     lent: PydanticModels | None = None,
 ) -> Services:
-    """Make what performs work. Nothing is connected yet.
+    """Create the services that perform work. Connects to nothing yet.
 
-    `workflows`: the saved ones of another store, instead of this one's. `calls` observes the calls of models and tools.
-    `lent`: the models of another application, so that their keys are paced and paid for together.
+    `workflows` are the saved workflows of another store, instead of this one's. `calls` observes the calls of models
+    and tools. `lent` are the models of another app, so that pacing and usage of their keys are shared.
     """
     settings, clock = setup.settings, setup.clock
     observed = calls or CallObservers()
@@ -290,7 +290,7 @@ def _executors(
     interpreter: Interpreter,
     meaning: KeptMeaning | None,
 ) -> Executors:
-    """Make the executors of every kind of work."""
+    """Create the executors of every kind of work."""
     settings, tools, clock, isolation = setup.settings, setup.tools, setup.clock, setup.isolation
     is_played = is_scripted(setup.model or "")
     called: Tools = GuardedTools(FreshTools(tools, secrets))
@@ -313,13 +313,14 @@ def _executors(
 
 
 class WordsOnly:
-    """Searches memory by words where the scripted model plays: no model of embeddings is asked. Says so."""
+    """Search of memory by words, for runs with the scripted model, which call no embedding model. Results carry a
+    warning."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def changed(self, scope: str, namespace: str) -> None:
-        """Words need no preparation."""
+        """Do nothing: a search by words needs no index."""
 
     async def search(
         self, scope: str, namespace: str, text: str, *, limit: int, within: str = "", at: float = 0.0
@@ -329,9 +330,9 @@ class WordsOnly:
 
 
 def meaning_of(settings: Settings, store: Store, clock: Clock, models: PydanticModels) -> KeptMeaning | None:
-    """None: memory is searched by words."""
+    """Return the semantic index of memory; None: memory is searched by words."""
     if settings.memory.embeddings is None:
         return None
-    from pointsman.chat.semantic_search import KeptMeaning  # Most installations do without.
+    from pointsman.chat.semantic_search import KeptMeaning  # Deferred: most apps do not use it.
 
     return KeptMeaning(store, clock, models.embed, settings.memory.embeddings)
