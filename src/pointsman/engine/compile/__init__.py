@@ -1,11 +1,12 @@
-"""Compile: a workflow becomes a plan. The only place of the engine that reads definitions.
+"""Compiler: turns a workflow definition into a plan. The only package of the engine that reads definitions.
 
     workflow ─ analyse ─▶ graph ┐
              ─ formulas ────────┼─▶ PlanNode per node, PlanEdge per edge ─▶ Plan
              ─ policies ────────┘
 
-Every text is parsed here and nowhere later. A workflow that has errors is refused by the checker before it comes here;
-what is wrong all the same raises `AuthorError`.
+Every expression and template is parsed here, and not again at run time. The checker rejects workflows with errors
+before
+they reach the compiler; a defect that it does not find raises `AuthorError`.
 """
 
 from pointsman.engine.compile.plans import compile_workflow

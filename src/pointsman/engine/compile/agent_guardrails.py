@@ -1,4 +1,7 @@
-"""Guardrails of agents: what can be judged when the step begins is, and the data for the rest go along."""
+"""Guardrails of agents: prompts, and expressions over the data, are evaluated when the step starts.
+
+A rule that needs the agent's answer is evaluated by the executor, with the data that its expression reads.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +17,15 @@ from pointsman.expressions.formula import compile_expression
 from pointsman.values import Json
 
 OF_ANSWERS: frozenset[str] = frozenset({"text", "result"})
-"""Names that are known only once there is an answer."""
+"""Names that have a value only after the agent has answered."""
 
 Known: TypeAlias = Callable[[Environment], Json]
 
 
 def guardrails_of(config: AgentConfig, formulas: FormulaCompiler) -> Value | None:
-    """`{before: […], after: […], asNames, state, nodes, names, config}`, an entry per rule of the config.
+    """Return `{before: […], after: […], asNames, state, nodes, names, config}`, with one entry per rule in its list.
 
-    An entry is whether an expression holds (`before`), the text of a question, or null.
+    An entry is the result of an expression (`before` only), the rendered prompt of a question, or null.
     """
     said = config.guardrails
     if said is None:

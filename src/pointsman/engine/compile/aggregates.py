@@ -1,4 +1,4 @@
-"""Aggregates: the named ways in which a join makes one value of what its branches brought."""
+"""Aggregates: the named functions by which a join combines the results of its branches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SEPARATOR: Final = "\n\n"
 
 
 def aggregate_of(config: JoinConfig) -> Aggregate | None:
-    """The function of a named aggregate; None for the plain list, and for expressions and templates."""
+    """Return the function of a named aggregate; None for the plain list, and for expressions and templates."""
     name = config.aggregate
     order = tuple(config.order or ())
     separator = SEPARATOR if config.separator is None else config.separator
@@ -34,12 +34,12 @@ def aggregate_of(config: JoinConfig) -> Aggregate | None:
     }
     if name in simple:
         return simple[name]
-    listed = order or (name == "list" and config.merge_key is not None)  # else what stands at the path is the value
+    listed = order or (name == "list" and config.merge_key is not None)  # otherwise the value at the path is the result
     return (lambda seen: [one.value for one in ordered(seen, order)]) if listed else None
 
 
 def aggregate_value(config: JoinConfig, formulas: FormulaCompiler) -> Value | None:
-    """An aggregate that is computed: an expression, or the template of `stitch`."""
+    """Return a computed aggregate: an expression, or the template of `stitch`."""
     known = ("list", "object", "merge", "concat", "first", "last", "vote", "stitch")
     if config.template is not None:
         return _stitched(config, formulas)
@@ -74,21 +74,21 @@ def _in_order(branches: Sequence[Json], order: tuple[str, ...]) -> list[JsonObje
 
 
 def ordered(seen: list[BranchResult], order: tuple[str, ...]) -> list[BranchResult]:
-    """Branch order, but the named keys first."""
+    """Return results in branch order, with the named keys first."""
     if not order:
         return seen
     return sorted(seen, key=lambda one: order.index(one.key) if one.key in order else len(order))
 
 
 def text_of(value: Json) -> str:
-    """A value as part of a text: texts as they are, nothing for null, JSON for the rest."""
+    """Return a value as part of a text: strings unchanged, null as an empty string, other values as JSON."""
     if isinstance(value, str):
         return value
     return "" if value is None else msgspec.json.encode(value).decode()
 
 
 def merged(seen: list[BranchResult]) -> JsonObject:
-    """Objects merged in order, later keys win; what is no object is put under its key."""
+    """Merge objects in order; later keys win. A value that is not an object is stored under its branch key."""
     found: JsonObject = {}
     for one in seen:
         found |= one.value if isinstance(one.value, dict) else {one.key: one.value}
@@ -96,7 +96,7 @@ def merged(seen: list[BranchResult]) -> JsonObject:
 
 
 def vote(seen: list[BranchResult]) -> Json:
-    """The value that most branches brought; of equally many, the one brought first."""
+    """Return the value that most branches returned; in a tie, the value that arrived first."""
     counts: dict[bytes, int] = {}
     values: dict[bytes, Json] = {}
     for one in seen:

@@ -1,4 +1,4 @@
-"""Work made of several model calls, or of none: what planners, verifiers and records are given."""
+"""Inputs of composed work: planners and verifiers, which make several model calls, and records, which make none."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ from pointsman.expressions.templates import compile_template
 from pointsman.values import Json, JsonObject
 
 OF_TASKS: Final = ("task", "goal", "results")
-"""Names that a task template has beside the data: the task, the goal, what came of the tasks before."""
+"""Extra names in a task template: the task, the goal and the results of previous tasks."""
 
 
 def planner_input(
     config: PlannerConfig, agents: dict[str, AgentConfig], formulas: FormulaCompiler, given: Value | None
 ) -> Value:
-    """`{goal, system, agents?, task?}`. Tasks are not known yet: their templates go along, with the data they read."""
+    """Return `{goal, system, agents?, task?}`.
+
+    The tasks do not exist yet: their templates are passed unrendered, with the data that they read.
+    """
     goal = formulas.rendered(config.goal)
     system = formulas.rendered(config.system) if config.system is not None else None
     tasks = _task_template(config, formulas)
@@ -44,7 +47,7 @@ def planner_input(
 
 
 def verifier_input(node: str, config: VerifierConfig, formulas: FormulaCompiler, given: Value | None) -> Value:
-    """`{criteria, system, value, before}`; `before` is what it said of the last version."""
+    """Return `{criteria, system, value, before}`; `before` is the verdict on the previous version."""
     criteria = formulas.rendered(config.criteria)
     system = formulas.rendered(config.system) if config.system is not None else None
     judged = formulas.value(config.input) if config.input is not None else None
@@ -62,7 +65,7 @@ def verifier_input(node: str, config: VerifierConfig, formulas: FormulaCompiler,
 
 
 def record_input(config: StructuredRecordConfig, formulas: FormulaCompiler, given: Value | None) -> Value:
-    """`{extraction, source, index}`."""
+    """Return `{extraction, source, index}`."""
     parts = {
         "extraction": formulas.value(config.input),
         "source": formulas.value(config.source) if config.source is not None else None,
@@ -77,7 +80,7 @@ def record_input(config: StructuredRecordConfig, formulas: FormulaCompiler, give
 
 
 def outputs_of(node: Node, formulas: FormulaCompiler) -> tuple[OutputWrite, ...]:
-    """What a node leaves behind; of a record also the list that it is added to."""
+    """Return the writes of a node; a record node also appends to its list of records."""
     said = formulas.outputs(node.outputs)
     if isinstance(node.config, StructuredRecordConfig):
         return (*said, replace(formulas.write(node.config.records, "result"), reduce="append"))
@@ -91,12 +94,14 @@ def _know(env: Environment, given: Value | None) -> None:
 
 
 def _about(agent: AgentConfig | None, formulas: FormulaCompiler) -> str:
-    """What a planner is told of an agent: how it is introduced to itself."""
+    """Return the description of an agent for a planner: the agent's system prompt."""
     return "" if agent is None or agent.system is None else agent.system.in_(formulas.language)
 
 
 def _task_template(config: PlannerConfig, formulas: FormulaCompiler) -> Value | None:
-    """`{system, prompt, spelling, asNames, state, names, nodes, config}`: the texts, and of the data what they read."""
+    """Return `{system, prompt, spelling, asNames, declared, state, names, nodes, config}`: the texts and the data that
+    they read.
+    """
     said = config.task_template
     if said is None:
         return None
@@ -119,14 +124,14 @@ def _task_template(config: PlannerConfig, formulas: FormulaCompiler) -> Value | 
 
 
 def seen_by(reads: list[PathRead], env: Environment) -> JsonObject:
-    """The part of the data that some paths read, by where it was found."""
+    """Return the part of the data that some paths read, grouped by its source."""
     found: dict[str, JsonObject] = {"state": {}, "nodes": {}, "names": {}, "config": {}}
     data: list[tuple[str, Mapping[str, Json]]] = [("state", env.state), ("names", env.names), ("config", env.config)]
     for root, (key, *_) in ((read.root, read.path or (None,)) for read in reads):
         match root:
             case "state" if key is None:
                 found["state"] |= env.state
-            case "state":  # a bare name may be any of them
+            case "state":  # a bare name may be in state, names or config
                 where = next(((place, some) for place, some in data if key in some), None)
                 if where is not None:
                     found[where[0]][str(key)] = where[1][str(key)]

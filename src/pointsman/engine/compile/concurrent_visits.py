@@ -1,11 +1,11 @@
-"""Nodes that several tokens may pass at once, one after the other: their visits cannot be told apart by counting.
+"""Nodes that several tokens may pass one after the other, so that a visit counter cannot distinguish their visits.
 
-    trigger: each ──▶ a ──▶ b ──▶ merge            every arrival passes on its own, until they are merged
+    trigger: each ──▶ a ──▶ b ──▶ merge            every arrival passes separately until a merge
 
-    split ─┬─▶ main ─▶ back to split               rounds go on while the side lines of earlier ones still run, and
-           └─▶ side ─▶ b                           the faster would be counted first
+    split ─┬─▶ main ─▶ back to split               the next round starts while side branches of earlier rounds still
+           └─▶ side ─▶ b                           run; a counter would number the fastest one first
 
-The steps of such nodes carry the thread of their token.
+The steps of such nodes carry the lineage of their token.
 """
 
 from __future__ import annotations
@@ -22,21 +22,23 @@ from pointsman.definition.model.nodes import Node
 
 @dataclass(frozen=True, slots=True)
 class Separate:
-    """Nodes by position."""
+    """Sets of nodes with concurrent visits, by position of the node."""
 
     threaded: frozenset[int]
-    """Their steps carry their thread."""
+    """Nodes whose steps carry their lineage."""
     apart: frozenset[int]
-    """Behind `trigger: each`: also the ways of one visit are never taken for those of another."""
+    """Nodes behind `trigger: each`. Arrivals of one visit are also never combined with those of another visit."""
 
 
 def passes_separately(node: Node) -> bool:
-    """Every arrival starts it. A tool executor serves each caller on its own: merged, calls would be lost."""
+    """Return whether every arrival starts the node. True for a tool executor: it serves each caller separately, because
+    merging arrivals would lose calls.
+    """
     return node.trigger == "each" or node.type == "tool_executor"
 
 
 def separate(graph: Graph) -> Separate:
-    """Linear in the size of the graph."""
+    """Find the nodes with concurrent visits, in time linear in the size of the graph."""
     each = [n for n, node in enumerate(graph.links.nodes) if passes_separately(node) and len(graph.into[n]) > 1]
     apart = _until_merged(graph, each)
     return Separate(apart | _until_merged(graph, _beside_cycles(graph)), apart)
@@ -52,7 +54,7 @@ def _until_merged(graph: Graph, starts: Iterable[int]) -> frozenset[int]:
         found.add(node)
         join = graph.join_of.get(node)
         if join is not None and graph.closes[join][0] == node:
-            waiting.append(join)  # it closes each of the openings by itself
+            waiting.append(join)  # the join closes each of its parallels separately
         waiting += [target for target in graph.links.targets(node) if not _merges(graph, target)]
     return frozenset(found)
 
@@ -62,7 +64,10 @@ def _merges(graph: Graph, node: int) -> bool:
 
 
 def _beside_cycles(graph: Graph) -> list[int]:
-    """Where control leaves a cycle in which it may split. Rounds of a loop node wait for all of its body: no cycles."""
+    """Return the first nodes outside each cycle that can split.
+
+    The rounds of a loop node are not such cycles: each round waits for its whole body.
+    """
     ends_round = {edge for loop in graph.loops.values() for edge in loop.back_edges}
     ways = [
         [graph.edges[edge].target for edge in out if edge not in ends_round and graph.edges[edge].target >= 0]
@@ -77,7 +82,7 @@ def _beside_cycles(graph: Graph) -> list[int]:
 
 
 def _splits(graph: Graph, position: int) -> bool:
-    """Whether several edges may be taken at once."""
+    """Return whether several edges of a node may be taken at once."""
     node = graph.links.nodes[position]
     kinds = [graph.edges[edge].kind for edge in graph.out[position]]
     several = sum(kind not in ("error", "default") for kind in kinds) > 1 or kinds.count("error") > 1

@@ -1,4 +1,4 @@
-"""Control nodes: what the core itself does at them."""
+"""Control nodes: compile the nodes that the engine performs itself."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ STATUSES: Final = ("completed", "failed", "cancelled")
 
 
 def begin_of(config: StartConfig, formulas: FormulaCompiler) -> StartAction:
-    """Initial fields."""
+    """Compile a start node, which writes initial fields."""
     return StartAction(
         set=tuple((formulas.path(target), formulas.value(source)) for target, source in (config.set or {}).items())
     )
 
 
 def finish_of(config: EndConfig, formulas: FormulaCompiler) -> EndAction:
-    """An end; its status is one of the engine's, or a word of the author's own that changes nothing."""
+    """Compile an end node. A status other than the engine's own counts as `completed`."""
     status = config.status if config.status in STATUSES else "completed"
     return EndAction(
         output=formulas.output(config.output),
@@ -76,7 +76,7 @@ def finish_of(config: EndConfig, formulas: FormulaCompiler) -> EndAction:
 
 
 def decide_of(config: DecisionConfig, formulas: FormulaCompiler) -> DecisionAction | None:
-    """A decision by expression or by cases; None where only its edges decide."""
+    """Compile a decision by expression or by cases; None if only its edges decide."""
     if config.expression is not None:
         return DecisionAction(branch=formulas.value(config.expression))
     if config.cases is None:
@@ -95,7 +95,7 @@ def decide_of(config: DecisionConfig, formulas: FormulaCompiler) -> DecisionActi
 def fork_of(
     config: ParallelConfig, formulas: FormulaCompiler, graph: Graph, node: int, edges: dict[int, PlanEdge]
 ) -> ParallelAction:
-    """A parallel with its branch edges and the join that closes it."""
+    """Compile a parallel with its branch edges and the join that closes it."""
     shape = graph.forks[node]
     join = graph.join_of.get(node)
     starts = tuple(edges[number] for number in _named_order(config, shape.starts, edges))
@@ -114,7 +114,7 @@ def fork_of(
 
 
 def _named_order(config: ParallelConfig, starts: tuple[int, ...], edges: dict[int, PlanEdge]) -> list[int]:
-    """Branches in the order of `branches`, where it is given; each node once."""
+    """Return the branch edges in the order of `branches`, if given, with each target once."""
     order: dict[str, int] = {name: place for place, name in enumerate(config.branches or ())}
     known = [number for number in starts if number in edges]
     by_target: dict[str, int] = {}
@@ -125,7 +125,7 @@ def _named_order(config: ParallelConfig, starts: tuple[int, ...], edges: dict[in
 
 
 def gather_of(config: JoinConfig, formulas: FormulaCompiler, graph: Graph, node: int) -> JoinAction:
-    """A join with what it closes and how it aggregates."""
+    """Compile a join with the parallels that it closes and its aggregate."""
     closes = tuple(graph.ids[opener] for opener in graph.closes.get(node, ()))
     return JoinAction(
         closes=closes,
@@ -169,7 +169,7 @@ def _wait_sees(rule: WaitRule | None, formulas: FormulaCompiler) -> bool:
 def repeat_of(
     config: LoopConfig, formulas: FormulaCompiler, graph: Graph, node: int, edges: dict[int, PlanEdge]
 ) -> LoopAction:
-    """A loop with its body."""
+    """Compile a loop with its body."""
     shape = graph.loops[node]
     inner = formulas.inside(config.as_) if config.as_ is not None else formulas
     return LoopAction(
@@ -190,7 +190,7 @@ def repeat_of(
 
 
 def _goes_on(config: LoopConfig, formulas: FormulaCompiler) -> Test | None:
-    """`while` before each round; `until` before each but the first."""
+    """Return the loop condition: `while` before each round, `until` before each round except the first."""
     go = formulas.test(config.while_) if config.while_ is not None else None
     stop = formulas.test(config.until) if config.until is not None else None
     if go is None and stop is None:
@@ -209,7 +209,7 @@ def _goes_on(config: LoopConfig, formulas: FormulaCompiler) -> Test | None:
 
 
 def ask_of(config: HumanConfig, formulas: FormulaCompiler, nodes: frozenset[str]) -> HumanTaskAction:
-    """A gate."""
+    """Compile a gate."""
     options = _options(config, formulas)
     first = str(options[0]["value"])
     on_timeout = config.on_timeout or "fail"
@@ -271,7 +271,7 @@ def terms_of(
     escalation: tuple[documents.Escalation, ...] | None,
     on_timeout: str,
 ) -> GateTerms:
-    """On which terms people are asked."""
+    """Return the conditions of a human task: approvers, deadline and escalation."""
     if timeout is None:
         return GateTerms(approvers=_approvers(said) if said is not None else None, on_timeout=on_timeout)
     levels = tuple(
@@ -297,7 +297,7 @@ def _approvers(said: documents.Approvers) -> GateApprovers:
 
 
 def approval_of(node: Node, config: Config | None, formulas: FormulaCompiler) -> ApprovalPolicy:
-    """What people must approve of a node's work, and on which terms."""
+    """Return which work of a node people must approve, and on which conditions."""
     own = node.approval or (config.approval if config is not None else None)
     if own is None:
         return ApprovalPolicy(before=True) if node.requires_approval else UNASKED
@@ -310,7 +310,7 @@ def approval_of(node: Node, config: Config | None, formulas: FormulaCompiler) ->
 
 
 def wait_of(config: WaitConfig, formulas: FormulaCompiler) -> WaitAction:
-    """A timer or an event."""
+    """Compile a wait for a timer or an event."""
     seconds = config.duration.seconds if config.duration is not None else None
     until = formulas.value(config.until) if config.until is not None else None
     return WaitAction(
@@ -324,7 +324,7 @@ def wait_of(config: WaitConfig, formulas: FormulaCompiler) -> WaitAction:
 
 
 def emit_of(config: EmitConfig, formulas: FormulaCompiler) -> EmitAction:
-    """An event to publish."""
+    """Compile a node that publishes an event."""
     data = formulas.tree(config.data) if config.data is not None else None
     return EmitAction(event=formulas.rendered(config.event), data=data)
 
@@ -336,7 +336,7 @@ def call_of(
     retry: Retry = NO_RETRY,
     on_failure: str = "fail",
 ) -> WorkflowAction:
-    """A sub-workflow."""
+    """Compile a call of a sub-workflow."""
     return WorkflowAction(
         workflow=config.workflow,
         input=formulas.mapping(config.input) or given,

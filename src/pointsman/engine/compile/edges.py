@@ -1,4 +1,4 @@
-"""Edges: conditions as closures. Questions for a model become a hidden node behind the one that asks them."""
+"""Edges: conditions as closures. Questions for a model move into a hidden judge node behind the source node."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from pointsman.expressions.label_equality import equals, same_label
 from pointsman.values import END, Json
 
 JUDGE: Final = "?"
-"""What the id of a hidden judge adds to the id of the node whose edges it judges."""
+"""Suffix of a hidden judge's id; the rest is the id of the node whose edges it evaluates."""
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeQuestion:
-    """What a model is asked about an edge."""
+    """The question that a model answers for an edge."""
 
     edge: str
     prompt: Value
@@ -32,12 +32,12 @@ class EdgeQuestion:
 
 
 def judge_of(node: str) -> str:
-    """The id of the hidden node that answers the questions on a node's edges."""
+    """Return the id of the hidden judge that answers the questions on a node's edges."""
     return node + JUDGE
 
 
 def plan_edge(workflow: WorkflowDefinition, graph: Graph, ref: EdgeRef, formulas: FormulaCompiler) -> PlanEdge | None:
-    """One edge; None where it leads nowhere or is only the engine's own way back to a caller."""
+    """Compile one edge; None if it has no target, or if it only models the engine's return to a caller."""
     if ref.target == DANGLING or ref.source < 0 or ref.kind == "never" or ref.implied == "caller":
         return None
     target = END if ref.target == TO_END else graph.ids[ref.target]
@@ -52,7 +52,7 @@ def plan_edge(workflow: WorkflowDefinition, graph: Graph, ref: EdgeRef, formulas
 
 
 def timeout_label(node: str) -> str:
-    """The label by which a gate leaves to where its time-out is routed."""
+    """Return the label by which a gate leaves to the node of its `onTimeout`."""
     return f"timeout:{node}"
 
 
@@ -84,7 +84,7 @@ def _conditioned(plain: PlanEdge, edge: Edge, graph: Graph, ref: EdgeRef, formul
 
 
 def question_of(edge: Edge, ref: EdgeRef, formulas: FormulaCompiler) -> EdgeQuestion | None:
-    """The question on an edge, if a model decides it."""
+    """Return the question on an edge, or None if no model decides it."""
     if not isinstance(edge.condition, AskModel):
         return None
     return EdgeQuestion(ref.id, formulas.rendered(edge.condition.prompt), edge.condition.model)

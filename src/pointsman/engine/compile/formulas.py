@@ -1,6 +1,6 @@
-"""Formulas of one place in a workflow, compiled once: expressions, templates, parameter trees, paths.
+"""Formulas at one position of a workflow, compiled once: expressions, templates, parameter trees, paths.
 
-A place knows the names its surroundings declare and the template spelling of its dialect.
+A position determines the declared names and the template spelling of the dialect.
 """
 
 from __future__ import annotations
@@ -24,42 +24,42 @@ from pointsman.expressions.templates import compile_template
 from pointsman.values import Json, JsonObject
 
 WHOLE: Final = frozenset({"result", "$.result", "$"})
-"""Spellings of the result itself."""
+"""Expressions that mean the whole result."""
 
 Patterns = tuple[tuple[tuple[str, ...], Reducer], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FormulaCompiler:
-    """How texts are read at one place of one workflow."""
+    """A compiler of the texts at one position of one workflow."""
 
     names: Names
     spelling: Literal["single", "double"]
     language: str
     all_languages: bool
-    """Whether what people read is said in every language it has, for each to read it in theirs."""
+    """Whether texts for people are kept in every available language, so that each person reads their own."""
     reducers: Patterns
     sources: str = ""
-    """The reference texts of the workflow, as one."""
+    """The reference texts of the workflow, joined into one."""
 
     def inside(self, *as_names: str) -> FormulaCompiler:
-        """The same place with more names."""
+        """Return a compiler for the same position with additional names."""
         return replace(self, names=replace(self.names, as_names=self.names.as_names | set(as_names)))
 
     def value(self, source: str) -> Value:
-        """An expression."""
+        """Compile an expression."""
         return compile_expression(source, names=self.names).evaluate
 
     def test(self, source: str) -> Test:
-        """A condition."""
+        """Compile a condition."""
         return compile_expression(source, names=self.names).holds
 
     def reads(self, source: str) -> tuple[PathRead, ...]:
-        """What an expression reads."""
+        """Return the paths that an expression reads."""
         return compile_expression(source, names=self.names).reads
 
     def text(self, source: Text | str) -> Value:
-        """A template; one that is exactly one path keeps the type of its value."""
+        """Compile a template; a template that is exactly one path keeps the type of its value."""
         raw = source.in_(self.language) if isinstance(source, Text) else source
         template = compile_template(raw, names=self.names, spelling=self.spelling)
         if template.fixed:
@@ -67,7 +67,7 @@ class FormulaCompiler:
         return lambda env: template.value(env, missing=env.missing)
 
     def rendered(self, source: Text | str) -> Value:
-        """A template as text, whatever its value."""
+        """Compile a template whose result is always a string."""
         raw = source.in_(self.language) if isinstance(source, Text) else source
         template = compile_template(raw, names=self.names, spelling=self.spelling)
 
@@ -80,33 +80,33 @@ class FormulaCompiler:
         return render
 
     def rendered_in_all(self, source: Text | None) -> Mapping[str, Value]:
-        """A template by language, where it is to be said in all it has, and has several."""
+        """Compile a template for each language; empty if the text has one language or only one is wanted."""
         texts = self.texts(source)
         return {language: self.rendered(text) for language, text in texts.items()}
 
     def texts(self, source: Text | None) -> Mapping[str, str]:
-        """A text by language, likewise."""
+        """Return a text by language; empty if it has one language or only one is wanted."""
         if source is None or not self.all_languages or len(source.languages()) < 2:
             return {}
         return source.languages()
 
     def tree(self, source: Json) -> Value:
-        """A JSON tree whose texts are templates."""
+        """Compile a JSON tree whose strings are templates."""
         parameters = compile_parameters(source, names=self.names, spelling=self.spelling)
         if parameters.fixed:
             return ConstantValue(source)
         return lambda env: parameters.evaluate(env, missing=env.missing)
 
     def secrets(self, source: Json) -> tuple[SecretText, ...]:
-        """Where a JSON tree has secrets."""
+        """Return the positions of secrets in a JSON tree."""
         return compile_parameters(source, names=self.names, spelling=self.spelling).secrets
 
     def path(self, source: str) -> Path:
-        """A write target."""
+        """Compile a write target."""
         return compile_path(source, names=self.names)
 
     def mapping(self, source: Mapping[str, str] | None) -> Value | None:
-        """Name → expression, as one object."""
+        """Compile a map from name to expression; its value is one object."""
         if not source:
             return None
         parts = [(name, self.value(text)) for name, text in source.items()]
@@ -120,15 +120,15 @@ class FormulaCompiler:
         return gather
 
     def output(self, source: Mapping[str, str] | str | None) -> Value | None:
-        """Name → expression, or one expression."""
+        """Compile a map from name to expression, or a single expression."""
         return self.value(source) if isinstance(source, str) else self.mapping(source)
 
     def outputs(self, source: Mapping[str, str] | None) -> tuple[OutputWrite, ...]:
-        """State path → expression over `result`, each with the reducer of its path."""
+        """Compile a map from state path to expression over `result`; each write has the reducer of its path."""
         return tuple(self.write(path, value) for path, value in (source or {}).items())
 
     def write(self, target: str, source: str) -> OutputWrite:
-        """One write."""
+        """Compile one write."""
         path = self.path(target)
         return OutputWrite(
             path=path,
@@ -138,7 +138,7 @@ class FormulaCompiler:
         )
 
     def reducer(self, path: Path) -> Reducer:
-        """The reducer of the longest pattern that matches a path; `*` matches one key of any kind."""
+        """Return the reducer of the longest pattern that matches a path; `*` matches any one key."""
         parts = path.segments
         for pattern, reduce in self.reducers:
             if len(pattern) == len(parts) and all(p in ("*", part) for p, part in zip(pattern, parts, strict=True)):
@@ -147,7 +147,7 @@ class FormulaCompiler:
 
 
 def formulas_of(workflow: WorkflowDefinition, language: str, *, all_languages: bool = True) -> FormulaCompiler:
-    """How the texts of a workflow are read outside any node."""
+    """Return the compiler of texts outside any node."""
     patterns: list[tuple[tuple[str, ...], Reducer]] = [(("messages",), "append")]
     for pattern, field in (workflow.state or {}).items():
         if field.reduce is not None:

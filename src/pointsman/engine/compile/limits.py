@@ -1,4 +1,4 @@
-"""Limits: what the workflow says, else the defaults, never more than the operator allows; and who said each."""
+"""Limits: the author's value or the default, capped by the operator, and the source of each value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BUDGETS: Final = ("tokens", "modelCalls", "toolCalls", "costUsd")
 
 
 def capped(workflow: WorkflowDefinition, operator: Said) -> WorkflowDefinition:
-    """The workflow, none of its limits above what the operator allows."""
+    """Return the workflow with every limit reduced to the operator's cap."""
     config = workflow.config or Config()
     said = config.limits or Said()
     change: dict[str, object] = {}
@@ -32,7 +32,7 @@ def capped(workflow: WorkflowDefinition, operator: Said) -> WorkflowDefinition:
         most, own = getattr(operator, name), getattr(said, name)
         allowed = amount(own) if own is not None else DEFAULT_OF.get(field.alias or name)
         if own is None and name == "node_time":
-            continue  # its default is not the same for all work: see `compile.work.times_of`
+            continue  # its default depends on the kind of work: see `compile.work.times_of`
         if most is not None and (allowed is None or allowed > (amount(most) or 0)):
             change[name] = most
     if not change:
@@ -41,7 +41,7 @@ def capped(workflow: WorkflowDefinition, operator: Said) -> WorkflowDefinition:
 
 
 def amount(value: object) -> float | None:
-    """A limit as the engine counts it: seconds, bytes, or the number itself."""
+    """Return a limit in the unit of the engine: seconds, bytes, or the number itself."""
     match value:
         case Duration():
             return value.seconds
@@ -54,7 +54,7 @@ def amount(value: object) -> float | None:
 
 
 def amounts(said: Said | More | None) -> dict[str, float]:
-    """The limits that are said, by their names in documents."""
+    """Return the limits that are set, by their names in documents."""
     if said is None:
         return {}
     found = {field.alias or name: amount(getattr(said, name, None)) for name, field in type(said).model_fields.items()}
@@ -62,7 +62,7 @@ def amounts(said: Said | More | None) -> dict[str, float]:
 
 
 def limits_of(workflow: WorkflowDefinition, original: WorkflowDefinition, operator: Said) -> PlanLimits:
-    """The limits of a workflow that is `capped`; `original` is what its author wrote."""
+    """Return the limits of a `capped` workflow; `original` is the workflow as its author wrote it."""
     config = workflow.config or Config()
     now = amounts(config.limits)
     own = amounts(original.config.limits if original.config is not None else None)

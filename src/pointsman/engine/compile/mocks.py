@@ -1,4 +1,4 @@
-"""Check that a mocked result could be a result of its node, before anything starts."""
+"""Check before the start of a partial run that a mocked value is possible as a result of its node."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from pointsman.values import Json
 Unfit: TypeAlias = Literal[
     "no-such-node", "leads-nowhere", "schema-forbids", "only-leads", "not-alone", "never-reached", "never-over"
 ]
-"""Error code of a mock that does not fit, for clients that translate it."""
+"""Reason why a mock or an option of a partial run is invalid, for clients that translate it."""
 
 
 class TrialUnfit(CallerError):
-    """A trial names what its workflow does not have, or what cannot be tried so. Nothing was started.
+    """A partial run names something that its workflow lacks or cannot run in this way. Nothing was started.
 
-    `node` is the one that it is about, `why` in which way.
+    `node` is the node concerned, `why` the reason.
     """
 
     code = "trial-unfit"
@@ -33,7 +33,11 @@ class TrialUnfit(CallerError):
 
 
 def must_fit(node: PlanNode, value: Json) -> None:
-    """Raises `TrialUnfit` for a branch or an answer that leads nowhere, and for what an agent's schema forbids."""
+    """Check a mocked value against its node.
+
+    Raises `TrialUnfit` for a branch or an answer that no edge takes, and for a value that an agent's output schema
+    forbids.
+    """
     match node.action:
         case DecisionAction():
             if not _leads_on(node, (branch := branch_of(value),)):
@@ -51,8 +55,9 @@ def must_fit(node: PlanNode, value: Json) -> None:
 
 
 def _leads_on(node: PlanNode, labels: tuple[str, ...]) -> bool:
-    """Whether an edge takes these labels, or may: what conditions hold is known later. Without edges nothing is to be
-    taken.
+    """Return whether an edge takes one of these labels, or may take it: conditions are evaluated only at run time.
+
+    A node without edges accepts every label.
     """
     if not node.out or any(edge.kind in ("plain", "test", "default") for edge in node.out):
         return True
@@ -72,7 +77,7 @@ def _leads_nowhere(node: PlanNode, said: str) -> TrialUnfit:
 
 
 def _must_match(node: PlanNode, schema: dict[str, Json], value: Json) -> None:
-    # By which way an agent leaves is said beside what its schema asks for.
+    # `next` selects the agent's edge and is not part of the output schema.
     said = {key: part for key, part in value.items() if key != "next"} if isinstance(value, dict) else value
     wrong = next(iter(JsonSchema(schema).misfits(said, most=1)), None)
     if wrong is not None:

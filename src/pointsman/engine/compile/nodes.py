@@ -1,4 +1,4 @@
-"""Nodes: what is done at each, when it is entered, how it is left."""
+"""Nodes: compile the action of each node, its entry mode and its exit edges."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ TRANSPARENT: Final = frozenset({"decision", "loop", "wait", "emit", "note", "hum
 
 
 class NodeCompiler:
-    """Compiles the nodes of one workflow."""
+    """Compiler of the nodes of one workflow."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class NodeCompiler:
         self.compensations = compensations_of(workflow)
 
     def nodes(self, position: int) -> list[PlanNode]:
-        """The node, and behind it the hidden judge of the questions on its edges."""
+        """Return the plan node and, if its edges ask a model, the hidden judge behind it."""
         node = self.graph.links.nodes[position]
         made = self._node(position, node)
         if node.id in self.compensations:
@@ -140,7 +140,7 @@ class NodeCompiler:
         )
 
     def _as_names(self, position: int) -> list[str]:
-        """The `as` names of the parallels and loops around a node."""
+        """Return the `as` names of the parallels and loops around a node."""
         around = [self.graph.links.nodes[one] for one in self.graph.scopes[position] or ()]
         around += [self.graph.links.nodes[self.graph.index[one]] for one in self.loops_of.get(position, ())]
         configs = [one.config for one in around if isinstance(one.config, ParallelConfig | LoopConfig)]
@@ -232,7 +232,7 @@ class NodeCompiler:
         resolve = work.agent_input(agent, formulas, given)
         listens = self.messages and (agent.prompt is None or leaves_calls)
         scope = agent.memory.scope if agent.memory is not None else None
-        if scope == "none" and not leaves_calls:  # else it must see what its own calls brought
+        if scope == "none" and not leaves_calls:  # otherwise the agent needs the results of its own calls
             listens = False
         forgets = scope in ("none", "execution")
         return work.work_of(
@@ -265,7 +265,7 @@ class NodeCompiler:
         )
 
     def _routes(self, node: Node) -> tuple[str, ...]:
-        """The labels an agent may leave by; the way to the tool executor is the engine's own."""
+        """Return the labels by which an agent may leave, except the edge to the tool executor."""
         if routing_of(node) != "label":
             return ()
         position = self.graph.index[node.id]
@@ -324,7 +324,7 @@ class NodeCompiler:
         return found
 
     def _judged(self, made: PlanNode, node: Node, questions: list[tuple[int, EdgeQuestion]]) -> list[PlanNode]:
-        """Split the node: it leads to its judge, and the judge leaves by the edges that were the node's."""
+        """Split a node: it leads to its judge, and the judge takes over its unlabelled edges."""
         judge = judge_of(node.id)
         bridge = PlanEdge(id=judge, index=made.index, source=node.id, target=judge)
         labelled = tuple(edge for edge in made.out if edge.kind == "label") if made.leave == "label" else ()
@@ -357,7 +357,7 @@ class NodeCompiler:
 
 
 def _alone(made: PlanNode) -> PlanNode:
-    """A compensation: the engine sends control there, and nowhere on from there."""
+    """Return a compensation node: the engine enters it directly, and it has no exit edges."""
     return replace(
         made,
         enter="arrival",
@@ -373,7 +373,7 @@ def _alone(made: PlanNode) -> PlanNode:
 
 
 def _timeout_edge(node: Node, does: Action, out: tuple[PlanEdge, ...]) -> tuple[PlanEdge, ...]:
-    """Return the timeout edge of a gate where another edge leads to the same node already."""
+    """Return the timeout edge of a gate if another edge already leads to the same node."""
     if not isinstance(does, HumanTaskAction) or any(edge.label == does.terms.on_timeout for edge in out):
         return ()
     way = next((edge for edge in out if timeout_label(edge.target) == does.terms.on_timeout), None)
@@ -405,7 +405,7 @@ def _fallback(ways: tuple[PlanEdge, ...]) -> PlanEdge | None:
 
 
 def _loops_of(graph: Graph) -> dict[int, tuple[str, ...]]:
-    """Per node the loops whose bodies it is in, innermost first: the smallest body is the innermost."""
+    """Return for each node the loops whose bodies contain it, innermost (smallest body) first."""
     found: dict[int, list[tuple[int, str]]] = {}
     for loop, shape in graph.loops.items():
         for node in shape.body:

@@ -1,4 +1,4 @@
-"""The plan of a trial: that of its workflow, and what is different in it."""
+"""Compile the plan of a partial run: the plan of the workflow plus mocks, targets and breakpoints."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from pointsman.values import JsonObject
 __all__ = ["TrialUnfit", "tried"]
 
 _STEP: Final = re.compile(r"(?:.*/)?(?P<node>[^/~#]+)(?:~[^/#]*)?(?:#\d+)?")
-"""How a step is written, with its node in it (`engine.steps`)."""
+"""The written form of a step id; the group is its node (`engine.steps`)."""
 
 
 def tried(plan: Plan, said: JsonObject) -> Plan:
-    """The plan of a trial. `said`: the option of its execution. Raises `TrialUnfit`."""
+    """Return the plan of a partial run. `said` is the option of its execution. Raises `TrialUnfit`."""
     alone = said.get("node")
     pinned = said.get("pinned")
     values, steps = _by_node_and_step(plan, pinned if isinstance(pinned, dict) else {})
@@ -70,7 +70,7 @@ def _known(plan: Plan, name: str, what: str) -> PlanNode:
 
 
 def _by_node_and_step(plan: Plan, pinned: JsonObject) -> tuple[JsonObject, JsonObject]:
-    """What is pinned of whole nodes, and what of single steps."""
+    """Split mocks into those of whole nodes and those of single steps."""
     values: JsonObject = {}
     steps: JsonObject = {}
     for name, value in pinned.items():
@@ -106,7 +106,7 @@ def _must_stand_alone(node: PlanNode) -> None:
 
 
 def _end_of(node: PlanNode, plan: Plan) -> str:
-    """Where a node is over: a parallel with its join."""
+    """Return the node at which a node completes: for a parallel, its join."""
     if not isinstance(node.action, ParallelAction):
         return node.id
     if node.action.join is None or node.action.join not in plan.nodes:
@@ -120,11 +120,11 @@ def _end_of(node: PlanNode, plan: Plan) -> str:
 
 
 def _leading(plan: Plan, node: str) -> set[str]:
-    """The nodes from which it can be reached, through bodies, joins, handlers of errors and executors of tools."""
+    """Return the nodes from which a node can be reached through bodies, joins, error handlers and tool executors."""
     into: dict[str, set[str]] = {}
     for one in plan.nodes.values():
         ways = [*one.out, *one.catches]
-        if one.tool_executor is not None:  # it returns to its caller
+        if one.tool_executor is not None:  # the tool executor returns to its caller
             ways.append(one.tool_executor)
             into.setdefault(one.id, set()).add(one.tool_executor.target)
         if isinstance(one.action, ParallelAction):

@@ -1,4 +1,4 @@
-"""The plan as a whole: limits, entry, output, and what was found out about the graph."""
+"""The whole plan: limits, entry, output and results of graph analysis."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def compile_workflow(
     model: str | None = None,
     caps: Said = NO_CAPS,
 ) -> Plan:
-    """Compile a workflow. Its own agents override those of `agents`; no limit exceeds `caps`."""
+    """Compile a workflow. Agents of the workflow override those of `agents`; no limit exceeds `caps`."""
     original, workflow = workflow, capped(workflow, caps)
     graph, entry = _analysed(workflow)
     formulas = formulas_of(workflow, language, all_languages=all_languages)
@@ -96,7 +96,7 @@ def _nodes(graph: Graph, compiler: NodeCompiler) -> dict[str, PlanNode]:
 
 
 def _analysed(workflow: WorkflowDefinition) -> tuple[Graph, str]:
-    """The graph, and the node it begins at."""
+    """Return the graph and the id of its entry node."""
     graph = analyse(workflow)
     if graph.entry is None:
         raise AuthorError("the workflow has no nodes to begin with", hint="Add a node.")
@@ -132,7 +132,7 @@ def _settings(workflow: WorkflowDefinition) -> JsonObject:
 
 
 def _initial(workflow: WorkflowDefinition) -> JsonObject:
-    """Defaults of declared top-level fields."""
+    """Return the defaults of declared top-level fields."""
     fields = workflow.state or {}
     return {name: field.default for name, field in fields.items() if field.default is not None and "." not in name}
 

@@ -1,6 +1,7 @@
-"""Ways through the graph, asked at run time: only where several tokens meet, and each answer is found once.
+"""Reachability queries that the engine makes at run time, only where several tokens meet. Answers are cached.
 
-A way stays inside its scope: through the parallel around a node it would come from outside, or from another opening.
+Paths stay inside the scope of the node: a path through the surrounding parallel would start outside the scope, or in
+another instance of the parallel.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def meets_in(graph: Graph) -> Callable[[str, str], bool]:
 
 
 def _before(graph: Graph, node: int) -> set[int]:
-    """The nodes from which a node can be reached, itself among them if it is on a cycle."""
+    """Return the nodes from which a node can be reached; includes the node itself if it is on a cycle."""
     found = reach(graph.links.sources, graph.links.sources(node), avoid=(node, _fork(graph, node)))
     if any(one == node or one in found for one in graph.links.targets(node)):
         found.add(node)
@@ -85,6 +86,6 @@ def _fork(graph: Graph, node: int) -> int:
 
 
 def _number(graph: Graph, node: str) -> int:
-    """Of a node, or of the one in front of a hidden judge."""
+    """Return the position of a node; for a hidden judge, the position of the node in front of it."""
     found = graph.index.get(node)
     return graph.index[node.removesuffix(JUDGE)] if found is None else found

@@ -1,4 +1,4 @@
-"""`template-render`: a text of a template and named data, without any model."""
+"""`template-render`: renders a template over named data, without a model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pointsman.values import Json
 
 
 def render_of(config: TemplateRenderConfig, formulas: FormulaCompiler) -> TransformAction:
-    """Its result is the text."""
+    """Return the action of a `template-render` node; the result of the step is the rendered text."""
     bound = formulas.mapping(config.bind)
     page = formulas.inside(*(config.bind or {})).rendered(config.template)
 

@@ -1,4 +1,4 @@
-"""Transforms: each operation of a `transform` node as a function from data to writes."""
+"""Transforms: compile each operation of a `transform` node into a function from data to writes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Operate = Callable[[Environment], Written]
 
 
 def change_of(config: TransformConfig, formulas: FormulaCompiler) -> TransformAction:
-    """Operations in order, then `set`, then `jsonpath`. Each sees what the ones before it wrote."""
+    """Compile operations in order, then `set`, then `jsonpath`. Each sees the writes of the previous ones."""
     steps: list[Operate] = [_operation(one, formulas) for one in config.operations or ()]
     for target, source in (config.set or {}).items():
         steps.append(_assign(formulas.path(target), formulas, source))
@@ -123,7 +123,7 @@ def _array_get(one: ArrayGet, formulas: FormulaCompiler) -> Operate:
 
 
 def _length(value: Json) -> int:
-    """Of a list, text or object; nothing counts 0 and any other value 1."""
+    """Return the length of a list, string or object; 0 for null, 1 for any other value."""
     if value is None:
         return 0
     return len(value) if isinstance(value, list | str | dict) else 1

@@ -1,4 +1,4 @@
-"""Work nodes: what an executor is given, resolved from the data, and the policies around its attempts."""
+"""Work nodes: the input of the executor, resolved from the data, and the policies around its attempts."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from pointsman.expressions.parameters import SecretText, check_address
 from pointsman.values import Json, JsonObject
 
 RETRY_JITTER: Final = 0.1
-"""Retries of many executions must not come at once: ±10 %."""
+"""±10 %, so that retries of many executions do not happen at the same moment."""
 
 
 def document_of(config: object) -> JsonObject:
-    """A configuration as it stands in the document."""
+    """Return a configuration as it is written in the document."""
     found = _plain(written(config))
     return found if isinstance(found, dict) else {}
 
@@ -40,7 +40,7 @@ def _plain(value: object) -> Json:
 
 
 def retry_of(execution: Execution | None, config: Config | None) -> Retry:
-    """The retry policy of a node: its own, else what `errorHandling` means."""
+    """Return the retry policy of a node: its own, otherwise the one that `errorHandling` implies."""
     retrying = config is not None and config.error_handling == "retry"
     retries = DEFAULTS.retries_when_retrying if retrying else DEFAULTS.retries
     wait, factor = DEFAULTS.retry_delay, DEFAULTS.backoff
@@ -53,24 +53,24 @@ def retry_of(execution: Execution | None, config: Config | None) -> Retry:
 
 
 def on_failure_of(execution: Execution | None, config: Config | None) -> str:
-    """What happens when every try failed."""
+    """Return the policy for a step whose attempts have all failed."""
     if execution is not None and execution.error_handler is not None:
         return execution.error_handler
     return "llm_recovery" if config is not None and config.error_handling == "llm_recovery" else "fail"
 
 
 class Times(NamedTuple):
-    """How long work may take, in seconds."""
+    """Time limits of work, in seconds."""
 
     model_call: float
     tool_call: float
-    """Of a tool that names no time of its own; and of an attempt of work that calls neither models nor tools."""
+    """Limit of a tool without its own time, and of an attempt of work that calls neither models nor tools."""
     most: float | None
-    """What the operator allows at most; None: anything."""
+    """The operator's cap; None: no cap."""
 
 
 def times_of(config: Config | None, operator: Limits) -> Times:
-    """The author's `nodeTime`, else the defaults; never more than the operator allows."""
+    """Return the author's `nodeTime` or the defaults, capped by the operator."""
     limits = config.limits if config is not None else None
     own = None if limits is None or limits.node_time is None else limits.node_time.seconds
     most = None if operator.node_time is None else operator.node_time.seconds
@@ -79,7 +79,7 @@ def times_of(config: Config | None, operator: Limits) -> Times:
 
 
 def resolved_agent(config: AgentConfig, agents: dict[str, AgentConfig]) -> tuple[AgentConfig, str]:
-    """The agent with what the named one says filled in, and its name. What the node says goes first."""
+    """Return an agent completed by the saved agent that it names, and that name. Values of the node win."""
     name = config.agent or ""
     named = agents.get(name)
     if named is None:
@@ -89,7 +89,7 @@ def resolved_agent(config: AgentConfig, agents: dict[str, AgentConfig]) -> tuple
 
 
 def agent_input(config: AgentConfig, formulas: FormulaCompiler, given: Value | None) -> Value:
-    """`{system, prompt, inputs, guardrails?, files?}`: templates rendered over the data and the node's inputs."""
+    """Return `{system, prompt, inputs, guardrails?, files?}`: templates rendered over data and inputs."""
     system = _rendered(config.system, formulas)
     prompt = _rendered(config.prompt, formulas)
     messages = formulas.value(config.messages) if config.messages is not None else None
@@ -136,11 +136,11 @@ def agent_input(config: AgentConfig, formulas: FormulaCompiler, given: Value | N
 
 
 _SOURCES: Final = re.compile(r"\{[^{}]*\bsources\b")
-"""A text that says itself where the workflow's sources go."""
+"""Matches a text that places the workflow's sources itself."""
 
 
 def _memory_of(config: AgentConfig, env: Environment) -> JsonObject:
-    """Whose memory the tools of an agent reach: `{scopes, namespace, session, user}`."""
+    """Return the memory that the tools of an agent can access: `{scopes, namespace, session, user}`."""
     said = config.memory
     execution = env.names.get("execution")
     scopes = (said.scopes if said is not None else None) or ("session",)
@@ -157,7 +157,7 @@ def _rendered(text: Text | None, formulas: FormulaCompiler) -> Value | None:
 
 
 def decision_input(config: DecisionConfig, formulas: FormulaCompiler) -> Value:
-    """A decision by model is an agent that must choose."""
+    """Return the input of a decision by model, which is an agent that must choose."""
     prompt = _rendered(config.llm_prompt, formulas)
 
     def resolve(env: Environment) -> Json:
@@ -167,7 +167,7 @@ def decision_input(config: DecisionConfig, formulas: FormulaCompiler) -> Value:
 
 
 def judge_input(questions: list[EdgeQuestion]) -> Value:
-    """The questions on a node's edges, asked together."""
+    """Return the questions on a node's edges, as one request."""
 
     def resolve(env: Environment) -> Json:
         return {
@@ -179,7 +179,7 @@ def judge_input(questions: list[EdgeQuestion]) -> Value:
 
 
 def tool_input(config: ToolConfig, formulas: FormulaCompiler, given: Value | None) -> Value:
-    """`{tool, parameters}`; the node's inputs are the parameters where it names none."""
+    """Return `{tool, parameters}`; without explicit parameters, the node's inputs are the parameters."""
     parameters = formulas.tree(config.parameters) if config.parameters is not None else given
     if parameters is None or isinstance(parameters, ConstantValue):
         return ConstantValue({"tool": config.tool, "parameters": parameters.value if parameters is not None else {}})
@@ -187,7 +187,7 @@ def tool_input(config: ToolConfig, formulas: FormulaCompiler, given: Value | Non
 
 
 def memory_input(config: MemoryConfig, formulas: FormulaCompiler) -> Value:
-    """`{scope, operation, key, value, namespace, query, limit, section, ttl, session, user}`."""
+    """Return `{scope, operation, key, value, namespace, query, limit, section, ttl, session, user}`."""
     key, namespace, query = (
         formulas.rendered(text) if text is not None else None for text in (config.key, config.namespace, config.query)
     )
@@ -218,13 +218,13 @@ def memory_input(config: MemoryConfig, formulas: FormulaCompiler) -> Value:
 
 
 def code_input(config: CodeConfig, formulas: FormulaCompiler, given: Value | None) -> Value:
-    """`{inputs}`: the variables the code sees."""
+    """Return `{inputs}`: the variables of the code."""
     inputs = formulas.mapping(config.inputs) or given
     return lambda env: {"inputs": inputs(env) if inputs is not None else {}}
 
 
 def secrets_of_request(config: JsonObject, formulas: FormulaCompiler) -> tuple[SecretText, ...]:
-    """Where an HTTP node has secrets. Raises `SecretNotAllowed` for one in the host of its address."""
+    """Return the positions of secrets of an HTTP node. Raises `SecretNotAllowed` for one in the host of the URL."""
     secrets = formulas.secrets(config)
     for secret in secrets:
         if secret.pointer == ("url",):
@@ -233,7 +233,7 @@ def secrets_of_request(config: JsonObject, formulas: FormulaCompiler) -> tuple[S
 
 
 def other_input(config: JsonObject, formulas: FormulaCompiler, given: Value | None) -> Value:
-    """Any other type: its configuration with templates filled in, and the node's inputs."""
+    """Return the input of any other type: its configuration with rendered templates, and the node's inputs."""
     tree = formulas.tree(config)
 
     def resolve(env: Environment) -> Json:
@@ -248,7 +248,10 @@ def other_input(config: JsonObject, formulas: FormulaCompiler, given: Value | No
 def work_of(
     node: Node, spec: WorkSpec, resolve: Value, config: Config | None, *, times: Times, **more: bool
 ) -> WorkAction:
-    """A work node with its policies. What calls models or tools has its time per call, other work per attempt."""
+    """Return a work node with its policies.
+
+    The time limit applies per call for work that calls models or tools, otherwise per attempt.
+    """
     execution = node.execution
     timeout = None if spec.kind in TIMED_BY_CALL else times.tool_call
     if execution is not None and execution.timeout is not None:
