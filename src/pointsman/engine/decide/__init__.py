@@ -1,4 +1,4 @@
-"""The rules: what a report means for an execution. `dispatch.decide` is the entry point.
+"""Decision rules: what a report means for an execution. `dispatch.decide` is the entry point.
 
     dispatch ─▶ rule for the report ─▶ transitions in a queue ─▶ enter_node · exit_step · failure_handling
                                                                     └─▶ start_node ─▶ one rule per kind of action

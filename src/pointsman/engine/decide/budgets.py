@@ -22,7 +22,7 @@ from pointsman.engine.reports import ChildUsageReported, Usage
 from pointsman.engine.state import ExecutionState, StepState, UsageTotal
 
 SPENT: Final = "budget-spent"
-"""The code of a refused attempt: the step has not failed, it has to wait."""
+"""Code of a refused attempt: the step has not failed, it waits for more budget."""
 
 Spending: TypeAlias = Usage | UsageTotal
 Kind: TypeAlias = Literal["model", "tool"]
@@ -33,7 +33,7 @@ AMOUNT: Final[Mapping[str, Callable[[Spending], float]]] = {
     "toolCalls": lambda usage: usage.tool_calls,
     "costUsd": lambda usage: usage.cost_usd or 0.0,
 }
-"""How much of each budget a usage is."""
+"""Function per budget that returns the part of a usage that counts against it."""
 
 COUNTED: Final[Mapping[Kind, str]] = {"model": "modelCalls", "tool": "toolCalls"}
 
@@ -46,7 +46,7 @@ UNITS: Final = {
 
 
 def used_up(ctx: DecisionContext, does: Action) -> ReachedLimit | None:
-    """The budget that forbids to begin this: it is spent, and this would spend more."""
+    """Return the used-up budget that forbids starting an action which would spend more of it; None if there is none."""
     if not isinstance(does, WorkAction | WorkflowAction) or ctx.plan.limits.budget_policy == "warn":
         return None
     tools = isinstance(does, WorkAction) and does.spec.kind in ("tool", "tool_executor")
@@ -65,7 +65,7 @@ def used_up(ctx: DecisionContext, does: Action) -> ReachedLimit | None:
 def refused(
     plan: Plan, state: ExecutionState, kind: Kind, calls: int, under_way: Iterable[Spending]
 ) -> ReachedLimit | None:
-    """The budget that forbids further calls inside an attempt. `under_way`: what open attempts have spent so far."""
+    """Return the budget that forbids further calls inside an attempt. `under_way`: usage of open attempts so far."""
     if plan.limits.budget_policy == "warn" or state.is_escalated or state.compensation is not None:
         return None
     spent = [state.usage, *under_way]
@@ -78,18 +78,18 @@ def refused(
 
 
 def failure_of(tripped: ReachedLimit) -> Failure:
-    """How a refused attempt tells it."""
+    """Return the failure by which a refused attempt reports the limit."""
     return Failure(code=SPENT, message=tripped.message, details={"limit": tripped.limit})
 
 
 def tripped_by(at: StepState, failure: Failure) -> ReachedLimit:
-    """What a refused attempt told."""
+    """Return the limit that a refused attempt reported."""
     limit = (failure.details or {}).get("limit")
     return ReachedLimit(str(limit), failure.message, at.step)
 
 
 def wait_for_more(ctx: DecisionContext, at: StepState, failure: Failure) -> None:
-    """An attempt was refused half-way: it is performed again, from its record, once there is more to spend."""
+    """Handle an attempt refused half-way. It is repeated from its recorded effects once the budget allows more."""
     tripped = tripped_by(at, failure)
     if ctx.state.status != "paused":
         limits.trip(ctx, tripped)
@@ -98,7 +98,7 @@ def wait_for_more(ctx: DecisionContext, at: StepState, failure: Failure) -> None
 
 
 def note(ctx: DecisionContext) -> None:
-    """Warn once per budget: it is nearly or wholly spent, or the price of a model is unknown."""
+    """Warn once per budget: it is nearly or fully spent, or the price of a model is unknown."""
     state, plan = ctx.state, ctx.plan
     for name, most in _in_force(plan, state):
         amount = AMOUNT[name](state.usage)
@@ -113,7 +113,7 @@ def note(ctx: DecisionContext) -> None:
 
 
 def spent_below(ctx: DecisionContext, at: StepState, report: ChildUsageReported) -> ReachedLimit | None:
-    """A sub-workflow that still runs has spent so much: it counts here. The budget that is spent with it."""
+    """Count the present usage of a running sub-workflow here, and return the budget that it exceeds, if any."""
     ctx.emit(ChildUsageCounted(step=at.step, usage=report.usage, call=report.call))
     if ctx.plan.limits.budget_policy == "warn":
         return None

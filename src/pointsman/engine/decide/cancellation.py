@@ -11,7 +11,7 @@ from pointsman.engine.steps import Scope, Step
 
 
 def cancel_steps(ctx: DecisionContext, scope: Scope, *, within: frozenset[str] | None = None) -> None:
-    """Cancel every open step in a scope and the scopes inside it, innermost first. `within`: only at these nodes."""
+    """Cancel every open step in a scope and its inner scopes, innermost first. `within`: only at these nodes."""
     width = len(scope)
     inside = [at for at in ctx.state.steps.values() if at.step.scope[:width] == scope]
     if within is not None:
@@ -24,12 +24,12 @@ def cancel_steps(ctx: DecisionContext, scope: Scope, *, within: frozenset[str] |
 
 
 def _place_in(step: Step, width: int) -> str:
-    """The node where a step, or the parallel it is in, stands in the scope of that depth."""
+    """Return the node that represents a step in the scope of that depth: its own, or that of the parallel around it."""
     return step.node if len(step.scope) == width else step.scope[width].parallel
 
 
 def stop(ctx: DecisionContext, at: StepState, *, children: bool = True) -> None:
-    """Ask the world to stop what runs for a step."""
+    """Command the world to stop all work for a step."""
     if at.is_running:
         ctx.command(Stop(step=at.step))
     if children:
@@ -39,7 +39,7 @@ def stop(ctx: DecisionContext, at: StepState, *, children: bool = True) -> None:
 
 
 def cancel_branches(ctx: DecisionContext, opening: ParallelFrame) -> None:
-    """Cancel the branches of an opening that still run; those that have not begun never will."""
+    """Cancel the running branches of a parallel; branches that have not started never start."""
     width = len(opening.step.scope) + 1
     open_scopes = [key for key, scope in ctx.state.scopes.items() if len(key) == width and scope.opening is opening]
     for key in sorted(open_scopes):

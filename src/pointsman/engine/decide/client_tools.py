@@ -40,7 +40,7 @@ def is_open(at: StepState, call: ProposedCall) -> bool:
 
 
 def question(at: StepState, calls: tuple[ProposedCall, ...]) -> GateOpened:
-    """The gate that asks for the results of calls."""
+    """Return the gate that asks for the results of calls."""
     names = ", ".join(dict.fromkeys(repr(call.name) for call in calls))
     return GateOpened(
         step=at.step,
@@ -54,13 +54,13 @@ def question(at: StepState, calls: tuple[ProposedCall, ...]) -> GateOpened:
 
 
 def terms_of_calls(calls: tuple[ProposedCall, ...]) -> GateTerms:
-    """Anyone may return them, before the first of their times is up."""
+    """Return gate terms by which anyone may return results, before the shortest timeout of the calls."""
     bounds = [call.timeout_s for call in calls if call.timeout_s is not None]
     return replace(ANYONE, timeout_s=min(bounds)) if bounds else ANYONE
 
 
 def check_results(gate: GateState, data: Json) -> None:
-    """Raises `AnswerInvalid` unless there is one result for each call, within its bounds."""
+    """Check that there is one result for each call, within its size limit. Raises `AnswerInvalid`."""
     known = {str(call.number): call for call in gate.calls}
     example = ", ".join(f'"{number}": …' for number in known)
     if not isinstance(data, dict) or set(data) != set(known):
@@ -79,7 +79,7 @@ def timed_out(at: StepState) -> GateAnswered:
 
 
 def verdicts(at: StepState, gate: GateState, report: GateAnswered, *, by_clock: bool) -> tuple[CallVerdict, ...]:
-    """What became of each call. Arguments that a person changed before stay changed."""
+    """Return the verdict on each call. Arguments that a person changed earlier stay changed."""
     known = {
         call.number: verdict
         for call in gate.calls

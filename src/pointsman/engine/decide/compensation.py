@@ -22,7 +22,7 @@ REJECTED = Failure(code="compensation-rejected", message="a person said that it 
 
 
 def proceed(ctx: DecisionContext) -> None:
-    """Nothing moves: undo the next step, or end."""
+    """Undo the next step when nothing else moves, or end the execution."""
     state = ctx.state
     if not state.undo_log:
         _finish(ctx)
@@ -33,19 +33,19 @@ def proceed(ctx: DecisionContext) -> None:
 
 
 def ended(ctx: DecisionContext, failure: Failure | None = None) -> None:
-    """The step of a compensation is over."""
+    """Record the end of a compensation step."""
     compensation = _of(ctx)
     assert compensation.current is not None
     ctx.emit(UndoEnded(step=compensation.current.step, failure=failure))
 
 
 def left(ctx: DecisionContext, labels: tuple[str, ...]) -> None:
-    """Control leaves a compensation. Where a person undoes, `reject` says that it cannot be done."""
+    """Handle the exit of a compensation step. In a human task, `reject` means that the step cannot be undone."""
     ended(ctx, REJECTED if "reject" in labels else None)
 
 
 def _finish(ctx: DecisionContext) -> None:
-    """End as it would have ended without, and say what could not be undone."""
+    """End with the original outcome, and report the steps that could not be undone."""
     compensation = _of(ctx)
     left_undone = [step for step, _ in compensation.failed] + [owed.step for owed in reversed(ctx.state.undo_log)]
     if compensation.failure is not None:
@@ -59,7 +59,7 @@ def _finish(ctx: DecisionContext) -> None:
 
 
 def abandon(ctx: DecisionContext) -> None:
-    """Someone does not want to wait until all is undone. What runs was stopped before."""
+    """Stop undoing at a caller's request; running work was stopped before."""
     current = _of(ctx).current
     if current is not None:
         stopped = Failure(code="compensation-stopped", message="it was stopped while it was being undone")
@@ -73,7 +73,7 @@ def _of(ctx: DecisionContext) -> Compensation:
 
 
 def _told(compensation: Compensation, failure: Failure, left_undone: list[Step]) -> Failure:
-    """The failure with what became of the compensation."""
+    """Return the failure with the outcome of the compensation."""
     why = dict(compensation.failed)
     undone: list[Json] = [str(step) for step in compensation.undone]
     told: list[Json] = []

@@ -24,7 +24,7 @@ from pointsman.values import Json
 
 
 def complete(ctx: DecisionContext, *, closes_session: bool = False) -> None:
-    """It is done, whatever still runs."""
+    """Complete the execution and cancel everything that still runs."""
     if ctx.state.ended:
         return
     cancellation.cancel_steps(ctx, ())
@@ -39,7 +39,9 @@ def complete(ctx: DecisionContext, *, closes_session: bool = False) -> None:
 
 
 def fail(ctx: DecisionContext, failure: Failure, step: Step | None = None) -> None:
-    """It cannot go on. A workflow-level handler gets control first; else everything is kept for a retry."""
+    """Fail the execution. A workflow-level error handler gets control first; otherwise the state is kept for a
+    retry.
+    """
     state, plan = ctx.state, ctx.plan
     if state.ended:
         return
@@ -53,7 +55,7 @@ def fail(ctx: DecisionContext, failure: Failure, step: Step | None = None) -> No
 
 
 def conclude(ctx: DecisionContext) -> None:
-    """Fail the execution: nothing moves any more, and failures were not caught."""
+    """Fail the execution once nothing moves any more, with its uncaught failures."""
     state = ctx.state
     first = ctx.uncaught[0]
     steps = tuple(one.step for one in ctx.uncaught if one.step in state.row_failures)
@@ -65,7 +67,9 @@ def conclude(ctx: DecisionContext) -> None:
 
 
 def _failed(ctx: DecisionContext, failure: Failure, step: Step | None = None, steps: tuple[Step, ...] = ()) -> None:
-    """It has failed. What can be undone is undone first; else everything is kept for a retry."""
+    """Undo completed steps before the execution fails; without an undo log, fail at once and keep the state for a
+    retry.
+    """
     if ctx.state.undo_log:
         _compensate(ctx, CompensationBegan(failure=failure, step=step))
     else:
@@ -73,7 +77,7 @@ def _failed(ctx: DecisionContext, failure: Failure, step: Step | None = None, st
 
 
 def _compensate(ctx: DecisionContext, began: CompensationBegan) -> None:
-    """Nothing else moves from here on."""
+    """Start the compensation and stop everything else."""
     cancellation.cancel_steps(ctx, ())
     ctx.discard_all()
     ctx.uncaught.clear()
@@ -82,7 +86,7 @@ def _compensate(ctx: DecisionContext, began: CompensationBegan) -> None:
 
 
 def come_to_an_end(ctx: DecisionContext) -> None:
-    """No token is left."""
+    """Continue the compensation or complete the execution, when no token is left."""
     if ctx.state.compensation is not None:
         compensation.proceed(ctx)
     else:
@@ -90,13 +94,13 @@ def come_to_an_end(ctx: DecisionContext) -> None:
 
 
 def hand_over(ctx: DecisionContext, node: str, value: Json) -> None:
-    """Send control to a node of last resort."""
+    """Route control to the fallback node."""
     ctx.emit(LimitEscalated(node=node, value=value))
     ctx.enqueue(EnterNode(node, (), None, NOBODY))
 
 
 def cancel(ctx: DecisionContext, *, reason: str, by: str = "", now: bool = False) -> None:
-    """Someone wants it to stop for good. What was done is undone first, where the workflow does not say otherwise."""
+    """Cancel the execution for good. Completed steps are undone first, unless the workflow or `now` forbids it."""
     state = ctx.state
     if state.ended or (state.compensating and not now):
         return
@@ -112,7 +116,7 @@ def cancel(ctx: DecisionContext, *, reason: str, by: str = "", now: bool = False
 
 
 def output_of(ctx: DecisionContext) -> Json:
-    """The output mapping, else what `end` nodes produced, else written output fields, else the last results."""
+    """Return the output mapping, else the values of `end` nodes, else written output fields, else the last results."""
     state, plan = ctx.state, ctx.plan
     root = state.root
     if plan.partial_run is not None and plan.partial_run.until:
@@ -131,7 +135,7 @@ def output_of(ctx: DecisionContext) -> Json:
 
 
 def _sorted(ctx: DecisionContext, found: dict[TerminalKey, TerminalValue]) -> list[Json]:
-    """In document order of the nodes, then by branch and thread; never in the order in which they came."""
+    """Return values in document order of their nodes, then by branch and lineage; never in arrival order."""
     places = sorted(found, key=lambda place: (ctx.plan.nodes[place[0]].index, *place[1:]))
     return [found[place].value for place in places]
 

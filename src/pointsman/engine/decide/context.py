@@ -31,7 +31,7 @@ from pointsman.values import CONTAINERS, Json, JsonObject
 
 @final
 class EnterNode(Struct, frozen=True, gc=False):
-    """Control moves to a node."""
+    """A transition of control to a node."""
 
     node: str
     scope: Scope
@@ -40,20 +40,20 @@ class EnterNode(Struct, frozen=True, gc=False):
     lineage: Lineage = ()
     caller: str | None = None
     starts_node: bool = False
-    """It has entered before: it starts the node, whatever else could still come."""
+    """Whether the node starts without waiting for other arrivals, because control entered it before."""
     merged: tuple[Arrival, ...] = ()
-    """It is several that entered together before: they are parked at the node."""
+    """Arrivals that entered together before and are parked at the node."""
 
 
 @final
 class ExitStep(Struct, frozen=True, gc=False):
-    """A step has ended; its edges decide where control continues."""
+    """A transition out of a finished step; its edges decide where control continues."""
 
     step: Step
     labels: tuple[str, ...] = ()
-    """What it emitted, tried in order."""
+    """Labels that the step emitted, tried in order."""
     failed: Failure | None = None
-    """It failed finally: only error edges count."""
+    """The final failure of the step: only error edges count."""
 
 
 class PropagateFailure(Struct, frozen=True, gc=False):
@@ -67,17 +67,17 @@ Transition: TypeAlias = EnterNode | ExitStep | PropagateFailure
 
 
 def scope_key(move: Transition) -> Scope:
-    """The scope in which control moves."""
+    """Return the scope in which control moves."""
     return move.scope if type(move) is EnterNode else move.step.scope
 
 
 def node_of(move: Transition) -> str:
-    """Where control comes to, or which node it leaves."""
+    """Return the node that control enters or leaves."""
     return move.node if type(move) is EnterNode else move.step.node
 
 
 class Decision(Struct, frozen=True, gc=False):
-    """What one report led to: one journal row, and what is asked of the world once the row is durable."""
+    """The outcome of one report: one journal row, and the commands that are issued once the row is durable."""
 
     events: tuple[Event, ...]
     commands: tuple[Command, ...]
@@ -101,16 +101,16 @@ class DecisionContext:
         self.plan = plan
         self.state = state
         self.before = before
-        """The step that must not start: short of it the execution is paused."""
+        """The step before which the execution pauses."""
         self.events: list[Event] = []
         self.commands: list[Command] = []
         self.queue: deque[Transition] = deque()
         self._counted: dict[Scope, int] | None = None
-        """Queued transitions per scope; computed on the first request."""
+        """Queued transitions per scope; computed on first use."""
         self.uncaught: list[PropagateFailure] = []
-        """Uncaught failures: once nothing moves any more, the execution fails."""
+        """Uncaught failures; the execution fails once nothing moves any more."""
         self.produced_bytes = 0
-        """Bytes of values that joins made and steps brought, in this decision."""
+        """Bytes of values that joins and steps produced in this decision."""
         self.dirty_scopes: dict[Scope, None] = {}
         """Scopes whose tokens changed."""
 
@@ -143,7 +143,7 @@ class DecisionContext:
         return move
 
     def in_flight(self, scope: Scope) -> int:
-        """Moves in the queue that are of this scope: tokens that the state does not show yet."""
+        """Return the number of queued transitions of this scope: tokens that the state does not show yet."""
         if not self.queue:
             return 0
         if self._counted is None:
@@ -162,7 +162,7 @@ class DecisionContext:
         self._counted = None
 
     def end_token(self, after: Step, *, reason: str = "no-edge", output: Json = None) -> None:
-        """Control ends here."""
+        """End the token of a step."""
         scope = self.state.scopes.get(after.scope)
         if reason == "end":
             event = TokenEnded(after=after, reason="end", output=output)
@@ -174,7 +174,7 @@ class DecisionContext:
         self.dirty_scopes[after.scope] = None
 
     def answers(self, scope: ScopeState, after: Step) -> bool:
-        """The value where control ends is a result of the execution: not below an opening that is joined."""
+        """Return whether the last value of a token is a result of the execution: it is not inside a joined parallel."""
         if self.state.step_outputs[after].value is None:
             return False
         around: ScopeState | None = scope
@@ -185,7 +185,7 @@ class DecisionContext:
         return True
 
     def alone(self, scope: ScopeState) -> bool:
-        """No other token is in this scope."""
+        """Return whether there is no other token in this scope."""
         return scope.tokens == 0 and not self.in_flight(scope.key)
 
     def scope(self, key: Scope) -> ScopeState:
@@ -195,16 +195,16 @@ class DecisionContext:
         return output_of(self.state, scope, step)
 
     def visit(self, scope: ScopeState, node: PlanNode, thread: Lineage) -> Step:
-        """The identity of the next visit to a node."""
+        """Return the identity of the next visit to a node."""
         own = thread if node.has_lineage else ()
         return Step(node.id, scope.key, scope.visits.get((node.id, own), 0) + 1, own)
 
-    # What expressions see ------------------------------------------------------------------------------------------
+    # Data for expressions
 
     def environment(
         self, scope: ScopeState, node: PlanNode, result: Json, more: Mapping[str, Json] | None = None
     ) -> Environment:
-        """The data as a step at `node` in `scope` sees it, `result` being the value that reached or left it."""
+        """Return the data visible to a step at `node` in `scope`; `result` is the value that reached or left it."""
         names: dict[str, Json] = {**scope.names, "result": result}
         item_key = scope.item_key
         for loop_node in reversed(node.loops):
@@ -228,7 +228,7 @@ class DecisionContext:
         return Environment(scope.data.root, nodes, names, self.config, item_key, self.plan.strict)
 
     def current_step(self, entered: int) -> int:
-        """Return `_currentStep` after visits to so many nodes: their number, without start, end and notes."""
+        """Return `_currentStep` after `entered` visited nodes: their number without start, end and notes."""
         return max(1, entered - sum(node in self.state.visited_nodes for node in self.plan.uncounted))
 
     @property
@@ -236,7 +236,7 @@ class DecisionContext:
         return self.state.config
 
     def loop(self, scope: ScopeState, node: str) -> LoopState | None:
-        """The open entry of a loop node, here or in a scope around."""
+        """Return the open entry of a loop node, in this scope or one around it."""
         around: ScopeState | None = scope
         while around is not None:
             found = around.loops.get(node)
@@ -260,7 +260,7 @@ class DecisionContext:
         return key_of(item, at)
 
     def _undone_names(self, names: dict[str, Json]) -> str | None:
-        """What a compensation sees of the step it undoes: `compensated`, and the item of its branch."""
+        """Add the names for a compensation: `compensated` (the step that it undoes), and the item of its branch."""
         undo = self.state.compensation.current if self.state.compensation is not None else None
         if undo is None:
             return None
@@ -277,14 +277,16 @@ class DecisionContext:
         return undo.item_key
 
     def value(self, scope: ScopeState, compute: Value, env: Environment) -> Json:
-        """Evaluate a value. A container that leaves the state is marked as shared."""
+        """Evaluate a value. A container that leaves the state is marked as shared, because later writes must copy
+        it.
+        """
         found = compute(env)
         if isinstance(found, CONTAINERS):
             scope.data.shared()
         return found
 
     def object(self, scope: ScopeState, compute: Value | None, env: Environment) -> JsonObject:
-        """Evaluate what must be an object; absent = empty."""
+        """Evaluate a value that must be an object; any other value counts as empty."""
         found = None if compute is None else self.value(scope, compute, env)
         return found if isinstance(found, dict) else {}
 
@@ -293,7 +295,7 @@ KEY_FIELDS: Final = ("key", "id", "name")
 
 
 def key_of(item: Json, index: int) -> str:
-    """The key of an item: the text or number itself; an object's key, id or name; else the index."""
+    """Return the key of an item: the string or number itself; an object's key, id or name; else the index."""
     if isinstance(item, str):
         return item
     if isinstance(item, dict):
@@ -307,6 +309,6 @@ def key_of(item: Json, index: int) -> str:
 
 
 def in_order(arrivals: list[tuple[str, Lineage]], edges: Mapping[str, int]) -> tuple[Arrival, ...]:
-    """Arrivals in document order of their edges, then by thread; never in the order they came."""
+    """Return arrivals in document order of their edges, then by lineage; never in arrival order."""
     ordered = sorted(arrivals, key=lambda a: (edges.get(a[0], -1), a[1]))
     return tuple(Arrival(edge, thread) for edge, thread in ordered)

@@ -18,14 +18,14 @@ from pointsman.errors import CallerError
 
 
 class EditRefused(CallerError):
-    """A value cannot be put where a person wants it: the place, its schema or the size forbids it."""
+    """A value cannot be written where a person wants it: the path, its schema or the size forbids it."""
 
     code = "edit-refused"
 
 
 def check_edits(ctx: DecisionContext, edits: Iterable[DataEdit]) -> None:
-    """Refuse, before anything is written, what has no place, grows too large, or does not fit the schema of its field.
-    Raises `EditRefused`.
+    """Check edits before anything is written: their paths, the size, and the schemas of the fields. Raises
+    `EditRefused`.
     """
     in_order = sorted(edits, key=lambda edit: edit.scope)
     for key, several in groupby(in_order, key=lambda edit: edit.scope):
@@ -56,7 +56,9 @@ def _check_declared(plan: Plan, scope: ScopeState, writes: Sequence[Write]) -> N
 
 
 def scope_named(state: ExecutionState, text: str) -> Scope:
-    """The open scope that people call so, as in the texts of its steps: `each[1.0]/`. Raises `EditRefused`."""
+    """Return the open scope with this text, written as in the texts of its steps: `each[1.0]/`. Raises
+    `EditRefused`.
+    """
     for key in state.scopes:
         if scope_text(key) == text:
             return key

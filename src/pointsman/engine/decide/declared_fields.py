@@ -10,7 +10,9 @@ from pointsman.values import Json, JsonObject, Path
 
 
 def misfit(declared: Sequence[DeclaredField], data: JsonObject, paths: Sequence[Path]) -> tuple[Path, str] | None:
-    """The first place at, above or below one of the paths that does not fit what is declared of it, and why."""
+    """Return the first path at, above or below one of the paths whose value does not fit its declared schema, and
+    why.
+    """
     for path, message in undeclared(declared, data):
         if any(all(one == other for one, other in zip(path, touched, strict=False)) for touched in paths):
             return path, message
@@ -18,7 +20,7 @@ def misfit(declared: Sequence[DeclaredField], data: JsonObject, paths: Sequence[
 
 
 def undeclared(declared: Sequence[DeclaredField], data: JsonObject) -> Iterator[tuple[Path, str]]:
-    """Where data do not fit, and why."""
+    """Yield each path whose value does not fit its schema, and why."""
     for field in declared:
         schema = JsonSchema(field.schema)
         for path, value in _values(data, field.pattern):
@@ -27,7 +29,7 @@ def undeclared(declared: Sequence[DeclaredField], data: JsonObject) -> Iterator[
 
 
 def _values(data: JsonObject, pattern: Sequence[str]) -> Iterator[tuple[Path, Json]]:
-    """The values at a pattern (`*` is any key), with their paths."""
+    """Yield the values at a pattern (`*` is any key), with their paths."""
     found: list[tuple[Path, Json]] = [((), data)]
     for key in pattern:
         found = [((*path, name), value) for path, held in found for name, value in _held(held, key)]

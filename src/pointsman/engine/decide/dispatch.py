@@ -79,10 +79,9 @@ from pointsman.values import JsonObject
 
 def decide(plan: Plan, state: ExecutionState, report: Report, at: float, *, before: Step | None = None) -> Decision:
     """Turn a report into events and commands. `at` is the time of the report, in unix seconds.
-    Short of the step `before` the execution is paused.
 
-    Raises `CallerError` for reports that people send wrongly (closed gate, action not offered, wrong status); nothing
-    is decided then.
+    The execution pauses before the step `before`. Raises `CallerError` for an invalid report of a person (closed gate,
+    action not offered, wrong status); then nothing is decided.
     """
     ctx = DecisionContext(plan, state, before)
     seq, since = state.seq, state.at
@@ -102,7 +101,7 @@ def decide(plan: Plan, state: ExecutionState, report: Report, at: float, *, befo
 
 
 def _run(ctx: DecisionContext) -> None:
-    """Let control go on until everything waits for the world."""
+    """Process transitions until the execution waits only for the world."""
     state, queue = ctx.state, ctx.queue
     looked_at = 0
     while True:
@@ -183,7 +182,7 @@ def _take(ctx: DecisionContext, report: Report) -> None:  # noqa: C901 - one fla
 
 
 def _left_to_others(ctx: DecisionContext, report: ToolCallsProposed | WorkerMissing) -> None:
-    """An attempt cannot go on before people, the caller, sub-workflows or another worker have done their part."""
+    """Handle an attempt that must wait for people, the caller, sub-workflows or another worker."""
     at = _open(ctx, report)
     if at is None:
         return
@@ -194,7 +193,7 @@ def _left_to_others(ctx: DecisionContext, report: ToolCallsProposed | WorkerMiss
 
 
 def _open(ctx: DecisionContext, report: WorkDone | WorkFailed | ToolCallsProposed | WorkerMissing) -> StepState | None:
-    """The step a report is about, if it still waits for exactly this attempt."""
+    """Return the step of a report if it still waits for exactly this attempt."""
     at = ctx.state.steps.get(report.step)
     return (
         at
@@ -204,7 +203,7 @@ def _open(ctx: DecisionContext, report: WorkDone | WorkFailed | ToolCallsPropose
 
 
 def _parent(ctx: DecisionContext, report: ChildUsageReported | ChildEnded) -> StepState | None:
-    """The step whose child reports, if it still waits for exactly that child."""
+    """Return the step whose child reports, if it still waits for exactly that child."""
     at = ctx.state.steps.get(report.step)
     if at is None or at.attempt != report.attempt or ctx.state.ended:
         return None
@@ -238,7 +237,7 @@ def _work_done(ctx: DecisionContext, report: WorkDone) -> None:
         failure_handling.advised(ctx, at, report)
         return
     labels = (*report.labels, report.next) if report.next is not None else report.labels
-    asks = node.leave == "label" and not does.is_decision  # a verdict is not taken back for want of an edge
+    asks = node.leave == "label" and not does.is_decision  # a verdict is final, even without an edge
     if asks and not report.pending and not exit_step.legal(node, labels):
         failure_handling.reask(ctx, at, exit_step.no_route(node, labels), report.usage)
         return
@@ -257,7 +256,7 @@ def _work_done(ctx: DecisionContext, report: WorkDone) -> None:
 def _succeeded(
     ctx: DecisionContext, node: PlanNode, at: StepState, report: WorkDone, repeats: Repetition, *, decides: bool
 ) -> bool:
-    """Write what it brought; False where that is refused."""
+    """Write the result of a step; return False if the outputs cannot be written."""
     try:
         said = _said(report, decides=decides)
         writes = (
@@ -271,7 +270,8 @@ def _succeeded(
     except PointsmanError as why:
         failure_handling.refused(ctx, at, why, report.usage)
         return False
-    event = StepSucceeded(  # Of more than 15 arguments by name Python makes a dictionary first: a microsecond.
+    # For calls with more than 15 keyword arguments Python first builds a dictionary: that costs a microsecond.
+    event = StepSucceeded(
         step=report.step,
         attempt=report.attempt,
         result=report.result,

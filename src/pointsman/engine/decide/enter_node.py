@@ -34,10 +34,10 @@ AT_ONCE: Final = ("arrival", "each")
 
 
 def enter_node(ctx: DecisionContext, move: EnterNode) -> None:
-    """Control comes to a node."""
+    """Enter a node: start it, park the arrival, or hold it."""
     scope = ctx.state.scopes.get(move.scope)
     if scope is None:
-        return  # the branch was settled while this was on its way
+        return  # the branch was settled while this transition was queued
     trial = ctx.plan.partial_run
     if trial is not None and not partial_run.goes_on(ctx, trial, move):
         ctx.dirty_scopes[scope.key] = None
@@ -66,7 +66,7 @@ def enter_node(ctx: DecisionContext, move: EnterNode) -> None:
 
 
 def _asks_on(ctx: DecisionContext, scope: ScopeState, move: EnterNode) -> bool:
-    """Control comes to the gate that asks whether an interrupted execution may go on."""
+    """Return whether control enters the gate that asks whether an interrupted execution may continue."""
     gate = ctx.state.escalation_gate
     return gate is not None and move.after == NOBODY and ctx.visit(scope, ctx.plan.nodes[move.node], ()) == gate
 
@@ -80,7 +80,9 @@ def _starts_now(ctx: DecisionContext, node: PlanNode, scope: ScopeState, move: E
 
 
 def _thread(plan: Plan, node: PlanNode, threads: list[Lineage], *, ends: bool) -> Lineage:
-    """The thread of a token made of all that arrived. `ends`: it ends a round, so it waited for the body alone."""
+    """Return the lineage of a token merged from several arrivals. `ends`: it ends a round, so it waited only for the
+    body.
+    """
     latest = max(threads)
     if not latest or node.enter not in ("merge", "loop"):
         return latest
@@ -89,7 +91,7 @@ def _thread(plan: Plan, node: PlanNode, threads: list[Lineage], *, ends: bool) -
 
 
 def park(ctx: DecisionContext, scope: ScopeState, move: EnterNode) -> None:
-    """The arrival waits. One of the same edge and thread that waits there already is replaced."""
+    """Park an arrival at its node. It replaces an arrival over the same edge with the same lineage."""
     assert move.after is not None
     edge = "" if move.edge is None else move.edge.id
     ctx.emit(ArrivalParked(node=move.node, scope=scope.key, edge=edge, after=move.after, lineage=move.lineage))
@@ -97,7 +99,7 @@ def park(ctx: DecisionContext, scope: ScopeState, move: EnterNode) -> None:
 
 
 def release(ctx: DecisionContext) -> bool:
-    """Start what is parked and cannot be joined by anything that still moves. True if anything started."""
+    """Start parked nodes that no moving token can reach. Return True if anything started."""
     if ctx.uncaught:
         return False
     while ctx.dirty_scopes:
@@ -113,7 +115,7 @@ def release(ctx: DecisionContext) -> bool:
 
 
 def release_scope(ctx: DecisionContext, scope: ScopeState) -> bool:
-    """Start the parked nodes of one scope that nothing can reach any more; else those that only wait for each other."""
+    """Start the parked nodes of one scope that nothing can reach any more, or those that only wait for each other."""
     plan = ctx.plan
     parked = sorted(scope.parked, key=lambda n: plan.nodes[n].index)
     waits = {node: _waits_for(ctx, scope, plan.nodes[node], parked) for node in parked}
@@ -131,7 +133,7 @@ def release_scope(ctx: DecisionContext, scope: ScopeState) -> bool:
 
 
 class ParkedStart(NamedTuple):
-    """A node that starts with all that is parked there."""
+    """A node that starts with all its parked arrivals."""
 
     node: PlanNode
     merged: tuple[Arrival, ...]
@@ -139,7 +141,7 @@ class ParkedStart(NamedTuple):
 
 
 def _stops(ctx: DecisionContext, scope: ScopeState, starts: list[ParkedStart]) -> bool:
-    """A pause before one of several that start together comes before all of them."""
+    """Pause before all nodes that start together if one of them has a breakpoint. Return True if paused."""
     if ctx.plan.partial_run is None and not ctx.state.breakpoints.stepping:
         return False
     for node, _, thread in starts:
@@ -153,7 +155,10 @@ def _stops(ctx: DecisionContext, scope: ScopeState, starts: list[ParkedStart]) -
 
 
 def _forbidden(ctx: DecisionContext, scope: ScopeState, ready: list[str]) -> limits.ReachedLimit | None:
-    """A limit that stops one of several that start together stops all: what one leads to must not join the rest."""
+    """Return a limit that stops one of several nodes that start together.
+
+    It stops all of them: no token of one may join the others later.
+    """
     if ctx.state.compensation is not None:
         return None
     for number, node in enumerate(ready):
@@ -166,10 +171,10 @@ def _forbidden(ctx: DecisionContext, scope: ScopeState, ready: list[str]) -> lim
 
 
 def _waits_for(ctx: DecisionContext, scope: ScopeState, node: PlanNode, parked: list[str]) -> set[str] | None:
-    """The other parked nodes from which it can be reached; None when something that moves can reach it."""
+    """Return the other parked nodes from which a node can be reached; None if a moving token can reach it."""
     if isinstance(node.action, LoopAction) and loops.comes_back(node, scope):
         return loops.waits_for(node.action, scope, parked)
-    if closes(node, scope):  # a branch is over when all of it is: what it still wrote later would be lost
+    if closes(node, scope):  # a branch ends only when all its tokens have ended: later writes would be lost
         return None if scope.open_steps else {other for other in parked if other != node.id}
     before = ctx.plan.reaches(node.id)
     live = scope.open_steps
@@ -182,13 +187,13 @@ def _waits_for(ctx: DecisionContext, scope: ScopeState, node: PlanNode, parked: 
 
 
 def _is_ready(node: str, before: dict[str, set[str] | None]) -> bool:
-    """Nothing that moves can reach it, and all that it waits for waits for it, directly or not."""
+    """Return whether no moving token can reach the node, and all nodes that it waits for also wait for it."""
     mine = before[node]
     return mine is not None and all(node in (before[other] or ()) for other in mine)
 
 
 def _all_before(node: str, waits: dict[str, set[str] | None]) -> set[str] | None:
-    """All that it waits for, directly or not; None when something that moves is among it."""
+    """Return all nodes that it waits for, directly or indirectly; None if a moving token is among them."""
     found: set[str] = set()
     pending = [node]
     while pending:
@@ -201,7 +206,9 @@ def _all_before(node: str, waits: dict[str, set[str] | None]) -> set[str] | None
 
 
 def _parked_start(ctx: DecisionContext, scope: ScopeState, node: PlanNode, mates: set[str] | None) -> ParkedStart:
-    """`mates`: nodes that start together with it because they only wait for each other."""
+    """Return the start of a parked node. `mates`: nodes that start together with it since they only wait for each
+    other.
+    """
     waiting = [(one.edge, one.incoming.lineage) for one in scope.parked[node.id].values()]
     keys = loops.side(node, scope, waiting) if isinstance(node.action, LoopAction) else waiting
     merged = in_order(keys, ctx.plan.edge_index)

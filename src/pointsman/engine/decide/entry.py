@@ -19,7 +19,7 @@ from pointsman.values import Json, JsonObject
 
 
 class Entry:
-    """One node about to start: what every kind needs to know."""
+    """One node that is about to start: the data that all kinds of nodes need."""
 
     __slots__ = ("ctx", "incoming", "merged", "move", "node", "scope", "step")
 
@@ -40,7 +40,7 @@ class Entry:
             self.incoming = StepOutput(None)
 
     def environment(self) -> Environment:
-        """What formulas of the node see; it collects what templates left empty."""
+        """Return the data for formulas of the node; it collects the names that templates left empty."""
         env = self.ctx.environment(self.scope, self.node, self.incoming.value)
         env.missing = []
         return env
@@ -48,7 +48,7 @@ class Entry:
     def open_step(
         self, *, input: JsonObject | None = None, messages: int = 0, runs: bool = False, caller: str | None = None
     ) -> None:
-        """The step is open from here on."""
+        """Emit the start of the step; it is open from here on."""
         self.ctx.emit(
             StepStarted(
                 step=self.step,
@@ -74,7 +74,7 @@ class Entry:
         leaves: bool = True,
         pinned: bool = False,
     ) -> None:
-        """Control went through; its edges are next."""
+        """Emit the completion of an instant step and enqueue its exit."""
         self.ctx.emit(
             InstantStepCompleted(
                 step=self.step,
@@ -95,13 +95,13 @@ class Entry:
             self.ctx.enqueue(ExitStep(self.step, labels))
 
     def failed(self, failure: Failure) -> None:
-        """It could not even begin."""
+        """Fail the step before its work starts."""
         self.open_step()
         fail_open_step(self.ctx, self.step, failure)
 
 
 def fail_open_step(ctx: DecisionContext, step: Step, failure: Failure) -> None:
-    """An open step fails finally: its error edges, then the scopes around it, decide."""
+    """Fail an open step finally: its error edges, then the scopes around it, handle the failure."""
     at = ctx.state.steps[step]
     ctx.emit(StepFailed(step=step, attempt=at.attempt, failure=failure))
     ctx.dirty_scopes[step.scope] = None
@@ -113,18 +113,18 @@ def fail_open_step(ctx: DecisionContext, step: Step, failure: Failure) -> None:
 
 
 def catching(node: PlanNode, failure: Failure) -> list[PlanEdge]:
-    """The error edges that take a failure."""
+    """Return the error edges that catch a failure."""
     return [edge for edge in node.catches if not edge.codes or is_one_of(failure, edge.codes)]
 
 
 def execute(ctx: DecisionContext, step: Step) -> None:
-    """Ask the executor for the current attempt of an open step."""
+    """Issue the command for the current attempt of an open step."""
     ctx.command(execution_of(ctx, step))
     limits.set_limit_timers(ctx)
 
 
 def execution_of(ctx: DecisionContext, step: Step) -> Execute:
-    """The command for the current attempt. After a crash it comes out the same."""
+    """Return the command for the current attempt. It is the same after a crash."""
     does = ctx.plan.nodes[step.node].action
     assert isinstance(does, WorkAction)
     at = ctx.state.steps[step]
@@ -149,14 +149,14 @@ def execution_of(ctx: DecisionContext, step: Step) -> Execute:
 
 
 def _timeout(ctx: DecisionContext, does: WorkAction) -> float | None:
-    """The time of an attempt; where the node says none of its own, `nodeTime` may have been raised."""
+    """Return the time limit of an attempt. Without one of the node's own, a raised `nodeTime` applies."""
     if does.timeout_s is None or does.own_time:
         return does.timeout_s
     return limits.allowed(ctx, "nodeTime", does.timeout_s)
 
 
 def set_timer(ctx: DecisionContext, step: Step, purpose: str, at: float) -> None:
-    """Wake this step at `at` (unix seconds)."""
+    """Set a timer for a step at `at` (unix seconds)."""
     state = ctx.state.steps[step]
     timer = f"{purpose}:{step}:{state.attempt}"
     ctx.emit(TimerSet(timer=timer, purpose=purpose, at=at, step=step))  # pyright: ignore[reportArgumentType] - the purposes of the callers

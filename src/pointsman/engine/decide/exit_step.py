@@ -26,12 +26,12 @@ from pointsman.values import END
 
 
 def exit_step(ctx: DecisionContext, move: ExitStep) -> None:
-    """A step is over: send control along its edges, or end it here."""
+    """Send control along the edges of a finished step, or end the token."""
     step = move.step
     node = ctx.plan.nodes[step.node]
     left = ctx.state.step_outputs[step]
     if step.scope not in ctx.state.scopes:
-        return  # the branch was settled while this was on its way
+        return  # the branch was settled while this transition was queued
     ctx.dirty_scopes[step.scope] = None
     if ctx.state.escalation_gate == step and not limit_escalation.over(ctx, move):
         return
@@ -75,7 +75,7 @@ def _leave_failed(ctx: DecisionContext, node: PlanNode, step: Step, left: StepOu
 
 
 def leaving_failed(ctx: DecisionContext, node: PlanNode, step: Step, failure: Failure) -> None:
-    """Record that a completed step found no legal edge; error edges may catch that, too."""
+    """Record that a completed step has no legal edge; error edges may catch that failure."""
     ctx.emit(ExitFailed(step=step, failure=failure))
     caught = catching(node, failure)
     if caught:
@@ -103,7 +103,7 @@ def takeable(
     labels: tuple[str, ...],
     edges: tuple[PlanEdge, ...],
 ) -> list[PlanEdge]:
-    """Under `all` and `first`: the edges whose conditions hold, else the default ones."""
+    """For `all` and `first`: return the edges whose conditions hold, else the default edges."""
     scope = ctx.state.scopes[step.scope]
     env: Environment | None = None
     taken: list[PlanEdge] = []
@@ -135,7 +135,7 @@ def leaving_environment(
     labels: tuple[str, ...],
     edges: tuple[PlanEdge, ...],
 ) -> Environment:
-    """What conditions on a node's own edges see: `next` is the label it emitted, also as `state.next`."""
+    """Return the data for conditions on a node's own edges: `next` is the emitted label, also as `state.next`."""
     emitted = labels[0] if labels else None
     env = ctx.environment(scope, node, left.value, {"next": emitted})
     if emitted is not None and any(edge.reads_next for edge in edges):
@@ -146,7 +146,9 @@ def leaving_environment(
 def by_label(
     ctx: DecisionContext, node: PlanNode, step: Step, left: StepOutput, labels: tuple[str, ...]
 ) -> list[PlanEdge]:
-    """The edge of the first label that has one; else a condition that holds; else the plain or default edge."""
+    """Return the edge of the first label that has one; else of a condition that holds; else the plain or default
+    edge.
+    """
     for label in labels:
         edge = match(node, label)
         if edge is not None:
@@ -166,7 +168,7 @@ def by_label(
 
 
 def match(node: PlanNode, label: str) -> PlanEdge | None:
-    """The edge of a label: exactly, else uniquely ignoring case."""
+    """Return the edge of a label: an exact match, else a unique match that ignores case."""
     exact = node.labels.get(label)
     if exact is not None:
         return exact
@@ -176,7 +178,7 @@ def match(node: PlanNode, label: str) -> PlanEdge | None:
 
 
 def legal(node: PlanNode, labels: tuple[str, ...]) -> bool:
-    """Whether leaving with these labels would find an edge, or needs none."""
+    """Return whether an exit with these labels finds an edge or needs none."""
     if any(match(node, label) is not None for label in labels) or node.fallback is not None:
         return True
     if any(edge.kind == "test" for edge in node.out):
@@ -187,7 +189,7 @@ def legal(node: PlanNode, labels: tuple[str, ...]) -> bool:
 
 
 def no_route(node: PlanNode, labels: tuple[str, ...]) -> Failure:
-    """What a step that finds no way is told."""
+    """Return the failure of a step that finds no edge; it lists the legal labels."""
     known = sorted(node.labels) or [edge.target for edge in node.out]
     said = f"{labels[0]!r}" if labels else "no label"
     return Failure(
@@ -199,7 +201,7 @@ def no_route(node: PlanNode, labels: tuple[str, ...]) -> Failure:
 
 
 def _nowhere(ctx: DecisionContext, node: PlanNode, step: Step, left: StepOutput, labels: tuple[str, ...]) -> None:
-    """No edge was taken: the branch ends, or by type."""
+    """Handle an exit without an edge: the token ends, or the type of the node decides."""
     if node.no_route == "undone":
         compensation.left(ctx, labels)
         return
@@ -221,7 +223,7 @@ def _nowhere(ctx: DecisionContext, node: PlanNode, step: Step, left: StepOutput,
 
 
 def _end_here(ctx: DecisionContext, node: PlanNode, step: Step, left: StepOutput) -> None:
-    """Implicit termination; a body path of a loop that ends with its body goes on at the loop's exits."""
+    """End the token. At the end of a loop body whose loop ends with its body, control continues at the loop's exits."""
     for loop_id in node.loops:
         loop = ctx.plan.nodes[loop_id]
         if isinstance(loop.action, LoopAction) and loop.action.ends_with_body:

@@ -27,20 +27,20 @@ from pointsman.errors import PointsmanError
 from pointsman.values import Json, JsonObject
 
 ADVICES_MAX: Final = 2
-"""How often a model may be asked what to do about one step."""
+"""How often a model may be asked for advice about one step."""
 
 ADVICE: Final = "recovery-advice"
-"""The code of the warning with which a model explains its advice."""
+"""Code of the warning that holds a model's explanation of its advice."""
 REASON_CHARS_MAX: Final = 1000
 
 REASKS_MAX: Final = 2
-"""How often an agent is told that it left by no legal edge, and asked again."""
+"""How often an agent is asked again after it chose no legal edge."""
 
 NO_ROUTE: Final = "no-route"
 
 
 def attempt_failed(ctx: DecisionContext, at: StepState, failure: Failure, usage: Usage | None) -> None:
-    """An executor, a child or a check says that an attempt did not succeed."""
+    """Handle an attempt that failed in an executor, a child execution or a check."""
     step, node = at.step, ctx.node(at.step)
     does = node.action
     retry = does.retry if isinstance(does, WorkAction | WorkflowAction) else None
@@ -56,7 +56,7 @@ def attempt_failed(ctx: DecisionContext, at: StepState, failure: Failure, usage:
 
 
 def _is_worth_it(retry: Retry, failure: Failure) -> bool:
-    """What the node says of this failure, else what the failure says of itself."""
+    """Return whether to retry: the `retryOn` of the node decides, else the failure itself."""
     return failure.retryable if retry.on is None else is_one_of(failure, retry.on)
 
 
@@ -91,7 +91,9 @@ def _after_retries(ctx: DecisionContext, at: StepState, node: PlanNode, failure:
 
 
 def retry_wait(retry: Retry, failures: int, seed: int, step: Step) -> float:
-    """Seconds until the next attempt: `wait_s` × `factor`^(failures before), up to `wait_max_s`, with seeded jitter."""
+    """Return the seconds until the next attempt: `wait_s` × `factor`^(previous failures), at most `wait_max_s`, with
+    seeded jitter.
+    """
     wait = min(retry.wait_s * retry.factor**failures, retry.wait_max_s)
     if retry.jitter:
         wait *= 1 + retry.jitter * (2 * chance(f"{seed}:{step}:{failures}") - 1)
@@ -99,7 +101,7 @@ def retry_wait(retry: Retry, failures: int, seed: int, step: Step) -> float:
 
 
 def chance(text: str) -> float:
-    """A number in [0, 1) that depends on the text alone (FNV-1a): the same on every machine and in every replay."""
+    """Return a number in [0, 1) derived from the text alone (FNV-1a): the same on every machine and in every replay."""
     found = 0xCBF29CE484222325
     for byte in text.encode():
         found = ((found ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
@@ -118,7 +120,9 @@ def _ask_for_advice(ctx: DecisionContext, at: StepState, node: PlanNode, failure
 
 
 def advised(ctx: DecisionContext, at: StepState, report: WorkDone) -> None:
-    """A model said what to do about a failure: retry with other inputs, a substitute, another way, or give up."""
+    """Follow a model's advice after a failure: retry with other inputs, substitute a value, take another route, or
+    fail.
+    """
     step, node = at.step, ctx.node(at.step)
     advice = report.result if isinstance(report.result, dict) else {}
     choice, failure = advice.get("choice"), at.failure or Failure(code="failed", message="failed")
@@ -141,13 +145,13 @@ def advised(ctx: DecisionContext, at: StepState, report: WorkDone) -> None:
 
 
 def reason_in(events: Sequence[Event]) -> JsonObject:
-    """What a model said for its advice, off the events of the row that follows it; empty: nothing."""
+    """Return the reason that a model gave for its advice, read from the events of the following row; empty: none."""
     told = next((one.message for one in events if isinstance(one, WarningRaised) and one.code == ADVICE), "")
     return {"reason": told.partition(": ")[2]} if told else {}
 
 
 def _substitute(ctx: DecisionContext, at: StepState, node: PlanNode, value: Json, usage: Usage | None) -> None:
-    """The value takes the place of the result, in the outputs too."""
+    """Use the value instead of the result, also in the outputs."""
     try:
         writes = evaluate_outputs(ctx, at.scope, node, value)
         check_writes(ctx, at.scope, node, at.incoming.lineage, writes, value)
@@ -160,7 +164,7 @@ def _substitute(ctx: DecisionContext, at: StepState, node: PlanNode, value: Json
 
 
 def reask(ctx: DecisionContext, at: StepState, failure: Failure, usage: Usage | None) -> None:
-    """An agent left by no legal edge: it is told so and asked again, then it fails."""
+    """Ask an agent again that chose no legal edge, with the legal labels; after `REASKS_MAX` times it fails."""
     if at.reasks >= REASKS_MAX:
         attempt_failed(ctx, at, failure, usage)
         return
@@ -206,5 +210,5 @@ def _is_fatal(ctx: DecisionContext, step: Step) -> bool:
 
 
 def refused(ctx: DecisionContext, at: StepState, why: PointsmanError, usage: Usage | None) -> None:
-    """A result could not be accepted: its outputs, their size, or a conflict."""
+    """Fail an attempt whose result cannot be accepted: its outputs, their size, or a conflict."""
     attempt_failed(ctx, at, failure_from(why), usage)

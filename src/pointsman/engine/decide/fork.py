@@ -22,7 +22,7 @@ from pointsman.engine.writes import DataEdit
 
 
 def fork(ctx: DecisionContext, report: ForkRequested) -> None:
-    """Go on: what was open is asked for again, what stood still is resumed, what failed is tried again."""
+    """Continue the copy: request open work again, resume a halted execution, retry a failed one."""
     state = ctx.state
     if state.ended and not (state.status == "failed" and state.failed_work):
         raise WrongStatus(
@@ -52,7 +52,7 @@ def fork(ctx: DecisionContext, report: ForkRequested) -> None:
     if failed:
         lifecycle.retry(ctx, RetryRequested(limits=report.limits, by=report.by))
         return
-    if state.status != "interrupted":  # else they are asked for on resumption
+    if state.status != "interrupted":  # otherwise they are requested on resumption
         ctx.commands += outstanding(ctx.plan, state)
     if stands:
         lifecycle.resume(ctx, ResumeRequested(limits=report.limits, by=report.by))

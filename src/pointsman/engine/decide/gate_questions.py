@@ -32,7 +32,7 @@ from pointsman.values import Json, JsonObject, Path
 
 
 class GateContent(NamedTuple):
-    """What a human node asks and shows with the data of the moment."""
+    """The question and contents of a human node, evaluated with the present data."""
 
     message: str
     messages: dict[str, str]
@@ -41,7 +41,7 @@ class GateContent(NamedTuple):
 
 
 def shown_of(ctx: DecisionContext, at: Entry | StepState, does: HumanTaskAction, env: Environment) -> GateContent:
-    """Evaluate what a human node asks and shows. Raises what its formulas raise."""
+    """Evaluate the question and contents of a human node. Raises the errors of its formulas."""
     message = str(does.message(env) or "")
     if not message and at.step == ctx.state.escalation_gate:
         message = str(at.incoming.value)  # which limit was reached
@@ -54,7 +54,7 @@ def shown_of(ctx: DecisionContext, at: Entry | StepState, does: HumanTaskAction,
 
 
 def put(ctx: DecisionContext, question: GateOpened, terms: GateTerms) -> None:
-    """Put a question to people, on these terms, and say where it is asked."""
+    """Open a gate with these terms and announce it."""
     step = question.step
     at = ctx.state.steps[step]
     env = ctx.environment(at.scope, ctx.node(step), at.incoming.value)
@@ -79,7 +79,9 @@ def put(ctx: DecisionContext, question: GateOpened, terms: GateTerms) -> None:
 
 
 def _work(ctx: DecisionContext, about: GateAbout, step: Step) -> Json:
-    """What a person lets begin, beside the input that is shown: the same input to another tool is another thing."""
+    """Return the work that a gate lets start, as part of its digest: the same input to another tool needs a new
+    consent.
+    """
     if about != "start":
         return None
     match ctx.node(step).action:
@@ -94,8 +96,9 @@ def _work(ctx: DecisionContext, about: GateAbout, step: Step) -> Json:
 def said(
     ctx: DecisionContext, at: Entry | StepState, messages: Mapping[str, Value], usual: str, env: Environment
 ) -> dict[str, str]:
-    """Return the message in every language that it is written in. A text that fails is replaced by the one in the
-    execution's language (`usual`), with a warning when the gate opens: people are asked all the same.
+    """Return the message in every language that it is written in.
+
+    A text that fails is replaced by the one in the execution's language (`usual`), with a warning when the gate opens.
     """
     found: dict[str, str] = {}
     for language, value in messages.items():
@@ -109,12 +112,13 @@ def said(
     return found
 
 
-# Asking again -----------------------------------------------------------------------------------------------------
+# Updates of open gates
 
 
 def ask_again(ctx: DecisionContext, since: int) -> None:
-    """Put each open gate again whose question the events from `since` on have changed. One whose formulas fail on the
-    new data fails as it would if it opened now.
+    """Update each open gate whose contents the events from `since` on have changed.
+
+    A gate whose formulas fail on the new data fails as it would on opening.
     """
     state, events = ctx.state, ctx.events[since:]
     has_moved = any(isinstance(event, ExecutionMigrated) for event in events)
@@ -132,7 +136,7 @@ def ask_again(ctx: DecisionContext, since: int) -> None:
 
 
 def _written(state: ExecutionState, events: Sequence[Event]) -> Iterable[Scope]:
-    """The scopes whose gates may show something else after these events."""
+    """Return the scopes whose gates may show other contents after these events."""
     found: dict[Scope, None] = {}
     for event in events:
         if isinstance(event, ExecutionForked | ExecutionSteered | ExecutionMigrated):
@@ -145,13 +149,13 @@ def _written(state: ExecutionState, events: Sequence[Event]) -> Iterable[Scope]:
 
 
 def _changed(ctx: DecisionContext, at: StepState, *, has_moved: bool) -> GateChanged | None:
-    """The question as it is to be put now; None: it is as it was."""
+    """Return the update of an open gate; None if nothing has changed."""
     gate, node = gate_of(at), ctx.node(at.step)
     if gate.about == "node" and isinstance(node.action, HumanTaskAction):
         return _node_changed(ctx, at, gate, node.action, has_moved=has_moved)
     if gate.about == "start" and has_moved:
         return _start_changed(ctx, at, gate)
-    return None  # calls of tools are made as they are shown, or not at all
+    return None  # tool calls are made as they are shown, or not at all
 
 
 def _node_changed(
@@ -183,7 +187,7 @@ def _node_changed(
 
 
 def _start_changed(ctx: DecisionContext, at: StepState, gate: GateState) -> GateChanged | None:
-    """Under another definition a step may be given something else, or do something else with it."""
+    """Return the update of a start approval after migration: the other definition may change the input or the work."""
     node = ctx.node(at.step)
     env = _environment(ctx, at, gate)
     work = at.input or {}
@@ -207,7 +211,7 @@ def _start_changed(ctx: DecisionContext, at: StepState, gate: GateState) -> Gate
 
 
 def _environment(ctx: DecisionContext, at: StepState, gate: GateState) -> Environment:
-    """What the formulas of an open gate see: as when it opened, with the data of now."""
+    """Return the data for formulas of an open gate: the names as on opening, with the present data."""
     more: dict[str, Json] = {}
     if ctx.plan.engine_names:
         more = {"_currentStep": ctx.current_step(gate.number), "_currentNodeIteration": at.step.visit}
@@ -219,14 +223,16 @@ def _terms(gate: GateState) -> tuple[tuple[JsonObject, ...], JsonObject | None, 
 
 
 def _approvers(gate: GateState, terms: GateTerms) -> GateApprovers | None:
-    """Who is asked under another definition, at the level that the gate has reached."""
+    """Return the approvers under another definition, at the escalation level that the gate has reached."""
     if gate.level == 0:
         return terms.approvers
     return terms.levels[gate.level - 1].approvers if gate.level <= len(terms.levels) else gate.approvers
 
 
 def set_deadline(ctx: DecisionContext, step: Step, at: float) -> None:
-    """Wake the open gate of a step at `at` (unix seconds). Each level has its own timer: a late one is not heard."""
+    """Set the timer of an open gate at `at` (unix seconds). Each level has its own timer, so a late one has no
+    effect.
+    """
     gate = gate_of(ctx.state.steps[step])
     timer = f"gate:{gate.id.removeprefix('gate-')}:{gate.level}"
     ctx.emit(TimerSet(timer=timer, purpose="gate", at=at, step=step))
@@ -234,6 +240,6 @@ def set_deadline(ctx: DecisionContext, step: Step, at: float) -> None:
 
 
 def terms_of(ctx: DecisionContext, at: StepState) -> GateTerms:
-    """On which terms the open gate of a step asks."""
+    """Return the terms of the open gate of a step."""
     node = ctx.node(at.step)
     return node.action.terms if isinstance(node.action, HumanTaskAction) else node.approval.terms

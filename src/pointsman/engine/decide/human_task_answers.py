@@ -19,7 +19,7 @@ from pointsman.values import Json, JsonObject, Path
 EDIT: Final = "edit"
 REJECT: Final = "reject"
 FIELDS: Final = ("$schema", "properties", "$defs", "definitions")
-"""What of a form holds for a field that is edited by itself."""
+"""Parts of a form that also apply to a field that is edited alone."""
 ERRORS_SHOWN: Final = 5
 
 
@@ -30,8 +30,9 @@ class ActionNotOffered(CallerError):
 
 
 def check_answer(gate: GateState, action: str, data: Json, declared: Sequence[DeclaredField] = ()) -> None:
-    """Raises `ActionNotOffered`, and `AnswerInvalid` where the gate does not take the data with the action.
-    `declared`: the schemas that the workflow gives its fields.
+    """Check an answer against its gate. `declared`: the schemas that the workflow gives its fields.
+
+    Raises `ActionNotOffered`, and `AnswerInvalid` if the gate does not accept the data with this action.
     """
     offered = [str(option["value"]) for option in gate.options]
     if action not in offered:
@@ -45,14 +46,14 @@ def check_answer(gate: GateState, action: str, data: Json, declared: Sequence[De
         _check_edit(gate, data, declared)
     elif gate.form is not None:
         if action != REJECT or data is not None:
-            # Pressing a button fills in nothing: that is an empty form, not a wrong one.
+            # Pressing a button without filling in anything submits an empty form, which is valid input to check.
             _refuse(misfits(gate.form, {} if data is None else data), "See the gate's form.")
     elif data is not None and data != {}:
         raise AnswerInvalid(f"{action!r} takes no data at this gate", hint=_takes_data(gate, offered))
 
 
 def _takes_data(gate: GateState, offered: Sequence[str]) -> str:
-    """Which action takes data at a gate without a form."""
+    """Return a hint which action takes data at a gate without a form."""
     if gate.about == "client":
         return f"{RETURN!r} takes the results of the calls."
     if gate.about == "calls":
@@ -63,17 +64,17 @@ def _takes_data(gate: GateState, offered: Sequence[str]) -> str:
 
 
 def _names(gate: GateState) -> dict[str, Path]:
-    """The editable fields by their names."""
+    """Return the editable fields by name."""
     return {".".join(str(part) for part in path): path for path in gate.editable}
 
 
 def edit_of_nothing(gate: GateState) -> JsonObject:
-    """The data of an edit that leaves every editable field as it is."""
+    """Return the data of an edit that changes no field."""
     return dict(zip(_names(gate), gate.values, strict=True))
 
 
 def _refuse(wrong: Iterable[FormMismatch], hint: str) -> None:
-    """Raises `AnswerInvalid` for the first misfits, if there are any."""
+    """Raise `AnswerInvalid` for the first mismatches, if there are any."""
     found = [*islice(wrong, ERRORS_SHOWN)]
     if found:
         raise AnswerInvalid("; ".join(map(str, found)), hint=next((one.hint for one in found if one.hint), hint))
@@ -101,12 +102,12 @@ def _is_at(field: DeclaredField, path: Path) -> bool:
 
 
 def _is_near(field: DeclaredField, path: Path) -> bool:
-    """Whether the declared field is at, above or below the path."""
+    """Return whether the declared field is at, above or below the path."""
     return all(part in ("*", str(key)) for part, key in zip(field.pattern, path, strict=False))
 
 
 def _check_type(name: str, before: Json, value: Json) -> None:
-    """A field without a schema keeps its type. Raises `AnswerInvalid` where an edit would change it."""
+    """Check that a field without a schema keeps its type. Raises `AnswerInvalid`."""
     was, now = type_name(before), type_name(value)
     if before is not None and was != now:
         raise AnswerInvalid(
@@ -116,7 +117,7 @@ def _check_type(name: str, before: Json, value: Json) -> None:
 
 
 def type_name(value: Json) -> str:
-    """The type of a value in JSON's words."""
+    """Return the JSON type of a value, in words for people."""
     match value:
         case None:
             return "null"
@@ -133,7 +134,7 @@ def type_name(value: Json) -> str:
 
 
 def _check_calls(gate: GateState, data: Json) -> None:
-    """Check what an edit says of tool calls: {number: true, false, or the arguments to use instead}."""
+    """Check an edit of tool calls: {number: true, false, or replacement arguments}. Raises `AnswerInvalid`."""
     known = {str(call.number): call for call in gate.calls}
     if not isinstance(data, dict) or not data or not set(data) <= set(known):
         raise AnswerInvalid(
@@ -154,9 +155,9 @@ def _check_calls(gate: GateState, data: Json) -> None:
 
 
 def edits_of(gate: GateState, action: str, data: Json) -> tuple[Write, ...]:
-    """Return the fields a person changed. A bare value stands for a lone editable field; an object always names fields.
+    """Return the fields that a person changed. Raises `AnswerInvalid`.
 
-    Raises `AnswerInvalid`.
+    A bare value is the value of the only editable field; an object always names fields.
     """
     names = _names(gate)
     if action != EDIT or not names or gate.about != "node":
@@ -179,7 +180,7 @@ def edits_of(gate: GateState, action: str, data: Json) -> tuple[Write, ...]:
 
 
 def _must_not_overlap(names: dict[str, Path], data: JsonObject) -> None:
-    """Raises `AnswerInvalid` where one edited field is inside another one: one of the two values would be lost."""
+    """Raise `AnswerInvalid` if one edited field is inside another: one of the two values would be lost."""
     for name in data:
         path = names[name]
         outer = next((one for one in data if one != name and names[one] == path[: len(names[one])]), None)
@@ -191,7 +192,7 @@ def _must_not_overlap(names: dict[str, Path], data: JsonObject) -> None:
 
 
 def is_same_answer(gate: GateState, action: str, one: Json, other: Json) -> bool:
-    """Whether two answers with one action say the same: a bare value is the lone editable field."""
+    """Return whether two answers with the same action are equal: a bare value is the only editable field."""
     if gate.about == "node" and action == EDIT and len(gate.editable) == 1:
         name = next(iter(_names(gate)))
         return is_same(_named(name, one), _named(name, other))

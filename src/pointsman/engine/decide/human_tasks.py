@@ -45,25 +45,25 @@ from pointsman.values import Json, JsonObject
 
 
 class GateClosedAlready(CallerError):
-    """The gate is not open: answered, timed out, cancelled, or never there."""
+    """The gate is not open: answered, timed out, cancelled, or never opened."""
 
     code = "gate-closed"
 
 
 class GateChangedMeanwhile(CallerError):
-    """The answer is to something that the gate does not show any more. Nothing was written."""
+    """The answer refers to contents that the gate no longer shows. Nothing was written."""
 
     code = "gate-changed"
 
 
 class AnswerDiffers(CallerError):
-    """The key of this answer was used for another one."""
+    """The key of this answer was used for a different answer."""
 
     code = "answer-differs"
 
 
 def open_gate(entry: Entry, does: HumanTaskAction) -> None:
-    """Resolve what is shown, and wait."""
+    """Evaluate the contents of a gate and open it."""
     now = shown_of(entry.ctx, entry, does, entry.environment())
     entry.open_step()
     put(
@@ -83,7 +83,7 @@ def open_gate(entry: Entry, does: HumanTaskAction) -> None:
 
 
 def open_step(ctx: DecisionContext, report: GateAnswered | DelegationRequested) -> StepState:
-    """The step whose gate is open, and is the one that was meant. Raises `GateClosedAlready`."""
+    """Return the step whose open gate the report names. Raises `GateClosedAlready`."""
     step = report.step
     at = ctx.state.steps.get(step)
     if at is None or at.gate is None or ctx.state.ended or report.gate not in ("", at.gate.id):
@@ -94,7 +94,7 @@ def open_step(ctx: DecisionContext, report: GateAnswered | DelegationRequested) 
 
 
 def answered(ctx: DecisionContext, report: GateAnswered) -> None:
-    """A person's answer. Raises `CallerError` and decides nothing where the gate does not take it."""
+    """Process a person's answer. Raises `CallerError` if the gate does not accept it; then nothing is decided."""
     answer_must_fit(ctx, report)
     at = open_step(ctx, report)
     gate = gate_of(at)
@@ -121,7 +121,7 @@ def answered(ctx: DecisionContext, report: GateAnswered) -> None:
     vote = cast(gate, report.by, Vote(report.action, report.data, report.comment, report.key))
     known = gate.votes.get(report.by)
     if known is not None and replace(known, key="") == replace(vote, key=""):
-        return  # said before
+        return  # the same vote again
     ctx.emit(
         GateVoted(
             step=at.step,
@@ -141,7 +141,7 @@ def answered(ctx: DecisionContext, report: GateAnswered) -> None:
 
 
 def _check_writes(ctx: DecisionContext, at: StepState, edits: tuple[Write, ...]) -> None:
-    """Raises `AnswerInvalid` for fields that cannot be written."""
+    """Raise `AnswerInvalid` for fields that cannot be written."""
     try:
         check_edits(ctx, (DataEdit(one.path, one.value, at.scope.key) for one in edits))
     except EditRefused as why:
@@ -149,7 +149,7 @@ def _check_writes(ctx: DecisionContext, at: StepState, edits: tuple[Write, ...])
 
 
 def _said_before(at: StepState, report: GateAnswered) -> bool:
-    """Whether a vote of that key is there already. Raises `AnswerDiffers` where it says something else."""
+    """Return whether a vote with this key is recorded. Raises `AnswerDiffers` if that vote is different."""
     if not report.key:
         return False
     for by, vote in gate_of(at).votes.items():
@@ -160,7 +160,7 @@ def _said_before(at: StepState, report: GateAnswered) -> bool:
 
 
 def same_answer(key: str, one: tuple[str, str, Json], other: tuple[str, str, Json]) -> None:
-    """Raises `AnswerDiffers` unless both are (who, action, data) of one answer."""
+    """Raise `AnswerDiffers` unless both are (person, action, data) of the same answer."""
     if one[:2] != other[:2] or not (is_same(one[2], other[2]) or _says_nothing(one[2], other[2])):
         raise AnswerDiffers(
             f"the key {key!r} was used for another answer ({one[1]!r} by {one[0]!r})",
@@ -169,12 +169,12 @@ def same_answer(key: str, one: tuple[str, str, Json], other: tuple[str, str, Jso
 
 
 def _says_nothing(*data: Json) -> bool:
-    """Whether none of the answers has data: an empty object is none."""
+    """Return whether no answer has data; an empty object counts as none."""
     return all(one is None or one == {} for one in data)
 
 
 def delegated(ctx: DecisionContext, report: DelegationRequested) -> None:
-    """An approver passes the right on."""
+    """Pass an approver's right on to another person."""
     at = open_step(ctx, report)
     gate = gate_of(at)
     must_approve(gate, report.by, report.groups)
@@ -184,7 +184,7 @@ def delegated(ctx: DecisionContext, report: DelegationRequested) -> None:
 
 
 def close(ctx: DecisionContext, at: StepState, report: GateAnswered, *, by_clock: bool = False) -> None:
-    """The gate has its answer: write it, and leave by the action; or go on with the work that waited for it."""
+    """Close a gate with its answer: write it and exit by the action, or continue the work that waited for it."""
     gate = gate_of(at)
     if gate.about != "node":
         _shut(ctx, at, report, (), by_clock=by_clock)
@@ -222,7 +222,7 @@ def close(ctx: DecisionContext, at: StepState, report: GateAnswered, *, by_clock
 
 
 def _said(at: StepState, report: GateAnswered, data: Json) -> JsonObject:
-    """What `nodes.<id>` shows of it; where several voted, their votes."""
+    """Return the entry `nodes.<id>` of an answer; after a quorum it includes the votes."""
     said: JsonObject = {"branch": report.action, "action": report.action, "response": report.action, "data": data}
     if report.comment:
         said["comment"] = report.comment
@@ -243,7 +243,7 @@ def _shut(
         FieldEdit(path=write.path, before=at.scope.data.at(write.path), after=write.value) for write in edits
     )
     if changes:
-        at.scope.data.shared()  # the event keeps what was there
+        at.scope.data.shared()  # the event keeps the former value
     ctx.emit(
         GateClosed(
             step=at.step,

@@ -13,29 +13,29 @@ from pointsman.values import Json, JsonObject
 
 
 class StateTooLarge(CallerError):
-    """What was given is larger than the state of the execution may be. Nothing was written."""
+    """Input, an answer or an event is larger than the state of the execution may be. Nothing was written."""
 
     code = "state-too-large"
 
 
 def input_must_fit(ctx: DecisionContext, report: Start) -> None:
-    """Raise `StateTooLarge` for an input that with the initial state is larger than the state may be."""
+    """Raise `StateTooLarge` for an input that, with the initial state, exceeds the limit of the state."""
     messages: JsonObject = {} if not report.messages else {"messages": [*report.messages]}
     _must_fit(ctx, "the input", {**ctx.plan.initial, **report.input, **messages})
 
 
 def answer_must_fit(ctx: DecisionContext, report: GateAnswered) -> None:
-    """The same for what a person says."""
+    """Raise `StateTooLarge` for a person's answer that exceeds the limit of the state."""
     _must_fit(ctx, "the answer", {"data": report.data, "comment": report.comment})
 
 
 def size_of_answer(value: Json) -> int:
-    """Bytes of one value as JSON."""
+    """Return the bytes of one value as JSON."""
     return size_of({"": value})
 
 
 def event_must_fit(ctx: DecisionContext, report: EventReceived) -> None:
-    """The same for what an event brings."""
+    """Raise `StateTooLarge` for an event whose data exceed the limit of the state."""
     _must_fit(ctx, f"the event {report.name!r}", {"data": report.data})
 
 

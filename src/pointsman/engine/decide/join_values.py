@@ -14,7 +14,7 @@ from pointsman.values import Json
 
 
 def closes(node: PlanNode, scope: ScopeState) -> bool:
-    """Whether this join closes the opening that `scope` is a branch of."""
+    """Return whether this join closes the parallel of which `scope` is a branch."""
     return (
         isinstance(node.action, JoinAction)
         and scope.opening is not None
@@ -23,7 +23,7 @@ def closes(node: PlanNode, scope: ScopeState) -> bool:
 
 
 def was_fired(node: PlanNode, scope: ScopeState, move: EnterNode) -> bool:
-    """The arrival is the engine's own, from the opening that this join has just closed."""
+    """Return whether the engine itself sent the arrival, from the parallel that this join has just closed."""
     return (
         move.edge is None
         and isinstance(node.action, JoinAction)
@@ -33,7 +33,7 @@ def was_fired(node: PlanNode, scope: ScopeState, move: EnterNode) -> bool:
 
 
 def gather(entry: Entry, does: JoinAction) -> None:
-    """Control passes a join: with the value its opening gave, or of the arrivals of plain splits."""
+    """Complete a join with the value of its parallel, or with the arrivals of plain splits."""
     ctx, scope, node = entry.ctx, entry.scope, entry.node
     fired = not entry.merged and was_fired(node, scope, entry.move)
     value = entry.incoming.value if fired else _of_arrivals(entry, does)
@@ -48,7 +48,7 @@ def gather(entry: Entry, does: JoinAction) -> None:
 
 
 def _of_path(entry: Entry, does: JoinAction, path: Path, brought: Json) -> Json:
-    """Join values of the state; the results of the branches where the path was not written."""
+    """Return the joined values at a state path; the results of the branches if the path was not written."""
     scope = entry.scope
     held = scope.data.at(path.resolve(entry.environment()))
     if not isinstance(held, dict) or not held:
@@ -80,7 +80,7 @@ def _aggregate(entry: Entry, does: JoinAction, seen: list[BranchResult]) -> Json
 
 
 def _of_arrivals(entry: Entry, does: JoinAction) -> Json:
-    """A join of plain splits: the arrivals are its branches, in document order."""
+    """Return the value of a join of plain splits: the arrivals are its branches, in document order."""
     ctx, scope = entry.ctx, entry.scope
     values: list[Json] = (
         [parked(scope, entry.node.id, one).value for one in entry.merged] if entry.merged else [entry.incoming.value]

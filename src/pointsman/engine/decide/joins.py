@@ -28,11 +28,11 @@ from pointsman.errors import PointsmanError
 from pointsman.values import Json, JsonObject
 
 NEARLY: float = 1e-9
-"""A share of a count is compared with this tolerance: 7 % of 100 are 7."""
+"""Tolerance for comparing a share with a count: 7 % of 100 are 7 in spite of rounding."""
 
 
 def check(ctx: DecisionContext, opening: ParallelFrame) -> bool:
-    """Fire the join of an opening if its time has come. True if it did."""
+    """Fire the join of a parallel if its condition is met. Return True if it fired."""
     does = ctx.node(opening.step).action
     assert isinstance(does, ParallelAction)
     settled = len(opening.settled) == opening.total
@@ -42,7 +42,7 @@ def check(ctx: DecisionContext, opening: ParallelFrame) -> bool:
         return settled
     join = ctx.plan.nodes[does.join]
     assert isinstance(join.action, JoinAction)
-    if join.action.closes[0] != opening.step.node:  # an inner one: its list arrives as one value further out
+    if join.action.closes[0] != opening.step.node:  # an inner parallel: its list becomes one value of the outer one
         if settled:
             _close_inner(ctx, opening, join)
         return settled
@@ -57,7 +57,7 @@ def check(ctx: DecisionContext, opening: ParallelFrame) -> bool:
 
 
 def _met(ctx: DecisionContext, opening: ParallelFrame, join: PlanNode, does: JoinAction) -> bool:
-    """Whether enough branches have arrived."""
+    """Return whether enough branches have arrived."""
     wait = does.wait
     if isinstance(wait, str):
         return wait == "any" and opening.arrived > 0
@@ -75,7 +75,7 @@ def _met(ctx: DecisionContext, opening: ParallelFrame, join: PlanNode, does: Joi
 
 
 def _seen_by_now(ctx: DecisionContext, opening: ParallelFrame) -> JoinProgress:
-    """What the branches have brought so far. Only those settled since the last time are looked at."""
+    """Return the results of the branches so far. Only branches settled since the last call are processed."""
     fork = ctx.node(opening.step).action
     assert isinstance(fork, ParallelAction)
     seen = opening.progress = opening.progress or JoinProgress()
@@ -91,7 +91,7 @@ def _seen_by_now(ctx: DecisionContext, opening: ParallelFrame) -> JoinProgress:
 
 
 def results(ctx: DecisionContext, opening: ParallelFrame) -> list[BranchResult]:
-    """What the branches brought, in branch order; failures too where they are wanted."""
+    """Return the results of the branches in branch order, with failures if `on_branch_error` is `continue`."""
     fork = ctx.node(opening.step).action
     assert isinstance(fork, ParallelAction)
     found = (_result(fork, opening, branch) for branch in sorted(opening.settled))
@@ -99,7 +99,7 @@ def results(ctx: DecisionContext, opening: ParallelFrame) -> list[BranchResult]:
 
 
 def _result(fork: ParallelAction, opening: ParallelFrame, branch: int) -> BranchResult | None:
-    """What a settled branch brought; None where it does not count."""
+    """Return the result of a settled branch; None if it does not count."""
     settled = opening.settled[branch]
     if settled.outcome != "arrived" and not (settled.outcome == "failed" and fork.on_branch_error == "continue"):
         return None
@@ -114,7 +114,7 @@ def _told(one: BranchResult) -> JsonObject:
 
 
 def _seen(ctx: DecisionContext, opening: ParallelFrame) -> dict[str, Json]:
-    """What the aggregate of a join sees."""
+    """Return the names for the aggregate of a join."""
     seen = results(ctx, opening)
     values: list[Json] = [one.value for one in seen]
     counts: dict[str, Json] = {"arrived": opening.arrived, "total": opening.total}
@@ -122,7 +122,7 @@ def _seen(ctx: DecisionContext, opening: ParallelFrame) -> dict[str, Json]:
 
 
 def fire(ctx: DecisionContext, opening: ParallelFrame, join: PlanNode, *, ends: bool = False) -> None:
-    """Close the opening and let control through its join. `ends`: branches that have not begun never will."""
+    """Close a parallel and let control through its join. `ends`: branches that have not started never start."""
     does = join.action
     assert isinstance(does, JoinAction)
     if is_short_of(ctx.plan, join.id):
@@ -162,7 +162,7 @@ def _close(
 
 
 def aggregated(ctx: DecisionContext, opening: ParallelFrame, join: PlanNode, does: JoinAction) -> Json:
-    """The value of a join."""
+    """Return the value of a join."""
     seen = results(ctx, opening)
     if does.aggregate_value is not None:
         env = ctx.environment(opening.scope, join, [one.value for one in seen], _seen(ctx, opening))
@@ -173,7 +173,7 @@ def aggregated(ctx: DecisionContext, opening: ParallelFrame, join: PlanNode, doe
 
 
 def _check_branches(ctx: DecisionContext, opening: ParallelFrame) -> None:
-    """What branches wrote joins the data around: nothing may be lost, neither theirs nor of others around."""
+    """Check that merging the writes of the branches into the surrounding data loses no write."""
     writes = [(branch, write, value) for branch, write, value in _writes(opening)]
     owners: dict[tuple[str | int, ...], tuple[int, Write]] = {}
     above: dict[tuple[str | int, ...], tuple[int, Write]] = {}
@@ -204,7 +204,7 @@ def _clashing(
     owners: dict[tuple[str | int, ...], tuple[int, Write]],
     above: dict[tuple[str | int, ...], tuple[int, Write]],
 ) -> Iterator[tuple[int, Write]]:
-    """Earlier writes at the path, above it, or below it."""
+    """Yield earlier writes at the path, above it, or below it."""
     if write.reduce == "last":
         return
     for width in range(1, len(write.path) + 1):
@@ -226,7 +226,7 @@ def _clash(opening: ParallelFrame, branches: tuple[int, int], write: Write) -> F
 
 
 def _check_expected(ctx: DecisionContext, opening: ParallelFrame, does: JoinAction) -> None:
-    """Return the keys that the document expects at the join and no branch brought: reported, not awaited."""
+    """Warn about keys that the document expects at the join and no branch produced. The join does not wait for them."""
     expected = does.expected_keys
     if does.expected is not None:
         found = does.expected(ctx.environment(opening.scope, ctx.node(opening.step), None))
@@ -258,7 +258,7 @@ def _close_inner(ctx: DecisionContext, opening: ParallelFrame, join: PlanNode) -
 
 
 def _close_unjoined(ctx: DecisionContext, opening: ParallelFrame) -> None:
-    """Without a join the parallel is over when its branches are; nothing follows it."""
+    """Complete a parallel without a join when all its branches are settled; nothing follows it."""
     try:
         _check_branches(ctx, opening)
     except PointsmanError as why:
@@ -269,7 +269,7 @@ def _close_unjoined(ctx: DecisionContext, opening: ParallelFrame) -> None:
 
 
 def fail_opening(ctx: DecisionContext, opening: ParallelFrame, failure: Failure) -> None:
-    """The parallel itself fails: its branches are stopped, its error edges or the scopes around decide."""
+    """Fail a parallel: stop its branches; its error edges or the scopes around it handle the failure."""
     cancellation.cancel_branches(ctx, opening)
     step = opening.step
     at = ctx.state.steps[step]
@@ -283,7 +283,7 @@ def fail_opening(ctx: DecisionContext, opening: ParallelFrame, failure: Failure)
 
 
 def timed_out(ctx: DecisionContext, opening: ParallelFrame) -> None:
-    """Not all branches came in time."""
+    """Handle the timeout of a join: fail the parallel, or continue with the branches that have arrived."""
     fork = ctx.node(opening.step).action
     assert isinstance(fork, ParallelAction)
     assert fork.join is not None

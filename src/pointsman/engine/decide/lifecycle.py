@@ -33,7 +33,7 @@ from pointsman.errors import CallerError
 
 
 class WrongStatus(CallerError):
-    """The execution is not in a status in which this can be done."""
+    """The status of the execution does not allow the request."""
 
     code = "wrong-status"
 
@@ -72,7 +72,7 @@ def start(ctx: DecisionContext, report: Start) -> None:
 
 
 def admit(ctx: DecisionContext) -> None:
-    """Begin what waited for a place; a second time does nothing."""
+    """Start an execution that waited in the queue. A second call has no effect."""
     if ctx.state.status == "pending" and ctx.state.scopes:
         ctx.emit(ExecutionAdmitted())
         _begin(ctx)
@@ -94,14 +94,14 @@ def resume(ctx: DecisionContext, report: ResumeRequested) -> None:
 
 
 def raise_limits(ctx: DecisionContext, wanted: Mapping[str, float]) -> None:
-    """Raises `UnknownLimit`, `LimitCapped`, `LimitUsed`; then nothing was emitted."""
+    """Raise limits for this execution. Raises `UnknownLimit`, `LimitCapped`, `LimitUsed`; then nothing was emitted."""
     limit_raises.may_raise(ctx.plan, ctx.state, wanted)
     if wanted:
         ctx.emit(LimitsRaised(limits=dict(wanted)))
 
 
 def go_on(ctx: DecisionContext, by: str, *, stepping: bool = False) -> None:
-    """What stood still moves again. A gate that asks whether it may is not needed any more."""
+    """Resume a halted execution. A gate that asks whether to continue is cancelled."""
     state = ctx.state
     held, refused = tuple(state.held_arrivals), tuple(state.budget_stopped)
     interrupted, gate = state.status == "interrupted", state.escalation_gate
@@ -109,7 +109,7 @@ def go_on(ctx: DecisionContext, by: str, *, stepping: bool = False) -> None:
     if interrupted and gate is not None and gate in state.steps:
         cancellation.stop(ctx, state.steps[gate])
         ctx.emit(StepCancelled(step=gate))
-    if interrupted:  # what ran was stopped, and no timer was heard
+    if interrupted:  # running work was stopped, and timers had no effect
         ctx.commands += outstanding(ctx.plan, state)
         limits.set_limit_timers(ctx)
     else:
@@ -120,7 +120,7 @@ def go_on(ctx: DecisionContext, by: str, *, stepping: bool = False) -> None:
 
 
 def _take_up(ctx: DecisionContext, held: tuple[PendingArrival, ...]) -> None:
-    """What was held may arrive; what is parked may start."""
+    """Enqueue held arrivals and mark all scopes, so that parked nodes may start."""
     edges = {edge.id: edge for node in ctx.plan.nodes.values() for edge in (*node.out, *node.catches)} if held else {}
     for number, waits in enumerate(held):
         left = waits.incoming
@@ -134,7 +134,7 @@ def _take_up(ctx: DecisionContext, held: tuple[PendingArrival, ...]) -> None:
 
 
 def retry(ctx: DecisionContext, report: RetryRequested) -> None:
-    """Take up the steps that failed the execution, and everything that was there beside them."""
+    """Retry the steps that failed the execution, and repeat the open work beside them."""
     state = ctx.state
     if state.status == "failed" and state.compensation is not None:
         raise WrongStatus(
@@ -172,12 +172,12 @@ def retry(ctx: DecisionContext, report: RetryRequested) -> None:
 
 
 def _arrived(failed: StepState | PendingArrival) -> tuple[PendingArrival, ...]:
-    """What had arrived where several arrivals failed together."""
+    """Return the arrivals of a step at which several arrivals failed together."""
     return failed.arrivals if isinstance(failed, StepState) else ()
 
 
 def _is_attempted(ctx: DecisionContext, failed: StepState | PendingArrival) -> bool:
-    """It is work that had begun: it is attempted again. Everything else is entered again."""
+    """Return whether to attempt a failed step again: it is work that had started. Everything else is entered again."""
     return (
         isinstance(failed, StepState)
         and failed.input is not None
@@ -187,7 +187,7 @@ def _is_attempted(ctx: DecisionContext, failed: StepState | PendingArrival) -> b
 
 
 def attempt_again(ctx: DecisionContext, at: StepState) -> None:
-    """The next attempt of a step: of its work, or of its child."""
+    """Start the next attempt of a step: its work, or its child execution."""
     ctx.emit(AttemptStarted(step=at.step, attempt=at.attempt + 1, reason="retry"))
     does = ctx.node(at.step).action
     if isinstance(does, WorkflowAction):

@@ -21,14 +21,17 @@ from pointsman.engine.state import StepState
 
 
 def must_be_allowed(ctx: DecisionContext, at: StepState, action: str) -> None:
-    """Raises `LimitCapped` where the operator does not allow what the action would give."""
+    """Raise `LimitCapped` if the action would raise a limit above the operator's cap."""
     more = _more(ctx, action) if ctx.state.escalation_gate == at.step and ctx.state.awaits_escalation else None
     if more is not None:
         limit_raises.may_raise(ctx.plan, ctx.state, _raised(ctx, more))
 
 
 def over(ctx: DecisionContext, move: ExitStep) -> bool:
-    """The gate has its answer. True: control leaves it, and is nowhere else; False: all goes on as it was."""
+    """Handle the answer of the escalation gate.
+
+    Return True if control leaves the gate and is nowhere else, False if the execution resumes as it was.
+    """
     if ctx.state.status != "interrupted":
         return True
     more = _more(ctx, move.labels[0]) if move.labels else None
@@ -53,7 +56,7 @@ def _more(ctx: DecisionContext, action: str) -> Mapping[str, float] | None:
 
 
 def _raised(ctx: DecisionContext, more: Mapping[str, float]) -> dict[str, float]:
-    """The limits in force with so much more, counted from what is used where that is beyond them already."""
+    """Return the limits in force plus the granted amounts, counted from the present usage if that is higher."""
     state, plan = ctx.state, ctx.plan
     used = limit_raises.used(state)
     raised: dict[str, float] = {}

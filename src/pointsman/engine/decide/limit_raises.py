@@ -34,29 +34,29 @@ RAISABLE: Final = (
 VISITS: Final = "visits"
 NO_PROGRESS: Final = "no-progress"
 SMALLEST: Final[Mapping[str, float]] = {"costUsd": 0.0001}
-"""The unit to which an offer is rounded up; of all others it is one."""
+"""The unit to which a suggested value is rounded up; 1 for all others."""
 
 
 class UnknownLimit(CallerError):
-    """A limit is to be raised that does not exist."""
+    """A limit to raise does not exist."""
 
     code = "unknown-limit"
 
 
 class LimitCapped(CallerError):
-    """A limit is to be raised above what the operator allows."""
+    """A limit would be raised above the operator's cap."""
 
     code = "limit-capped"
 
 
 class LimitUsed(CallerError):
-    """As much is used already as is to be allowed."""
+    """The usage has already reached the requested value."""
 
     code = "limit-used"
 
 
 class RaisableLimit(NamedTuple):
-    """The limit that stopped an execution, and what would be enough to go on."""
+    """The limit that stopped an execution, and a value that is enough to continue."""
 
     name: str
     now: float
@@ -64,11 +64,11 @@ class RaisableLimit(NamedTuple):
     next: float | None
     """None: the operator allows no more than is used."""
     most: float | None
-    """What the operator allows; None: any number."""
+    """The operator's cap; None: no cap."""
 
 
 def may_raise(plan: Plan, state: ExecutionState, wanted: Mapping[str, float]) -> None:
-    """Raises `UnknownLimit`, `LimitCapped`, `LimitUsed`; nothing is raised then."""
+    """Check that limits can be raised. Raises `UnknownLimit`, `LimitCapped`, `LimitUsed`; then nothing is raised."""
     for name, number in wanted.items():
         kind, _, node = name.partition(":")
         if name not in RAISABLE and not (kind == VISITS and node in plan.nodes):
@@ -87,7 +87,7 @@ def may_raise(plan: Plan, state: ExecutionState, wanted: Mapping[str, float]) ->
 
 
 def offer(plan: Plan, state: ExecutionState, name: str, at: float) -> RaisableLimit | None:
-    """To what the limit of this name may be raised; None where the plan knows no number of it. `at`: the time now."""
+    """Return the suggested raise of a limit; None if the plan has no number for it. `at`: the present time."""
     planned = REPEATS_MAX if name == NO_PROGRESS else limits.planned(plan, name)
     now = limits.allowed_in(plan, state, name, planned)
     if now is None:
@@ -97,13 +97,13 @@ def offer(plan: Plan, state: ExecutionState, name: str, at: float) -> RaisableLi
     base, unit = max(now, spent), SMALLEST.get(name, 1.0)
     if most is not None and base >= most:
         return RaisableLimit(name, now, spent, None, most)
-    # A little less than a unit is what floats leave over, and no reason for one more.
+    # Floats leave a remainder of much less than a unit; it must not add one more unit.
     wanted = round(math.ceil((base + now) / unit - 1e-6) * unit, 6)
     return RaisableLimit(name, now, spent, wanted if most is None else min(wanted, most), most)
 
 
 def _spent(state: ExecutionState, name: str, at: float) -> float:
-    """How much of one limit is used. What the clock counts is counted until now."""
+    """Return the usage of one limit. Clock time is counted until now."""
     match name:
         case "visits":
             return _visited(state, "")
@@ -114,7 +114,7 @@ def _spent(state: ExecutionState, name: str, at: float) -> float:
 
 
 def used(state: ExecutionState) -> dict[str, float]:
-    """How much of each limit that counts something is used."""
+    """Return the usage of each countable limit."""
     return {
         "steps": float(state.step_count),
         "executionTime": limits.worked_s(state),
@@ -124,7 +124,7 @@ def used(state: ExecutionState) -> dict[str, float]:
 
 
 def _visited(state: ExecutionState, node: str) -> float:
-    """How often this node was visited at most in one scope; without a name the one that was visited most."""
+    """Return the most visits to this node in one scope; without a name, those of the most visited node."""
     found = (
         done for scope in state.scopes.values() for (visited, _), done in scope.visits.items() if node in ("", visited)
     )

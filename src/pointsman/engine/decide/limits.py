@@ -18,7 +18,7 @@ from pointsman.engine.steps import Step
 
 WORKED: Final = "executionTime"
 CLOCK: Final = "deadline"
-"""Timers of the execution itself: for the time it works, and for the time on the clock."""
+"""Timers of the whole execution: for working time and for clock time."""
 
 
 TOLERANCE_S: Final = 1e-6
@@ -36,12 +36,12 @@ SOURCES: Final = {"definition": "set by the workflow", "operator": "set by the o
 
 
 def allowed(ctx: DecisionContext, name: str, planned: float | None) -> float | None:
-    """The limit in force: what was raised for this execution, else the plan's; None = unlimited."""
+    """Return the limit in force: the raised value of this execution, else the plan's; None = unlimited."""
     return allowed_in(ctx.plan, ctx.state, name, planned)
 
 
 def allowed_in(plan: Plan, state: ExecutionState, name: str, planned: float | None) -> float | None:
-    """Return the limit in force without a context. A lowered bound of the operator applies at once."""
+    """Return the limit in force without a context. A lowered cap of the operator applies at once."""
     raised = state.limits.get(name)
     if raised is None:
         return planned
@@ -50,7 +50,7 @@ def allowed_in(plan: Plan, state: ExecutionState, name: str, planned: float | No
 
 
 def planned(plan: Plan, name: str) -> float | None:
-    """What the plan says of a limit that interrupts; of visits the most that any node may have."""
+    """Return the plan's value of a limit that interrupts; for visits, the highest of all nodes."""
     match name:
         case "steps":
             return plan.limits.steps
@@ -65,7 +65,7 @@ def planned(plan: Plan, name: str) -> float | None:
 
 
 def limit_message(plan: Plan, state: ExecutionState, name: str, what: str) -> str:
-    """What was reached, and who set it."""
+    """Return a message about a reached limit, with its source."""
     source = "raised before" if name in state.limits else SOURCES[plan.limits.sources.get(name, "")]
     return f"{what} (`{name}`, {source})"
 
@@ -73,10 +73,10 @@ def limit_message(plan: Plan, state: ExecutionState, name: str, what: str) -> st
 def before_step(
     ctx: DecisionContext, node: PlanNode, scope: ScopeState, move: EnterNode, *, beside: int = 0
 ) -> ReachedLimit | None:
-    """A limit that forbids to start this node now, with so many others beside it."""
+    """Return a limit that forbids starting this node now, given `beside` other nodes that start with it."""
     state, limits = ctx.state, ctx.plan.limits
     if state.escalation_gate is not None and state.status == "interrupted":
-        return None  # it is the gate that asks whether to go on: nothing else starts meanwhile
+        return None  # this is the gate that asks whether to continue: nothing else starts meanwhile
     raised = state.limits
     steps = limits.steps if not raised else allowed(ctx, "steps", limits.steps)
     if steps is not None and state.step_count + beside - (state.escalated_at_step or 0) >= steps:
@@ -95,7 +95,7 @@ def before_step(
 
 
 def hold(ctx: DecisionContext, move: EnterNode) -> None:
-    """Keep an arrival for when the execution goes on."""
+    """Hold an arrival until the execution continues."""
     edge = "" if move.edge is None else move.edge.id
     ctx.emit(
         ArrivalHeld(
@@ -111,7 +111,7 @@ def hold(ctx: DecisionContext, move: EnterNode) -> None:
 
 
 def trip(ctx: DecisionContext, tripped: ReachedLimit) -> None:
-    """A limit was reached: the node of last resort takes over, else the execution is interrupted, all kept."""
+    """Handle a reached limit: route to the fallback node, or interrupt the execution and keep its state."""
     if ctx.state.ended or ctx.state.is_halted or ctx.uncaught or ctx.state.compensation is not None:
         return
     if tripped.limit in dict(ctx.plan.limits.budgets) and ctx.plan.limits.budget_policy == "pause":
@@ -138,19 +138,19 @@ def trip(ctx: DecisionContext, tripped: ReachedLimit) -> None:
 
 
 def _asks(node: PlanNode) -> bool:
-    """People may answer there that it goes on."""
+    """Return whether people may let the execution continue at this gate."""
     return isinstance(node.action, HumanTaskAction) and bool(node.action.limit_raises)
 
 
 def held_below(state: ExecutionState) -> list[HoldChild]:
-    """What a limit stops here stands still below too."""
+    """Return commands that also halt the child executions of a halted execution."""
     return [
         HoldChild(step=at.step, attempt=at.attempt, call=call) for at in state.steps.values() for call in at.children
     ]
 
 
 def set_limit_timers(ctx: DecisionContext) -> None:
-    """See that the clock is asked about the limits of time."""
+    """Set the timers of the time limits."""
     state, limits = ctx.state, ctx.plan.limits
     if limits.execution_time_s is None and limits.deadline_s is None and not state.limits:
         return
@@ -169,13 +169,13 @@ def _set(ctx: DecisionContext, timer: str, at: float) -> None:
 
 
 def worked_s(state: ExecutionState) -> float:
-    """Seconds in which anything worked, until now."""
+    """Return the seconds until now during which any step ran."""
     works = state.running_steps and state.status != "interrupted"
     return state.worked_s + (state.at - state.working_since if works else 0.0)
 
 
 def timer_fired(ctx: DecisionContext, timer: str) -> None:
-    """A timer of the execution fired: has it really worked, or lasted, that long?"""
+    """Check on a timer of the execution whether the time limit is reached; otherwise set the timer again."""
     state, limits = ctx.state, ctx.plan.limits
     if timer == CLOCK:
         most, spent, what = allowed(ctx, CLOCK, limits.deadline_s), state.at - state.started_at, "it has lasted"

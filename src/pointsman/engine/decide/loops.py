@@ -37,7 +37,7 @@ EXIT: Final = "exit"
 
 
 def body_moves(ctx: DecisionContext, scope: ScopeState, does: LoopAction) -> bool:
-    """Something in the body is running, parked, or on its way."""
+    """Return whether a token of the body is running, parked or queued."""
     if any(node in does.body for node in scope.open_steps) or any(node in does.body for node in scope.parked):
         return True
     if not ctx.in_flight(scope.key):
@@ -46,12 +46,12 @@ def body_moves(ctx: DecisionContext, scope: ScopeState, does: LoopAction) -> boo
 
 
 def is_back(does: LoopAction, edge: str) -> bool:
-    """Whether an arrival ends a round: over an edge from the body, or sent back by the engine itself."""
+    """Return whether an arrival ends a round: it comes over an edge from the body, or the engine sent it back."""
     return edge in does.back or not edge
 
 
 def side(node: PlanNode, scope: ScopeState, waiting: list[tuple[str, Lineage]]) -> list[tuple[str, Lineage]]:
-    """Of the arrivals parked at a loop node, those that may start it together: the body's first."""
+    """Return the arrivals parked at a loop node that may start it together: those from the body first."""
     does = node.action
     assert isinstance(does, LoopAction)
     if node.id in scope.loops:
@@ -62,13 +62,13 @@ def side(node: PlanNode, scope: ScopeState, waiting: list[tuple[str, Lineage]]) 
 
 
 def ends_round(node: PlanNode, scope: ScopeState, edge: PlanEdge | None) -> bool:
-    """Whether an arrival over this edge ends a round here."""
+    """Return whether an arrival over this edge ends a round of this loop."""
     does = node.action
     return isinstance(does, LoopAction) and node.id in scope.loops and is_back(does, "" if edge is None else edge.id)
 
 
 def starts_now(ctx: DecisionContext, node: PlanNode, scope: ScopeState, move: EnterNode) -> bool:
-    """Whether an arrival may start the loop node at once."""
+    """Return whether an arrival may start the loop node at once."""
     does = node.action
     assert isinstance(does, LoopAction)
     if ends_round(node, scope, move.edge):
@@ -79,23 +79,23 @@ def starts_now(ctx: DecisionContext, node: PlanNode, scope: ScopeState, move: En
 
 
 def comes_back(node: PlanNode, scope: ScopeState) -> bool:
-    """Whether what is parked at a loop node next ends a round."""
+    """Return whether the next parked arrivals of a loop node end a round."""
     does = node.action
     assert isinstance(does, LoopAction)
     return node.id in scope.loops and any(is_back(does, key[0]) for key in scope.parked[node.id])
 
 
 def waits_for(does: LoopAction, scope: ScopeState, parked: list[str]) -> set[str] | None:
-    """A round waits for the body alone."""
+    """Return the parked nodes that the end of a round waits for (only those of the body); None while the body runs."""
     return None if any(at in does.body for at in scope.open_steps) else {n for n in parked if n in does.body}
 
 
 def next_round(entry: Entry, does: LoopAction) -> None:
-    """Control reached the loop node: another round, or out."""
+    """Start another round of a loop, or leave the loop."""
     ctx, scope, node = entry.ctx, entry.scope, entry.node
     loop = scope.loops.get(node.id)
     if loop is not None and not _came_back(entry, does):
-        ctx.emit(LoopLeft(node=node.id, scope=scope.key))  # its body ended without coming back
+        ctx.emit(LoopLeft(node=node.id, scope=scope.key))  # its body ended without returning to the loop node
         loop = None
     items = loop.items if loop is not None else _items(entry, does)
     done = loop.round if loop is not None else 0
@@ -119,7 +119,7 @@ def _came_back(entry: Entry, does: LoopAction) -> bool:
 
 
 def _writes(entry: Entry, does: LoopAction, loop: LoopState | None) -> tuple[Write, ...]:
-    """What the loop keeps of its rounds: empty lists and a count of 0 at first, then what each round brought."""
+    """Return the writes of a loop: empty lists and a count of 0 on entry, then one entry per round."""
     if does.collect is None and does.count_into is None and does.failures_into is None:
         return ()
     env = entry.environment()
@@ -147,7 +147,7 @@ def _failed_round(loop: LoopState | None) -> Json:
 
 
 def skipping(ctx: DecisionContext, step: Step) -> PlanNode | None:
-    """The innermost open loop around a step that goes on without rounds that fail."""
+    """Return the innermost open loop around a step that skips failed rounds."""
     scope = ctx.state.scopes[step.scope]
     for name in ctx.node(step).loops:
         loop = ctx.plan.nodes[name]
@@ -157,7 +157,7 @@ def skipping(ctx: DecisionContext, step: Step) -> PlanNode | None:
 
 
 def skip_round(ctx: DecisionContext, step: Step, failure: Failure) -> bool:
-    """A step failed inside a loop that goes on all the same: the round is over. False if there is no such loop."""
+    """End the round of a loop that skips failures. Return False if there is no such loop."""
     loop = skipping(ctx, step)
     if loop is None:
         return False
@@ -189,7 +189,7 @@ def _goes_on(entry: Entry, does: LoopAction, items: list[Json] | None, loop: Loo
     if does.condition is None:
         return True
     env = entry.ctx.environment(entry.scope, entry.node, entry.incoming.value)
-    if loop is None:  # before the first round the loop has no previous one
+    if loop is None:  # before the first round there is no previous result
         item: Json = items[done] if items is not None else None
         env.names = {**env.names, "loop": {"iteration": 0, "index": 0, "previous": None}}
         if items is not None:

@@ -51,17 +51,17 @@ KINDS: Final[Mapping[type, str]] = {
     EmitAction: "emit",
     NoOpAction: "note",
 }
-"""The node type of each action that has no other name: what people read about a step that does not fit."""
+"""The node type of each action that has no other name, for messages about steps that do not fit."""
 
 
 class MigrationRefused(CallerError):
-    """Something that is under way has no place in the other definition."""
+    """An open part of the execution does not fit into the other definition."""
 
     code = "move-refused"
 
 
 class MigrationMismatch(Struct, frozen=True):
-    """Something under way that has no place in another definition."""
+    """An open part of the execution that does not fit into another definition."""
 
     code: str
     where: str
@@ -99,7 +99,7 @@ def settle_in(ctx: DecisionContext, report: MigrationRequested) -> None:
 
 
 def check_fits(plan: Plan, state: ExecutionState) -> None:
-    """Raises `MigrationRefused` where something under way has no place in the plan."""
+    """Raise `MigrationRefused` if an open part of the execution does not fit into the plan."""
     found = [*misfits(plan, state)]
     if found:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
@@ -107,14 +107,14 @@ def check_fits(plan: Plan, state: ExecutionState) -> None:
 
 
 def may_move(state: ExecutionState) -> bool:
-    """It stands still, has failed, or only waits for people, timers and events."""
+    """Return whether the execution is halted, has failed, or only waits for people, timers and events."""
     return state.status in ("paused", "interrupted", "failed") or (
         state.status == "running" and not any(at.is_running or at.children for at in state.steps.values())
     )
 
 
 def misfits(plan: Plan, state: ExecutionState, was: Plan | None = None) -> Iterator[MigrationMismatch]:
-    """Everything under way that has no place in the plan, in the order of steps. `was`: the plan it runs on."""
+    """Yield every open part that does not fit into the plan, in the order of steps. `was`: the present plan."""
     failed = [one for one in state.failed_work if isinstance(one, StepState)]
     for at in sorted((*state.steps.values(), *failed), key=lambda at: at.step):
         yield from _step(plan, state, at, was)
@@ -164,7 +164,7 @@ def _parallels(scope: Scope) -> tuple[str, ...]:
 
 
 def kind_of(node: PlanNode) -> str:
-    """What happens at a node, in one word."""
+    """Return the kind of action at a node, in one word."""
     match node.action:
         case WorkAction(spec=spec):
             return spec.kind
@@ -175,7 +175,7 @@ def kind_of(node: PlanNode) -> str:
 
 
 def _kind_seen(state: ExecutionState, at: StepState) -> str | None:
-    """What an open step shows of its kind; None: nothing."""
+    """Return the kind of an open step as far as its state shows it; None: unknown."""
     if at.gate is not None and at.gate.about == "node":
         return "human"
     if at.event is not None:
@@ -186,7 +186,7 @@ def _kind_seen(state: ExecutionState, at: StepState) -> str | None:
 def _opening(plan: Plan, opening: ParallelFrame) -> Iterator[MigrationMismatch]:
     node = plan.nodes.get(opening.step.node)
     if node is None or not isinstance(node.action, ParallelAction):
-        return  # said of its step
+        return  # reported for its step
     where = str(opening.step)
     gone = [edge for edge in opening.starts if edge not in node.action.by_id]
     if gone:

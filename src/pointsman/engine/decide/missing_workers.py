@@ -25,7 +25,7 @@ def missing(ctx: DecisionContext, at: StepState, failure: Failure) -> None:
 
 
 def offered(ctx: DecisionContext, report: WorkerOffered) -> None:
-    """Perform the attempt here. An offer that comes too late, or while the execution stands still, decides nothing."""
+    """Perform the attempt here. An offer that is late, or made while the execution is halted, has no effect."""
     at = ctx.state.steps.get(report.step)
     if at is None or not at.needs or at.attempt != report.attempt or ctx.state.status != "running":
         return

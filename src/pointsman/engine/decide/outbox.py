@@ -12,25 +12,25 @@ from pointsman.values import Json
 
 
 def publish(ctx: DecisionContext, step: Step, name: str, data: Json) -> None:
-    """Have an event told to other executions."""
+    """Publish an event to other executions."""
     ctx.emit(EventEmitted(step=step, name=name, data=data, told=False))
     ctx.command(ctx.state.outbox[emitted(step)])
 
 
 def stop_children(ctx: DecisionContext, at: StepState) -> None:
-    """Have the children of the current attempt cancelled."""
+    """Request cancellation of the child executions of the current attempt."""
     for call in at.children:
         ctx.emit(ChildStopRequested(step=at.step, attempt=at.attempt, call=call))
         ctx.command(ctx.state.outbox[stopped(at.step, at.attempt, call)])
 
 
 def delivered(ctx: DecisionContext, report: DeliveryConfirmed) -> None:
-    """Others know."""
+    """Remove delivered messages from the outbox."""
     known = tuple(order for order in report.orders if order in ctx.state.outbox)
     if known:
         ctx.emit(OutboxDelivered(orders=known))
 
 
 def is_news(state: ExecutionState, report: EventReceived) -> bool:
-    """An outside event that may still change something."""
+    """Return whether an event from outside was not seen before and can still change the execution."""
     return not state.ended and report.key not in state.seen_event_keys

@@ -26,12 +26,12 @@ from pointsman.values import CONTAINERS, Json, JsonObject
 Writes: TypeAlias = tuple[Write, ...]
 
 SIZED: Final = (str, *CONTAINERS)
-"""What may be large."""
+"""Types whose values may be large."""
 NOT_STORABLE: Final = "Texts must be valid Unicode, and nesting below a few hundred levels."
 FIELDS_SHOWN: Final = 5
-"""How many of the largest fields a size failure names."""
+"""Number of the largest fields that a size failure names."""
 ROW_SHARE_MAX: Final = 4
-"""How much one decision may gather, in states as large as they may be."""
+"""Limit of values produced by one decision, as a multiple of the state limit."""
 
 
 class StepRefused(PointsmanError):
@@ -45,11 +45,11 @@ class StepRefused(PointsmanError):
 
 
 EXPRESSION_CHARS_MAX: Final = 500
-"""So much of a formula is shown with its failure."""
+"""Characters of a formula shown with its failure."""
 
 
 def failure_from(why: PointsmanError) -> Failure:
-    """An error of the author's formulas or of a write, as the failure of the step it happened in."""
+    """Return the step failure for an error of an author's formula or of a write. Other errors are raised again."""
     if isinstance(why, StepRefused):
         return why.failure
     if isinstance(why, AuthorError | CallerError) or type(why).code == "write-failed":
@@ -58,7 +58,7 @@ def failure_from(why: PointsmanError) -> Failure:
 
 
 def _place_of(why: PointsmanError) -> JsonObject | None:
-    """The formula that failed, and the column of the part that did."""
+    """Return the formula that failed, and the column of the part that failed."""
     if isinstance(why, ExpressionError | ExpressionFailed):
         return {"expression": why.source[:EXPRESSION_CHARS_MAX], "column": why.offset + 1}
     return None
@@ -73,7 +73,7 @@ def evaluate_outputs(
     shown: Json = None,
     env_state: JsonObject | None = None,
 ) -> tuple[Write, ...]:
-    """Evaluate `outputs` over `result`; `shown` is what `nodes.<id>` will be. The result itself is not stored twice."""
+    """Evaluate `outputs` over `result`; `shown` is the future value of `nodes.<id>`. The result is not stored twice."""
     if not node.outputs:
         return ()
     env = ctx.environment(scope, node, result)
@@ -101,8 +101,9 @@ def check_writes(
     *,
     result_bytes: int | None = None,
 ) -> None:
-    """Refuse, before anything is written, what would lose another's write, cannot be applied, or grows too large.
-    `result_bytes`: where it was measured before.
+    """Check writes for conflicts, validity and size, before anything is written. Raises `StepRefused`.
+
+    `result_bytes`: the size of the result if it was measured before.
     """
     size = size_of(result) if result_bytes is None and isinstance(result, SIZED) else result_bytes
     if writes:
@@ -114,8 +115,9 @@ def check_writes(
 
 
 def check_conflicts(ctx: DecisionContext, scope: ScopeState, node: PlanNode, thread: Lineage, writes: Writes) -> None:
-    """Refuse a write to what another line of this scope wrote, or read, at the same time: it would be lost, or seen, by
-    speed.
+    """Check that no concurrent branch of control in this scope wrote or read the same path.
+
+    Otherwise the winner of a write, or the value that is read, would depend on timing.
     """
     if not scope.write_log:
         return
@@ -138,7 +140,7 @@ def check_conflicts(ctx: DecisionContext, scope: ScopeState, node: PlanNode, thr
 
 
 def read_race(reader: str, writer: str, path: str) -> Failure:
-    """Two that run at once: what one reads depends on whether the other was faster."""
+    """Return the failure of two concurrent nodes: the value that one reads depends on the speed of the other."""
     return Failure(
         code="read-race",
         message=f"{reader!r} reads {path!r} while {writer!r}, which runs at the same time, writes it",
@@ -147,7 +149,7 @@ def read_race(reader: str, writer: str, path: str) -> Failure:
 
 
 def check_possible(scope: ScopeState, writes: Writes, result: Json) -> None:
-    """Refuse writes that cannot be applied one after another."""
+    """Check that writes can be applied one after another. Raises `WriteFailed`."""
     data = scope.data
     if len(writes) > 1 and _overlap(writes):
         data = Data(scope.data.shared())
@@ -159,13 +161,13 @@ def check_possible(scope: ScopeState, writes: Writes, result: Json) -> None:
 
 
 def _overlap(writes: Writes) -> bool:
-    """Whether one of them may change what another finds."""
+    """Return whether one write may change what another one finds."""
     roots = [write.path[:1] for write in writes]
     return len(set(roots)) < len(roots)
 
 
 def size_of(value: Json) -> int:
-    """Bytes of the value as JSON; exact for containers, near enough for the rest."""
+    """Return the bytes of a value as JSON: exact for containers, approximate for other values."""
     if isinstance(value, str):
         return len(value) + 2
     if isinstance(value, CONTAINERS):
@@ -178,8 +180,9 @@ def size_of(value: Json) -> int:
 
 
 def check_size(ctx: DecisionContext, scope: ScopeState, writes: Writes, result: Json, size: int | None = None) -> None:
-    """Refuse to grow the data over the limit. Amortised: the whole is measured only when an upper bound passes it.
-    `size`: that of the result, where it is known.
+    """Check that the data do not grow over the limit. `size`: bytes of the result if known.
+
+    Amortised: all data are measured only when an upper bound passes the limit.
     """
     limit = limit_of(ctx)
     if limit is None or not writes:
@@ -196,14 +199,15 @@ def check_size(ctx: DecisionContext, scope: ScopeState, writes: Writes, result: 
 
 
 def check_messages(ctx: DecisionContext, scope: ScopeState, messages: tuple[Json, ...]) -> None:
-    """The same for what is added to the conversation, measured in one piece."""
+    """Check the size of messages added to the conversation, measured as one value."""
     said: list[Json] = [*messages]
     check_size(ctx, scope, (Write(MESSAGES, "append", whole=True),), said)
 
 
 def check_values(ctx: DecisionContext, values: Iterable[Json]) -> None:
-    """Refuse what is larger than the state may be, also as one value made of several: joined again and again it would
-    grow without end, although nothing is ever written.
+    """Check that values, alone and together, are not larger than the state may be.
+
+    Otherwise repeated joins could grow a value without limit although it is never written.
     """
     limit = limit_of(ctx)
     if limit is None:
@@ -212,7 +216,7 @@ def check_values(ctx: DecisionContext, values: Iterable[Json]) -> None:
     for value in values:
         total += size_of(value)
         _must_fit(total, limit)
-    # What passes in no time is one row: it must not be large without end either.
+    # Instant steps share one row: the row must not grow without limit either.
     ctx.produced_bytes += total
     _must_fit(ctx.produced_bytes, ROW_SHARE_MAX * limit)
 
@@ -230,14 +234,14 @@ def _must_fit(size: int, limit: int | None) -> None:
 
 def limit_of(ctx: DecisionContext) -> int | None:
     if ctx.state.compensation is not None:
-        return None  # what is being undone may cost room
+        return None  # compensation may exceed the limit
     limit = ctx.plan.limits.state_bytes
     raised = ctx.state.limits.get("stateSize")
     return limit if limit is None or raised is None else max(limit, int(raised))
 
 
 def measured(state: ExecutionState) -> int:
-    """The exact size of all data, in bytes: the state, and what open branches wrote. O(size)."""
+    """Return the exact size of all data in bytes: the state, and the writes of open branches. O(size)."""
     total = size_of(state.root.data.root)
     for scope in state.scopes.values():
         total += sum(size_of(value) for _, value, _ in scope.writes)
@@ -264,7 +268,7 @@ def _too_large(scope: ScopeState, writes: tuple[Write, ...], result: Json, size:
 
 
 def largest_of(fields: JsonObject) -> JsonObject:
-    """The largest fields of an object, with their sizes."""
+    """Return the largest fields of an object with their sizes."""
     return _largest({name: size_of(value) for name, value in fields.items()})
 
 
@@ -275,7 +279,8 @@ def _largest(sizes: dict[str, int]) -> JsonObject:
 def listed_items(found: Json, *, of: str, field: str) -> list[Json]:
     """Return the elements of a list, or the fields of an object.
 
-    Null may be a misspelt path: it is not an empty list. A text or a number is not a list of one element either. Raises
+    Null is rejected since it may be a misspelt path; so is a string or number, which is not a list of one element.
+    Raises
     `StepRefused`.
     """
     if isinstance(found, list):

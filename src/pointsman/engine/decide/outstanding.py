@@ -1,4 +1,4 @@
-"""Outstanding commands: requested and not yet answered. After a crash exactly these are issued again."""
+"""Outstanding commands: issued and not yet answered. After a crash exactly these are issued again."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from pointsman.engine.tool_calls import ProposedCall
 
 
 def start_child(plan: Plan, state: ExecutionState, at: StepState) -> StartChild:
-    """The command for the child of a step. The same step and attempt always mean the same child."""
+    """Return the command for the child of a step. The same step and attempt always identify the same child."""
     does = plan.nodes[at.step.node].action
     assert isinstance(does, WorkflowAction)
     return StartChild(step=at.step, attempt=at.attempt, workflow=does.workflow, input=at.input or {}, wait=does.wait)
 
 
 def start_for_call(at: StepState, call: ProposedCall) -> StartChild:
-    """The command for the child that carries out a tool call."""
+    """Return the command for the child that performs a tool call."""
     return StartChild(step=at.step, attempt=at.attempt, workflow=call.workflow, input=call.arguments, call=call.number)
 
 
 def _whether_to_go_on(state: ExecutionState) -> list[Command]:
-    """While a limit stops all else, people may be asked."""
+    """Return the commands of the escalation gate, the only one open while a limit interrupts the execution."""
     if state.escalation_gate is None or state.escalation_gate not in state.steps:
         return []
     timers = [
@@ -35,7 +35,7 @@ def _whether_to_go_on(state: ExecutionState) -> list[Command]:
 
 
 def outstanding(plan: Plan, state: ExecutionState) -> list[Command]:
-    """The commands whose answers the state still waits for, in a stable order."""
+    """Return the commands whose answers the state still waits for, in a stable order."""
     asked: list[Command] = [*state.outbox.values()]
     if state.ended or state.status == "pending":
         return asked

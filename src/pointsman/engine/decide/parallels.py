@@ -30,7 +30,7 @@ def open_branches(ctx: DecisionContext, entry: Entry, does: ParallelAction) -> N
     """Open one scope per (item × start)."""
     env = entry.environment()
     items = _items(entry, does, env)
-    # In a trial branches that lead nowhere do not begin: a branch counts from its first step on.
+    # A partial run does not start branches that lead to none of its targets: a branch counts from its first step on.
     starts = tuple(edge for edge in _starts(does, env) if not is_short_of(ctx.plan, edge.target))
     keys = _keys(entry, does, items, starts)
     entry.open_step()
@@ -53,13 +53,13 @@ def open_branches(ctx: DecisionContext, entry: Entry, does: ParallelAction) -> N
 
 
 def _starts(does: ParallelAction, env: Environment) -> tuple[PlanEdge, ...]:
-    """The edges that hold, else the default ones."""
+    """Return the start edges whose conditions hold, else the default edges."""
     holds = tuple(e for e in does.starts if e.kind == "plain" or (e.test is not None and e.test(env)))
     return holds or tuple(edge for edge in does.starts if edge.kind == "default")
 
 
 def skip(entry: Entry, does: ParallelAction) -> None:
-    """The parallel is passed over: what reached it goes on at its join."""
+    """Skip the parallel: the incoming value continues at its join."""
     entry.complete_instantly(said={"skipped": True}, leaves=False)
     if does.join is not None:
         entry.ctx.enqueue(EnterNode(does.join, entry.scope.key, None, entry.step, entry.move.lineage))
@@ -98,7 +98,7 @@ def _keys(
 
 
 def _numbered(keys: list[str]) -> tuple[str, ...]:
-    """Later ones of several get their number appended."""
+    """Append the position to repeated keys."""
     found: dict[str, None] = {}
     for number, key in enumerate(keys):
         own = key if key not in found else f"{key}_{number}"
@@ -115,7 +115,7 @@ def _set_join_timer(ctx: DecisionContext, opening: ParallelFrame, does: Parallel
 
 
 def pump(ctx: DecisionContext, opening: ParallelFrame) -> None:
-    """Begin further branches, as many as may run at a time."""
+    """Start further branches, up to the limit of parallel branches."""
     does = ctx.node(opening.step).action
     assert isinstance(does, ParallelAction)
     most = does.parallel_max or ctx.plan.limits.parallel
@@ -129,7 +129,9 @@ def pump(ctx: DecisionContext, opening: ParallelFrame) -> None:
 
 
 def branch_ended(ctx: DecisionContext, scope: ScopeState) -> bool:
-    """No token is left in a branch. True if it went on (or was settled)."""
+    """Handle a branch without tokens: start its `after` edges once, then settle it. Return True if it belongs to a
+    parallel.
+    """
     opening = scope.opening
     if opening is None:
         return False
@@ -154,7 +156,7 @@ def settle(
     merged: tuple[Arrival, ...] = (),
     failure: Failure | None = None,
 ) -> None:
-    """Account for a branch; its join may fire, others may begin."""
+    """Settle a branch; its join may fire, and further branches may start."""
     opening = scope.opening
     assert opening is not None
     ctx.dirty_scopes.pop(scope.key, None)
@@ -176,7 +178,7 @@ def settle(
 
 
 def fail(ctx: DecisionContext, scope: ScopeState, failure: Failure) -> None:
-    """A branch failed: its parallel fails with it, or goes on without it."""
+    """Handle a failed branch: the parallel fails with it, or continues without it."""
     opening = scope.opening
     assert opening is not None
     does = ctx.node(opening.step).action

@@ -24,7 +24,7 @@ from pointsman.values import Json
 
 
 def begin(ctx: DecisionContext, trial: PartialRun) -> None:
-    """Control begins where the trial does."""
+    """Start control at the first node of the partial run."""
     if trial.alone is None:
         ctx.enqueue(EnterNode(ctx.plan.entry, (), None, None))
         return
@@ -33,7 +33,7 @@ def begin(ctx: DecisionContext, trial: PartialRun) -> None:
 
 
 def goes_on(ctx: DecisionContext, trial: PartialRun, move: EnterNode) -> bool:
-    """Whether control enters the node; else it ends here. What takes over after a failure is performed in any case."""
+    """Return whether control enters the node; otherwise the token ends. Error handlers run in any case."""
     if not trial.until or move.node in trial.performed or move.after in (None, NOBODY):
         return True
     state = ctx.state
@@ -41,13 +41,13 @@ def goes_on(ctx: DecisionContext, trial: PartialRun, move: EnterNode) -> bool:
 
 
 def is_short_of(plan: Plan, node: str) -> bool:
-    """The trial ends before this node."""
+    """Return whether the partial run ends before this node."""
     trial = plan.partial_run
     return trial is not None and bool(trial.until) and node not in trial.performed
 
 
 def pauses_before(ctx: DecisionContext, node: PlanNode, step: Step) -> bool:
-    """Whether the execution pauses instead of beginning this step: once before each."""
+    """Return whether the execution pauses before this step; it does so once per step."""
     state, trial = ctx.state, ctx.plan.partial_run
     if node.hidden or step in state.breakpoints.passed_steps or state.compensation is not None:
         return False
@@ -55,19 +55,19 @@ def pauses_before(ctx: DecisionContext, node: PlanNode, step: Step) -> bool:
 
 
 def ends_here(trial: PartialRun, node: PlanNode, left: StepOutput, move: ExitStep) -> bool:
-    """Whether the trial goes no further than this step: it is over, and no round of it or call of it is left."""
+    """Return whether the partial run ends after this step: no round and no call of it remains."""
     if node.id not in trial.until or left.pending or move.failed is not None:
         return False
     return not (isinstance(node.action, LoopAction) and BODY in move.labels)
 
 
 def is_mocked(trial: PartialRun, entry: Entry) -> bool:
-    """Whether the step is not performed, because what it brings was given."""
+    """Return whether a mock replaces the step."""
     return entry.node.id in trial.mocks or (bool(trial.step_mocks) and in_full(str(entry.step)) in trial.step_mocks)
 
 
 def complete_mocked(entry: Entry, trial: PartialRun) -> None:
-    """The step passes with the value that was given for it; raises where its outputs cannot be written from that."""
+    """Complete a step with its mocked value. Raises if its outputs cannot be written from that value."""
     ctx, node, scope = entry.ctx, entry.node, entry.scope
     name = in_full(str(entry.step))
     value = trial.step_mocks[name] if name in trial.step_mocks else trial.mocks[node.id]
@@ -81,13 +81,13 @@ def complete_mocked(entry: Entry, trial: PartialRun) -> None:
 
 
 def branch_of(value: Json) -> str:
-    """By which branch a decision leaves that is pinned to this."""
+    """Return the branch of a decision that is mocked with this value."""
     branch = value.get("branch") if isinstance(value, dict) else value
     return "true" if branch is True else "false" if branch is False else str(branch)
 
 
 def labels_of(value: Json) -> tuple[str, ...]:
-    """By which labels a step with this result leaves: as an agent says it, or a person."""
+    """Return the labels of a step with this mocked result, read as an agent's or a person's answer."""
     if isinstance(value, str):
         return (value,)
     found = (value.get(key) for key in ("next", "action")) if isinstance(value, dict) else ()

@@ -20,13 +20,13 @@ REJECT: Final = "reject"
 
 
 class NotAnApprover(CallerError):
-    """The gate does not take answers from this person."""
+    """This person may not answer the gate."""
 
     code = "not-an-approver"
 
 
 class NotDelegable(CallerError):
-    """The right to answer this gate cannot be passed on like that."""
+    """The right to answer this gate cannot be delegated in this way."""
 
     code = "not-delegable"
 
@@ -38,7 +38,10 @@ class VotesDiffer(CallerError):
 
 
 def must_approve(gate: GateState, by: str, groups: tuple[str, ...]) -> None:
-    """Raises `NotAnApprover` unless this person may answer. Nobody in particular may answer only what anyone may."""
+    """Raise `NotAnApprover` unless this person may answer.
+
+    An anonymous answer is accepted only if the gate names no approvers and one answer is enough.
+    """
     approvers = gate.approvers
     if approvers is None or (not approvers.named and (by or approvers.quorum == 1)):
         return
@@ -52,7 +55,7 @@ def must_approve(gate: GateState, by: str, groups: tuple[str, ...]) -> None:
 
 
 def has_right(gate: GateState, approvers: GateApprovers, by: str, groups: tuple[str, ...]) -> bool:
-    """Whether the person is asked: by name, by group, or for someone who passed the right on."""
+    """Return whether the person is an approver: by name, by group, or by delegation."""
     if by in gate.delegates:
         return True
     if by in gate.delegations:
@@ -61,27 +64,27 @@ def has_right(gate: GateState, approvers: GateApprovers, by: str, groups: tuple[
 
 
 def rightful(gate: GateState, groups: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of the groups that the gate asks."""
+    """Return those of the groups that are approvers of the gate."""
     asked = (gate.approvers.groups if gate.approvers is not None else None) or ()
     return tuple(group for group in asked if group in groups)
 
 
 def asked_of(gate: GateState, approvers: GateApprovers) -> str:
-    """Whom it asks, for people."""
+    """Return the approvers of a gate as text for people."""
     users = sorted({*(approvers.users or ()), *gate.delegates} - {*gate.delegations} | {*gate.delegates})
     names = [repr(user) for user in users] + [f"the group {group!r}" for group in approvers.groups or ()]
     return ", ".join(names) or "a person by name"
 
 
 def needed(approvers: GateApprovers | None, action: str) -> int:
-    """How many votes for the action close the gate."""
+    """Return how many votes for the action close the gate."""
     if approvers is None:
         return 1
     return approvers.reject_quorum if action == REJECT else approvers.quorum
 
 
 def cast(gate: GateState, by: str, vote: Vote) -> Vote:
-    """The vote as it counts. Raises `VotesDiffer`."""
+    """Return the vote as it counts. Raises `VotesDiffer`."""
     for other, voted in gate.votes.items():
         if other != by and voted.action == vote.action and not is_same_answer(gate, vote.action, voted.data, vote.data):
             raise VotesDiffer(
@@ -92,12 +95,14 @@ def cast(gate: GateState, by: str, vote: Vote) -> Vote:
 
 
 def enough(gate: GateState, action: str) -> bool:
-    """Whether the action has the votes that close the gate."""
+    """Return whether the action has enough votes to close the gate."""
     return sum(vote.action == action for vote in gate.votes.values()) >= needed(gate.approvers, action)
 
 
 def out_of_reach(gate: GateState) -> bool:
-    """Whether no action can get its votes any more unless someone changes theirs; known only of listed people."""
+    """Return whether no action can reach its quorum unless a vote changes; only known if all approvers are listed
+    users.
+    """
     left = voters(gate)
     if left is None:
         return False
@@ -108,7 +113,7 @@ def out_of_reach(gate: GateState) -> bool:
 
 
 def voters(gate: GateState) -> set[str] | None:
-    """Everyone who may vote; None where that is not known: groups have members we do not see."""
+    """Return everyone who may vote; None if unknown, because members of groups are not known here."""
     approvers = gate.approvers
     if approvers is None or approvers.groups or not approvers.users:
         return None
@@ -116,7 +121,7 @@ def voters(gate: GateState) -> set[str] | None:
 
 
 def must_pass_on(gate: GateState, by: str, to: str) -> None:
-    """Raises `NotDelegable` where the right of `by` may not become that of `to`."""
+    """Raise `NotDelegable` if `by` may not delegate the right to `to`."""
     approvers = gate.approvers
     if approvers is None or not approvers.named:
         raise NotDelegable("anyone may answer this gate", hint="There is nothing to pass on.")

@@ -20,10 +20,12 @@ from pointsman.values import Path
 
 
 def read(entry: Entry) -> None:
-    """Say what the node reads that others may write meanwhile. Raises `StepRefused` where one of them has."""
+    """Record the paths that the node reads and concurrent steps may write. Raises `StepRefused` if one has written
+    them.
+    """
     ctx, scope, thread = entry.ctx, entry.scope, entry.move.lineage
     if not thread:
-        return  # control is not split around it
+        return  # control is not split around the node
     paths = tuple(_resolved(path, scope.item_key) for path in entry.node.races)
     for path in paths:
         failure = _raced(ctx, entry, path)
@@ -42,7 +44,7 @@ def _raced(ctx: DecisionContext, entry: Entry, path: Path) -> Failure | None:
 
 
 def _resolved(path: tuple[str | int | None, ...], item_key: str | None) -> Path:
-    """With the key of the branch's item; what is below an unknown one is all of it."""
+    """Return the path with the key of the branch's item; below an unknown key it covers everything."""
     found: list[str | int] = []
     for part in path:
         key = item_key if part is None else part

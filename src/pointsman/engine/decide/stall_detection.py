@@ -25,11 +25,11 @@ REPEATS_MAX: Final = 3
 
 
 NONE: Final = Repetition(0, 0)
-"""For work of other kinds than agents, which is not compared."""
+"""Result for work other than agents, which is not compared."""
 
 
 def repeats(ctx: DecisionContext, at: StepState, report: WorkDone) -> Repetition:
-    """Compare with what the agents of its scope have said. O(data), but only where an agent repeats itself."""
+    """Compare an answer with those of the agents of its scope. O(data), but only when an agent repeats itself."""
     if _ends_anyway(ctx, at.step):
         return NONE
     calls: list[Json] = [{"name": call.name, "arguments": call.arguments} for call in report.pending]
@@ -43,7 +43,7 @@ def repeats(ctx: DecisionContext, at: StepState, report: WorkDone) -> Repetition
 
 
 def _things(data: JsonObject) -> JsonObject:
-    """What is in the data; of lists only what is in them, for the same once more is nothing new."""
+    """Return the data with lists reduced to sets: another copy of the same element is not progress."""
     return {name: _members(found) if isinstance(found, list) else found for name, found in data.items()}
 
 
@@ -56,7 +56,7 @@ def _hash(value: Json) -> int:
 
 
 def tripped(ctx: DecisionContext, step: Step, repeats: Repetition) -> ReachedLimit | None:
-    """The limit it reached by repeating itself, if it did."""
+    """Return the limit that the step reached by repetition, if any."""
     if repeats is NONE or ctx.state.is_escalated or ctx.state.compensation is not None:
         return None
     if repeats.times < (allowed(ctx, "no-progress", REPEATS_MAX) or REPEATS_MAX):

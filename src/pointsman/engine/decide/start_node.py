@@ -58,7 +58,7 @@ from pointsman.values import Json, JsonObject
 def start(
     ctx: DecisionContext, node: PlanNode, scope: ScopeState, move: EnterNode, merged: tuple[Arrival, ...] = ()
 ) -> None:
-    """Start a node. Limits come first: what they stop is held, not lost."""
+    """Start a node. Limits are checked first: an arrival that a limit stops is held, not lost."""
     tripped = limits.before_step(ctx, node, scope, move)
     if tripped is None and ctx.plan.limits.budgets and not ctx.state.is_escalated:
         tripped = budgets.used_up(ctx, node.action)
@@ -92,7 +92,9 @@ def start(
 def _stops(
     ctx: DecisionContext, node: PlanNode, scope: ScopeState, move: EnterNode, merged: tuple[Arrival, ...]
 ) -> bool:
-    """A breakpoint, or one step on: it pauses, and the step begins when it goes on."""
+    """Pause at a breakpoint or after a single step; the step starts when the execution resumes. Return True if
+    paused.
+    """
     step = ctx.visit(scope, node, move.lineage)
     if not partial_run.pauses_before(ctx, node, step):
         return False
@@ -151,7 +153,7 @@ def _pass_through(entry: Entry, does: StartAction | EndAction | TransformAction 
 
 
 def _label(value: Json) -> str:
-    """A branch as text: true and false as in the documents."""
+    """Return a branch label as text: booleans as in documents."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return "null" if value is None else str(value)
@@ -178,7 +180,7 @@ def _work(entry: Entry, does: WorkAction) -> None:
 
 
 def _input(entry: Entry, compute: Value | None) -> JsonObject:
-    """What the work is given."""
+    """Return the input of the work, with a warning for each template name without a value."""
     if isinstance(compute, ConstantValue):
         return compute.value if isinstance(compute.value, dict) else {}
     env = entry.environment()
@@ -226,14 +228,14 @@ def _finish(entry: Entry, does: EndAction) -> None:
 
 
 def finish(ctx: DecisionContext, move: EnterNode) -> None:
-    """The reserved target END: the whole execution is completed."""
-    if move.after in ctx.state.step_outputs:  # else a branch of a parallel leads straight to the end
+    """Complete the whole execution at the reserved target END."""
+    if move.after in ctx.state.step_outputs:  # otherwise a branch of a parallel leads straight to the end
         ctx.end_token(move.after)
     completion.complete(ctx, closes_session=ctx.plan.conversational)
 
 
 def _change(entry: Entry, does: TransformAction) -> None:
-    """Each operation sees what the ones before it wrote; all of it is one event."""
+    """Apply the operations of a transform as one event; each sees the writes of the previous ones."""
     ctx, scope, node = entry.ctx, entry.scope, entry.node
     draft = Data(scope.data.shared())
     writes: list[Write] = []

@@ -22,13 +22,13 @@ from pointsman.values import END, Json
 
 
 class NotSteerable(CallerError):
-    """The workflow does not let people take this hand."""
+    """The workflow or its state does not allow this intervention."""
 
     code = "not-steerable"
 
 
 def steer(ctx: DecisionContext, report: SteerRequested) -> None:
-    """Decide nothing, or all of it. Raises `NotSteerable`, `WrongStatus`, `EditRefused`."""
+    """Apply an intervention completely or not at all. Raises `NotSteerable`, `WrongStatus`, `EditRefused`."""
     if not ctx.plan.steerable:
         raise NotSteerable(
             "this workflow is not steered by people", hint="Its `config.humanInLoop` must be `real_time`."
@@ -51,7 +51,7 @@ def steer(ctx: DecisionContext, report: SteerRequested) -> None:
 
 
 def _said(ctx: DecisionContext, messages: tuple[Json, ...]) -> tuple[DataEdit, ...]:
-    """What the messages do to the data, to be measured."""
+    """Return the messages as an edit of the data, so that their size can be checked."""
     if not messages:
         return ()
     known = ctx.state.root.data.root.get("messages")
@@ -75,7 +75,7 @@ def _must_lead_to(ctx: DecisionContext, name: str) -> None:
 
 
 def _redirect(ctx: DecisionContext, node: str) -> None:
-    """Control is taken from everywhere and sent there; what had reached the first step it is taken from goes along."""
+    """Cancel all steps and send control to the node, with the incoming value of the first cancelled step."""
     state = ctx.state
     steps = sorted(step for step in state.steps if not step.scope)
     value = state.steps[steps[0]].incoming.value if steps else None

@@ -42,7 +42,7 @@ CALL_OPTIONS: Final[tuple[JsonObject, ...]] = (
 
 
 def ask_to_start(entry: Entry, *, work: JsonObject, messages: int = 0) -> None:
-    """The step is open, with what it will be given, and waits for a person to let it begin."""
+    """Open the step with its future input, and a gate that lets a person start it."""
     ctx, approval = entry.ctx, entry.node.approval
     env = entry.environment()
     message = f"May {entry.node.id!r} start?"
@@ -65,7 +65,7 @@ def ask_to_start(entry: Entry, *, work: JsonObject, messages: int = 0) -> None:
 
 
 def calls_proposed(ctx: DecisionContext, at: StepState, report: ToolCallsProposed) -> None:
-    """An attempt got to tool calls that need a person. What was decided already is not asked again."""
+    """Handle tool calls that need a person, the caller or a sub-workflow. Calls with a verdict are not asked again."""
     calls = tuple(call for call in report.calls if client_tools.is_open(at, call))
     if not calls:
         return
@@ -93,7 +93,7 @@ def calls_proposed(ctx: DecisionContext, at: StepState, report: ToolCallsPropose
 
 
 def decided(ctx: DecisionContext, at: StepState, gate: GateState, report: GateAnswered, *, by_clock: bool) -> None:
-    """People agreed or did not, or the caller returned what came of calls."""
+    """Continue after people approved or rejected work or calls, or the caller returned results."""
     if gate.about == "start":
         _start(ctx, at, report)
         return

@@ -24,7 +24,7 @@ from pointsman.errors import CallerError, PointsmanError
 from pointsman.values import Json, JsonObject
 
 KEPT_MAX: Final = 100
-"""Most events that one execution keeps for steps that will wait for them."""
+"""Maximum number of events that one execution buffers for later waits."""
 
 
 class TooManyKept(CallerError):
@@ -69,7 +69,7 @@ def _seconds(entry: Entry, value: Json) -> float:
 
 
 def receive(ctx: DecisionContext, report: EventReceived) -> None:
-    """An event came from outside. Raises `TooManyKept` where it would have to be kept and there is no room."""
+    """Process an event from outside. Raises `TooManyKept` if it must be buffered and the buffer is full."""
     takers = _takers(ctx, report.name, report.data)
     if not takers and not report.keeps:
         return
@@ -85,19 +85,19 @@ def receive(ctx: DecisionContext, report: EventReceived) -> None:
 
 
 def deliver(ctx: DecisionContext, name: str, data: Json) -> None:
-    """A step emitted an event: every step here that waits for its name and accepts it goes on."""
+    """Deliver an event that a step emitted to every waiting step of this execution that accepts it."""
     _give(ctx, _takers(ctx, name, data), name, data)
 
 
 class EventReceiver(NamedTuple):
-    """A step that takes an event, or cannot tell whether it does."""
+    """A step that accepts an event, or whose condition failed on it."""
 
     at: StepState
     failure: Failure | None = None
 
 
 def _takers(ctx: DecisionContext, name: str, data: Json) -> list[EventReceiver]:
-    """Return the steps that wait for an event and accept it, judged by the state before it."""
+    """Return the steps that wait for an event and accept it, evaluated on the state before the event."""
     if name not in ctx.state.event_waiters:
         return []
     waits = [at for at in ctx.state.steps.values() if at.event == name]
@@ -125,7 +125,7 @@ def _give(ctx: DecisionContext, takers: Sequence[EventReceiver], name: str, data
 
 
 def _take_kept(ctx: DecisionContext, at: StepState) -> bool:
-    """Go on with the first event that had come before and fits. False: none does."""
+    """Continue a wait with the first buffered event that it accepts. Return False if there is none."""
     for number, event in ctx.state.buffered_events.items():
         if event.name != at.event:
             continue
@@ -138,7 +138,7 @@ def _take_kept(ctx: DecisionContext, at: StepState) -> bool:
 
 
 def done(ctx: DecisionContext, at: StepState, said: JsonObject, data: Json) -> None:
-    """The wait is over."""
+    """Complete a wait."""
     node = ctx.node(at.step)
     try:
         writes = evaluate_outputs(ctx, at.scope, node, data, shown=said)
@@ -154,7 +154,7 @@ def done(ctx: DecisionContext, at: StepState, said: JsonObject, data: Json) -> N
 
 
 def timed_out(ctx: DecisionContext, at: StepState) -> None:
-    """The event did not come in time."""
+    """Handle the timeout of a wait for an event."""
     does = ctx.node(at.step).action
     if isinstance(does, WaitAction) and does.goes_on_timeout:
         done(ctx, at, {"timedOut": True}, None)

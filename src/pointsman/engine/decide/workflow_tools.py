@@ -34,21 +34,21 @@ def begin(ctx: DecisionContext, at: StepState, calls: tuple[ProposedCall, ...]) 
 
 
 def counted(at: StepState, call: int) -> Usage | None:
-    """What is known already of what a sub-workflow has consumed; `call` 0: of the one that is the work of the node."""
+    """Return the usage of a sub-workflow counted so far; `call` 0 is the sub-workflow that is the node's own work."""
     if not call:
         return at.child_usage
     return None if at.workflow_calls is None else at.workflow_calls[call].usage
 
 
 def ended(ctx: DecisionContext, at: StepState, report: ChildEnded) -> None:
-    """One has ended; with the last of them the attempt goes on."""
+    """Record the end of one sub-workflow; after the last one the attempt continues."""
     assert at.workflow_calls is not None
     verdict = _verdict(at, at.workflow_calls[report.call].call, report)
     ctx.emit(ToolCallEnded(step=at.step, verdict=verdict, usage=report.usage))
     if at.workflow_calls:
         return
     ctx.emit(AttemptStarted(step=at.step, attempt=at.attempt, reason="approved", phase=at.phase))
-    if ctx.state.status != "interrupted":  # else it is asked for when the execution goes on
+    if ctx.state.status != "interrupted":  # otherwise it is issued when the execution resumes
         execute(ctx, at.step)
 
 
@@ -67,7 +67,7 @@ def _verdict(at: StepState, call: ProposedCall, report: ChildEnded) -> CallVerdi
 
 
 def report_of(at: StepState, event: ToolCallEnded) -> ChildEnded:
-    """What the event tells of."""
+    """Rebuild the report from its event."""
     said = event.verdict
     failure = None if said.approved else Failure(code=said.code, message=said.reason)
     return ChildEnded(
