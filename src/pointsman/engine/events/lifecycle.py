@@ -17,31 +17,31 @@ class ExecutionStarted(EventBase, frozen=True, kw_only=True, tag="started"):
     config: JsonObject = {}
     session: str | None = None
     state: JsonObject = {}
-    """Declared fields and their defaults; the input's fields are put over them."""
+    """Defaults of declared fields; the input overrides them."""
     messages: list[Json] | None = None
-    """None: this workflow has no conversation."""
+    """None: the workflow has no conversation."""
     parent: str | None = None
     definition: str = ""
-    """SHA-256 of the native document it runs, under which the store keeps it."""
+    """SHA-256 of the native document; the store keeps the document under this key."""
     options: JsonObject = {}
-    """What was asked for this execution alone (`model`, `language` …)."""
+    """Options of this execution (`model`, `language` …)."""
     seed: int = 0
     attempt: int = 1
     queued: bool = False
-    """It waits for a place among the executions of its workflow; `ExecutionAdmitted` gives it one."""
+    """Whether it waits in the queue of its workflow's concurrency limit; `ExecutionAdmitted` ends the wait."""
 
 
 class ExecutionAdmitted(EventBase, frozen=True, kw_only=True, tag="admitted"):
-    """A place is free: it begins."""
+    """The concurrency limit admits a queued execution: it begins."""
 
 
 class LimitEscalated(EventBase, frozen=True, kw_only=True, tag="handed_over"):
-    """The node of last resort takes over after a limit or a failure; `value` is what it is told."""
+    """The fallback node takes over after a limit or a failure; `value` is its input."""
 
     node: str
     value: Json = None
     gate: Step | None = None
-    """People are asked first, at this gate: what was on its way is kept until they have answered."""
+    """The gate at which people decide first; open tokens are kept until they have answered."""
 
 
 class LimitsRaised(EventBase, frozen=True, kw_only=True, tag="limits_raised"):
@@ -51,17 +51,17 @@ class LimitsRaised(EventBase, frozen=True, kw_only=True, tag="limits_raised"):
 class ExecutionPaused(EventBase, frozen=True, kw_only=True, tag="paused"):
     by: str = ""
     before: Step | None = None
-    """The step that would have begun: at a breakpoint, or one step on."""
+    """The step that was about to start, at a breakpoint or after a single step."""
 
 
 class ExecutionResumed(EventBase, frozen=True, kw_only=True, tag="resumed"):
     by: str = ""
     stepping: bool = False
-    """Only until the next step would begin."""
+    """Whether it pauses again before the next step."""
 
 
 class ExecutionInterrupted(EventBase, frozen=True, kw_only=True, tag="interrupted"):
-    """A limit stopped it; everything is kept."""
+    """A limit stopped the execution; its state is kept."""
 
     limit: str
     message: str
@@ -71,7 +71,7 @@ class ExecutionCompleted(EventBase, frozen=True, kw_only=True, tag="completed"):
     output: Json = None
     closes_session: bool = False
     until: tuple[str, ...] = ()
-    """It was a trial as far as these nodes: what comes after them was not performed."""
+    """Target nodes of a partial run; nodes behind them were not performed."""
 
 
 class ExecutionFailed(EventBase, frozen=True, kw_only=True, tag="failed"):
@@ -87,7 +87,7 @@ class ExecutionCancelled(EventBase, frozen=True, kw_only=True, tag="cancelled"):
 
 
 class ExecutionSteered(EventBase, frozen=True, kw_only=True, tag="steered"):
-    """A person took a hand, between steps. With `goto` a redirection follows."""
+    """A person intervened between steps. With `goto` a redirection follows."""
 
     edits: tuple[DataEdit, ...] = ()
     messages: tuple[Json, ...] = ()
@@ -97,69 +97,69 @@ class ExecutionSteered(EventBase, frozen=True, kw_only=True, tag="steered"):
 
 
 class ControlRedirected(EventBase, frozen=True, kw_only=True, tag="redirected"):
-    """Control is on its way to this node, with this value, and nowhere else."""
+    """Control moves to this node with this value, and is nowhere else."""
 
     node: str
     value: Json = None
 
 
 class ExecutionRetried(EventBase, frozen=True, kw_only=True, tag="retried"):
-    """A failed execution takes up its failed steps again, and what was on its way when they failed."""
+    """A failed execution resumes its failed steps and all tokens it had."""
 
     by: str = ""
     reenter: tuple[int, ...] = ()
-    """Which of the failed ones are entered again instead of attempted again, by position."""
+    """Positions of the failed steps that are entered again instead of attempted again."""
     parks: tuple[int, ...] = ()
-    """Which of those are entered by all that had arrived there: it is parked again, for them to take."""
+    """Positions of those whose arrivals are parked again first, so that the step consumes them."""
 
 
 class ExecutionForked(EventBase, frozen=True, kw_only=True, tag="forked"):
-    """The rows before this one are a copy of another execution's; from here on this one lives by itself."""
+    """The earlier rows are a copy of another execution's; from here on this execution is independent."""
 
     origin: str
     row: int
-    """The last row that was taken from there."""
+    """The last copied row."""
     before: Step | None = None
-    """The step it was forked to run again; the row before this one stops short of it."""
+    """The step to run again; the copied rows end before it."""
     input: JsonObject | None = None
-    """The input from here on, where it was changed."""
+    """The changed input; None: unchanged."""
     edits: tuple[DataEdit, ...] = ()
     session: str | None = None
     by: str = ""
     undoes: Undoes = "all"
-    """What it undoes should it fail: what it did itself, or (as forks did once) also what its origin had done."""
+    """The scope of compensation after a failure: its own steps, or also those of its origin (older journals)."""
 
 
 class ExecutionMigrated(EventBase, frozen=True, kw_only=True, tag="moved"):
-    """From here on it runs on another definition, which was checked to fit what is under way."""
+    """The execution continues with another definition, which fits all its open parts."""
 
     workflow: str
     version: str
     definition: str
     options: JsonObject = {}
-    """All options it has from here on: the revision and the pins of sub-workflows are the new definition's."""
+    """All options from here on: the revision and the pinned sub-workflows are those of the new definition."""
     by: str = ""
 
 
 class CompensationBegan(EventBase, frozen=True, kw_only=True, tag="compensation_began"):
-    """It has failed (`failure`) or was cancelled: nothing else moves any more, and what was done is undone."""
+    """It has failed (`failure`) or was cancelled: all other work stops, and completed steps are undone."""
 
     failure: Failure | None = None
     step: Step | None = None
-    """The step that failed it."""
+    """The step whose failure failed the execution."""
     reason: str = ""
     by: str = ""
 
 
 class UndoBegan(EventBase, frozen=True, kw_only=True, tag="undo_began"):
-    """The last step that is not undone is next; a step of `node` follows."""
+    """The last step that is not undone yet is undone next, by a step of `node`."""
 
     step: Step
     node: str
 
 
 class UndoEnded(EventBase, frozen=True, kw_only=True, tag="undo_ended"):
-    """The step is undone; with a `failure` it could not be."""
+    """The step is undone, or with a `failure` could not be undone."""
 
     step: Step
     failure: Failure | None = None
@@ -185,4 +185,4 @@ LifecycleEvent: TypeAlias = (
     | UndoBegan
     | UndoEnded
 )
-"""What happens to the execution as a whole."""
+"""Events about the execution as a whole."""

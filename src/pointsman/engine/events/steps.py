@@ -26,26 +26,26 @@ from pointsman.values import Json, JsonObject, Path
 
 @final
 class StepStarted(EventBase, frozen=True, kw_only=True, tag="step_started"):
-    """Work, a gate, a timer or a child begins; a settling event will follow."""
+    """Work, a gate, a timer or a child begins; a settling event follows."""
 
     step: Step
     edge: str = ""
     after: Step | None = None
-    """The step whose value reaches it."""
+    """The step whose value is the input."""
     merged: tuple[Arrival, ...] = ()
-    """The parked arrivals it consumes, in document order; the last one's value reaches it, `after` is absent."""
+    """The parked arrivals it consumes, in document order. The value of the last one is the input; `after` is absent."""
     lineage: Lineage = field(default=(), name="thread")
     input: JsonObject | None = None
     messages: int = 0
-    """How many messages of the conversation it receives."""
+    """Number of messages of the conversation that it receives."""
     runs: bool = True
-    """False: nothing was asked of an executor yet (gate, timer, child, delay)."""
+    """False: no executor works yet (gate, timer, child, delay)."""
     caller: str | None = None
 
 
 @final
 class InstantStepCompleted(EventBase, frozen=True, kw_only=True, tag="step_passed"):
-    """Control went through a node that takes no time."""
+    """Control passed a node that takes no time."""
 
     step: Step
     edge: str = ""
@@ -53,15 +53,15 @@ class InstantStepCompleted(EventBase, frozen=True, kw_only=True, tag="step_passe
     merged: tuple[Arrival, ...] = ()
     lineage: Lineage = field(default=(), name="thread")
     replaces: bool = False
-    """`result` is the value that goes on; otherwise the value that reached it does."""
+    """Whether `result` is passed on instead of the incoming value."""
     takes: bool = False
-    """The value that reached it is its result."""
+    """Whether the incoming value is its result."""
     result: Json = None
     annotations: JsonObject | None = field(default=None, name="said")
-    """Fields that `nodes.<id>` shows beside the result (`branch`, `round` …)."""
+    """Fields of `nodes.<id>` beside the result (`branch`, `round` …)."""
     writes: tuple[Write, ...] = ()
     pinned: bool = False
-    """It was not performed: a partial run gave its result."""
+    """Whether a mock of a partial run supplied the result."""
 
 
 @final
@@ -70,31 +70,31 @@ class StepSucceeded(EventBase, frozen=True, kw_only=True, tag="step_succeeded"):
     attempt: int = 1
     result: Json = None
     keeps: bool = False
-    """The value that reached the step goes on instead of its result."""
+    """Whether the incoming value is passed on instead of the result."""
     next: str | None = None
     labels: tuple[str, ...] = ()
-    """Labels it tried to leave by before `next`."""
+    """Labels tried before `next`."""
     annotations: JsonObject | None = field(default=None, name="said")
     writes: tuple[Write, ...] = ()
     messages: tuple[Json, ...] = ()
     pending: tuple[ToolCall, ...] = ()
     mark: int = 0
-    """A hash of an agent's input and answer."""
+    """Hash of an agent's input and answer."""
     repeats: int = 0
-    """How often it gave this answer without a new answer or new data in its scope."""
+    """How often the agent gave this answer without any new answer or data in its scope."""
     seen: int = 0
-    """Where it repeats itself, a hash of what was in the data."""
+    """For a repeated answer, a hash of the data."""
     usage: Usage | None = None
     cached: bool = False
-    """The result was known from an equal step; nothing was performed."""
+    """The result comes from the cache of an equal step; no work ran."""
     undone_by: str | None = None
-    """The node that undoes it, should the execution fail."""
+    """The node that undoes the step if the execution fails."""
     printed: str = ""
-    """The end of what its tools, or its code, printed and logged."""
+    """The last part of the output and logs of its tools or code."""
 
 
 class StepFailed(EventBase, frozen=True, kw_only=True, tag="step_failed"):
-    """An attempt failed. `final`: the step is over; else a retry, a re-ask or advice follows."""
+    """An attempt failed. `final`: the step has failed; otherwise a retry, a re-ask or advice follows."""
 
     step: Step
     attempt: int
@@ -104,18 +104,18 @@ class StepFailed(EventBase, frozen=True, kw_only=True, tag="step_failed"):
 
 
 class AttemptStarted(EventBase, frozen=True, kw_only=True, tag="attempt_started"):
-    """A further attempt of a step, or after an approval the same. `input` is absent where it repeats the last one."""
+    """A further attempt of a step, or the same one after an approval. `input` is absent if unchanged."""
 
     step: Step
     attempt: int
     reason: Literal["retry", "reask", "advice", "delay", "resume", "approved", "worker"]
-    """`worker`: a worker that has what was missing performs the same attempt."""
+    """`worker`: a worker that has the missing part performs the same attempt."""
     phase: Phase = "work"
     input: JsonObject | None = None
 
 
 class ExitFailed(EventBase, frozen=True, kw_only=True, tag="leaving_failed"):
-    """A finished step found no legal way on (`no-route`), or a condition on its edges failed."""
+    """A finished step has no legal edge (`no-route`), or a condition on its edges failed."""
 
     step: Step
     failure: Failure
@@ -127,7 +127,7 @@ class StepCancelled(EventBase, frozen=True, kw_only=True, tag="step_cancelled"):
 
 @final
 class ArrivalParked(EventBase, frozen=True, kw_only=True, tag="parked"):
-    """An arrival waits at a node for others that can still come. It replaces one of the same edge and thread."""
+    """An arrival waits at a node for others that can still come. It replaces one of the same edge and lineage."""
 
     node: str
     scope: Scope
@@ -138,7 +138,7 @@ class ArrivalParked(EventBase, frozen=True, kw_only=True, tag="parked"):
 
 @final
 class ArrivalHeld(EventBase, frozen=True, kw_only=True, tag="held"):
-    """An arrival is kept while the execution is paused or interrupted."""
+    """An arrival is held while the execution is paused or interrupted."""
 
     node: str
     scope: Scope
@@ -147,12 +147,12 @@ class ArrivalHeld(EventBase, frozen=True, kw_only=True, tag="held"):
     lineage: Lineage = field(default=(), name="thread")
     caller: str | None = None
     again: bool = False
-    """It was about to start the node: it does so when it goes on, whatever else could still come."""
+    """Whether it was about to start the node: on resumption it starts it without waiting for other arrivals."""
 
 
 @final
 class TokenEnded(EventBase, frozen=True, kw_only=True, tag="token_ended"):
-    """Control ended here: no edge was taken. `answers`: the value is one of the execution's results."""
+    """A token ended because no edge was taken. `answers`: its value is one of the execution's results."""
 
     after: Step
     reason: Literal["no-edge", "end", "swallowed", "turn"] = "no-edge"
@@ -166,7 +166,7 @@ class ScopesOpened(EventBase, frozen=True, kw_only=True, tag="scopes_opened"):
 
     step: Step
     starts: tuple[str, ...]
-    """The edges that branches begin with."""
+    """The first edges of the branches."""
     items: list[Json] | None = None
     keys: tuple[str, ...] = ()
     item_name: str | None = None
@@ -181,21 +181,21 @@ class BranchSettled(EventBase, frozen=True, kw_only=True, tag="branch_settled"):
     outcome: Literal["arrived", "ended", "failed", "cancelled"]
     after: Step | None = None
     merged: tuple[Arrival, ...] = ()
-    """The parked arrivals at the join that it consumed."""
+    """The parked arrivals at the join that the branch consumed."""
     failure: Failure | None = None
 
 
 class ScopesClosed(EventBase, frozen=True, kw_only=True, tag="scopes_closed"):
-    """An opening is over: the writes of `branches` join the data around it, in branch order."""
+    """A parallel is over: the writes of `branches` are merged into the surrounding scope, in branch order."""
 
     step: Step
     branches: tuple[int, ...]
     forgotten: bool = True
-    """False: branches that still run go on, but reach nothing outside any more."""
+    """False: running branches continue, but have no effect outside."""
     brought: tuple[int, ...] | None = None
-    """The branches whose values, as a list, are what goes on."""
+    """The branches whose values, as a list, are passed on."""
     result: Json = None
-    """What goes on where `brought` is absent."""
+    """The value passed on if `brought` is absent."""
 
 
 class LoopEntered(EventBase, frozen=True, kw_only=True, tag="loop_entered"):
@@ -213,7 +213,7 @@ class LoopRound(EventBase, frozen=True, kw_only=True, tag="loop_round"):
     scope: Scope
     round: int
     after: Step
-    """The visit of the loop node that begins it; its value is `loop.previous` from the second round on."""
+    """The visit of the loop node that begins the round; its value is `loop.previous` from the second round on."""
 
 
 class LoopLeft(EventBase, frozen=True, kw_only=True, tag="loop_left"):
@@ -222,17 +222,17 @@ class LoopLeft(EventBase, frozen=True, kw_only=True, tag="loop_left"):
 
 
 class LoopRoundFailed(EventBase, frozen=True, kw_only=True, tag="loop_round_failed"):
-    """A round is over because something in it failed; the loop goes on all the same."""
+    """A round ended because a step in it failed; the loop continues."""
 
     node: str
     scope: Scope
     failure: Failure
     dropped: tuple[str, ...] = ()
-    """The nodes of the body at which arrivals were parked; they are gone."""
+    """Nodes of the body whose parked arrivals were dropped."""
 
 
 class StateRead(EventBase, frozen=True, kw_only=True, tag="state_read"):
-    """A node that runs beside others looks at fields that one of them may write; told of no other reads."""
+    """A node reads fields that a concurrent node may write; other reads are not recorded."""
 
     node: str
     scope: Scope
@@ -250,7 +250,7 @@ StepEvent: TypeAlias = (
     | BranchSettled
     | LoopRound
 )
-"""What most rows consist of."""
+"""The most frequent events."""
 
 ControlEvent: TypeAlias = (
     StepFailed
@@ -264,6 +264,6 @@ ControlEvent: TypeAlias = (
     | LoopRoundFailed
     | StateRead
 )
-"""What changes the course of steps."""
+"""Events that change the course of steps."""
 
 Event: TypeAlias = StepEvent | ControlEvent | WaitEvent | LifecycleEvent

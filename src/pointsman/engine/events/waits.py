@@ -15,7 +15,7 @@ from pointsman.values import Json, JsonObject
 
 
 class GateOpened(EventBase, frozen=True, kw_only=True, tag="gate_opened"):
-    """A person owes us an answer; the execution may now wait for months."""
+    """A gate waits for a person's answer; the execution may now wait for months."""
 
     step: Step
     gate: str
@@ -27,23 +27,23 @@ class GateOpened(EventBase, frozen=True, kw_only=True, tag="gate_opened"):
     approvers: GateApprovers | None = None
     about: GateAbout = "node"
     calls: tuple[ProposedCall, ...] = ()
-    """The tool calls that wait for it."""
+    """The tool calls that the gate decides."""
     deadline: float | None = None
-    """When the time of those who are asked is up, unix seconds."""
+    """Deadline of the present approvers, unix seconds."""
     item: str | None = None
-    """The key of the item that its branch or round works on."""
+    """Key of the item of its branch or round."""
     round: int | None = None
-    """Of the innermost loop around it."""
+    """Round of the innermost loop around it."""
     messages: dict[str, str] = {}
-    """The message by language, where its workflow says it in several; `message` is in that of the execution."""
+    """The message by language, if the workflow has several; `message` is in the language of the execution."""
     called: Json = None
-    """How people know its node: a text, or one by language."""
+    """Display name of the node: a text, or one by language."""
     digest: str = ""
-    """Names what is asked and shown (`digests`); empty in journals that are older than it."""
+    """Digest of the gate's contents (`digests`); empty in older journals."""
 
 
 class GateChanged(EventBase, frozen=True, kw_only=True, tag="gate_changed"):
-    """What an open gate asks or shows has changed: it is asked again. Votes on what was shown before count no more."""
+    """The contents of an open gate changed: it is announced again, and earlier votes are void."""
 
     step: Step
     gate: str
@@ -56,12 +56,12 @@ class GateChanged(EventBase, frozen=True, kw_only=True, tag="gate_changed"):
     approvers: GateApprovers | None = None
     called: Json = None
     input: JsonObject | None = None
-    """Of a gate before a step starts: what the step will be given instead."""
+    """For a start approval: the changed input of the step."""
     digest: str
 
 
 class GateVoted(EventBase, frozen=True, kw_only=True, tag="gate_voted"):
-    """One of several approvers said what they want. A later vote of the same person replaces it."""
+    """One of several approvers voted. A later vote of the same person replaces it."""
 
     step: Step
     by: str
@@ -69,14 +69,14 @@ class GateVoted(EventBase, frozen=True, kw_only=True, tag="gate_voted"):
     data: Json = None
     comment: str = ""
     groups: tuple[str, ...] = ()
-    """Their groups that gave them the right."""
+    """The voter's groups that are approvers."""
     key: str = ""
     digest: str = ""
-    """Of what the gate showed."""
+    """Digest of the contents voted on."""
 
 
 class GateDelegated(EventBase, frozen=True, kw_only=True, tag="gate_delegated"):
-    """An approver passed their right on, and their vote is withdrawn."""
+    """An approver delegated the right to answer; the approver's vote is withdrawn."""
 
     step: Step
     by: str
@@ -86,7 +86,7 @@ class GateDelegated(EventBase, frozen=True, kw_only=True, tag="gate_delegated"):
 
 
 class GateEscalated(EventBase, frozen=True, kw_only=True, tag="gate_escalated"):
-    """The gate timed out: the next level is asked, and earlier votes and delegations are void."""
+    """The gate timed out: the next level is asked; earlier votes and delegations are void."""
 
     step: Step
     level: int
@@ -103,33 +103,33 @@ class FieldEdit(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False)
 
 
 class GateClosed(EventBase, frozen=True, kw_only=True, tag="gate_closed"):
-    """The gate has its answer: of a person, of several who voted, or of the clock (`cause`)."""
+    """The gate has its answer, from a person, a quorum or the timeout (`cause`)."""
 
     step: Step
     action: str
     data: Json = None
     comment: str = ""
     by: str = ""
-    """Who answered; of several the one whose vote was the last that was needed."""
+    """The person who answered; in a quorum, the person with the deciding vote."""
     groups: tuple[str, ...] = ()
-    """Their groups that gave them the right."""
+    """The person's groups that are approvers."""
     cause: Literal["answer", "timeout"] = "answer"
     key: str = ""
     """The idempotency key of the answer."""
     changes: tuple[FieldEdit, ...] = ()
     digest: str = ""
-    """Of what the gate showed."""
+    """Digest of the contents answered."""
 
 
 class ToolCallsReviewed(EventBase, frozen=True, kw_only=True, tag="calls_reviewed"):
-    """The tool calls that waited may be made, or may not."""
+    """Verdicts on the proposed tool calls."""
 
     step: Step
     verdicts: tuple[CallVerdict, ...]
 
 
 class WorkerAwaited(EventBase, frozen=True, kw_only=True, tag="worker_awaited"):
-    """The process that drives the execution lacks something for this attempt. It is left to a worker that has it."""
+    """The driving process lacks something for this attempt, which waits for a worker that has it."""
 
     step: Step
     attempt: int
@@ -156,9 +156,10 @@ class EventAwaited(EventBase, frozen=True, kw_only=True, tag="event_awaited"):
 
 
 class EventConsumed(EventBase, frozen=True, kw_only=True, tag="event_taken"):
-    """An outside event came. Those who waited for it settle in the same row. Of one `key` only the first is taken.
+    """An event from outside arrived. Steps that waited for it settle in the same row. Of one `key` only the first
+    counts.
 
-    Old journals have rows of events that no step took.
+    Old journals have rows of events that no step consumed.
     """
 
     name: str
@@ -166,11 +167,11 @@ class EventConsumed(EventBase, frozen=True, kw_only=True, tag="event_taken"):
     by: str = ""
     key: str = ""
     kept: bool = False
-    """No step waited for it yet: the first step that does takes it (`BufferedEventUsed`)."""
+    """Whether no step waited for it: the first step that waits consumes it (`BufferedEventUsed`)."""
 
 
 class BufferedEventUsed(EventBase, frozen=True, kw_only=True, tag="kept_event_used"):
-    """A step began to wait for an event that had come before. It settles in the same row."""
+    """A step consumed a buffered event. It settles in the same row."""
 
     step: Step
     number: int
@@ -190,7 +191,7 @@ class ChildStopRequested(EventBase, frozen=True, kw_only=True, tag="child_stop_a
     step: Step
     attempt: int = 1
     call: int = 0
-    """The tool call that it carries out; 0: it is the work of the node."""
+    """The tool call that the child performs; 0: the node's own work."""
 
 
 class OutboxDelivered(EventBase, frozen=True, kw_only=True, tag="orders_delivered"):
@@ -205,7 +206,7 @@ class ChildRequested(EventBase, frozen=True, kw_only=True, tag="child_asked"):
 
 
 class ToolChildrenRequested(EventBase, frozen=True, kw_only=True, tag="children_asked"):
-    """Sub-workflows carry out tool calls of an attempt, one each; it is performed again once all have ended."""
+    """Sub-workflows perform the tool calls of an attempt, one each; the attempt is repeated when all have ended."""
 
     step: Step
     calls: tuple[ProposedCall, ...]
@@ -220,13 +221,13 @@ class ToolCallEnded(EventBase, frozen=True, kw_only=True, tag="call_ended"):
 
 
 class WarningRaised(EventBase, frozen=True, kw_only=True, tag="warned"):
-    """A warning for people; nothing stopped."""
+    """A warning for people; the execution continues."""
 
     code: str
     message: str
     step: Step | None = None
     about: str = ""
-    """What it is said of only once; empty: each time."""
+    """Subject that is warned about only once; empty: no deduplication."""
 
 
 class ChildUsageCounted(EventBase, frozen=True, kw_only=True, tag="spent_below"):
@@ -235,7 +236,7 @@ class ChildUsageCounted(EventBase, frozen=True, kw_only=True, tag="spent_below")
     step: Step
     usage: Usage
     call: int = 0
-    """The tool call that it carries out; 0: it is the work of the node."""
+    """The tool call that the child performs; 0: the node's own work."""
 
 
 class LimitHit(EventBase, frozen=True, kw_only=True, tag="limit_hit"):
@@ -268,4 +269,4 @@ WaitEvent: TypeAlias = (
     | LimitHit
     | ChildUsageCounted
 )
-"""What the world owes, gave, or was told."""
+"""Events about waits: gates, timers, events, children, messages and warnings."""

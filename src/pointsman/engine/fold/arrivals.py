@@ -1,6 +1,6 @@
 """Arrivals: the output that reaches a step, arrivals parked at a node, arrivals held while the execution is halted.
 
-`decide` uses it to see what a step will receive, `fold` to consume it.
+`decide` reads the input of a step from here, `fold` consumes it.
 """
 
 from __future__ import annotations
@@ -40,46 +40,48 @@ def consume_arrivals(
         left = parked.pop((arrival.edge, lineage_path(arrival.lineage))).incoming
     if not parked:
         del scope.parked[node]
-    scope.tokens -= len(merged)  # the step that consumes them counts from here on
+    scope.tokens -= len(merged)  # the consuming step counts as a token from here on
     return on_thread(left, thread)
 
 
 def on_thread(left: StepOutput, thread: Lineage) -> StepOutput:
-    """The same on a line of control; almost always its own."""
+    """Return an output with the given lineage; almost always it has that lineage already."""
     return left if left.lineage == thread else replace(left, lineage=thread)
 
 
 def output_of(state: ExecutionState, scope: ScopeState, step: Step) -> StepOutput:
-    """What a step left behind for a step in `scope`; a parallel gives its branches what reached it."""
+    """Return the output of a step for a step in `scope`; inside a parallel, the branches receive its incoming
+    output.
+    """
     opening = scope.opening
     return opening.incoming if opening is not None and opening.step == step else state.step_outputs[step]
 
 
 def scope_of(state: ExecutionState, key: Scope) -> ScopeState:
-    """The scope; a branch's is made when its first step comes."""
+    """Return the scope; the scope of a branch is created on its first step."""
     scope = state.scopes.get(key)
     return scope if scope is not None else scopes.begin(state, key)
 
 
 def parked(scope: ScopeState, node: str, arrival: Arrival) -> StepOutput:
-    """What a parked arrival brought."""
+    """Return the output that a parked arrival carries."""
     return scope.parked[node][arrival.edge, lineage_path(arrival.lineage)].incoming
 
 
 def waiting(scope: ScopeState, node: str, merged: tuple[Arrival, ...]) -> tuple[PendingArrival, ...]:
-    """What is parked at a node of these arrivals."""
+    """Return those of these arrivals that are parked at a node."""
     return tuple(scope.parked[node][arrival.edge, lineage_path(arrival.lineage)] for arrival in merged)
 
 
 def repark(scope: ScopeState, arrived: tuple[PendingArrival, ...]) -> None:
-    """What started a step together waits at its node as it did before."""
+    """Park again the arrivals that started a step together."""
     for one in arrived:
         scope.parked.setdefault(one.node, {})[one.edge, lineage_path(one.incoming.lineage)] = one
     scope.tokens += len(arrived)
 
 
 def park(state: ExecutionState, event: step_events.ArrivalParked) -> None:
-    """Fold: of two arrivals that came the same way the later one stays, whichever was faster."""
+    """Fold: of two arrivals over the same edges the one with the greater lineage stays, independent of timing."""
     scope = scope_of(state, event.scope)
     at_node = scope.parked.setdefault(event.node, {})
     key = (event.edge, lineage_path(event.lineage))
@@ -99,7 +101,7 @@ def hold(state: ExecutionState, event: step_events.ArrivalHeld) -> None:
 
 
 def resume_held(state: ExecutionState) -> int:
-    """What was held may arrive now: it is left by stand-in steps, numbered as it was held. How many there were."""
+    """Release the held arrivals as outputs of pseudo-steps, numbered in holding order. Return how many there were."""
     count = len(state.held_arrivals)
     for number, waiting in enumerate(state.held_arrivals):
         state.scopes[waiting.scope].tokens -= 1

@@ -7,7 +7,7 @@ from pointsman.engine.steps import Step
 
 
 def tick(state: ExecutionState, more: int = 0) -> None:
-    """Count the time in which anyone worked, up to now: before the status changes, and when `more` work, or fewer."""
+    """Add the working time up to now. Call it before the status changes; `more` is the change in running steps."""
     if state.running_steps and state.status in ("running", "paused"):
         state.worked_s += state.at - state.working_since
     state.working_since = state.at
@@ -15,7 +15,7 @@ def tick(state: ExecutionState, more: int = 0) -> None:
 
 
 def add(state: ExecutionState, at: StepState) -> None:
-    """The step is open."""
+    """Add an open step."""
     scope, node = at.scope, at.step.node
     scope.open_steps[node] = scope.open_steps.get(node, 0) + 1
     scope.tokens += 1
@@ -33,7 +33,7 @@ def _stop_awaiting(state: ExecutionState, name: str) -> None:
 
 
 def shut(state: ExecutionState, at: StepState) -> None:
-    """The gate of the step is open no more."""
+    """Remove the gate of the step."""
     at.gate = None
     beside = state.gates[at.step.scope]
     del beside[at.step]
@@ -42,7 +42,7 @@ def shut(state: ExecutionState, at: StepState) -> None:
 
 
 def settle(state: ExecutionState, step: Step) -> StepState:
-    """The step is over: take it out of the open ones."""
+    """Remove a finished step from the open steps."""
     at = state.steps.pop(step)
     if at.gate is not None:
         state.changed_gates[step] = None

@@ -1,9 +1,9 @@
-"""Fold: apply events to the state they describe. Needs no plan, no clock and no code of the day of the decision.
+"""Fold: apply events to the state. Needs no plan, no clock and no code from the time of the decision.
 
-    fold(state, event)   changes the one state it owns, in O(1) whatever its size
+    fold(state, event)   changes the given state in place, in O(1) for any size of the state
 
 `begin_decision` precedes the events of a row. Folding the rows of a journal one by one, or in any grouping, gives the
-state that deciding them gave.
+same state as the original decisions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pointsman.engine.state import ExecutionState, LoopState, Timer
 
 
 def begin_decision(state: ExecutionState, seq: int, at: float) -> None:
-    """A new decision begins at `at` (unix seconds)."""
+    """Begin a new decision at `at` (unix seconds)."""
     state.seq = seq
     state.at = at
     state.step_outputs = {}
@@ -29,8 +29,9 @@ def begin_decision(state: ExecutionState, seq: int, at: float) -> None:
 
 
 def fold(state: ExecutionState, event: Event) -> None:
-    """Apply one event. The frequent ones come first, and are asked for by identity: a `match` that fails costs more
-    than most of what is folded here.
+    """Apply one event.
+
+    Frequent events come first and are tested by identity: a failed `match` costs more than most of the folding.
     """
     if type(event) is step_events.StepSucceeded:
         steps.succeeded(state, event)

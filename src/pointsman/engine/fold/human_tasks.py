@@ -24,7 +24,7 @@ GateEvent: TypeAlias = (
 
 
 def fold_gate(state: ExecutionState, event: GateEvent) -> None:
-    """Apply one event."""
+    """Apply one event of a gate."""
     state.changed_gates[event.step] = None
     at = state.steps[event.step]
     match event:
@@ -42,7 +42,7 @@ def fold_gate(state: ExecutionState, event: GateEvent) -> None:
             gate.votes, gate.delegations, gate.delegates = {}, {}, {}
         case GateClosed():
             counters.shut(state, at)
-            for timer in at.timers:  # an open gate has no other timers than its own
+            for timer in at.timers:  # an open gate has only its own timers
                 state.timers.pop(timer, None)
             at.timers = ()
         case ToolCallsReviewed():
@@ -52,7 +52,7 @@ def fold_gate(state: ExecutionState, event: GateEvent) -> None:
 
 
 def gate_of(at: StepState) -> GateState:
-    """The gate of a step that is known to have one."""
+    """Return the gate of a step that must have one."""
     assert at.gate is not None
     return at.gate
 
@@ -81,7 +81,7 @@ def _opened(state: ExecutionState, at: StepState, event: GateOpened) -> None:
     )
     state.gates.setdefault(at.step.scope, {})[at.step] = None
     at.unapproved = event.about == "start"
-    if at.is_running:  # no work runs until it is answered
+    if at.is_running:  # no work runs until the gate is answered
         counters.tick(state, -1)
         at.is_running = False
 

@@ -21,7 +21,7 @@ Compensating: TypeAlias = lifecycle.CompensationBegan | lifecycle.UndoBegan | li
 
 
 def fold_lifecycle(state: ExecutionState, event: LifecycleEvent) -> None:
-    """Apply one event of the execution's own lifecycle."""
+    """Apply one event of the execution as a whole."""
     counters.tick(state)
     match event:
         case lifecycle.ExecutionStarted():
@@ -112,7 +112,7 @@ def _compensating(state: ExecutionState, event: Compensating) -> None:
 
 
 def _all_gates(state: ExecutionState) -> None:
-    """Mark all gates as changed: they take no answers any more, or take them again."""
+    """Mark all gates as changed: whether they accept answers has changed."""
     for at in state.steps.values():
         if at.gate is not None:
             state.changed_gates[at.step] = None
@@ -145,7 +145,7 @@ def _started(state: ExecutionState, event: lifecycle.ExecutionStarted) -> None:
 
 
 def _handed_over(state: ExecutionState, event: lifecycle.LimitEscalated) -> None:
-    """Nothing of what was on its way is left, unless people are asked first; the data stay."""
+    """Route to the fallback node and drop all tokens, or open the escalation gate and keep them. The data stay."""
     state.step_outputs[NOBODY] = StepOutput(event.value)
     if event.gate is not None:
         state.escalation_gate = event.gate
@@ -165,7 +165,7 @@ def _forget_tokens(state: ExecutionState) -> None:
 
 
 def _retried(state: ExecutionState, event: lifecycle.ExecutionRetried) -> None:
-    """Failed steps are open again, or left by stand-ins numbered after those of what was held."""
+    """Open failed steps again, or turn them into outputs of pseudo-steps numbered after those of held arrivals."""
     state.status, state.failure = "running", None
     held = resume_held(state)
     for position, failed in enumerate(state.failed_work):
@@ -181,7 +181,7 @@ def _retried(state: ExecutionState, event: lifecycle.ExecutionRetried) -> None:
 
 
 def _forked(state: ExecutionState, event: lifecycle.ExecutionForked) -> None:
-    """It has its own name, session and beginning from here on, no parent, and no orders: others hear of its origin."""
+    """Give a fork its own id, session and start, without parent and outbox: the origin delivers its messages."""
     state.outbox = {}
     if event.undoes == "own":
         state.undo_log = []

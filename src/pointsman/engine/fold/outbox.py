@@ -23,11 +23,11 @@ from pointsman.engine.steps import Step
 from pointsman.engine.writes import BufferedEvent
 
 HEARD_MAX: Final = 1000
-"""Keys of events that are remembered: who repeats a delivery does so soon."""
+"""Number of event keys kept for deduplication: senders repeat a delivery soon."""
 
 
 def update_outbox(state: ExecutionState, event: EventEmitted | ChildStopRequested | OutboxDelivered) -> None:
-    """Fold: what is owed, or not any more."""
+    """Fold: add or remove messages of the outbox."""
     match event:
         case EventEmitted(told=False):
             name = emitted(event.step)
@@ -39,7 +39,7 @@ def update_outbox(state: ExecutionState, event: EventEmitted | ChildStopRequeste
             for order in event.orders:
                 state.outbox.pop(order, None)
         case _:
-            pass  # told by the process that emitted it, or never: older journals do not know
+            pass  # delivered by the process that emitted it, or never: journals of older versions do not record it
 
 
 def await_event(state: ExecutionState, event: EventAwaited) -> None:
@@ -60,10 +60,10 @@ def consume_event(state: ExecutionState, event: EventConsumed) -> None:
 
 
 def emitted(step: Step) -> str:
-    """The name of the order to tell others what a step emitted."""
+    """Return the outbox name of the message that publishes an emitted event."""
     return f"emit:{step}"
 
 
 def stopped(step: Step, attempt: int, call: int = 0) -> str:
-    """The name of the order to cancel a child."""
+    """Return the outbox name of the message that cancels a child execution."""
     return f"stop:{step}:{attempt}.{call}" if call else f"stop:{step}:{attempt}"

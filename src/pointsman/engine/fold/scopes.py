@@ -1,4 +1,4 @@
-"""Scopes: the data a branch of a parallel sees, the writes it keeps, and their merge into the scope around it.
+"""Scopes: the data of a branch of a parallel, its writes, and their merge into the surrounding scope.
 
     around   ─ data as it was at the opening ──┬──▶ branch 0: base + its own writes ──┐
                                                ├──▶ branch 1: base + its own writes ──┤ writes, in branch order
@@ -25,7 +25,7 @@ from pointsman.values import Json
 
 
 def item_of(opening: ParallelFrame, branch: int) -> tuple[Json, str | None, int]:
-    """The item, its key, and its number, of a branch."""
+    """Return the item of a branch, its key and its number."""
     number = branch // len(opening.starts)
     if opening.items is None:
         key = opening.keys[branch] if branch < len(opening.keys) else None
@@ -34,7 +34,7 @@ def item_of(opening: ParallelFrame, branch: int) -> tuple[Json, str | None, int]
 
 
 def opened(state: ExecutionState, event: step_events.ScopesOpened) -> None:
-    """Fold: a parallel has branches now. Their scopes are made when control comes to them."""
+    """Fold: open a parallel. The scope of a branch is created when control enters it."""
     at = state.steps[event.step]
     scope = at.scope
     nodes: dict[str, Json] = {**scope.base_nodes, **scope.nodes}
@@ -54,7 +54,7 @@ def opened(state: ExecutionState, event: step_events.ScopesOpened) -> None:
 
 
 def begin(state: ExecutionState, key: Scope) -> ScopeState:
-    """Make the scope of a branch when its first step comes."""
+    """Create the scope of a branch on its first step."""
     last = key[-1]
     opening = state.parallel_frames[Step(last.parallel, key[:-1], last.visit, last.lineage)]
     item, item_key, number = item_of(opening, last.branch)
@@ -72,7 +72,7 @@ def begin(state: ExecutionState, key: Scope) -> ScopeState:
 
 
 def write(scope: ScopeState, node: str, thread: Lineage, writes: tuple[Write, ...], result: Json) -> None:
-    """Apply what a step writes to its scope, and keep it for the data around a branch."""
+    """Apply the writes of a step to its scope; in a branch, record them for the surrounding scope."""
     for one in writes:
         _apply(scope, node, thread, one, result if one.whole else one.value)
 
@@ -87,7 +87,7 @@ def _apply(scope: ScopeState, node: str, thread: Lineage, one: Write, value: Jso
 
 
 def _remember(scope: ScopeState, write: Write, value: Json, thread: Lineage) -> None:
-    """Keep a write for the data around. A `set` of the same path replaces the one before it when nothing is between."""
+    """Record a write for the surrounding scope. A `set` of the same path replaces the directly preceding one."""
     if write.reduce in REPLACING and scope.writes:
         last, _, before = scope.writes[-1]
         if last.path == write.path and before == thread:
@@ -101,7 +101,9 @@ def write_of(edit: DataEdit) -> Write:
 
 
 def edit(state: ExecutionState, one: DataEdit) -> None:
-    """Fold: a person replaces a value, whatever wrote it. In a branch the edit counts after the writes it covers."""
+    """Fold: a person replaces a value, regardless of earlier writers. In a branch, the edit follows the writes it
+    covers.
+    """
     scope = state.scopes[one.scope]
     scope.write_log.forget(one.path)
     scope.data.write(write_of(one), one.value)
@@ -111,13 +113,13 @@ def edit(state: ExecutionState, one: DataEdit) -> None:
 
 
 def _overlap(one: tuple[str | int, ...], other: tuple[str | int, ...]) -> bool:
-    """Whether one path is at, above or below the other."""
+    """Return whether one path is at, above or below the other."""
     width = min(len(one), len(other))
     return one[:width] == other[:width]
 
 
 def settle_branch(state: ExecutionState, event: step_events.BranchSettled) -> None:
-    """Fold: a branch is accounted for. Its scope is gone; what it wrote waits for the join."""
+    """Fold: settle a branch. Its scope is removed; its writes wait for the join."""
     opening = state.parallel_frames[event.step]
     key = opening.branch_scope(event.branch)
     scope = state.scopes.pop(key, None)
@@ -152,18 +154,18 @@ def _brought(state: ExecutionState, scope: ScopeState, event: step_events.Branch
         return opening.incoming.value if event.after == event.step else state.step_outputs[event.after].value
     if event.merged:
         last = event.merged[-1]
-        (at_join,) = scope.parked.values()  # nothing else of the branch is left
+        (at_join,) = scope.parked.values()  # the branch has no other parked arrivals
         return at_join[last.edge, lineage_path(last.lineage)].incoming.value
     return failure_of(event.failure) if event.failure is not None else None
 
 
 def failure_of(failure: Failure) -> Json:
-    """A failure as a join shows it."""
+    """Return a failure as the value that a join receives."""
     return {"error": {"code": failure.code, "message": failure.message, "retryable": failure.retryable}}
 
 
 def close(state: ExecutionState, event: step_events.ScopesClosed) -> None:
-    """Fold: the writes of the named branches join the data around; the parallel's step is over."""
+    """Fold: merge the writes of the named branches into the surrounding scope and end the step of the parallel."""
     opening = state.parallel_frames[event.step]
     around = opening.scope
     at = settle(state, event.step)

@@ -30,7 +30,7 @@ from pointsman.values import Json, JsonObject
 
 MESSAGES = ("messages",)
 SAME_ATTEMPT = frozenset({"approved", "worker"})
-"""Why an attempt is performed again as the one that it was."""
+"""Reasons for performing the same attempt again, with its verdicts."""
 
 
 def started(state: ExecutionState, event: step_events.StepStarted) -> None:
@@ -49,12 +49,12 @@ def started(state: ExecutionState, event: step_events.StepStarted) -> None:
 
 
 def message_writes(messages: tuple[Json, ...]) -> tuple[Write, ...]:
-    """The writes that add to the conversation."""
+    """Return the writes that append messages to the conversation."""
     return tuple(Write(MESSAGES, "append", message) for message in messages)
 
 
 def public_view(result: Json, said: JsonObject | None) -> Json:
-    """Return what `nodes.<id>` shows: the result with annotations (`text`, `branch`, `action`, `round`)."""
+    """Return the value of `nodes.<id>`: the result with annotations (`text`, `branch`, `action`, `round`)."""
     if not said:
         return result
     if isinstance(result, dict):
@@ -63,7 +63,7 @@ def public_view(result: Json, said: JsonObject | None) -> Json:
 
 
 def _show(scope: ScopeState, step: Step, thread: Lineage, value: Json) -> None:
-    """Of visits that may run at once the latest is shown, not the one that was slower."""
+    """Show the result in `nodes`. Of concurrent visits the one with the greatest lineage wins, not the slowest."""
     if thread:
         if (thread, step.visit) < scope.displayed.get(step.node, ((), 0)):
             return
@@ -113,7 +113,7 @@ def succeeded(state: ExecutionState, event: step_events.StepSucceeded) -> None:
 
 
 def spend(state: ExecutionState, usage: Usage) -> None:
-    """Add what a piece of work consumed."""
+    """Add the usage of a piece of work."""
     total, cost = state.usage, usage.cost_usd
     unpriced = usage.model_calls - usage.free_calls if cost is None else 0
     state.usage = UsageTotal(
@@ -131,7 +131,7 @@ def spend(state: ExecutionState, usage: Usage) -> None:
 
 
 def spent_below(state: ExecutionState, event: wait_events.ChildUsageCounted) -> None:
-    """Fold: a child that still runs has consumed more."""
+    """Fold: add the new usage of a child execution that still runs."""
     at = state.steps[event.step]
     if event.call:
         assert at.workflow_calls is not None
@@ -144,7 +144,7 @@ def spent_below(state: ExecutionState, event: wait_events.ChildUsageCounted) -> 
 
 
 def beyond(usage: Usage, counted: Usage | None) -> Usage:
-    """What a usage is more than what was counted of it."""
+    """Return the part of a usage that is not counted yet."""
     if counted is None:
         return usage
     known = counted.cost_usd or 0.0
@@ -181,7 +181,7 @@ def failed(state: ExecutionState, event: step_events.StepFailed) -> None:
 
 
 def failure_value(event: step_events.StepFailed) -> JsonObject:
-    """A failure as data, for error edges and joins."""
+    """Return a failure as data, for error edges and joins."""
     failure = event.failure
     return {
         "error": {
@@ -226,7 +226,7 @@ def child_asked(state: ExecutionState, event: wait_events.ChildRequested) -> Non
 
 
 def left_to_others(state: ExecutionState, event: wait_events.ToolCallEnded | wait_events.WorkerAwaited) -> None:
-    """Fold what concerns an attempt that others go on with: a sub-workflow, or a worker."""
+    """Fold an event of an attempt that a sub-workflow or another worker continues."""
     if isinstance(event, wait_events.ToolCallEnded):
         call_ended(state, event)
     else:
