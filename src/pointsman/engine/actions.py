@@ -1,4 +1,4 @@
-"""Actions: what can happen at a node, one struct each, with everything that never changes between steps.
+"""Actions: one struct for each kind of node behaviour, with everything that never changes between steps.
 
 `compile` creates them; the rules match on them. Values computed from data are compiled to closures.
 """
@@ -24,7 +24,7 @@ Test: TypeAlias = Callable[[Environment], bool]
 
 
 class ConstantValue(Struct, frozen=True, gc=False):
-    """A value that does not depend on data: no environment has to be built for it."""
+    """A value that does not depend on data, so that no environment must be built for it."""
 
     value: Json
 
@@ -37,7 +37,7 @@ class PlanEdge(Struct, frozen=True, kw_only=True, gc=False):
 
     id: str
     index: int
-    """Position in the document: the order of everything that must have one."""
+    """Position in the document; it determines every order."""
     source: str
     target: str
     """A node id, or `END`."""
@@ -45,19 +45,19 @@ class PlanEdge(Struct, frozen=True, kw_only=True, gc=False):
     label: str | None = None
     test: Test | None = None
     reads_next: bool = False
-    """Its condition reads `state.next`: the label the step emitted."""
+    """Whether its condition reads `state.next`, the label that the step emitted."""
     codes: frozenset[str] = frozenset()
-    """Failure codes an `error` edge takes; empty = all."""
+    """Failure codes that an `error` edge catches; empty = all."""
 
 
 ASKING_MODELS: Final = frozenset({"agent", "planner", "verifier"})
-"""Kinds of work that go on in rounds of models and tools."""
+"""Kinds of work that alternate model and tool calls."""
 TIMED_BY_CALL: Final = ASKING_MODELS | {"decision", "judge", "tool", "tool_executor"}
-"""Kinds of work whose calls of models and tools have their time each, not the attempt as a whole."""
+"""Kinds of work whose time limit applies to each model or tool call, not to the whole attempt."""
 
 
 class WorkSpec(Struct, frozen=True, kw_only=True, gc=False):
-    """What an executor knows of its node beside the command: everything that never changes between steps."""
+    """The constant part of the work: everything an executor needs beside the command."""
 
     node: str
     kind: str
@@ -66,20 +66,20 @@ class WorkSpec(Struct, frozen=True, kw_only=True, gc=False):
     """The node's config as in the document, references to `agents` resolved, camelCase keys."""
     name: str = ""
     agent: str = ""
-    """The id of the agent behind it, for scripts and logs."""
+    """The id of the saved agent, for scripts and logs."""
     routes: tuple[str, ...] = ()
-    """Legal labels of an agent by which it may leave, `END` among them where an edge leads there."""
+    """Labels by which an agent may leave, including `END` if an edge leads there."""
     conversational: bool = False
     leaves_calls: bool = False
-    """The workflow has a tool_executor: tool calls are left pending instead of being run inside the step."""
+    """Whether the workflow has a tool_executor: tool calls are left pending instead of being run inside the step."""
     secrets: tuple[SecretText, ...] = ()
-    """Where in `config` the document has secrets, for executors that put them in."""
+    """Positions of secrets in `config`, for executors that resolve them."""
     settings: Mapping[str, Json] = {}
-    """Workflow-wide defaults an executor may need: `defaultModel`, `language`."""
+    """Workflow-wide defaults for executors: `defaultModel`, `language`."""
 
 
 class Retry(Struct, frozen=True, kw_only=True, gc=False):
-    """How often and how soon a failed attempt is repeated. Waits are in seconds."""
+    """Retry policy of failed attempts. Waits are in seconds."""
 
     retries: int = 0
     wait_s: float = 1.0
@@ -88,32 +88,32 @@ class Retry(Struct, frozen=True, kw_only=True, gc=False):
     jitter: float = 0.0
     """Share of the wait that is random (seeded): 0.1 = ±10 %."""
     on: frozenset[str] | None = None
-    """The codes of failures that are tried again; None: those that are worth it."""
+    """Failure codes that are retried; None: retryable failures."""
 
 
 NO_RETRY: Final = Retry()
 
 
 class WorkAction(Struct, frozen=True, kw_only=True, gc=False):
-    """An executor does it. `input` resolves everything that comes from the execution's data."""
+    """Work of an executor. `input` resolves everything that comes from the execution's data."""
 
     spec: WorkSpec
     input: Value | None = None
     timeout_s: float | None = None
     own_time: bool = False
-    """The node itself says `timeout`: `limits.nodeTime` does not matter."""
+    """Whether the node has its own `timeout`: `limits.nodeTime` does not apply then."""
     retry: Retry = NO_RETRY
     on_failure: Literal["fail", "continue", "llm_recovery"] = "fail"
     delay_s: float = 0.0
     """Wait before the first attempt (pacing)."""
     receives_messages: bool = False
-    """It receives the conversation."""
+    """Whether it receives the conversation."""
     own_messages_only: bool = False
-    """Of the conversation it receives what this execution added alone, not what its session said before."""
+    """Whether it receives only the messages of this execution, not the earlier ones of its session."""
     is_decision: bool = False
-    """A decision by model: `next` is its branch, the value that reached it stays."""
+    """A decision by model: `next` is its branch, and the incoming value is passed on."""
     cache: Literal["off", "execution", "session", "long_term"] = "off"
-    """Among whose steps an equal one may answer it."""
+    """Scope of the result cache: among whose steps an equal one is reused."""
 
 
 class StartAction(Struct, frozen=True, kw_only=True, gc=False):
@@ -146,7 +146,7 @@ class ParallelAction(Struct, frozen=True, kw_only=True, gc=False):
     parallel_max: int | None = None
     on_branch_error: Literal["fail", "continue", "ignore"] = "fail"
     join: str | None = None
-    """The join that closes it; None: it ends when all its branches have."""
+    """The join that closes it; None: it ends with its last branch."""
     after: tuple[PlanEdge, ...] = ()
     """Edges taken inside each scope once its branches have ended (graph dialect)."""
     duplicate_keys: Literal["fail", "number"] = "fail"
@@ -161,7 +161,7 @@ class JoinAction(Struct, frozen=True, kw_only=True, gc=False):
     """The parallels it closes, outermost first; empty: a join of plain splits (behaves as a merge)."""
     wait: Literal["all", "any"] | int | float | Test = "all"
     wait_sees: bool = False
-    """The test looks at what the branches brought, not only at how many did."""
+    """Whether the test reads the results of the branches, not only their number."""
     cancel_rest: bool = False
     aggregate: Callable[[list[BranchResult]], Json] | None = None
     """None: the list of results in branch order."""
@@ -171,18 +171,18 @@ class JoinAction(Struct, frozen=True, kw_only=True, gc=False):
     on_timeout: Literal["proceed", "fail"] = "proceed"
     expected_keys: tuple[str, ...] = ()
     expected: Value | None = None
-    """The same, as an expression."""
+    """The same as an expression."""
     merge_path: Path | None = None
-    """The state path whose value is joined, instead of what the branches brought."""
+    """The state path whose value is joined instead of the branch results."""
 
 
 class BranchResult(Struct, frozen=True, kw_only=True, gc=False):
-    """One branch as a join sees it."""
+    """The result of one branch, as a join receives it."""
 
     branch: int
     key: str
     start: str
-    """The node the branch began with."""
+    """The first node of the branch."""
     outcome: Literal["arrived", "ended", "failed", "cancelled"]
     value: Json
 
@@ -195,16 +195,16 @@ class LoopAction(Struct, frozen=True, kw_only=True, gc=False):
     item_name: str | None = None
     rounds_max: int | None = None
     body: frozenset[str] = frozenset()
-    """The nodes inside."""
+    """Nodes of the loop body."""
     body_edges: tuple[PlanEdge, ...] = ()
     exit_edges: tuple[PlanEdge, ...] = ()
     back: frozenset[str] = frozenset()
     """Ids of the edges from the body to the loop node."""
     collect: Path | None = None
-    """Receives the list of what the rounds brought."""
+    """Path of the list of the rounds' results."""
     count_into: Path | None = None
     skips_failures: bool = False
-    """A round that fails is over; the next one begins."""
+    """Whether a failed round is skipped and the next one begins."""
     failures_into: Path | None = None
     ends_with_body: bool = False
     """A body path that ends without returning ends the loop: exit edges are taken (graph dialect)."""
@@ -215,7 +215,7 @@ class HumanTaskAction(Struct, frozen=True, kw_only=True, gc=False):
 
     message: Value
     messages: Mapping[str, Value] = {}
-    """By language, where it is said in several."""
+    """By language, if there are several."""
     options: tuple[JsonObject, ...] = ()
     """`{value, label, labels, style}`; `value` is the action, `labels` are by language."""
     form: JsonObject | None = None
@@ -223,16 +223,16 @@ class HumanTaskAction(Struct, frozen=True, kw_only=True, gc=False):
     editable: tuple[Path, ...] = ()
     terms: GateTerms = ANYONE
     limit_raises: Mapping[str, Mapping[str, float]] = {}
-    """Actions after which an execution that a limit stopped goes on, and how much more of each limit it gets."""
+    """Actions after which an interrupted execution continues, and by how much each raises the limits."""
 
 
 class ApprovalPolicy(Struct, frozen=True, kw_only=True, gc=False):
-    """People and the work of a node: whether they must agree before it starts, and on which terms they are asked."""
+    """Approval policy of a node: whether people must approve its work before it starts, and the terms of the gate."""
 
     before: bool = False
     message: Value | None = None
     messages: Mapping[str, Value] = {}
-    """By language, where it is said in several."""
+    """By language, if there are several."""
     terms: GateTerms = ANYONE
 
 
@@ -244,12 +244,12 @@ class TransformAction(Struct, frozen=True, kw_only=True, gc=False):
 
     steps: tuple[Callable[[Environment], list[tuple[tuple[str | int, ...], Reducer, Json]]], ...]
     select: Value | None = None
-    """What is selected by JSONPath afterwards: then this is its result."""
+    """JSONPath selection after the operations; its matches are the result."""
     answers: bool = True
 
 
 class WaitAction(Struct, frozen=True, kw_only=True, gc=False):
-    """`wait`: a length of time, a point in time, or an event."""
+    """`wait`: a duration, a point in time, or an event."""
 
     duration: Value | None = None
     until: Value | None = None
@@ -260,7 +260,7 @@ class WaitAction(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class EmitAction(Struct, frozen=True, kw_only=True, gc=False):
-    """`emit`: publish an event. `event` and `data` are resolved when control comes by."""
+    """`emit`: publish an event. `event` and `data` are resolved when control reaches the node."""
 
     event: Value
     data: Value | None = None
@@ -277,7 +277,7 @@ class WorkflowAction(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class NoOpAction(Struct, frozen=True, kw_only=True, gc=False):
-    """Nothing happens here (a node of structure only)."""
+    """A node of structure only, without effect."""
 
 
 Action: TypeAlias = (

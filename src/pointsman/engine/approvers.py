@@ -9,8 +9,9 @@ from msgspec import Struct
 from pointsman.values import Json
 
 GateAbout: TypeAlias = Literal["node", "start", "calls", "client"]
-"""`node`: a human node asks · `start`: whether a step may begin · `calls`: whether tools may be called · `client`: what
-came of calls that the caller carries out."""
+"""`node`: a human node asks · `start`: approval to start a step · `calls`: approval of tool calls · `client`:
+results of calls that the caller runs.
+"""
 
 
 class GateApprovers(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -21,9 +22,9 @@ class GateApprovers(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     quorum: int = 1
     """Votes for one action that close the gate; each person has one."""
     reject_quorum: int = 1
-    """The same for `reject`."""
+    """Votes for `reject` that close the gate."""
     delegable: bool = True
-    """An approver may pass the right on."""
+    """Whether an approver may delegate."""
 
     @property
     def named(self) -> bool:
@@ -32,7 +33,7 @@ class GateApprovers(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
 
 
 class Vote(Struct, frozen=True, omit_defaults=True, gc=False):
-    """What one approver wants, while others are still asked."""
+    """The vote of one approver."""
 
     action: str
     data: Json = None
@@ -53,9 +54,9 @@ class GateTerms(Struct, frozen=True, kw_only=True, gc=False):
     approvers: GateApprovers | None = None
     timeout_s: float | None = None
     on_timeout: str = "fail"
-    """After the last level: `fail`, or the action that is taken by itself, or the label of a route."""
+    """After the last level: `fail`, an action taken automatically, or the label of a route."""
     levels: tuple[EscalationLevel, ...] = ()
-    """Whom it is put to in turn before that."""
+    """Escalation levels before that, in order."""
 
 
 ANYONE: Final = GateTerms()

@@ -83,11 +83,11 @@ from pointsman.engine.state import ExecutionState, StepState
 from pointsman.values import JsonObject
 
 WORK: Final = "work"
-"""The code of warnings that come with a piece of work."""
+"""Code of warnings about a piece of work."""
 
 
 def report_of(state: ExecutionState, events: Sequence[Event]) -> Report | None:
-    """The report that caused a row, read off its events and the state before them. None: they do not hold all of it."""
+    """Return the report that caused a row, from its events and the state before; None if they lack a part of it."""
     said = 0
     while said < len(events) and isinstance(warned := events[said], WarningRaised) and warned.code == WORK:
         said += 1
@@ -137,7 +137,7 @@ def _done(
 
 
 def _advised(at: StepState, done: StepSucceeded, events: Sequence[Event]) -> WorkDone:
-    """A model's advice: another way on, or a value in place of the result."""
+    """Return the report of a model's advice: another route, or a substitute value."""
     advice: JsonObject = {"choice": "substitute", "value": done.result}
     if at.failure is not None and done.result == failure_of(at.failure):
         for event in events:
@@ -171,7 +171,7 @@ def _failed(state: ExecutionState, failed: StepFailed, events: Sequence[Event]) 
 
 
 def _told(state: ExecutionState, first: Event, events: Sequence[Event]) -> Report | None:
-    """What people, clocks and other executions say."""
+    """Return the report of a person, a timer or another execution."""
     match first:
         case ExecutionStarted():
             return _start(first)
@@ -180,7 +180,7 @@ def _told(state: ExecutionState, first: Event, events: Sequence[Event]) -> Repor
         case TimerElapsed(timer=timer):
             return TimerFired(timer=timer)
         case EventConsumed(kept=False) if len(events) == 1:
-            return None  # nobody took it; today that is no row
+            return None  # no step consumed it; the present engine writes no such row
         case EventConsumed(name=name, data=data, by=by, key=key, kept=kept):
             return EventReceived(name=name, data=data, by=by, key=key, keeps=kept)
         case ChildUsageCounted(step=step, usage=usage, call=call):
@@ -199,7 +199,7 @@ def _told(state: ExecutionState, first: Event, events: Sequence[Event]) -> Repor
 
 
 def _wanted(first: Event, events: Sequence[Event]) -> Report | None:
-    """What people want of the execution as a whole."""
+    """Return the request about the execution as a whole."""
     match first:
         case ExecutionAdmitted():
             return AdmissionGranted()
@@ -235,7 +235,7 @@ def _wanted(first: Event, events: Sequence[Event]) -> Report | None:
 
 
 def _cancel(events: Sequence[Event]) -> CancelRequested | None:
-    """What does not begin to undo was meant at once, or it comes to the same."""
+    """Return the cancel request. Without compensation, `now` makes no difference."""
     for event in events:
         if isinstance(event, CompensationBegan):
             return CancelRequested(reason=event.reason, by=event.by) if event.failure is None else None
@@ -249,7 +249,7 @@ def _cancel(events: Sequence[Event]) -> CancelRequested | None:
 
 
 def _said_at_gate(state: ExecutionState, first: GateClosed | GateVoted | GateDelegated | GateOpened) -> Report:
-    """What people say at a gate, and the attempt that made it open."""
+    """Return the report of a person at a gate, or of the attempt that opened it."""
     match first:
         case GateClosed() | GateVoted():
             return GateAnswered(

@@ -18,26 +18,26 @@ Phase: TypeAlias = Literal["work", "recover"]
 
 
 class Execute(Struct, frozen=True, kw_only=True):
-    """Perform one attempt of one step and report `WorkDone` or `WorkFailed` for exactly (step, attempt)."""
+    """Perform one attempt of one step, and report `WorkDone` or `WorkFailed` for exactly (step, attempt)."""
 
     step: Step
     attempt: int
     work: str
     """The kind of work: the key of its executor (`agent`, `tool`, `memory` …)."""
     input: JsonObject
-    """Everything that came from the execution's data, resolved: prompt, parameters, questions. Shape per executor."""
+    """All resolved data: prompt, parameters, questions. The shape depends on the executor."""
     messages: tuple[Json, ...] | list[Json] = ()
-    """The conversation so far, where this work receives it. Read it, never change it."""
+    """The conversation so far, if this work receives it. Read-only."""
     phase: Phase = "work"
     timeout_s: float | None = None
     call_timeout_s: float | None = None
-    """The time of each call of a model or tool inside it, where `nodeTime` was raised."""
+    """Time limit of each model or tool call inside it, if `nodeTime` was raised."""
     verdicts: tuple[CallVerdict, ...] = ()
-    """What people decided about tool calls that this attempt got to before: it is performed again, as the same."""
+    """Verdicts on tool calls that this attempt proposed before it was repeated."""
 
 
 class Stop(Struct, frozen=True, kw_only=True):
-    """Cancel what runs for this step: its result would be refused."""
+    """Cancel the work of this step; its result would be refused."""
 
     step: Step
 
@@ -50,13 +50,13 @@ class SetTimer(Struct, frozen=True, kw_only=True):
 
 
 class DropTimer(Struct, frozen=True, kw_only=True):
-    """Drop a timer that is not needed any more. Firing it has no effect."""
+    """Drop a timer that is no longer needed. If it fires, it has no effect."""
 
     timer: str
 
 
 class AnnounceGate(Struct, frozen=True, kw_only=True):
-    """A person owes an answer: put it into inboxes, notify. The gate is in the state; this only announces it."""
+    """Announce an open gate to inboxes and notifications. The gate itself is in the state."""
 
     step: Step
 
@@ -71,11 +71,11 @@ class StartChild(Struct, frozen=True, kw_only=True):
     wait: bool = True
     """False: the child continues independently; its end is not awaited."""
     call: int = 0
-    """The tool call that it carries out; 0: it is the work of the node."""
+    """The tool call that the child performs; 0: the node's own work."""
 
 
 class HoldChild(Struct, frozen=True, kw_only=True):
-    """Pause the child execution of this attempt of a step: a limit stopped its parent. `StartChild` lets it go on."""
+    """Pause the child execution of this attempt, because a limit stopped its parent. `StartChild` resumes it."""
 
     step: Step
     attempt: int
@@ -100,6 +100,6 @@ class Publish(Struct, frozen=True, kw_only=True):
 
 
 OutboxMessage: TypeAlias = StopChild | Publish
-"""What others are told without being asked anything. `order` names it: who was told twice knows it by that name."""
+"""Messages to other executions. `order` is the name by which a receiver recognises a repeated message."""
 
 Command: TypeAlias = Execute | Stop | SetTimer | DropTimer | AnnounceGate | StartChild | HoldChild | StopChild | Publish

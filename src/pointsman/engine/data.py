@@ -19,11 +19,11 @@ from pointsman.errors import PointsmanError
 from pointsman.values import CONTAINERS, Json, JsonObject
 
 OWNED_MAX: Final = 256
-"""Owned containers remembered at most: each is kept alive by being remembered."""
+"""Maximum number of owned containers; each is kept alive by this record."""
 
 
 class WriteFailed(PointsmanError):
-    """A value cannot be joined to what is at the path. Becomes a failure of the step that wrote it."""
+    """A value cannot be joined to the value at the path. It becomes a failure of the step that wrote it."""
 
     code = "write-failed"
 
@@ -44,12 +44,12 @@ def _as_list(old: Json, path: Sequence[str | int], reduce: str) -> list[Json]:
 
 
 def dotted(path: Sequence[str | int]) -> str:
-    """The path as authors write it: `a.b[0].c`."""
+    """Return the path as authors write it: `a.b[0].c`."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
 
 
 def reduced(old: Json, value: Json, reduce: Reducer, path: Sequence[str | int]) -> Json:
-    """What the path holds after the write. `old` is None where nothing was. Never changes its arguments."""
+    """Return the value at a path after the write. `old` is None if there was none. Never changes its arguments."""
     match reduce:
         case "set" | "last":
             return value
@@ -86,7 +86,7 @@ class Data(Struct, eq=False):
     owned: dict[int, Json] = {}
 
     def shared(self) -> JsonObject:
-        """The tree, for someone who keeps it: from now on every write copies."""
+        """Return the tree for a holder that keeps it: from now on every write copies."""
         if self.owned:
             self.owned = {}
         return self.root
@@ -131,7 +131,7 @@ class Data(Struct, eq=False):
         _put(holder, path[-1], new, path)
 
     def at(self, path: tuple[str | int, ...]) -> Json:
-        """What the path holds; None where nothing is."""
+        """Return the value at the path; None if there is none."""
         here: Json = self.root
         for part in path:
             if isinstance(here, list) and not isinstance(part, int):
@@ -162,7 +162,7 @@ def _container(held: Json, path: Sequence[str | int]) -> JsonObject | list[Json]
 
 
 def _check_join(old: Json, value: Json, reduce: Reducer, path: Sequence[str | int]) -> None:
-    """As `reduced`, but for lists and objects only whether it can be done: their content does not matter."""
+    """Check as `reduced` does, without building lists and objects, whose contents do not matter."""
     if reduce in ("append", "union"):
         _as_list(old, path, reduce)
     elif reduce == "merge":

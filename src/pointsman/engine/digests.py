@@ -20,13 +20,13 @@ from pointsman.values import Json, JsonObject, Path
 DIGEST_BYTES: Final = 16
 
 SHORT_CHARS: Final = 8
-"""People who type may give the first characters of a digest, so many at least."""
+"""Minimum length of an abbreviated digest that people may type."""
 
 Question: TypeAlias = GateOpened | GateChanged
 
 
 def values_at(at: StepState, editable: Sequence[Path]) -> tuple[Json, ...]:
-    """Return the present values of the editable fields. They are kept: writes copy from now on."""
+    """Return the present values of the editable fields. They are marked as shared: writes copy from now on."""
     if not editable:
         return ()
     at.scope.data.shared()
@@ -34,7 +34,7 @@ def values_at(at: StepState, editable: Sequence[Path]) -> tuple[Json, ...]:
 
 
 def digest_of(question: Question, values: Sequence[Json], work: Json = None) -> str:
-    """Return the digest of a question. `values`: of its editable fields; `work`: what its step will do."""
+    """Return the digest of a gate. `values`: of its editable fields; `work`: the work of its step."""
     editable: list[Json] = [[[*path], value] for path, value in zip(question.editable, values, strict=True)]
     calls = question.calls if isinstance(question, GateOpened) else ()
     return _hashed(
@@ -57,13 +57,15 @@ def digest_of_call(name: str, arguments: Json) -> str:
 
 
 def names(given: str, digest: str) -> bool:
-    """Return whether a given digest, possibly shortened, names this one."""
+    """Return whether a given digest, possibly abbreviated, identifies this one."""
     return len(given) >= SHORT_CHARS and digest.startswith(given)
 
 
 def is_about(verdict: CallVerdict, name: str, arguments: JsonObject) -> bool:
-    """Whether a verdict is about exactly this call: an attempt that is performed again may want another one under the
-    same number. Verdicts of older journals do not say which call they are about.
+    """Return whether a verdict is about exactly this call.
+
+    A repeated attempt may propose another call under the same number. Verdicts of older journals do not name their
+    call.
     """
     if not verdict.of or verdict.of == digest_of_call(name, arguments):
         return True
@@ -79,7 +81,9 @@ def _hashed(value: list[Json]) -> str:
 
 
 def is_same(one: Json, other: Json) -> bool:
-    """Whether two values are one in JSON: 1 and 1.0 and true are three. Shared parts are not looked into."""
+    """Return whether two values are equal in JSON: 1, 1.0 and true differ. Identical objects are not compared in
+    depth.
+    """
     pending: list[tuple[Json, Json]] = [(one, other)]
     while pending:
         left, right = pending.pop()

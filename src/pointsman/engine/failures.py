@@ -11,14 +11,14 @@ from pointsman.values import JsonObject
 
 
 class Failure(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Why an attempt did not succeed. `code` is stable; `retryable` says whether the same again could help."""
+    """The cause of a failed attempt. `code` is stable; `retryable`: whether the same attempt could succeed later."""
 
     code: str
     message: str
     retryable: bool = False
     hint: str = ""
     retry_after_s: float | None = None
-    """How long the other side asked us to wait, in seconds."""
+    """The wait that the other side requested, in seconds."""
     details: JsonObject | None = None
     needs: str = ""
     """What this process lacks to perform the step, as `kind:name` (`tool:search`, `model:openai`, `secret:KEY`,
@@ -30,12 +30,12 @@ TIMEOUTS: Final = frozenset({TIMEOUT, "tool-timeout", "model-timeout"})
 
 
 def is_one_of(failure: Failure, codes: frozenset[str]) -> bool:
-    """Whether an author who names these codes means the failure. `timeout` means the time of a call, too."""
+    """Return whether one of these codes covers the failure. `timeout` also covers the timeout of a call."""
     return failure.code in codes or (TIMEOUT in codes and failure.code in TIMEOUTS)
 
 
 def failure_by(why: PointsmanError) -> Failure:
-    """An exception as the failure of the step that met it."""
+    """Return an exception as a failure of its step."""
     return Failure(code=why.code, message=str(why), hint=why.hint, needs=why.needs)
 
 
@@ -77,12 +77,13 @@ _CONNECTION_PROBLEMS: Final[tuple[tuple[tuple[str, ...], str, str], ...]] = (
         "Look at the network and the routes of this machine.",
     ),
 )
-"""Words of exceptions, by type or message -> what happened, and what to check. Told by their words: the clients under
-providers and tools each wrap the errors of the system in their own."""
+"""Patterns in the type or message of an exception -> what happened, and what to check. Matching by text is necessary
+because the clients of providers and tools wrap system errors in their own types.
+"""
 
 
 def connection_problem(why: BaseException) -> tuple[str, str]:
-    """What kept a service from being reached, in words, and what to check. Told by an exception and its causes."""
+    """Return why a service could not be reached, and what to check, from an exception and its causes."""
     words: list[str] = []
     one: BaseException | None = why
     for _ in range(_CHAIN_MAX):

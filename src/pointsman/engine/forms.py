@@ -23,9 +23,9 @@ from pointsman.values import Json, JsonObject, Path
 IN_PLACE: Final = ("allOf", "anyOf", "oneOf")
 CONDITIONAL: Final = ("if", "then", "else")
 OPENS: Final = ("additionalProperties", "unevaluatedProperties", "$dynamicRef", "$recursiveRef")
-"""Keywords that decide about unnamed keys, or refer to where such a decision may be."""
+"""Keywords that decide about unnamed keys, or refer to a schema that may do so."""
 STEPS_MAX: Final = 1_000_000
-"""Looks at one subschema for one part of the data: under a second."""
+"""Limit of subschema visits for one part of the data; it takes less than a second."""
 
 
 class AnswerInvalid(CallerError):
@@ -35,7 +35,7 @@ class AnswerInvalid(CallerError):
 
 
 class FormMismatch(Struct, frozen=True):
-    """One place of data that a schema does not take."""
+    """A position in data that does not fit the schema."""
 
     place: str
     message: str
@@ -46,18 +46,19 @@ class FormMismatch(Struct, frozen=True):
 
 
 class FormRules(NamedTuple):
-    """What the schemas of one value say about its keys and items."""
+    """The rules of the schemas of one value for its keys and items."""
 
     parts: list[JsonObject]
     """All schemas that may apply to the value."""
     names: frozenset[str]
     is_open: bool
-    """The object may hold keys that no schema names."""
+    """Whether the object may hold keys that no schema names."""
 
 
 def misfits(schema: JsonObject, data: Json, *, at: Path = ()) -> Iterator[FormMismatch]:
-    """Yield each place that does not fit the schema, then each key that the schema does not name. `at`: the path of the
-    data itself.
+    """Yield each position that does not fit the schema, then each key that the schema does not name.
+
+    `at`: the path of the data itself.
     """
     for misfit in JsonSchema(schema).misfits(data):
         yield FormMismatch(dotted((*at, *misfit.path)), misfit.message)
@@ -128,7 +129,7 @@ def _referred(root: JsonObject, reference: Json) -> Json:
 
 
 def _of_key(part: JsonObject, key: str) -> Iterator[Json]:
-    """Yield what one schema holds for the value at a key."""
+    """Yield the subschemas of one schema for the value at a key."""
     properties = _object(part.get("properties"))
     if key in properties:
         yield properties[key]
@@ -141,7 +142,7 @@ def _of_key(part: JsonObject, key: str) -> Iterator[Json]:
 
 
 def _matches(pattern: str, key: str) -> bool:
-    """Whether a key matches. A pattern that is not RE2's may match anything."""
+    """Return whether a key matches. A pattern that RE2 does not support may match anything."""
     try:
         return compile_pattern(pattern, Spot(pattern, 0, len(pattern))).search(key) is not None
     except BadPattern:
@@ -149,7 +150,7 @@ def _matches(pattern: str, key: str) -> bool:
 
 
 def _of_item(parts: Sequence[JsonObject], at: int) -> list[Json]:
-    """Return what schemas hold for one item of a list."""
+    """Return the subschemas for one item of a list."""
     found: list[Json] = []
     for part in parts:
         first = part.get("prefixItems", part.get("items"))

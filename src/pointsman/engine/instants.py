@@ -12,12 +12,12 @@ _ISO: Final = re.compile(
     re.ASCII,
 )
 _SECONDS_MAX: Final = 253_402_300_799
-"""The end of the year 9999. A number above it is most likely meant as milliseconds."""
+"""The end of the year 9999. A greater number is most likely in milliseconds."""
 _DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def seconds_of(value: Json) -> float | None:
-    """Unix seconds of a number or an ISO 8601 text (UTC where it has no offset); None for anything else."""
+    """Return unix seconds of a number or an ISO 8601 text (UTC if it has no offset); None for anything else."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -60,7 +60,7 @@ def _day_number(year: int, month: int, day: int) -> int:
 
 
 def instant_text(at: float) -> str:
-    """Unix seconds as ISO 8601 in UTC, to the millisecond: `2026-01-01T00:00:00.000Z`."""
+    """Return unix seconds as ISO 8601 in UTC, to the millisecond: `2026-01-01T00:00:00.000Z`."""
     seconds, milliseconds = divmod(round(at * 1000), 1000)
     days, second = divmod(seconds, 86_400)
     year, month, day = _date_of(days)

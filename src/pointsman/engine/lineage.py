@@ -21,12 +21,14 @@ LineagePath: TypeAlias = tuple[tuple[str, int], ...]
 
 
 def lineage_path(thread: Lineage) -> LineagePath:
-    """The ways it took, whenever it took them: what is the same each time a line goes round."""
+    """Return the edges of a lineage without their counters: the same in every round of a cycle."""
     return tuple((one.node, one.edge) for one in thread)
 
 
 def split_lineage(thread: Lineage, node: str, edge: int, *, apart: bool) -> Lineage:
-    """The thread of a token that leaves `node` by one of several edges. `apart`: tokens pass the node separately."""
+    """Return the lineage of a token that leaves `node` by one of several edges. `apart`: tokens pass the node
+    separately.
+    """
     if not apart:
         for depth, one in enumerate(thread):
             if one.node == node:
@@ -37,12 +39,12 @@ def split_lineage(thread: Lineage, node: str, edge: int, *, apart: bool) -> Line
 
 
 def joint_lineage(thread: Lineage, first: str, place: int) -> Lineage:
-    """The thread of one of several nodes that start together, `first` being the first of them."""
+    """Return the lineage of one of several nodes that start together; `first` is the first of them."""
     return split_lineage(thread, first, place, apart=False)
 
 
 def merged_lineage(thread: Lineage, meets_here: Callable[[str], bool]) -> Lineage:
-    """The thread at a node that waited: the splits whose lines all meet here are over, whichever ways did arrive."""
+    """Return the lineage at a merge: splits all of whose branches meet here are over, whichever branches arrived."""
     while thread:
         at = len(thread) - 1
         if thread[at].edge == MERGED:
@@ -56,10 +58,13 @@ def merged_lineage(thread: Lineage, meets_here: Callable[[str], bool]) -> Lineag
 def are_concurrent(
     one: tuple[Lineage, str], other: tuple[Lineage, str], reaches: Callable[[str, str, str], bool]
 ) -> bool:
-    """Whether nothing orders two visits, given as (thread, node).
+    """Return whether nothing orders two visits, given as (lineage, node).
 
-    `reaches(a, b, without)`: control can come from `a` to `b` without passing the node `without` (empty: any way). Ways
-    that meet wait for each other, so what can reach the other came before it; but not round through their own split.
+    `reaches(a, b, without)`: control can come from `a` to `b` without passing the node `without` (empty: any path).
+    Branches
+    that meet wait for each other, so a visit from which the other is reachable came first; paths through their own
+    split do
+    not count.
     """
     (earlier, before), (later, after) = sorted((one, other))
     if earlier == later:
@@ -68,7 +73,7 @@ def are_concurrent(
     while width < len(earlier) and earlier[width] == later[width]:
         width += 1
     if width == len(earlier):
-        return False  # the line before it split
+        return False  # the branch before it split
     a, b = earlier[width], later[width]
     if a.turn == b.turn and a.node == b.node and b.edge != MERGED:
         return not reaches(before, after, a.node) and not reaches(after, before, a.node)

@@ -23,41 +23,41 @@ from pointsman.values import Json
 _VISIT: Final = re.compile(r"#\d+$")
 
 OPTION: Final = "trial"
-"""Of an execution: what its plan is made of (`engine.compile.partial_run`)."""
+"""Options of an execution that determine its plan (`engine.compile.partial_run`)."""
 
 
 class PartialRun(Struct, frozen=True, kw_only=True, gc=False):
-    """What is different in a trial. Empty: nothing but that it is one."""
+    """The differences of a partial run from a full one; empty: only the fact that it is partial."""
 
     mocks: Mapping[str, Json] = {}
     step_mocks: Mapping[str, Json] = {}
-    """By how the step is written, always with its visit (`each[1.0]/draft#1`). They go before the pins of nodes."""
+    """By step id, always with its visit (`each[1.0]/draft#1`). They override the mocks of nodes."""
     until: frozenset[str] = frozenset()
     performed: frozenset[str] = frozenset()
-    """With `until`: they, and what leads to them."""
+    """With `until`: the targets and the nodes that lead to them."""
     breakpoints: frozenset[str] = frozenset()
     alone: str | None = None
     given: Json = None
-    """What reaches the node that is tried alone."""
+    """The input of the node that runs alone."""
 
 
 def in_full(step: str) -> str:
-    """A step as it is written, with its visit also where that is the first."""
+    """Return a step id with its visit number, also for the first visit."""
     return step if _VISIT.search(step) else f"{step}#1"
 
 
 class Breakpoints(Struct, eq=False):
-    """Where an execution was paused short of a step."""
+    """Breakpoint state: the steps before which an execution paused."""
 
     passed_steps: dict[Step, None] = {}
-    """The steps it was paused before: it is not again."""
+    """Steps before which it has paused; it does not pause there again."""
     at: Step | None = None
-    """The step it is, or was last, paused before; None: a caller paused it, not a breakpoint."""
+    """The step before which it paused last; None: a caller paused it."""
     stepping: bool = False
-    """It goes on only until the next step would begin."""
+    """Whether it runs only until the next step."""
 
     def stop(self, before: Step | None) -> None:
-        """Fold: it is paused, before this step where it is one that it stopped at."""
+        """Fold: record a pause, before this step if a breakpoint caused it."""
         self.stepping, self.at = False, before
         if before is not None:
             self.passed_steps[before] = None

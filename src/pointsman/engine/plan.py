@@ -24,10 +24,11 @@ from pointsman.values import Json, JsonObject
 
 EnterMode: TypeAlias = Literal["arrival", "merge", "each", "join", "loop"]
 """`arrival`: one incoming edge, every arrival starts it · `merge`: waits for all that can still arrive · `each`: every
-arrival starts it although there are several edges · `join`: closes a parallel · `loop`: rounds and entries."""
+arrival starts it in spite of several edges · `join`: closes a parallel · `loop`: rounds and entries.
+"""
 
 NoRoute: TypeAlias = Literal["end", "fail", "caller", "turn", "cancel", "undone"]
-"""`undone`: the node is a compensation, and control never goes on from it."""
+"""`undone`: the node is a compensation without exit."""
 
 LeaveMode: TypeAlias = Literal["all", "first", "label"]
 
@@ -42,51 +43,51 @@ class OutputWrite(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class PlanNode(Struct, frozen=True, kw_only=True, gc=False):
-    """One node: what happens there, and how control comes and goes."""
+    """One node: its action, its entry mode and its edges."""
 
     id: str
     index: int
     type: str
-    """As in the document, for people."""
+    """The type in the document, for people."""
     action: Action
     enter: EnterMode = "arrival"
     leave: LeaveMode = "all"
     out: tuple[PlanEdge, ...] = ()
     straight: PlanEdge | None = None
-    """Its only edge, where that is plain: the common case takes no decision."""
+    """Its only edge, if that is plain: the common case needs no decision."""
     catches: tuple[PlanEdge, ...] = ()
     """Its error edges."""
     labels: Mapping[str, PlanEdge] = {}
     fallback: PlanEdge | None = None
     """Under `label`: the one plain/default edge."""
     hidden: bool = False
-    """Made by the compiler; not shown in paths."""
+    """Whether the compiler made it; hidden nodes are not displayed."""
     outputs: tuple[OutputWrite, ...] = ()
     scope: tuple[str, ...] = ()
     """The parallels open around it, outermost first."""
     has_lineage: bool = False
-    """Several tokens may pass it at once: its steps are told apart by thread."""
+    """Whether several tokens may pass it at once: its steps are distinguished by lineage."""
     apart: bool = False
-    """It is behind `trigger: each`: splits of different tokens are never taken for one."""
+    """Whether it is behind `trigger: each`: splits of different tokens are never merged."""
     loops: tuple[str, ...] = ()
-    """The loop nodes whose body it is in, innermost first."""
+    """The loop nodes whose body contains it, innermost first."""
     transparent: bool = False
-    """`result` stays what it was."""
+    """Whether `result` is passed on unchanged."""
     no_route: NoRoute = "end"
     """What happens when no edge can be taken."""
     visits_max: int | None = None
     races: tuple[tuple[str | int | None, ...], ...] = ()
-    """What it reads that a step running at the same time may write; None in a path is the key of the item."""
+    """Paths that it reads and a concurrent step may write; None in a path is the key of the item."""
     skip: Test | None = None
-    """While it holds, control passes over the node."""
+    """Condition under which the node is skipped."""
     tool_executor: PlanEdge | None = None
-    """Where pending tool calls go."""
+    """The edge for pending tool calls."""
     approval: ApprovalPolicy = UNASKED
-    """What people must approve of its work."""
+    """Approval policy of its work."""
     compensate: str | None = None
     """The node that undoes its steps."""
     display_name: Json = None
-    """How people know it: a text, or one by language; None: by its id."""
+    """Display name: a text, or one by language; None: the id."""
 
 
 class DeclaredField(Struct, frozen=True, gc=False):
@@ -111,40 +112,40 @@ class Plan(Struct, frozen=True, kw_only=True, gc=False):
     reducers: tuple[tuple[tuple[str, ...], Reducer], ...] = ()
     """Path patterns (`*` = any one key) and their reducers, longest first."""
     declared: tuple[DeclaredField, ...] = ()
-    """The fields that have a schema: what people put into the data must fit it."""
+    """Declared fields with a schema: values that people write must fit it."""
     output: Value | None = None
     output_fields: tuple[str, ...] = ()
     """Without `output`: the first of these fields that is written is the output (graph: final, drafts, latest)."""
     conversational: bool = False
     steerable: bool = False
-    """People may steer it at any step boundary."""
+    """Whether people may intervene between steps."""
     messages: bool = False
-    """The workflow has the `messages` field."""
+    """Whether the workflow has the `messages` field."""
     strict: bool = False
     durability: Durability = "step"
-    """When its rows must be on disk, unless the start request overrides it."""
+    """When rows must be durable, unless the start request overrides it."""
     config: Mapping[str, Json] = {}
     initial: JsonObject = {}
     """Defaults of declared state fields."""
     reaches: Callable[[str], frozenset[str]]
-    """The nodes from which a node can be reached, itself among them if it is on a cycle; computed on demand."""
+    """Return the nodes from which a node can be reached, including itself on a cycle; computed on demand."""
     after: Callable[[Iterable[str]], frozenset[str]]
-    """The nodes that control can reach after these; a node itself only on a cycle. Linear in the graph."""
+    """Return the nodes reachable after these; a node itself only on a cycle. Linear in the size of the graph."""
     leads: Callable[[str, str, str], bool]
-    """Whether control can come from one node to another without passing a third (empty: any way)."""
+    """Return whether control can come from one node to another without passing a third (empty: any path)."""
     meets: Callable[[str, str], bool]
-    """Whether every line that leaves one node comes to another, or ends while it still could."""
+    """Return whether every branch from one node reaches another, or ends on the way."""
     engine_names: bool = False
-    """Its document uses `_currentStep` and the like."""
+    """Whether its document uses `_currentStep` or similar names."""
     nodes_counted: int = 0
-    """Nodes without start, end and notes: `_totalNodes`."""
+    """Number of nodes without start, end and notes: `_totalNodes`."""
     uncounted: frozenset[str] = frozenset()
-    """Start, end and notes: `_currentStep` does not count them either."""
+    """Start, end and notes, which `_currentStep` does not count."""
     edge_index: Mapping[str, int] = {}
     edge_source: Mapping[str, str] = {}
     on_cancel: Literal["compensate", "stop"] = "compensate"
-    """Whether what was done is undone when the execution is cancelled."""
+    """Whether completed steps are undone on cancellation."""
     on_error: str | None = None
-    """The node that a failure of the execution is routed to."""
+    """The node that handles a failure of the execution."""
     partial_run: PartialRun | None = None
     """The partial run that this plan performs, if any."""

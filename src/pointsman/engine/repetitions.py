@@ -13,11 +13,11 @@ from msgspec import Struct
 from pointsman.engine.steps import Scope, Step
 
 REMEMBERED: Final = 64
-"""Longer circles than this are left to the limits of steps and visits."""
+"""Longer cycles are left to the limits of steps and visits."""
 
 
 class Repetition(Struct, frozen=True, gc=False):
-    """What an agent said to what, as a hash; how often now; and a hash of the data it repeats itself before."""
+    """Hash of an agent's input and answer, the number of repetitions, and a hash of the data at that time."""
 
     mark: int
     times: int
@@ -25,21 +25,25 @@ class Repetition(Struct, frozen=True, gc=False):
 
 
 class StallGuard(Struct, eq=False):
-    """The latest different sayings of the agents of a scope, the latest last."""
+    """The latest different answers of the agents of a scope, the latest last."""
 
     news: int = 0
-    """How often something was said that was not among them."""
+    """Number of new answers so far."""
     repetitions: dict[tuple[str, int], tuple[int, int, int]] = {}
-    """By node and mark: how often it was said since the last news, a hash of the data then, and which news that was."""
+    """By node and hash: repetitions since the last new answer, a hash of the data then, and the number of that
+    answer.
+    """
 
     def times(self, node: str, mark: int) -> Repetition:
-        """What this would be the repetition of; 0 times where it is new, or the first since the last news."""
+        """Return the repetition that this answer would be; 0 times if it is new, or the first since the last new
+        answer.
+        """
         times, seen, news = self.repetitions.get((node, mark), (0, 0, 0))
         return Repetition(mark, times, seen) if news == self.news else Repetition(mark, 0)
 
 
 def record_repetition(guards: dict[Scope, StallGuard], step: Step, said: Repetition) -> None:
-    """Fold: an agent has said something."""
+    """Fold: record the answer of an agent."""
     guard = guards.get(step.scope)
     if guard is None:
         guard = guards[step.scope] = StallGuard()

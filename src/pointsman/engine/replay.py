@@ -28,13 +28,13 @@ from pointsman.errors import CallerError, PointsmanError
 from pointsman.values import Json
 
 Plans: TypeAlias = Callable[[str], Plan]
-"""Finds the plan of a definition by its digest."""
+"""Return the plan of a definition by its digest."""
 
 BEGUN: Final = (StepStarted, InstantStepCompleted)
 
 
 class RecordedRow(Protocol):
-    """A row to be decided again."""
+    """A journal row to be decided again."""
 
     @property
     def seq(self) -> int: ...
@@ -45,40 +45,41 @@ class RecordedRow(Protocol):
 
 
 class ReplayDifference(Struct, frozen=True, kw_only=True):
-    """A place where deciding again gives something else than what is recorded."""
+    """A difference between the recorded events and those decided again."""
 
     row: int
     event: int
-    """Its position in the row, from 0."""
+    """Position of the event in the row, from 0."""
     kind: str
     """The kind of event, or why nothing could be decided."""
     field: str
-    """Where in the event, or what has no place in the other definition; empty: all of it."""
+    """Path inside the event, or the part that does not fit into the other definition; empty: the whole event."""
     recorded: Json
     now: Json
 
 
 class NoWayBack(CallerError):
-    """A step cannot be run again: it did not begin in this journal, or what led to it is not all there."""
+    """A step cannot be run again: it did not start in this journal, or the journal lacks a part of what led to it."""
 
     code = "no-way-back"
 
 
 class Replay(Struct):
-    """What came of deciding a journal again."""
+    """The outcome of replaying a journal."""
 
     state: ExecutionState
     rows: int = 0
     differences: list[ReplayDifference] = []
     untold: list[int] = []
-    """Rows that hold less than the report that caused them; they are taken as they are."""
+    """Rows that hold less than their report; they are folded as they are."""
 
 
 def replay(
     plans: Plans, execution: str, rows: Sequence[RecordedRow], *, other: bool = False, differences_max: int = 100
 ) -> Replay:
-    """Decide every row again. `other`: not with the plans they were decided with; then the first row at which what is
-    under way has no place is the last one looked at.
+    """Decide every row again.
+
+    `other`: the plans are not the original ones; replay then stops at the first row whose open parts do not fit.
     """
     found = Replay(ExecutionState(execution))
     owners = _owners(execution, rows)
@@ -105,13 +106,13 @@ def replay(
 
 
 def _definition(state: ExecutionState, row: RecordedRow) -> str:
-    """What a row was decided with: one that moves the execution, with where it moves to."""
+    """Return the definition of a row; for a migration, the new one."""
     chosen = [event.definition for event in row.events if isinstance(event, ExecutionStarted | ExecutionMigrated)]
     return chosen[0] if chosen else state.definition
 
 
 def _owners(execution: str, rows: Sequence[RecordedRow]) -> list[str]:
-    """Whose row each one was when it was decided: a fork begins with those of its origin."""
+    """Return the execution that decided each row: a fork begins with the rows of its origin."""
     owners: list[str] = []
     owner = execution
     for row in reversed(rows):
@@ -122,7 +123,7 @@ def _owners(execution: str, rows: Sequence[RecordedRow]) -> list[str]:
 
 
 def _short_of(rows: Sequence[RecordedRow], number: int) -> Step | None:
-    """The step that a row was decided short of, for a fork that runs it again."""
+    """Return the step before which a row was decided, for a fork that runs the step again."""
     follows = rows[number + 1].events[0] if number + 1 < len(rows) else None
     return follows.before if isinstance(follows, ExecutionForked) else None
 
@@ -167,7 +168,7 @@ def _plain(event: Event | None) -> Json:
 
 
 def unequal(one: Json, other: Json, place: str = "") -> Iterator[tuple[str, Json, Json]]:
-    """Where two values differ, as deep inside as can be told: the place, and both."""
+    """Yield the differences of two values at the greatest depth: the path, and both values."""
     if isinstance(one, dict) and isinstance(other, dict) and one.get("kind") == other.get("kind"):
         for name in sorted({*one, *other}):
             yield from unequal(one.get(name), other.get(name), f"{place}.{name}".lstrip("."))
@@ -179,8 +180,9 @@ def unequal(one: Json, other: Json, place: str = "") -> Iterator[tuple[str, Json
 
 
 def row_of(rows: Sequence[RecordedRow], name: str) -> tuple[int, Step]:
-    """The position of the row in which a step began, and the step: by its text, or by its node; of several the
-    last one. Raises `NoSuchStep`.
+    """Return the position of the row in which a step started, and the step. Raises `NoSuchStep`.
+
+    `name` is the text of the step or its node; of several the last one counts.
     """
     steps = [
         (number, event.step) for number, row in enumerate(rows) for event in row.events if isinstance(event, BEGUN)
@@ -193,9 +195,9 @@ def row_of(rows: Sequence[RecordedRow], name: str) -> tuple[int, Step]:
 
 
 def short_of(plan: Plan, state: ExecutionState, row: RecordedRow, step: Step) -> tuple[Event, ...]:
-    """What a row comes to when it is decided once more and the step may not begin: it is paused there instead.
+    """Decide a row again so that the execution pauses before the step, and return the events.
 
-    `state` is that before the row, and is folded along. Raises `NoWayBack`.
+    `state` is the state before the row; the events are folded into it. Raises `NoWayBack`.
     """
     report = report_of(state, row.events)
     if report is not None:

@@ -18,7 +18,7 @@ from pointsman.values import Json, JsonObject
 
 
 class ToolCall(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A tool call that a model asked for. `id` is the provider's; it pairs the call with its result."""
+    """A tool call that a model requested. `id` is the provider's; it pairs the call with its result."""
 
     id: str
     name: str
@@ -26,7 +26,7 @@ class ToolCall(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a piece of work consumed. `cost_usd` is None where no price is known: unknown is not zero."""
+    """The usage of a piece of work. `cost_usd` is None if no price is known: unknown is not zero."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -34,60 +34,62 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     tool_calls: int = 0
     cost_usd: float | None = None
     cache_read_tokens: int = 0
-    """Of the input tokens those that the provider had read before, and charges less for."""
+    """Input tokens that the provider read from its cache, at a lower price."""
     cache_write_tokens: int = 0
-    """Of the input tokens those that it keeps for later calls."""
+    """Input tokens that the provider wrote to its cache."""
     free_calls: int = 0
-    """Model calls without a price because the scripted model answers them."""
+    """Model calls without a price, because the scripted model answers them."""
     scripted: bool = False
-    """An answer of the scripted model or of a scripted tool is part of the work, also where the cache returned it."""
+    """Whether the scripted model or a scripted tool answered a part of the work, also if the result comes from the
+    cache.
+    """
 
 
 class Start(Struct, frozen=True, kw_only=True, tag="start"):
-    """Begin. `seed` feeds the jitter of retries, so that a replay agrees."""
+    """Start the execution. `seed` feeds the jitter of retries, so that replays agree."""
 
     input: JsonObject
     config: JsonObject = {}
     session: str | None = None
     messages: list[Json] = []
-    """What the session said so far, oldest first (role/content objects)."""
+    """Earlier messages of the session, oldest first (role/content objects)."""
     parent: str | None = None
     definition: str = ""
     options: JsonObject = {}
     seed: int = 0
     attempt: int = 1
     queued: bool = False
-    """It must wait for a place (`AdmissionGranted`)."""
+    """Whether it must wait for `AdmissionGranted`."""
 
 
 class AdmissionGranted(Struct, frozen=True, kw_only=True, tag="place_freed"):
-    """An execution that waited for its place may begin."""
+    """A queued execution may begin."""
 
 
 class WorkDone(Struct, frozen=True, kw_only=True, tag="work_done", omit_defaults=True):
-    """An attempt succeeded. `result` is the step's value; the rest is what only some kinds of work say."""
+    """An attempt succeeded. `result` is the step's value; the other fields are for particular kinds of work."""
 
     step: Step
     attempt: int
     result: Json = None
     next: str | None = None
-    """The label by which to leave (`next` of an agent, the choice of a decision, the last routed tool)."""
+    """The label to leave by (`next` of an agent, the choice of a decision, the last routed tool)."""
     labels: tuple[str, ...] = ()
     """Labels tried before `next`, last first: the tools a tool_executor ran."""
     text: str | None = None
-    """The whole text of a model, where `result` is a value read from it."""
+    """The whole text of a model if `result` is a value parsed from it."""
     pending: tuple[ToolCall, ...] = ()
     """Tool calls left for a tool_executor."""
     messages: tuple[Json, ...] = ()
-    """What this work adds to the conversation (role/content objects)."""
+    """Messages added to the conversation (role/content objects)."""
     warnings: tuple[str, ...] = ()
     usage: Usage | None = None
     cached: bool = False
-    """It was not performed: an equal step had brought this before."""
+    """The result comes from the cache of an equal step; no work ran."""
     printed: str = ""
-    """The end of what its tools, or its code, printed and logged."""
+    """The last part of the output and logs of its tools or code."""
     result_bytes: int | None = None
-    """Size of the result as JSON, if the sender knows it; else it is measured where that matters."""
+    """Size of the result as JSON if the sender knows it; otherwise it is measured when needed."""
 
 
 class WorkFailed(Struct, frozen=True, kw_only=True, tag="work_failed", omit_defaults=True):
@@ -109,13 +111,13 @@ class GateAnswered(Struct, frozen=True, kw_only=True, tag="gate_answered", omit_
     by: str = ""
     """The authenticated person who answers; empty: an unnamed person."""
     groups: tuple[str, ...] = ()
-    """The groups they are in, likewise."""
+    """The person's groups; authenticated as well."""
     key: str = ""
-    """Idempotency key: the same answer with the same key again decides nothing."""
+    """Idempotency key: a repeated answer with the same key has no effect."""
     gate: str = ""
-    """The id of the gate it is about: a step may ask again, about something else. Empty: whichever is open there."""
+    """The id of the gate, since a step may open several in turn. Empty: whichever is open."""
     digest: str = ""
-    """Of what the person saw; empty: not known. An answer to anything else than what the gate shows is refused."""
+    """Digest of what the person saw; empty: unknown. An answer to other contents than the gate's is refused."""
 
 
 class DelegationRequested(Struct, frozen=True, kw_only=True, tag="delegation_requested", omit_defaults=True):
@@ -130,7 +132,9 @@ class DelegationRequested(Struct, frozen=True, kw_only=True, tag="delegation_req
 
 
 class ToolCallsProposed(Struct, frozen=True, kw_only=True, tag="approval_asked"):
-    """An attempt got to tool calls that a person must approve first. It was left there, and is performed again then."""
+    """An attempt proposes tool calls that need approval, the caller or a sub-workflow. It stops and is repeated
+    later.
+    """
 
     step: Step
     attempt: int
@@ -138,7 +142,7 @@ class ToolCallsProposed(Struct, frozen=True, kw_only=True, tag="approval_asked")
 
 
 class WorkerMissing(Struct, frozen=True, kw_only=True, tag="worker_missing"):
-    """This process cannot perform an attempt: it lacks `failure.needs`. A worker that has it can."""
+    """This process cannot perform an attempt because it lacks `failure.needs`. A worker that has it can."""
 
     step: Step
     attempt: int
@@ -146,14 +150,14 @@ class WorkerMissing(Struct, frozen=True, kw_only=True, tag="worker_missing"):
 
 
 class WorkerOffered(Struct, frozen=True, kw_only=True, tag="worker_offered"):
-    """This process has what an attempt waits for, and performs it."""
+    """This process has what an attempt waits for, and offers to perform it."""
 
     step: Step
     attempt: int
 
 
 class TimerFired(Struct, frozen=True, kw_only=True, tag="timer_fired"):
-    """The time of a timer has come. `timer` is the id the core gave it."""
+    """A timer has fired. `timer` is its id, chosen by the engine."""
 
     timer: str
 
@@ -165,13 +169,13 @@ class EventReceived(Struct, frozen=True, kw_only=True, tag="event_received", omi
     data: Json = None
     by: str = ""
     key: str = ""
-    """Names this one delivery: what comes again under the same key changes nothing."""
+    """Delivery key: a repeated delivery with the same key has no effect."""
     keeps: bool = False
-    """It was sent to this execution alone: it is buffered if no step waits for it yet."""
+    """Whether it was sent to this execution only: it is buffered if no step waits for it yet."""
 
 
 class DeliveryConfirmed(Struct, frozen=True, kw_only=True, tag="delivered"):
-    """Others were told what `Publish` and `StopChild` commands said: the names of these orders."""
+    """Messages of `Publish` and `StopChild` commands were delivered; their names."""
 
     orders: tuple[str, ...]
 
@@ -185,11 +189,11 @@ class ChildEnded(Struct, frozen=True, kw_only=True, tag="child_ended", omit_defa
     failure: Failure | None = None
     usage: Usage | None = None
     call: int = 0
-    """The tool call that it carries out; 0: it is the work of the node."""
+    """The tool call that the child performed; 0: the node's own work."""
 
 
 class ChildUsageReported(Struct, frozen=True, kw_only=True, tag="child_spent", omit_defaults=True):
-    """A sub-workflow that still runs has consumed so much until now, in all."""
+    """The total usage so far of a sub-workflow that still runs."""
 
     step: Step
     attempt: int
@@ -198,7 +202,7 @@ class ChildUsageReported(Struct, frozen=True, kw_only=True, tag="child_spent", o
 
 
 class CancelRequested(Struct, frozen=True, kw_only=True, tag="cancel_requested", omit_defaults=True):
-    """Someone wants the execution to stop for good. `now`: nothing is undone first, or no more of it."""
+    """Request to stop the execution for good. `now`: without compensation, or stopping it."""
 
     reason: str = ""
     by: str = ""
@@ -206,22 +210,24 @@ class CancelRequested(Struct, frozen=True, kw_only=True, tag="cancel_requested",
 
 
 class PauseRequested(Struct, frozen=True, kw_only=True, tag="pause_requested", omit_defaults=True):
-    """Someone wants no further step to start; running work may finish."""
+    """Request to start no further step; running work may finish."""
 
     by: str = ""
 
 
 class ResumeRequested(Struct, frozen=True, kw_only=True, tag="resume_requested", omit_defaults=True):
-    """Go on after a pause or a limit. `limits` raises limits by name (`steps`, `executionTime` in seconds, …)."""
+    """Request to continue after a pause or a limit. `limits` raises limits by name (`steps`, `executionTime` in s,
+    …).
+    """
 
     limits: dict[str, float] = {}
     by: str = ""
     step: bool = False
-    """Pause again before the next step begins."""
+    """Whether to pause again before the next step."""
 
 
 class SteerRequested(Struct, frozen=True, kw_only=True, tag="steer_requested", omit_defaults=True):
-    """Someone takes a hand: values into the data, messages into the conversation, control to another node."""
+    """Manual intervention: edit data, add messages to the conversation, or move control to another node."""
 
     edits: tuple[DataEdit, ...] = ()
     messages: tuple[Json, ...] = ()
@@ -231,14 +237,14 @@ class SteerRequested(Struct, frozen=True, kw_only=True, tag="steer_requested", o
 
 
 class RetryRequested(Struct, frozen=True, kw_only=True, tag="retry_requested", omit_defaults=True):
-    """Try the finally failed steps of a failed execution again. `limits` raises limits, as for a resumption."""
+    """Request to retry the failed steps of a failed execution. `limits` raises limits, as on resumption."""
 
     by: str = ""
     limits: dict[str, float] = {}
 
 
 class MigrationRequested(Struct, frozen=True, kw_only=True, tag="move_requested", omit_defaults=True):
-    """Go on with another definition: that of the plan with which this report is decided."""
+    """Request to continue with another definition: that of the plan with which this report is decided."""
 
     definition: str
     options: JsonObject = {}
@@ -246,22 +252,22 @@ class MigrationRequested(Struct, frozen=True, kw_only=True, tag="move_requested"
 
 
 class ForkRequested(Struct, frozen=True, kw_only=True, tag="fork_requested", omit_defaults=True):
-    """The rows so far are a copy of another execution's: go on with them as an execution of one's own."""
+    """Request to continue the copied rows of another execution as an independent execution."""
 
     origin: str
     row: int
-    """The last one that was taken from there."""
+    """The last copied row."""
     before: Step | None = None
     input: JsonObject | None = None
-    """Fields of the input that change."""
+    """Input fields to change."""
     edits: tuple[DataEdit, ...] = ()
     session: str | None = None
     limits: dict[str, float] = {}
     onto: MigrationRequested | None = None
-    """Another definition to go on with."""
+    """Another definition to continue with."""
     by: str = ""
     undoes: Undoes = "own"
-    """`all` is said by journals of forks that were begun before origin and fork were told apart."""
+    """`all` occurs in journals of forks from before compensation was limited to the fork's own steps."""
 
 
 Report: TypeAlias = (

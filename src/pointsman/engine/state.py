@@ -31,14 +31,14 @@ from pointsman.engine.writes import BufferedEvent, Write
 from pointsman.values import Json, JsonObject
 
 TerminalKey: TypeAlias = tuple[str, Scope, LineagePath]
-"""Where control ended: node, scope, and for steps that carry a thread the ways behind it."""
+"""Where a token ended: node, scope and, for steps with a lineage, its path."""
 
 Status: TypeAlias = Literal[
     "pending", "running", "waiting", "paused", "completed", "failed", "cancelled", "interrupted"
 ]
 ENDED: frozenset[Status] = frozenset({"completed", "failed", "cancelled"})
 HALTED: frozenset[Status] = frozenset({"paused", "interrupted"})
-"""Asked on the path of every step: a property costs twice as much."""
+"""A plain attribute because it is read for every step: a property costs twice as much."""
 
 
 class StepOutput(Struct, frozen=True, gc=False):
@@ -51,7 +51,9 @@ class StepOutput(Struct, frozen=True, gc=False):
 
 
 class TerminalValue(Struct, frozen=True, gc=False):
-    """A value with which control ended somewhere; of several visits the latest counts, whichever was faster."""
+    """The value of an ended token; of several visits the one with the greatest lineage counts, independent of
+    timing.
+    """
 
     lineage: Lineage
     visit: int
@@ -59,14 +61,14 @@ class TerminalValue(Struct, frozen=True, gc=False):
 
 
 class PendingArrival(Struct, frozen=True, gc=False):
-    """An arrival that is parked at a node, or held while the execution stands still."""
+    """An arrival that is parked at a node, or held while the execution is halted."""
 
     node: str
     scope: Scope
     edge: str
     incoming: StepOutput
     starts_node: bool = False
-    """It starts the node when it goes on, whatever else could still come."""
+    """Whether it starts the node on resumption without waiting for other arrivals."""
 
 
 class GateState(Struct):
@@ -85,11 +87,11 @@ class GateState(Struct):
     round: int | None = None
     opened: float = 0.0
     deadline: float | None = None
-    """When the present approvers time out. Both are unix seconds."""
+    """Deadline of the present approvers. Both times are unix seconds."""
     level: int = 0
-    """How often it was escalated."""
+    """Number of escalations so far."""
     votes: dict[str, Vote] = {}
-    """The vote of each person, while no action has enough votes."""
+    """The vote of each person, until an action reaches its quorum."""
     delegations: dict[str, str] = {}
     """Delegated rights: from person to delegate."""
     delegates: dict[str, str] = {}
@@ -99,19 +101,19 @@ class GateState(Struct):
     values: tuple[Json, ...] = ()
     """The present values of the editable fields."""
     digest: str = ""
-    """Names what is asked and shown: it changes with them, and an answer carries it."""
+    """Digest of the contents; it changes with them, and an answer carries it."""
     number: int = 0
-    """How many nodes had been visited when it opened, for `_currentStep` in its texts."""
+    """Number of nodes visited before it opened, for `_currentStep` in its texts."""
     changed: bool = False
-    """What it shows is not what it showed when it opened."""
+    """Whether its contents have changed since it opened."""
 
 
 class WorkflowCall(Struct):
-    """A tool call of an attempt that a sub-workflow carries out."""
+    """A tool call of an attempt that a sub-workflow performs."""
 
     call: ProposedCall
     usage: Usage | None = None
-    """What the sub-workflow has consumed so far; it is counted."""
+    """Usage of the sub-workflow that is counted so far."""
 
 
 class StepState(Struct, eq=False):
@@ -120,92 +122,92 @@ class StepState(Struct, eq=False):
     step: Step
     scope: ScopeState
     incoming: StepOutput
-    """The output that reached it; a transparent node passes it on."""
+    """The output that reached the step; a transparent node passes it on."""
     input: JsonObject | None = None
     messages: int = 0
     attempt: int = 1
     phase: Phase = "work"
     is_running: bool = True
-    """An executor owes a report."""
+    """Whether an executor works on it."""
     failures: int = 0
     reasks: int = 0
     advices: int = 0
     advised: JsonObject | None = None
-    """The question put to a model in phase `recover`."""
+    """The question to a model in phase `recover`."""
     failure: Failure | None = None
     gate: GateState | None = None
     event: str | None = None
     child: bool = False
     child_usage: Usage | None = None
-    """What its child has consumed so far; it is counted."""
+    """Usage of its child that is counted so far."""
     workflow_calls: dict[int, WorkflowCall] | None = None
-    """The tool calls of this attempt that child executions carry out, by effect number; no work runs meanwhile."""
+    """The tool calls of this attempt that child executions perform, by effect number; no work runs meanwhile."""
     needs: str = ""
     """What a worker must have to perform it, as in `Failure.needs`; no work runs until such a worker offers itself."""
     unapproved: bool = False
-    """It waits, or waited in vain, for the approval that it needs to begin."""
+    """Whether it still lacks the approval to start."""
     verdicts: dict[int, CallVerdict] | None = None
-    """What people decided about the tool calls of this attempt, by effect number."""
+    """Verdicts on the tool calls of this attempt, by effect number."""
     timers: tuple[str, ...] = ()
     arrivals: tuple[PendingArrival, ...] = ()
-    """The arrivals that had waited for each other and started it: should it be entered again, they arrive again."""
+    """The merged arrivals that started it; they are parked again if the step is entered again."""
 
     @property
     def children(self) -> tuple[int, ...]:
-        """The numbers of the calls that its sub-workflows carry out; 0: the one that is the work of the node."""
+        """Return the numbers of the calls that its sub-workflows perform; 0: the node's own work."""
         if self.workflow_calls is not None:
             return tuple(self.workflow_calls)
         return (0,) if self.child else ()
 
 
 class BranchState(Struct, eq=False, gc=False):
-    """A branch whose outcome a join has not taken yet."""
+    """The outcome of a settled branch, before the join."""
 
     outcome: Literal["arrived", "ended", "failed", "cancelled"]
     value: Json
     writes: Sequence[tuple[Write, Json]]
-    """In the order in which they count. Empty unless the branch arrived or ended: half a branch gives nothing."""
+    """Writes in the order in which they apply. Empty unless the branch arrived or ended: partial writes are dropped."""
     nodes: dict[str, Json]
     failure: Failure | None = None
 
 
 class JoinProgress(Struct, eq=False):
-    """What the branches that count have brought so far, in branch order: what the test of a join looks at."""
+    """Results of the counted branches so far, in branch order, for the test of a join."""
 
     settled: int = 0
-    """How many branches were looked at."""
+    """Number of branches processed."""
     branches: list[int] = []
     results: list[Json] = []
     told: list[Json] = []
 
 
 class ParallelFrame(Struct, eq=False):
-    """One opening of a parallel."""
+    """One visit of a parallel."""
 
     step: Step
     scope: ScopeState
-    """The scope around it."""
+    """The surrounding scope."""
     starts: tuple[str, ...]
     items: list[Json] | None
     keys: tuple[str, ...]
     item_name: str | None
     incoming: StepOutput
-    """What reached the parallel, and reaches its branches."""
+    """The output that reached the parallel, and its branches."""
     base: JsonObject
-    """The data as it was when it opened: what every branch begins with."""
+    """The data when it opened: the base of every branch."""
     base_nodes: Mapping[str, Json]
     joined: bool
     total: int
-    """How many branches there are."""
+    """Number of branches."""
     next: int = 0
-    """The first branch that has not begun."""
+    """The first branch that has not started."""
     settled: dict[int, BranchState] = {}
     arrived: int = 0
     running: int = 0
     detached: bool = False
-    """Its join has fired; what still runs inside reaches nothing outside."""
+    """Whether its join has fired; branches that still run have no effect outside."""
     progress: JoinProgress | None = None
-    """What the join's test has seen, so that the next test looks at new branches only; None: not tested yet."""
+    """Input of the join's test so far, so that the next test adds new branches only; None: not tested yet."""
 
     def branch_scope(self, branch: int) -> Scope:
         return (*self.step.scope, Branch(self.step.node, self.step.visit, branch, self.step.lineage))
@@ -219,35 +221,35 @@ class LoopState(Struct, eq=False):
     item_name: str | None = None
     previous: Json = None
     failure: Failure | None = None
-    """What ended the last round early, where that is no reason to stop."""
+    """The skipped failure that ended the last round early."""
 
 
 class ScopeState(Struct, eq=False):
-    """The execution itself, or one open branch."""
+    """The data of the execution itself, or of one open branch."""
 
     key: Scope
     parent: ScopeState | None
     opening: ParallelFrame | None
     data: Data
     names: dict[str, Json]
-    """The reserved and `as` names that every expression inside sees."""
+    """Reserved names and `as` names for every expression inside."""
     base_nodes: Mapping[str, Json]
     item_key: str | None = None
     nodes: dict[str, Json] = {}
     displayed: dict[str, tuple[Lineage, int]] = {}
-    """Which visit `nodes` shows, of nodes that may be visited several times at once."""
+    """The visit shown in `nodes`, for nodes with concurrent visits."""
     writes: list[tuple[Write, Json, Lineage]] = []
-    """What a branch wrote, for the data around it; empty in the outermost scope."""
+    """Writes of a branch for the surrounding scope; empty in the outermost scope."""
     visits: dict[tuple[str, Lineage], int] = {}
     parked: dict[str, dict[tuple[str, LineagePath], PendingArrival]] = {}
-    """Arrivals that wait at a node, by edge and the ways behind them."""
+    """Parked arrivals per node, by edge and lineage path."""
     open_steps: dict[str, int] = {}
     """Unsettled steps per node."""
     tokens: int = 0
-    """Unsettled steps and parked arrivals; inner scopes count as the step of their parallel."""
+    """Number of unsettled steps and parked arrivals; inner scopes count as the step of their parallel."""
     loops: dict[str, LoopState] = {}
     write_log: WriteLog = field(default_factory=WriteLog)
-    """Once control has split here: who wrote what."""
+    """Log of writes and writers since control has split here."""
 
 
 class Timer(Struct, eq=False):
@@ -273,7 +275,7 @@ class UsageTotal(Struct, frozen=True, eq=False):
 
 
 class UndoRecord(Struct, frozen=True, gc=False):
-    """A step that was done and can be undone."""
+    """A completed step that can be undone."""
 
     step: Step
     by: str
@@ -281,12 +283,12 @@ class UndoRecord(Struct, frozen=True, gc=False):
     input: JsonObject | None
     result: Json
     names: Mapping[str, Json]
-    """What its branch called its item."""
+    """Key of the item of its branch."""
     item_key: str | None
 
 
 class Compensation(Struct, eq=False):
-    """The execution has failed (`failure`) or was cancelled, and undoes what it did."""
+    """State of a compensation: the execution has failed (`failure`) or was cancelled, and undoes its steps."""
 
     failure: Failure | None
     step: Step | None
@@ -298,14 +300,14 @@ class Compensation(Struct, eq=False):
 
 
 class ExecutionState(Struct, eq=False):
-    """Empty until `ExecutionStarted` is folded."""
+    """The state of one execution. Empty until `ExecutionStarted` is folded."""
 
     id: str
     status: Status = "pending"
     seq: int = 0
-    """The last row folded."""
+    """Number of the last folded row."""
     at: float = 0.0
-    """When it was decided, unix seconds."""
+    """Time of that row's decision, unix seconds."""
     workflow: str = ""
     version: str = ""
     input: JsonObject = {}
@@ -327,64 +329,64 @@ class ExecutionState(Struct, eq=False):
     """The open gates of each scope that has any."""
     held_arrivals: list[PendingArrival] = []
     event_waiters: dict[str, int] = {}
-    """How many steps wait for an event, by its name."""
+    """Number of steps that wait for an event, by its name."""
     seen_event_keys: dict[str, None] = {}
-    """The keys of the events taken lately."""
+    """Keys of recently received events."""
     buffered_events: dict[int, BufferedEvent] = {}
-    """Events that came before a step waited for them, by number: oldest first."""
+    """Events that arrived before a step waited for them, by number, oldest first."""
     buffered_count: int = 0
     """The number of the last buffered event."""
     outbox: dict[str, OutboxMessage] = {}
-    """Messages to other executions whose delivery is not confirmed; also of an execution that has ended."""
+    """Messages to other executions without confirmed delivery, also after the end of the execution."""
     step_outputs: dict[Step, StepOutput] = {}
-    """The outputs of the steps settled in this row; emptied when the next row begins."""
+    """Outputs of the steps settled in this row; emptied when the next row begins."""
     changed_gates: dict[Step, None] = {}
-    """The gates that opened, changed or closed in this row; emptied likewise."""
+    """Gates that opened, changed or closed in this row; emptied when the next row begins."""
     row_failures: dict[Step, StepState | PendingArrival] = {}
-    """What failed in this row: the step, or the arrival it would have sent; emptied likewise."""
+    """Failures of this row: the step, or the arrival it would have sent; emptied when the next row begins."""
     step_count: int = 0
     """Steps taken so far."""
     visited_nodes: set[str] = set()
-    """The nodes that were visited so far."""
+    """Nodes visited so far."""
     limits: dict[str, float] = {}
-    """Limits that were raised, by name."""
+    """Raised limits, by name."""
     usage: UsageTotal = field(default_factory=UsageTotal)
     outputs: dict[TerminalKey, TerminalValue] = {}
-    """What `end` nodes produced."""
+    """Values of `end` nodes."""
     branch_results: dict[TerminalKey, TerminalValue] = {}
-    """The last results where branches ended."""
+    """The last values of ended branches."""
     failed_work: list[StepState | PendingArrival] = []
-    """What failed the execution, for a retry."""
+    """The failed steps and arrivals of a failed execution, for a retry."""
     output: Json = None
     closes_session: bool = False
-    """The conversation ended with it."""
+    """Whether the end of the execution closed the session."""
     failure: Failure | None = None
     interruption: str | None = None
-    """The limit that stopped it."""
+    """The limit that interrupted it."""
     paused_by: str = ""
     """The caller who paused it last."""
     breakpoints: Breakpoints = field(default_factory=Breakpoints)
     """The breakpoints at which it paused."""
     running_steps: int = 0
-    """Steps an executor works on."""
+    """Number of steps that executors work on."""
     worked_s: float = 0.0
     working_since: float = 0.0
     steps_without_worker: dict[Step, None] = {}
-    """The steps that wait for a worker."""
+    """Steps that wait for a worker."""
     escalation_gate: Step | None = None
-    """The gate at which people are asked whether an interrupted execution may go on."""
+    """The gate at which people decide whether an interrupted execution may continue."""
     escalated_at_step: int | None = None
     """The step count when the fallback node took over; None: it has not."""
     messages: int = 0
     stall_guards: dict[Scope, StallGuard] = {}
     """Recent answers of agents, per scope."""
     undo_log: list[UndoRecord] = []
-    """What can be undone, in the order in which it was done."""
+    """Steps that can be undone, in the order of their completion."""
     compensation: Compensation | None = None
     warning_keys: set[str] = set()
-    """Warnings that are issued once only."""
+    """Keys of warnings that are raised only once."""
     budget_stopped: list[Step] = []
-    """Attempts that a budget stopped half-way: they are performed again when the execution goes on."""
+    """Steps whose attempts a budget stopped half-way; they are repeated on resumption."""
     size_bound: int | None = None
     """An upper bound of the data's size in bytes; None: not measured since the state was rebuilt."""
 
@@ -398,27 +400,27 @@ class ExecutionState(Struct, eq=False):
 
     @property
     def open_gates(self) -> list[StepState]:
-        """The steps whose gates take answers, in order. An execution that has ended takes none."""
+        """Return the steps with open gates, in order; none after the end of the execution."""
         return [] if self.ended else sorted((at for at in self.steps.values() if at.gate is not None), key=_step_of)
 
     @property
     def compensating(self) -> bool:
-        """What was done is being undone."""
+        """Return whether a compensation runs."""
         return self.compensation is not None and not self.ended
 
     @property
     def is_escalated(self) -> bool:
-        """The node of last resort has taken over."""
+        """Return whether the fallback node has taken over."""
         return self.escalated_at_step is not None
 
     @property
     def awaits_escalation(self) -> bool:
-        """It is interrupted, and a gate asks people whether it may go on."""
+        """Return whether it is interrupted with an open escalation gate."""
         return self.escalation_gate is not None and self.status == "interrupted" and self.escalation_gate in self.steps
 
     @property
     def is_halted(self) -> bool:
-        """Arrivals are held instead of starting steps."""
+        """Return whether arrivals are held instead of starting steps."""
         return self.status in HALTED
 
 

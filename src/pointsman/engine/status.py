@@ -6,7 +6,10 @@ from pointsman.engine.state import ExecutionState, Status
 
 
 def status_of(state: ExecutionState) -> Status:
-    """`waiting` is `running` where only gates, timers and events are open, and `interrupted` where people are asked."""
+    """Return the status for callers.
+
+    `waiting` is `running` with only gates, timers and events open, or `interrupted` with an open escalation gate.
+    """
     status = state.status
     if status != "running":
         return "waiting" if state.awaits_escalation else status

@@ -16,31 +16,33 @@ from pointsman.errors import CallerError
 
 
 class LineageEntry(Struct, frozen=True, array_like=True, order=True, gc=False, cache_hash=True):
-    """One of several edges that a step left by at once; or, with the edge `MET`, the place where they met again."""
+    """One of several edges by which a step left at once; with the edge `MET`, the place where the branches met
+    again.
+    """
 
     turn: int
-    """Counts the splits and meetings along a line of control: what comes later is greater."""
+    """Counts splits and meetings along a token's path: later ones are greater."""
     edge: int
     """Position in the document of the edge taken."""
     node: str
-    """The node that was left."""
+    """The node that split."""
 
 
 MERGED: Final = 1_000_000_000
-"""The edge of a line whose ways have met: it comes after all of them."""
+"""The edge of an entry whose branches have met: it sorts after all of them."""
 
 Lineage: TypeAlias = tuple[LineageEntry, ...]
 """The splits behind a token. Its order is the order of concurrent tokens of one scope, independent of time."""
 
 
 class Branch(Struct, frozen=True, array_like=True, order=True, gc=False, cache_hash=True):
-    """One branch of one opening of a parallel. The parallel's id keeps two parallels of one scope apart."""
+    """One branch of one visit of a parallel. The parallel's id distinguishes two parallels of one scope."""
 
     parallel: str
     visit: int
     branch: int
     lineage: Lineage = ()
-    """Of the parallel's step."""
+    """Visit of the parallel's step."""
 
 
 Scope: TypeAlias = tuple[Branch, ...]
@@ -48,13 +50,13 @@ Scope: TypeAlias = tuple[Branch, ...]
 
 
 class Step(Struct, frozen=True, array_like=True, order=True, gc=False, cache_hash=True):
-    """One visit of control to one node. Made of where it is, never of when it came: replays must agree."""
+    """One visit of control to one node, identified by position and never by time: replays must agree."""
 
     node: str
     scope: Scope = ()
     visit: int = 1
     lineage: Lineage = ()
-    """Only where several tokens may pass the node at once: behind `trigger: each`, beside cycles that split."""
+    """Only if several tokens may pass the node at once: behind `trigger: each`, or beside cycles that split."""
 
     def __str__(self) -> str:
         return f"{scope_text(self.scope)}{self.node}{_behind(self.lineage)}" + (
@@ -63,7 +65,7 @@ class Step(Struct, frozen=True, array_like=True, order=True, gc=False, cache_has
 
 
 def scope_text(scope: Scope) -> str:
-    """How a scope stands before its steps: `each[1.0]/`; nothing for the execution itself."""
+    """Return the prefix that a scope adds to its steps: `each[1.0]/`; empty for the execution itself."""
     return "".join(f"{b.parallel}{_behind(b.lineage)}[{b.visit}.{b.branch}]/" for b in scope)
 
 
@@ -72,6 +74,6 @@ def _behind(thread: Lineage) -> str:
 
 
 class NoSuchStep(CallerError):
-    """A step was named that this execution does not have."""
+    """The execution has no step with this name."""
 
     code = "no-such-step"

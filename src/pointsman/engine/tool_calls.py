@@ -10,26 +10,26 @@ from pointsman.values import Json, JsonObject
 
 
 class ProposedCall(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """A call that may not be made before a person agreed. `number` is its effect number inside the attempt."""
+    """A tool call that waits for approval or is performed outside. `number` is its effect number in the attempt."""
 
     number: int
     name: str
     arguments: JsonObject
     description: str = ""
     wants: Literal["approval", "result", "workflow"] = "approval"
-    """`result`: the caller carries it out, and says what came of it; `workflow`: a sub-workflow does."""
+    """`result`: the caller performs the call and returns its result; `workflow`: a sub-workflow does."""
     workflow: str = ""
-    """Which one."""
+    """The sub-workflow."""
     timeout_s: float | None = None
-    """How long they have for that."""
+    """Time limit for that, in seconds."""
     bytes_max: int | None = None
-    """Of the result, as JSON."""
+    """Size limit of the result as JSON, in bytes."""
     parameters: JsonObject | None = None
-    """The JSON Schema of the arguments, which arguments that a person gives instead must fit."""
+    """JSON Schema of the arguments; arguments that a person substitutes must fit it."""
 
 
 class CallVerdict(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """What a person decided about one call. `arguments` are what it is made with, where they were changed."""
+    """The decision about one call. `arguments` are set if a person changed them."""
 
     number: int
     approved: bool
@@ -37,9 +37,9 @@ class CallVerdict(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     reason: str = ""
     """The reason for a rejection, as reported to the model."""
     returned: bool = False
-    """The caller or a sub-workflow carried it out: `result` is what came of it."""
+    """Whether the caller or a sub-workflow performed it: `result` is its result."""
     result: Json = None
     of: str = ""
-    """The digest of the call that was decided about; empty in journals that are older than it."""
+    """Digest of the call that was decided; empty in older journals."""
     code: str = ""
-    """Of the failure that it is where it is not approved; empty: `call-rejected`."""
+    """Failure code of a call that is not approved; empty: `call-rejected`."""

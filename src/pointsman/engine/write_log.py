@@ -1,4 +1,4 @@
-"""Write log: which node wrote what, while several lines of control share one scope.
+"""Write log: which node wrote what, while several branches of control share one scope.
 
     x   base [] ── (1, A) append "a" ── (1, B) append "b"      B first, A later: the list is still [a, b]
 
@@ -23,13 +23,13 @@ REPLACING: Final = ("set", "last")
 
 
 class LogEntry(Struct, eq=False):
-    """What one node wrote on one thread, in order."""
+    """Writes of one node with one lineage, in order."""
 
     lineage: Lineage
     node: str
     writes: list[tuple[Reducer, Json]]
     reduce: Reducer
-    """How it wrote last."""
+    """Reducer of its last write."""
 
 
 class LoggedPath(Struct, eq=False):
@@ -41,7 +41,7 @@ class LoggedPath(Struct, eq=False):
     reducers: set[Reducer] = set()
 
     def add(self, thread: Lineage, node: str, reduce: Reducer, value: Json) -> bool:
-        """Remember a write. True if it comes last: then it may simply be applied."""
+        """Record a write. Return True if it is the last in order and may simply be applied."""
         at = bisect_right(self.lineages, thread)
         last = at == len(self.lineages)
         if reduce in REPLACING and last:
@@ -58,7 +58,7 @@ class LoggedPath(Struct, eq=False):
         return last
 
     def _forget_values(self, replacing: str) -> None:
-        """What was there is replaced: of each writer only its latest place is still of interest, to find conflicts."""
+        """Drop replaced values. Of each writer only the latest position is kept, to detect conflicts."""
         latest = {entry.node: entry for entry in self.entries}
         latest.pop(replacing, None)
         self.entries = [entry for entry in self.entries if latest.get(entry.node) is entry]
@@ -68,7 +68,7 @@ class LoggedPath(Struct, eq=False):
         self.reducers = {entry.reduce for entry in self.entries}
 
     def value(self) -> Json:
-        """What the path holds when all writes are applied in order."""
+        """Return the value at the path with all writes applied in order."""
         draft = Data({"value": self.base})
         for entry in self.entries:
             for reduce, value in entry.writes:
@@ -77,13 +77,13 @@ class LoggedPath(Struct, eq=False):
 
 
 class WriteLog(Struct, eq=False):
-    """The trails of one scope, by path."""
+    """The write log of one scope, by path."""
 
     by_path: dict[Path, LoggedPath] = {}
     below: dict[Path, set[Path]] = {}
-    """Paths with a trail, by each path above them."""
+    """Logged paths, by each path above them."""
     readers: dict[Path, dict[str, Lineage]] = {}
-    """Which nodes read a path while others may write it, and on which thread last."""
+    """Nodes that read a path while others may write it, with the lineage of the last read."""
 
     def __bool__(self) -> bool:
         return bool(self.by_path or self.readers)
@@ -94,29 +94,29 @@ class WriteLog(Struct, eq=False):
         self.readers.clear()
 
     def read(self, path: Path, thread: Lineage, node: str) -> None:
-        """Remember who read what."""
+        """Record a read."""
         known = self.readers.setdefault(path, {})
         known[node] = max(thread, known.get(node, ()))
 
     def readers_of(self, path: Path) -> Iterator[tuple[str, Lineage]]:
-        """Who read at a path, above it, or below it."""
+        """Yield the readers at a path, above it, or below it."""
         for known, nodes in self.readers.items():
             if all(one == other for one, other in zip(known, path, strict=False)):
                 yield from nodes.items()
 
     def forget(self, path: Path) -> None:
-        """Who wrote at, above or below a path no longer counts."""
+        """Drop the writes at, above or below a path."""
         for known, _ in [*self.overlapping(path)]:
             del self.by_path[known]
             for width in range(1, len(known)):
                 self.below[known[:width]].discard(known)
 
     def write(self, data: Data, write: Write, value: Json, thread: Lineage, node: str) -> None:
-        """Apply a write where it belongs among those of other threads."""
+        """Apply a write at its position among those of other lineages."""
         path = write.path
         trail = self.by_path.get(path)
         if trail is None:
-            data.shared()  # a list at the path is kept here: later writes must not change it
+            data.shared()  # the log keeps a list at the path: later writes must not change it
             trail = self.by_path[path] = LoggedPath(data.at(path))
             for width in range(1, len(path)):
                 self.below.setdefault(path[:width], set()).add(path)
@@ -126,7 +126,7 @@ class WriteLog(Struct, eq=False):
             data.write(Write(path), trail.value())
 
     def overlapping(self, path: Path) -> Iterator[tuple[Path, LoggedPath]]:
-        """The trails at a path, above it, and below it."""
+        """Yield the logged paths at a path, above it, and below it."""
         for width in range(1, len(path) + 1):
             trail = self.by_path.get(path[:width])
             if trail is not None:

@@ -10,10 +10,10 @@ from pointsman.engine.steps import Lineage, Scope
 from pointsman.values import Json
 
 Reducer: TypeAlias = Literal["set", "append", "merge", "add", "min", "max", "union", "last"]
-"""How a write joins what is there. `last` is `set` that never conflicts: in branch order, the last one wins."""
+"""How a write joins the present value. `last` is a `set` that never conflicts: in branch order, the last one wins."""
 
 Undoes: TypeAlias = Literal["own", "all"]
-"""What a fork owes, should it fail: to undo what it did itself, or also what its origin had done."""
+"""The scope of compensation of a fork: its own steps, or also those of its origin."""
 
 
 class Write(Struct, frozen=True, array_like=True, omit_defaults=True, gc=False):
@@ -26,7 +26,7 @@ class Write(Struct, frozen=True, array_like=True, omit_defaults=True, gc=False):
 
 
 class DataEdit(Struct, frozen=True, array_like=True, gc=False):
-    """A value that a person puts into the data of an open scope (`()`: the execution's), over whatever is there."""
+    """A value that a person writes into the data of an open scope (`()`: the execution's), replacing any value."""
 
     path: tuple[str | int, ...]
     value: Json
@@ -34,18 +34,18 @@ class DataEdit(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Arrival(Struct, frozen=True, array_like=True, gc=False):
-    """An arrival that waits at a node: by which edge (`""`: none, the engine sent it) and on which thread."""
+    """An arrival that waits at a node: its edge (`""`: none, the engine sent it) and its lineage."""
 
     edge: str
     lineage: Lineage
 
 
 class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", gc=False):
-    """How every event is stored. Events are trees of plain data: the garbage collector need not walk them."""
+    """Base of every stored event. Events are trees of plain data: the garbage collector need not walk them."""
 
 
 class BufferedEvent(Struct, frozen=True):
-    """An event that waits for a step that waits for it."""
+    """An event that waits in the buffer for a step."""
 
     name: str
     data: Json
