@@ -1,8 +1,8 @@
-"""Where a PostgreSQL store is: the address an operator writes, as the driver wants it.
+"""Address of a PostgreSQL store: converts the operator's URL for the driver.
 
     postgresql://user:password@host:5432/database?schema=name&patience=30&sslmode=require
 
-Everything but `schema` and `patience` is libpq's: parameters of the address, `PG*` variables, the password file.
+Everything except `schema` and `patience` belongs to libpq: URL parameters, `PG*` variables, the password file.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from pointsman.store.errors import StoreUnknown
 
 SCHEMA: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 PATIENCE_S: Final = 15.0
-"""How long a server that cannot be reached is waited for."""
+"""How long to wait for a server that cannot be reached."""
 OURS: Final = frozenset({"schema", "patience"})
 PATIENCE: Final = re.compile(r"\d{1,4}(\.\d{1,3})?")
 DEFAULTS: Final = {
     "application_name": "pointsman",
     "connect_timeout": "10",
-    # A server that vanished without a word is noticed within half a minute.
+    # A server that disappeared silently is noticed within half a minute.
     "keepalives_idle": "10",
     "keepalives_interval": "5",
     "keepalives_count": "3",
@@ -36,17 +36,17 @@ DEFAULTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """What the driver is given, and what people are shown."""
+    """Connection parameters for the driver, and the address as shown to people."""
 
     conninfo: str
     schema: str
-    """Made where it does not exist; empty: the one the server chooses."""
+    """Schema, created if missing; empty: the server's default."""
     shown: str
     patience_s: float = PATIENCE_S
-    """How long a server that went away is waited for, by each call."""
+    """How long each call waits for a server that went away."""
 
     def within(self, schema: str) -> str:
-        """The parameters of a connection that sees this schema and no other."""
+        """Return the parameters of a connection that sees only this schema."""
         given = conninfo_to_dict(self.conninfo).get("options") or ""
         path = '"' + schema.replace('"', '""') + '"'
         escaped = re.sub(r"([\\\s])", r"\\\1", path)
@@ -54,17 +54,17 @@ class Address:
 
 
 def address_of(url: str) -> Address:
-    """Raises `StoreUnknown` for what is not such an address, without its password."""
+    """Parse an address. Raises `StoreUnknown`, without the password, for an invalid one."""
     shown = masked(url).partition("?")[0]
     try:
         parts = urlsplit(url)
         pairs = parse_qsl(parts.query, keep_blank_values=True)
         query = urlencode([pair for pair in pairs if pair[0] not in OURS], quote_via=quote)
-        # What is no number is refused here, not when somebody connects.
+        # A value that is not a number is rejected here, not at the first connection.
         _ = parts.port
         given = conninfo_to_dict(urlunsplit(("postgresql", parts.netloc, parts.path, query, "")))
     except (ValueError, psycopg.Error):
-        # What the parser says may quote what it could not parse: the password among it.
+        # The parser's message may quote its input, including the password.
         raise StoreUnknown(
             f"{shown!r} is not the address of a PostgreSQL store",
             hint="Write postgresql://user:password@host/database; signs such as @ and / in a password as %40 and %2F.",
@@ -77,6 +77,6 @@ def address_of(url: str) -> Address:
         )
     if PATIENCE.fullmatch(patience) is None:
         raise StoreUnknown(f"{patience!r} is no number of seconds", hint="For half a minute write …?patience=30.")
-    # An empty value would be a wish of its own: `host=` is not the same as no host.
+    # An empty value has its own meaning: `host=` differs from no host.
     conninfo = make_conninfo("", **{**DEFAULTS, **{key: value for key, value in given.items() if value}})
     return Address(conninfo, schema, shown, float(patience))

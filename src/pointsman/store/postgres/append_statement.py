@@ -1,4 +1,4 @@
-"""A group of rows, and the statement that writes it with everything that must be committed with them."""
+"""A group of rows, and the statement that writes it with everything committed together with it."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ TYPES: Final = (
     " %b::float8[], %b::text[], %b::bool[], %b::int8[], %b::int8[], %b::int8[], %b::float8[], %b::text[], %b::text[],"
     " %b::text[]"
 )
-"""Of the columns of a summary, as lists."""
+"""Types of the summary columns, as lists."""
 Place: TypeAlias = tuple[ExecutionId, int]
 """Execution and seq."""
 
 
 class ChainedRow(NamedTuple):
-    """A row as it will lie in the table, behind the number and the name of its execution."""
+    """A row as stored in the table, after the number and the name of its execution."""
 
     no: int | None
     """None: the execution begins with this group."""
@@ -51,17 +51,17 @@ class ChainedRow(NamedTuple):
 
 
 class RowGroup:
-    """What goes into one statement."""
+    """The content of one statement."""
 
     def __init__(self) -> None:
         self.rows: list[ChainedRow] = []
         self.heads: dict[ExecutionId, Head] = {}
-        """The ends of the journals, once the group is written."""
+        """The ends of the journals after this group."""
         self.begun: list[ExecutionId] = []
         self.firsts: dict[int, int] = {}
-        """Of executions that go on: number -> seq of the first row."""
+        """Number -> seq of the first row, for existing executions."""
         self.in_runs = False
-        """Some of those get several rows."""
+        """Whether any of these gets several rows."""
         self.blobs: dict[bytes, bytes] = {}
         self.uses: set[tuple[int | None, ExecutionId, int, bytes]] = set()
         self.summaries: dict[ExecutionId, tuple[int | None, int, Summary]] = {}
@@ -89,17 +89,17 @@ class RowGroup:
 
 
 def with_gates_of(before: tuple[int | None, int, Summary] | None, summary: Summary) -> Summary:
-    """One that says nothing of its open gates leaves them as they were said to be just before."""
+    """Return the summary with the open gates of the preceding one, if it does not set them itself."""
     if before is None or summary.gates is not None:
         return summary
     return replace(summary, gates=before[2].gates)
 
 
 def statement_for(group: RowGroup, epoch: int | None, kept: RecentBlobs) -> tuple[LiteralString, list[object]]:
-    """The statement that writes a group, and its values."""
+    """Return the statement that writes a group, and its values."""
     blobs = kept.missing(group.blobs)
     values: list[object] = [] if epoch is None else [epoch]
-    # In one order everywhere: two processes that write the same rows must not wait for each other in a circle.
+    # Sorted everywhere, so that two processes that write the same rows do not deadlock.
     if blobs:
         values += columns(blobs)
     if group.begun:
@@ -134,10 +134,11 @@ def columns(rows: Sequence[tuple[object, ...]]) -> list[object]:
 def statement(
     *, fenced: bool, alone: bool, blobs: bool, begun: bool, uses: bool, summaries: bool, in_runs: bool
 ) -> LiteralString:
-    """Nothing but these texts ever enters it.
+    """Return the SQL text, composed only of literals in this module.
 
-    Who begins an execution gives it a number; if it has one already, its rows are not written. A row that comes alone
-    is given as it is: eight lists of one take the driver longer than all the rest.
+    The first row of an execution assigns its number; if it has one already, its rows are not written. A single row is
+    passed
+    as plain values: eight lists of one element take the driver longer than everything else.
     """
     one: LiteralString = "(VALUES (%b::int8, %b::text, %b::int4, %b::float8, %b::int4, %b::int2, %b::bytea, %b::bytea))"
     many: LiteralString = (
@@ -177,12 +178,12 @@ def statement(
 
 
 def told(*, begun: bool, in_runs: bool) -> LiteralString:
-    """The rows that were written, by the number of their execution; and the name of one that got its number here."""
+    """Return the SELECT of the written rows, by number of their execution, and of the name that got its number here."""
     name: LiteralString = "b.id" if begun else "NULL"
     joined: LiteralString = " LEFT JOIN begun AS b ON b.no = w.execution" if begun else ""
     if not in_runs:
         return f"SELECT w.execution, w.seq, {name} FROM written AS w{joined}"
-    # Where the first row of a run was kept out, the whole statement is: dividing by zero takes it back.
+    # If the first row of a run was rejected, the whole statement is: a division by zero rolls it back.
     return (
         f"SELECT w.execution, w.seq, {name} FROM"
         " (SELECT *, min(seq) OVER (PARTITION BY execution) AS least FROM written) AS w"

@@ -1,9 +1,9 @@
-"""Adding rows to journals: a group of them is one statement, which is one round trip and one commit.
+"""Append rows to journals: a group of rows is one statement, one round trip and one commit.
 
-    rows asked for ─▶ chained to the last ones known ─▶ INSERT … ON CONFLICT DO NOTHING RETURNING ─▶ told, row by row
+    requested rows ─▶ chained to the last known ones ─▶ INSERT … ON CONFLICT DO NOTHING RETURNING ─▶ result per row
 
-A row that did not come back was there already: another process was faster (`JournalMoved`), or this very row was
-committed by a statement whose answer got lost. Its hash tells.
+A row that is not returned existed already: another process was faster (`JournalMoved`), or this very row was committed
+by a statement whose answer got lost. Its hash distinguishes the two.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pointsman.store.row_encoding import EncodedRow
 from pointsman.values import ExecutionId
 
 TOGETHER_MAX: Final = 500
-"""Requests in one statement: bounds what one commit can hold up."""
+"""Maximum requests in one statement: limits the duration of one commit."""
 HEADS: Final = """
     SELECT e.id, e.no, r.seq, r.hash FROM executions AS e
     CROSS JOIN LATERAL (SELECT seq, hash FROM rows WHERE execution = e.no ORDER BY seq DESC LIMIT 1) AS r
@@ -39,11 +39,11 @@ Wrote: TypeAlias = Callable[[Sequence[ExecutionId]], None]
 
 
 class PartialAppend(Exception):
-    """Of the rows of one execution only later ones would have been written: nothing was."""
+    """Only later rows of an execution would have been written; nothing was written."""
 
 
 class AppendRequest(BatchedRequest):
-    """Rows of one execution that are to be added together, encoded."""
+    """Encoded rows of one execution that are added together."""
 
     __slots__ = ("execution", "rows", "summary")
 
@@ -54,15 +54,15 @@ class AppendRequest(BatchedRequest):
         self.summary = summary
 
     def follows(self, seq: int) -> bool:
-        """Whether they go on where a journal ends."""
+        """Return whether the rows continue a journal that ends at `seq`."""
         return all(row.seq == seq + number for number, row in enumerate(self.rows, start=1))
 
 
 class Appender:
-    """The one who adds rows for this process."""
+    """The writer of journal rows of this process."""
 
     def __init__(self, connections: Connections, kept: RecentBlobs, wrote: Wrote) -> None:
-        """`wrote` hears which executions got rows, once these are committed."""
+        """`wrote` is called with the executions whose rows were committed."""
         self._connections = connections
         self._fence = connections.fence
         self._sender = StatementSender(connections)
@@ -77,7 +77,7 @@ class Appender:
         await self._lane.put(asked)
 
     def forget(self, execution: ExecutionId) -> None:
-        """The end of its journal is not what it was."""
+        """Forget the cached end of a journal, because it has changed."""
         self._heads.pop(execution, None)
 
     async def close(self) -> None:
@@ -100,8 +100,10 @@ class Appender:
             await self._write(group, taken)
 
     async def _look_up(self, requests: Sequence[AppendRequest]) -> None:
-        """Find the ends of journals that are unknown, or not where these rows would follow. A first row needs none:
-        if it is not the first one, it will not come back."""
+        """Read the ends of journals that are unknown or do not precede these rows.
+
+        A first row needs no lookup: if the journal is not empty, the row is not returned.
+        """
         wanted: dict[ExecutionId, None] = {}
         ends: dict[ExecutionId, int] = {}
         for asked in requests:
@@ -127,7 +129,7 @@ class Appender:
                 raise
             if len(taken) > 1:
                 raise PartialAppend from why
-            # Alone, and still not whole: others have the first of its rows.
+            # It was alone and still not complete: another process wrote its first row.
             raise moved(taken[0].execution, taken[0].rows[0].seq, None) from why
         numbers = {head.no: execution for execution, head in group.heads.items()}
         numbers.update((no, execution) for no, _, execution in sent.rows if execution is not None)
@@ -152,7 +154,7 @@ class Appender:
         self._wrote([*{execution for execution, _ in written}])
 
     async def _committed_before(self, group: RowGroup) -> set[Place]:
-        """The rows that are there just as we would have written them."""
+        """Return the rows that exist exactly as this process would have written them."""
         stored = await self._connections.read(
             lambda connection: read_hashes(connection, [row.place for row in group.rows])
         )
@@ -167,7 +169,7 @@ class Appender:
 
 
 async def read_heads(connection: Connection, executions: list[ExecutionId]) -> dict[ExecutionId, Head]:
-    """The ends of journals; an execution without rows is left out."""
+    """Return the ends of journals; executions without rows are left out."""
     cursor = connection.cursor(binary=True)
     await cursor.execute(HEADS, (executions,))
     return {ExecutionId(execution): Head(seq, hashed, no) for execution, no, seq, hashed in await cursor.fetchall()}

@@ -1,12 +1,12 @@
-"""The leader of a PostgreSQL store: an advisory lock of a session, and the epoch in a row.
+"""Leader of a PostgreSQL store: a session-level advisory lock, and the epoch in a row.
 
-    locked ─▶ epoch raised ─▶ watching the session ── it broke ─▶ locked again, epoch still ours? ─ yes ─▶ go on
+    locked ─▶ epoch raised ─▶ watching the session ── it broke ─▶ locked again, epoch unchanged? ─ yes ─▶ continues
                                                                               └─ no ─▶ superseded
 
-The session is watched every two seconds, which the server notes (`pg_stat_activity`): once that stands still, the
-process was stopped or is cut off, and the one that stands by ends all sessions of that process. The server gives the
-lock up with the session. A leader that lost its session may lose its role meanwhile; until
-another process has raised the epoch it is still the leader; afterwards it writes nothing: every write locks that row.
+The leader queries its session every two seconds, which the server records (`pg_stat_activity`). When these queries
+stop, the process was stopped or is cut off, and the standby terminates all its sessions. The server releases the lock
+with the session. A leader that lost its session remains leader until another process raises the epoch; after that it
+writes nothing, because every write locks that row.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ KEEP_ALIVE: Final = """
     SELECT set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false),
         set_config('tcp_keepalives_count', '3', false)
 """
-"""The server notices within 25 s that the machine of a session is gone, and gives its lock up."""
+"""The server detects within 25 s that the machine of a session is gone, and releases its lock."""
 TRY_LOCK: Final = "SELECT pg_try_advisory_lock(%s, hashtext(current_schema()))"
 FIND: Final = "SELECT epoch, holder, since FROM leader"
 RAISE: Final = """
@@ -51,7 +51,7 @@ LEAVE: Final = "UPDATE leader SET holder = '' WHERE epoch = %s"
 
 
 class PostgresLeader:
-    """Keeps the store for one opening of it."""
+    """The leader role of one opened store."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
@@ -68,7 +68,7 @@ class PostgresLeader:
         return keep
 
     async def close(self) -> None:
-        """Step back: the lock is given up with its session."""
+        """Step back: the lock is released with its session."""
         if self._watching is None:
             return
         self._watching.cancel()
@@ -82,13 +82,13 @@ class PostgresLeader:
         try:
             await session.execute(LEAVE, (epoch,))
         except psycopg.Error:
-            # Its session is gone, and the lock with it: there is nothing to step back from.
+            # The session and its lock are already gone: there is no role to step back from.
             return
         finally:
             await session.close()
 
     async def _taken(self, holder: str, *, wait: bool) -> tuple[Connection, int]:
-        """A session that holds the lock, and the epoch it has begun."""
+        """Return a session that holds the lock, and the epoch it has begun."""
         while True:
             try:
                 session = await self._connections.open()
@@ -98,13 +98,13 @@ class PostgresLeader:
                     await session.close()
                     raise
             except psycopg.Error as why:
-                # Who stands by outlasts a server that restarts.
+                # A standby outlasts a restart of the server.
                 if not wait or not (is_lost(why) or is_crowded(why)):
                     raise fault(why, self._connections.shown) from why
             await asyncio.sleep(STANDBY_S)
 
     async def _watch(self, epoch: int) -> None:
-        """Notice a session that broke, and get the lock back; end when another process is the leader."""
+        """Detect a broken session and regain the lock; end when another process is the leader."""
         while True:
             try:
                 if self._session is None:
@@ -112,11 +112,11 @@ class PostgresLeader:
                 if (await one_row(self._session, FIND))[0] != epoch:
                     self._connections.fence.broken()
                     return
-                # Of one that is held already it counts once more, which its end makes good.
+                # Locking again counts a second time in the server; the end of the session releases both.
                 await is_locked(self._session)
                 await asyncio.sleep(WATCH_S)
             except psycopg.Error:
-                # Whatever it is: as long as it lasts nothing is written here either. Look again.
+                # Whatever the error, nothing is written here while it lasts. Try again.
                 if self._session is not None:
                     await self._session.close()
                     self._session = None
@@ -124,7 +124,7 @@ class PostgresLeader:
 
 
 async def take(session: Connection, holder: str, *, wait: bool) -> int:
-    """Lock, and begin an epoch."""
+    """Acquire the lock and begin an epoch."""
     await session.execute(KEEP_ALIVE)
     lease = Lease(asyncio.get_running_loop().time)
     while not await is_locked(session):
@@ -132,7 +132,7 @@ async def take(session: Connection, holder: str, *, wait: bool) -> int:
             _, known, since = await one_row(session, FIND)
             raise leader_exists(str(known), float(str(since)))
         found = await (await session.execute(HOLDER, (LOCK,))).fetchone()
-        # Only a server that shows the session to us (the same role, or `pg_read_all_stats`) can tell that it works.
+        # Only a server that shows us the session (same role, or `pg_read_all_stats`) allows to judge whether it works.
         if found is not None and found[1] is not None and lease.is_over(found[:2]):
             await session.execute(END_SESSIONS, (found[0], found[2]))
         await asyncio.sleep(STANDBY_S)

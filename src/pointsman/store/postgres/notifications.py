@@ -1,11 +1,11 @@
-"""Rows written in one process are noticed in the others.
+"""Row notifications: rows written by one process are noticed by the others.
 
-    group committed ─▶ gathered for a moment ─▶ one NOTIFY ─▶ LISTEN, one connection per process ─▶ who follows
-                                                     every second: the last seq of what is followed ─┘
+    group committed ─▶ gathered briefly ─▶ one NOTIFY ─▶ LISTEN, one connection per process ─▶ followers
+                                              every second: the last seq of followed executions ─┘
 
-A notification is a hint that may get lost: the look every second is what makes it sure. On a standby server, which
-takes no LISTEN, the look is all there is. Neither uses numbers that the server gives in the order of writing: rows
-become visible in another order.
+A notification is only a hint and may get lost; the poll every second makes delivery certain. A standby server does not
+support LISTEN, so there only the poll works. Neither uses sequence numbers of the server, because rows become visible
+in another order.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pointsman.values import ExecutionId
 GATHER_S: Final = 0.05
 LOOK_S: Final = 1.0
 PAYLOAD_BYTES_MAX: Final = 7000
-"""A notification holds 8000; beyond ours it says only that much has changed."""
+"""A notification holds 8000 bytes; a longer list is replaced by the hint that much has changed."""
 CHANNEL: Final = "'pointsman_' || md5(current_schema())"
 LASTS: Final = """
     SELECT e.id, (SELECT max(seq) FROM rows WHERE execution = e.no) FROM executions AS e WHERE e.id = ANY(%s)
@@ -34,7 +34,7 @@ LASTS: Final = """
 
 
 class RowNotifications:
-    """Tells and hears of rows, for one opening of the store."""
+    """Sends and receives notifications of rows, for one opened store."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
@@ -45,7 +45,7 @@ class RowNotifications:
         self._listening: asyncio.Task[None] | None = None
 
     def wrote(self, executions: Sequence[ExecutionId]) -> None:
-        """These got rows here."""
+        """Announce executions that got rows in this process."""
         self._followers.tell(executions)
         self._news.update(dict.fromkeys(executions))
         if self._telling is None:
@@ -59,7 +59,7 @@ class RowNotifications:
         return leave
 
     async def ends(self, executions: Sequence[ExecutionId]) -> Mapping[ExecutionId, int]:
-        """The last seq of those that have rows."""
+        """Return the last seq of each execution that has rows."""
 
         async def work(connection: Connection) -> Mapping[ExecutionId, int]:
             cursor = await connection.execute(LASTS, (list(executions),))
@@ -94,11 +94,11 @@ class RowNotifications:
         try:
             await self._connections.read(work)
         except PointsmanError:
-            # The others look by themselves.
+            # The other processes poll in any case.
             return
 
     async def _listen(self) -> None:
-        """As long as anybody follows anything; on a new connection when one broke."""
+        """Listen while anything is followed; reconnect after a broken connection."""
         try:
             while self._followers.executions:
                 try:

@@ -1,7 +1,8 @@
-"""Deleting in PostgreSQL: an execution in one transaction, which holds nobody else up; then what only it used.
+"""Deletion in PostgreSQL: an execution in one transaction that blocks no other; then the blobs that only it used.
 
-The place behind its last row stays taken, under its number, for ever: whoever still believes in the execution (another
-process, a late report) would append there, and is refused like anybody whose journal has moved.
+The place behind its last row stays taken for ever, under its number: a process that still drives the execution, or a
+late
+report, would append there and is rejected like any writer whose journal has moved.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ SIZE: Final = "SELECT sum(pg_total_relation_size(name::regclass))::int8 FROM unn
 
 
 class PostgresRemoval:
-    """The verbs of `Removal`."""
+    """The PostgreSQL implementation of `Removal`."""
 
     def __init__(self, connections: Connections, appender: Appender) -> None:
         self._connections = connections
@@ -67,7 +68,7 @@ class PostgresRemoval:
         return await (self._connections.read(work) if dry_run else self._connections.write(work))
 
     async def compact(self) -> int:
-        """What lies at the end of the tables; room in between is used again by the server."""
+        """Return the space freed at the end of the tables; the server reuses gaps in between."""
 
         async def work(connection: Connection) -> int:
             before = await size_of(connection)
@@ -78,7 +79,7 @@ class PostgresRemoval:
 
 
 async def take_away(connection: Connection, execution: ExecutionId, head: Head) -> None:
-    """Make it unknown, and delete its rows."""
+    """Delete the name and the rows of an execution."""
     taken = await connection.execute(TAKE_PLACE, (head.no, head.seq + 1, int(Form.GONE)))
     if taken.rowcount == 0:
         raise moved(execution, head.seq + 1, None)
@@ -87,7 +88,7 @@ async def take_away(connection: Connection, execution: ExecutionId, head: Head) 
 
 
 async def size_of(connection: Connection) -> int:
-    """Bytes of the tables that grow, with their indexes."""
+    """Return the bytes of the growing tables with their indexes."""
     found = await (await connection.execute(SIZE, ([*TABLES],))).fetchone()
     assert found is not None, "an aggregate always has a row"
     return found[0]

@@ -1,6 +1,6 @@
-"""Copying a PostgreSQL store: read in one snapshot of the server, written in one transaction while nobody else writes.
+"""Copy a PostgreSQL store: read in one snapshot, written in one transaction without other writers.
 
-On connections of its own, which block: a copy runs in a thread.
+It uses its own blocking connections: a copy runs in a thread.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ SELECTS: Final[dict[str, LiteralString]] = {
     "summaries": f"SELECT {COLUMNS_READ}, gates FROM summaries",
     "last_version": "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM versions_of_entries",
 }
-"""Where the table is not simply read as it is."""
+"""Queries of tables that are not read unchanged."""
 ONE_MOMENT: Final = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
 NUMBER: Final = "INSERT INTO executions (id) SELECT unnest(%s::text[]) RETURNING id, no"
 
 
 class PostgresTransfer:
-    """The verbs of `Copying` for one schema."""
+    """The implementation of `Copying` for one schema."""
 
     def __init__(self, conninfo: str, shown: str) -> None:
         self._conninfo = conninfo
@@ -77,7 +77,7 @@ class PostgresTransfer:
 
 @contextmanager
 def explained(shown: str) -> Generator[None]:
-    """Turn errors of the driver into ours."""
+    """Convert errors of the driver into ours."""
     try:
         yield
     except (psycopg.Error, UnicodeEncodeError) as why:
@@ -97,7 +97,7 @@ def read_table(connection: Connection, table: str) -> Iterator[TransferPart]:
 
 
 def listed(row: TupleRow) -> Summary:
-    """A summary with its open gates."""
+    """Return a summary with its open gates."""
     *said, gates = row
     decoder = msgspec.json.Decoder(GateEntry)
     entries = [decoder.decode(one["entry"]) for one in cast("list[dict[str, str]]", gates or [])]
@@ -109,7 +109,7 @@ def columns_of(names: Iterable[str]) -> sql.Composed:
 
 
 class CopyWriter:
-    """Writes parts in the transaction of a connection."""
+    """Writes parts of a copy in the transaction of a connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

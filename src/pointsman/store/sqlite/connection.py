@@ -1,4 +1,4 @@
-"""Connections to one SQLite file: how they are opened, and what their errors mean to an operator."""
+"""Connections to one SQLite file: opening them, and explaining errors to an operator."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from pointsman.store.sqlite.schema import is_empty, refuse_foreign
 from pointsman.store.sqlite.seals import add_seal_function
 
 READ_WAIT_MS: Final = 5000
-"""How long reading waits for another process that repairs or folds the log."""
+"""How long a read waits for another process that repairs or folds the log."""
 OLDEST: Final = (3, 37, 0)
-"""STRICT tables."""
+"""First SQLite version with STRICT tables."""
 ROOM_BYTES_MIN: Final = 65_536
-"""What the index of a log takes: SQLite does not tell a full disk from a broken one when it cannot be made."""
+"""Space for the index of a log: SQLite does not distinguish a full disk from a broken one when it cannot create it."""
 WAL_RESET_FIXED: Final = (3, 51, 3)
 
 DAMAGED: Final = "Restore a backup; `pointsman verify` lists what is damaged."
 
 Identity: TypeAlias = tuple[int, int]
-"""Device and number of a file: a file moved away and another put in its place has another one."""
+"""Device and number of a file; a file that replaces a moved one has a different identity."""
 
 
 def path_of(url: str) -> Path:
-    """The file of `sqlite:///relative`, `sqlite:////absolute` or `sqlite:///~/home`."""
+    """Return the file of `sqlite:///relative`, `sqlite:////absolute` or `sqlite:///~/home`."""
     scheme, _, rest = url.partition("://")
     if scheme != "sqlite" or not rest.startswith("/") or rest == "/":
         raise StoreMissing(f"{url!r} names no file", hint="Write sqlite:///name.db, or sqlite:////absolute/name.db.")
@@ -54,7 +54,7 @@ def path_of(url: str) -> Path:
 
 
 def identity_of(path: Path) -> Identity | None:
-    """None where there is no such file."""
+    """Return the identity of a file; None if there is none."""
     try:
         found = os.stat(path)
     except OSError:
@@ -63,8 +63,12 @@ def identity_of(path: Path) -> Identity | None:
 
 
 def connect_writer(path: Path) -> sqlite3.Connection:
-    """The one connection that writes. Every commit reaches the disk before it returns; it checkpoints when told to,
-    and it does not wait for locks by itself: who uses it knows whether waiting is allowed."""
+    """Open the only writing connection.
+
+    Every commit reaches the disk before it returns. Checkpoints happen only on request. The connection does not wait
+    for
+    locks: its user decides whether waiting is allowed.
+    """
     if sqlite3.sqlite_version_info < OLDEST:
         raise StoreFailed(
             f"SQLite {sqlite3.sqlite_version} is too old: STRICT tables came with 3.37",
@@ -74,13 +78,13 @@ def connect_writer(path: Path) -> sqlite3.Connection:
     try:
         refuse_foreign(connection)
         if is_empty(connection):
-            # An older file keeps its free pages for later.
+            # An older file keeps its free pages.
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        # What was deleted is overwritten.
+        # Overwrite deleted content.
         connection.execute("PRAGMA secure_delete = ON").fetchone()
         connection.execute("PRAGMA journal_mode = WAL").fetchone()
         connection.execute("PRAGMA synchronous = FULL")
-        # On macOS a sync alone leaves the data in the disk's own memory. Elsewhere these change nothing.
+        # On macOS a plain sync leaves the data in the disk's own cache. Elsewhere these settings have no effect.
         connection.execute("PRAGMA fullfsync = ON")
         connection.execute("PRAGMA checkpoint_fullfsync = ON")
         connection.execute("PRAGMA journal_size_limit = 67108864")
@@ -91,12 +95,12 @@ def connect_writer(path: Path) -> sqlite3.Connection:
 
 
 class ReadOnly(NamedTuple):
-    """How a file is read that cannot be written, or whose directory cannot."""
+    """How to read a file that cannot be written, or whose directory cannot."""
 
     uri: str
     hint: str
     copy: Path | None = None
-    """The directory of the copy that is read instead."""
+    """Directory of the copy that is read instead."""
 
 
 def can_be_written(path: Path) -> bool:
@@ -105,14 +109,16 @@ def can_be_written(path: Path) -> bool:
 
 
 def read_only_at(path: Path) -> ReadOnly | None:
-    """None: it can be written, or is not there. SQLite itself cannot read every such file: its log needs an index
-    beside it, which cannot be made there."""
+    """Return how to read a file that cannot be written; None: it can be written or does not exist.
+
+    SQLite cannot read every such file itself: its log needs an index beside it, which cannot be created there.
+    """
     if not path.is_file() or can_be_written(path):
         return None
     hint = f"Make {path} and its directory writable."
     log = path.with_name(path.name + "-wal")
     if not log.is_file() or log.stat().st_size == 0:
-        # Everything is in the file, and no process that could write here would do so without a log.
+        # All data are in the file, and a process that could write here would use a log.
         return ReadOnly(f"file://{quote(str(path))}?mode=ro&immutable=1", hint)
     uri = f"file://{quote(str(path))}?mode=ro"
     if path.with_name(path.name + "-shm").is_file():
@@ -126,11 +132,11 @@ def read_only_at(path: Path) -> ReadOnly | None:
 
 
 def connect_reader(path: Path, read_only: ReadOnly | None = None) -> sqlite3.Connection:
-    """A connection that can only read; it never checkpoints."""
+    """Open a connection that can only read; it never checkpoints."""
     connection = connect(f"file://{quote(str(path))}?mode=rw" if read_only is None else read_only.uri)
     connection.execute(f"PRAGMA busy_timeout = {READ_WAIT_MS}")
     connection.execute("PRAGMA query_only = 1")
-    # The first read opens the log, by name: it must not come when the file was moved away.
+    # The first read opens the log by its name: it must not happen after the file was moved.
     connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     return connection
 
@@ -146,18 +152,18 @@ def connect(uri: str) -> sqlite3.Connection:
 
 @contextmanager
 def explained(path: Path) -> Generator[None, None, None]:
-    """Turn SQLite's errors into ours."""
+    """Convert SQLite's errors into ours."""
     try:
         yield
     except sqlite3.Error as why:
         raise fault(why, path) from why
-    except UnicodeDecodeError as why:  # The binding decodes names of a damaged schema, also in messages of errors.
+    except UnicodeDecodeError as why:  # The binding decodes names of a damaged schema, also in error messages.
         raise StoreDamaged(f"{path.name}: {why}", hint=DAMAGED) from why
 
 
 def fault(why: sqlite3.Error, path: Path) -> StoreFailed:
-    """What an error of SQLite means to the one who must act."""
-    # Errors that the binding finds by itself (a closed connection, a type it cannot bind) carry no code.
+    """Return an SQLite error as a store error with a hint for the operator."""
+    # Errors that the binding itself finds (a closed connection, an unsupported type) have no code.
     code = getattr(why, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
     message = f"{path.name}: {why}"
     match code:
@@ -185,7 +191,7 @@ def fault(why: sqlite3.Error, path: Path) -> StoreFailed:
 
 
 def room_at(path: Path) -> float:
-    """Bytes that are free where a file is; without end where nobody can tell."""
+    """Return the free bytes at a file's location; infinite if unknown."""
     try:
         return shutil.disk_usage(path.parent).free
     except OSError:
@@ -193,7 +199,7 @@ def room_at(path: Path) -> float:
 
 
 def version_warnings() -> list[str]:
-    """What an operator should know about the SQLite that this Python brings."""
+    """Return warnings for an operator about the SQLite version of this Python."""
     if sqlite3.sqlite_version_info >= WAL_RESET_FIXED:
         return []
     warning = (

@@ -1,9 +1,8 @@
-"""The leader of an SQLite store: a lock on a file beside it, and an epoch in it.
+"""Leader of an SQLite store: a lock on a file beside the store, and an epoch in the store.
 
-The system gives the lock up with the process that holds it, however that ends. A process that was stopped (SIGSTOP, a
-debugger) holds it on: it writes a number into the file every two seconds, and once that stands still the process that
-stands by raises the epoch and puts a lock file of its own in the place of the old one. Should two believe that they
-hold the lock, the epoch tells them apart.
+The operating system releases the lock when the process ends, in whatever way. A stopped process (SIGSTOP, a debugger)
+keeps the lock. A leader therefore writes a counter into the file every two seconds; when the counter stops, the standby
+raises the epoch and replaces the lock file by its own. If two processes believe they hold the lock, the epoch decides.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ BEAT_BYTES: Final = 64
 
 
 class SqliteLeader:
-    """Keeps the store for one opening of it."""
+    """The leader role of one opened store."""
 
     def __init__(self, path: Path, writer: WriterThread, reader: ReaderPool) -> None:
         self._path = path.with_name(path.name + "-keeper")
@@ -64,7 +63,9 @@ class SqliteLeader:
         return keep
 
     async def _stood_by(self, holder: str) -> tuple[int, int | None]:
-        """The lock, once its holder lets go of it; or once it stands still, with the epoch that was raised then."""
+        """Wait for the lock. Return it when its holder releases it, or, when the holder stands still, with the
+        raised epoch.
+        """
         lease = Lease(asyncio.get_running_loop().time)
         while True:
             await asyncio.sleep(STANDBY_S)
@@ -75,8 +76,10 @@ class SqliteLeader:
                 return taken
 
     async def _taken_from(self, known: int, holder: str) -> tuple[int, int] | None:
-        """Take the role from a leader that stands still: the epoch first, after which it writes nothing any more. None:
-        another process was faster, or the leader stands still in the middle of a write."""
+        """Take the role from a leader that stands still, raising the epoch first so that it can write nothing more.
+
+        None: another process was faster, or the leader was stopped in the middle of a write.
+        """
 
         def raised(transaction: Transaction) -> int | None:
             row = transaction.execute(RAISE_AFTER, (holder, time.time(), known)).fetchone()
@@ -85,8 +88,8 @@ class SqliteLeader:
         try:
             epoch = await self._writer.submit(raised)
         except StoreLocked:
-            # It was stopped in the middle of a write, whose lock only it can give up. It finishes that one, and the
-            # epoch is raised before its next.
+            # It was stopped in the middle of a write, whose lock only it can release. It will finish that write; the
+            # epoch is raised before its next one.
             if not wake(self._shown()):
                 return None
             try:
@@ -96,7 +99,7 @@ class SqliteLeader:
         return None if epoch is None else (self._replaced(), epoch)
 
     def _replaced(self) -> int:
-        """A new file of the lock in place of the one that a stopped process holds."""
+        """Replace the lock file that a stopped process holds by a new, locked one."""
         fresh = self._path.with_name(f"{self._path.name}-{os.getpid()}")
         file = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -107,18 +110,18 @@ class SqliteLeader:
         return await self._reader.run(lambda connection: int(connection.execute(EPOCH).fetchone()[0]))
 
     def _shown(self) -> bytes:
-        """What the leader wrote last."""
+        """Return the last heartbeat of the leader."""
         try:
             return self._path.read_bytes()[:BEAT_BYTES]
         except OSError:
             return b""
 
     async def _beat(self, file: int, epoch: int, lost: asyncio.Event) -> None:
-        """Show that this process works, and notice that another one took over while it did not."""
+        """Write the heartbeat, and detect that another process took over while this one was stopped."""
         for count in itertools.count():
-            with suppress(OSError):  # A full disk: then the epoch decides.
+            with suppress(OSError):  # With a full disk, the epoch decides.
                 os.pwrite(file, f"{os.getpid()} {began_at(os.getpid())} {count}".ljust(BEAT_BYTES).encode(), 0)
-            with suppress(StoreFailed):  # It is looked at again.
+            with suppress(StoreFailed):  # The next round checks again.
                 if not self._is_in_place(file) and await self._epoch() != epoch:
                     lost.set()
                     return
@@ -131,14 +134,14 @@ class SqliteLeader:
             return False
 
     async def stop(self) -> None:
-        """Show nothing any more; the lock is held on."""
+        """Stop the heartbeat; the lock stays held."""
         if self._beating is not None:
             self._beating.cancel()
             await asyncio.wait([self._beating])
             self._beating = None
 
     def close(self) -> None:
-        """Give the lock up, as the end of the process would. `stop` comes before."""
+        """Release the lock, as the end of the process would. Call `stop` first."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -148,14 +151,14 @@ class SqliteLeader:
         try:
             await self._writer.submit(lambda transaction: transaction.execute("UPDATE leader SET holder = ''"))
         except LeaderSuperseded:
-            # There is nothing to step back from; and what is refused stays refused.
+            # There is no role to step back from; rejected writes stay rejected.
             return
         finally:
             self.close()
         self._writer.prove(None, lambda: None)
 
     def _locked(self) -> int | None:
-        """The open file, if its lock was free."""
+        """Return the open lock file if its lock was free."""
         try:
             file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as why:
@@ -171,7 +174,7 @@ class SqliteLeader:
 
 
 def began_at(process: int) -> str:
-    """When a process of this machine began, in ticks since the machine did; empty: there is none, or nothing tells."""
+    """Return when a process of this machine started, in ticks since boot; empty: no such process, or unknown."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
     except (OSError, IndexError):
@@ -179,8 +182,7 @@ def began_at(process: int) -> str:
 
 
 def wake(shown: bytes) -> bool:
-    """Let a leader that was stopped go on (SIGCONT), if it is a process of this machine. It does no harm to one that
-    was not stopped."""
+    """Resume a stopped leader (SIGCONT) if it is a process of this machine. Harmless for one that runs."""
     parts = shown.decode(errors="replace").split()
     if len(parts) != 3 or not parts[0].isdecimal() or began_at(int(parts[0])) != parts[1]:
         return False
@@ -196,7 +198,7 @@ def raise_epoch(transaction: Transaction, holder: str) -> int:
 
 
 def in_loop(call: Callable[[], None]) -> Callable[[], None]:
-    """The call, to be made from any thread; nobody is told any more once the loop is closed."""
+    """Wrap a call so that any thread can schedule it on the loop; no effect once the loop is closed."""
     loop = asyncio.get_running_loop()
 
     def told() -> None:

@@ -1,10 +1,10 @@
-"""Deleting in SQLite: at once for everyone who looks, in slices on the disk.
+"""Deletion in SQLite: logically immediate, physically in slices.
 
     remove ── one transaction: name, summary and effects are gone; the place behind the last row is taken for ever
-       └────▶ slices: rows, uses of blobs, blobs nobody else uses ── what a crash interrupts, `sweep` goes on with
+       └────▶ slices: rows, uses of blobs, unused blobs ── `sweep` continues what a crash interrupted
 
-Whoever still believes in the execution (another process, a late report) would append at the place that is taken, and is
-refused like anybody whose journal has moved. Its number is never given again.
+A process that still drives the execution, or a late report, would append at the taken place and is rejected like any
+writer whose journal has moved. The number of the execution is never reused.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from pointsman.values import ExecutionId
 ROWS_AT_ONCE: Final = 500
 BLOBS_AT_ONCE: Final = 20
 PAGES_AT_ONCE: Final = 500
-"""What one transaction of deleting does at most: others write in between."""
+"""Maximum deletions in one transaction, so that other writers get their turn."""
 WORDS_MERGED_MIN: Final = 2
-"""Fewer changes than this: the merge found nothing to do, says SQLite."""
+"""Fewer changes than this mean, according to SQLite, that the merge had nothing to do."""
 UNUSED: Final = (
     "SELECT hash, length(data) FROM blobs AS b WHERE held_until < ?"
     " AND NOT EXISTS (SELECT 1 FROM blob_uses WHERE hash = b.hash)"
 )
 BY_EXECUTION: Final = ("summaries", "effects", "awaited", "gates", "gate_people")
-"""Tables that name executions by their ids."""
+"""Tables that refer to executions by id."""
 
 
 class SqliteRemoval:
-    """The verbs of `Removal`."""
+    """The SQLite implementation of `Removal`."""
 
     def __init__(self, writer: WriterThread, reader: ReaderPool) -> None:
         self._writer = writer
@@ -68,7 +68,7 @@ class SqliteRemoval:
 
     async def compact(self) -> int:
         before = await self._read(size_of)
-        # Words of memories that were deleted stay in the index until it is merged: a negative number begins that.
+        # Words of deleted memories stay in the index until it is merged: a negative number starts that merge.
         pages = -PAGES_AT_ONCE
         while await self._submit(partial(merge_words, pages=pages)):
             pages = PAGES_AT_ONCE
@@ -83,7 +83,7 @@ class SqliteRemoval:
 
 
 def take_away(transaction: Transaction, execution: ExecutionId, at: int) -> int | None:
-    """Make it unknown. Its number, for erasing the rest: 0 where it has no rows, None where nobody has heard of it."""
+    """Delete an execution by name. Return its number for erasing the rest: 0 if it has no rows, None if unknown."""
     transaction.flush()
     head = read_head(transaction.connection, execution)
     if head.seq != at:
@@ -104,14 +104,14 @@ def take_away(transaction: Transaction, execution: ExecutionId, at: int) -> int 
 
 
 def erase_slice(transaction: Transaction, no: int) -> bool:
-    """Erase some rows and contents of a deleted execution. False: nothing is left of it."""
+    """Erase some rows and blobs of a deleted execution. Return False when nothing is left."""
     first, last = no << SEQ_BITS, no << SEQ_BITS | SEQ_MASK
     rows = transaction.execute(
         "DELETE FROM rows WHERE no IN (SELECT no FROM rows WHERE place BETWEEN ? AND ? AND form <> ? LIMIT ?)",
         (first, last, int(Form.GONE), ROWS_AT_ONCE),
     ).rowcount
     if rows:
-        return True  # Contents after the rows that need them.
+        return True  # Blobs are erased after the rows that refer to them.
     used: list[tuple[bytes]] = transaction.execute(
         "SELECT hash FROM blob_uses WHERE execution = ? LIMIT ?", (no, BLOBS_AT_ONCE)
     ).fetchall()
@@ -129,7 +129,7 @@ def erase_slice(transaction: Transaction, no: int) -> bool:
 
 
 def delete_unused(transaction: Transaction) -> SweepResult:
-    """Delete some of the blobs that nobody uses."""
+    """Delete some of the unused blobs."""
     found: list[tuple[bytes, int]] = transaction.execute(f"{UNUSED} LIMIT ?", (time.time(), BLOBS_AT_ONCE)).fetchall()
     for digest, _ in found:
         transaction.execute("DELETE FROM blobs WHERE hash = ?", (digest,))
@@ -137,14 +137,14 @@ def delete_unused(transaction: Transaction) -> SweepResult:
 
 
 def merge_words(transaction: Transaction, pages: int) -> bool:
-    """Merge a part of the index of words. False: there is nothing to merge."""
+    """Merge a part of the word index. Return False if there is nothing to merge."""
     before = transaction.connection.total_changes
     transaction.execute("INSERT INTO memory_words (memory_words, rank) VALUES ('merge', ?)", (pages,))
     return transaction.connection.total_changes - before >= WORDS_MERGED_MIN
 
 
 def give_back_pages(transaction: Transaction) -> bool:
-    """Shorten the file by some of its free pages. False: it has none, or is of a kind that keeps them for later."""
+    """Truncate the file by some of its free pages. Return False if it has none or keeps them."""
     before = free_pages(transaction.connection)
     if before:
         transaction.execute(f"PRAGMA incremental_vacuum({PAGES_AT_ONCE})").fetchall()
@@ -156,6 +156,6 @@ def free_pages(connection: sqlite3.Connection) -> int:
 
 
 def size_of(connection: sqlite3.Connection) -> int:
-    """Bytes of the file, once the log is folded into it."""
+    """Return the bytes of the file once the log is folded into it."""
     pages, bytes_ = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
     return int(pages) * int(bytes_)

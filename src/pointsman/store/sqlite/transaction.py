@@ -22,11 +22,11 @@ INSERT_ROW: Final = (
 
 
 class Conflict(Exception):
-    """This transaction cannot stand as it is; its requests must be tried one by one."""
+    """The transaction cannot be committed as a group; its requests must be tried one by one."""
 
 
 class Transaction:
-    """What requests write through. Lives from BEGIN to COMMIT."""
+    """The writing interface of requests. Lives from BEGIN to COMMIT."""
 
     __slots__ = ("_alone", "_heads", "_rows", "bytes_written", "connection", "touched")
 
@@ -43,7 +43,7 @@ class Transaction:
         seq, at, shape = entry.seq, entry.at, entry.shape
         head = self._heads.get(execution)
         if head is None or (head.seq + 1 != seq and execution not in self.touched):
-            # Unknown, or another process appended since; not so for what this very transaction added.
+            # Unknown, or another process has appended since; this cannot apply to rows of this transaction.
             head = read_head(self.connection, execution)
         if head.seq + 1 != seq:
             raise moved(execution, seq, head.seq)
@@ -60,7 +60,7 @@ class Transaction:
         self._heads.keep(execution, Head(seq, chained, head.no))
 
     def flush(self) -> None:
-        """Write the rows gathered so far. Another process may have been faster with one of them."""
+        """Write the gathered rows. Raises if another process wrote one of them first."""
         rows, self._rows = self._rows, []
         if not rows:
             return
@@ -76,11 +76,11 @@ class Transaction:
             raise moved(next(iter(self.touched)), rows[-1][0] & SEQ_MASK, None)
 
     def keep_blobs(self, execution: ExecutionId, blobs: Mapping[bytes, bytes]) -> None:
-        """Store contents by their hashes, as used by an execution."""
+        """Store blobs by their hashes, and record that an execution uses them."""
         self._use(self.number(execution), blobs)
 
     def forget(self, execution: ExecutionId) -> None:
-        """The end of its journal is not what it was."""
+        """Forget the cached end of a journal, because it has changed."""
         self.touched.add(execution)
         self._heads.pop(execution, None)
 
@@ -93,7 +93,7 @@ class Transaction:
         return self.connection.execute(statement, values)
 
     def number(self, execution: ExecutionId) -> int:
-        """The number of an execution; a new one where it has none."""
+        """Return the number of an execution, assigning one if necessary."""
         found = self.connection.execute("SELECT no FROM executions WHERE id = ?", (execution,)).fetchone()
         if found is not None:
             return int(found[0])
@@ -103,7 +103,7 @@ class Transaction:
 
 
 def read_head(connection: sqlite3.Connection, execution: ExecutionId) -> Head:
-    """The end of a journal, from the tables."""
+    """Read the end of a journal from the tables."""
     found = connection.execute("SELECT no FROM executions WHERE id = ?", (execution,)).fetchone()
     if found is None:
         return Head(0, first_hash(execution))

@@ -1,16 +1,15 @@
-"""Group commit: one thread owns the connection that writes, and commits requests of the same time together.
+"""Group commit: one thread owns the writing connection and commits simultaneous requests together.
 
     append ─┐                 ┌─ one transaction ─────────┐
     append ─┼─▶ queue ─▶ thread ─▶ apply, apply, apply ─ COMMIT (to the disk) ─▶ all futures, in one call
     save   ─┘                 └───────────────────────────┘
 
-While the disk is busy with one commit the next requests gather, so a commit is shared by as many as arrive during
-the one before it; a lone request is committed at once. A request is a function of the open transaction. When one
-fails, the requests of its group are tried one by one.
+Requests that arrive during a commit share the next one; a lone request is committed at once. A request is a function
+of the open transaction. If one fails, the requests of its group are tried one by one.
 
-Waking a thread and being woken by it costs as much as a commit on a fast disk. So while one execution has the store to
-itself and commits take a few milliseconds at most, its rows are committed where they are asked for (`at_once`); the
-event loop gets its turn as often as on a faster disk.
+Waking the thread and being woken by it costs as much as a commit on a fast disk. While one execution is the only writer
+and commits take at most a few milliseconds, its rows are therefore committed on the thread of the caller (`at_once`);
+the event loop still gets its turn as often as on a faster disk.
 """
 
 from __future__ import annotations
@@ -35,24 +34,24 @@ from pointsman.store.sqlite.transaction import Conflict, Transaction
 T = TypeVar("T")
 
 TOGETHER_MAX: Final = 1000
-"""Requests in one transaction: bounds what one commit can hold up."""
+"""Maximum number of requests in one transaction: limits the duration of one commit."""
 LOCKED_WAIT_S: Final = 5.0
-"""How long to wait for another process before saying that the store is locked."""
+"""How long to wait for another process before the store counts as locked."""
 LOCKED_RETRY_S: Final = 0.01
 LOG_PAGES_MAX: Final = 1000
-"""A checkpoint after about 4 MB of log: writing over its old blocks is cheaper than making it longer."""
+"""Checkpoint after about 4 MB of log: overwriting its old blocks is cheaper than extending it."""
 LOG_PAGES_PER_COMMIT: Final = 3
 PAGE_BYTES: Final = 4096
 AT_ONCE_AFTER: Final = 4
-"""So many rows of one execution in a row say that it has the store to itself."""
+"""After this many consecutive rows of one execution it counts as the only writer."""
 AT_ONCE_S_MAX: Final = 0.003
-"""The longest a commit may usually take to be done in the event loop's own thread."""
+"""Longest usual duration of a commit that may run on the event loop's thread."""
 COMMIT_S_GUESS: Final = 0.01
-"""Until some commits were measured the disk is taken to be slow."""
+"""The disk counts as slow until some commits were measured."""
 AT_ONCE_IN_A_ROW_S_MAX: Final = 0.01
-"""So long in all; then one goes through the thread: the event loop gets its turn, and the log its checkpoint."""
+"""After this total time one commit goes through the thread, so that the event loop runs and the log is checkpointed."""
 LOOK_AT_FILE_S: Final = 0.2
-"""How often to look whether the file is still where it was."""
+"""How often to check that the file is still at its path."""
 
 
 class WriteRequest(Generic[T]):
@@ -68,8 +67,9 @@ class WriteRequest(Generic[T]):
         self.error: Exception | None = None
 
     def settle(self) -> None:
-        """Tell who waits, if anyone still does. Runs in the loop's thread."""
-        # What was written may be as large as a state, and the thread holds its last requests until the next ones come.
+        """Set the result of the caller's future unless it is done. Runs in the loop's thread."""
+        # Drop the request: what it wrote may be as large as a state, and the thread holds its last batch until the next
+        # one.
         del self.apply
         if self.future.done():
             return
@@ -80,10 +80,10 @@ class WriteRequest(Generic[T]):
 
 
 class WriterThread:
-    """The thread, its queue and its connection."""
+    """The writer thread, its queue and its connection."""
 
     def __init__(self, path: Path, read_only: ReadOnly | None = None) -> None:
-        """`read_only`: nothing can be written there; whoever asks for it gets `StoreReadOnly`."""
+        """`read_only`: the file cannot be written; every write raises `StoreReadOnly`."""
         self._path = path
         self._read_only = read_only
         self._queue: SimpleQueue[WriteRequest[object] | None] = SimpleQueue()
@@ -95,7 +95,7 @@ class WriterThread:
         self._commit_s = COMMIT_S_GUESS
         self._closed = False
         self._busy = threading.Lock()
-        """Held by whoever uses the connection."""
+        """Held while the connection is in use."""
         self._counting = threading.Lock()
         self._asked, self._answered = 0, 0
         self._author, self._streak = "", 0
@@ -106,14 +106,15 @@ class WriterThread:
         self._thread.start()
 
     def check_writable(self) -> None:
-        """Raises `StoreReadOnly`."""
+        """Raise `StoreReadOnly` if the store cannot be written."""
         if self._read_only is not None:
             raise StoreReadOnly(f"{self._path.name}: the store can only be read", hint=self._read_only.hint)
 
     def submit(self, apply: Callable[[Transaction], T]) -> asyncio.Future[T]:
-        """Have `apply` done in a transaction. The future is done when that is on the disk, or failed.
+        """Run `apply` in a transaction. The future completes when the transaction is on the disk, or has failed.
 
-        Requests are applied in the order of these calls. An `apply` that refuses raises before it writes anything.
+        Requests are applied in the order of these calls. An `apply` that rejects its request raises before it writes
+        anything.
         """
         if self._closed:
             raise StoreClosed(f"the store {self._path.name!r} was closed")
@@ -125,9 +126,10 @@ class WriterThread:
         return request.future
 
     def at_once(self, author: str, apply: Callable[[Transaction], object]) -> bool:
-        """Have `apply` done here and now where that is cheaper than asking the thread; False: nothing was done.
+        """Run and commit `apply` on this thread if that is cheaper than using the writer thread; False: nothing was
+        done.
 
-        `author` tells whose request it is: only one that comes again and again alone is served so.
+        `author` identifies the requester: only one that writes repeatedly and alone is served in this way.
         """
         if self._read_only is not None:
             return False
@@ -154,11 +156,11 @@ class WriterThread:
         return True
 
     def prove(self, epoch: int | None, superseded: Callable[[], None]) -> None:
-        """From now on write only while the store is in this epoch; once it is not, `superseded` is told."""
+        """From now on write only while the store is in this epoch; `superseded` is called when it is not."""
         self._epoch, self._tell_superseded = epoch, superseded
 
     def version_of_others(self) -> int | None:
-        """A number that changes when another connection commits; None: the connection is in use, ask again."""
+        """Return a number that changes when another connection commits; None: the connection is in use, ask again."""
         if self._closed or not self._busy.acquire(blocking=False):
             return None
         try:
@@ -168,7 +170,7 @@ class WriterThread:
             self._busy.release()
 
     async def fold_log(self) -> None:
-        """Fold the whole log into the file and shorten it to nothing, if no reader needs it just now."""
+        """Fold the whole log into the file and truncate it, if no reader needs it at present."""
         await asyncio.to_thread(self._fold_log)
 
     def _fold_log(self) -> None:
@@ -178,14 +180,16 @@ class WriterThread:
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
     def close(self) -> None:
-        """Commit what was asked for and let go of the file. Blocks until then."""
+        """Commit pending requests and close the file. Blocks until done."""
         if not self._closed:
             self._closed = True
             self._queue.put(None)
         self._thread.join()
 
     def _open(self, *, wait_s: float = 0.0) -> sqlite3.Connection:
-        """Connect, and migrate where needed. SQLite does not wait by itself for another process that does the same."""
+        """Connect, and migrate if necessary. Retries, because SQLite does not wait for another process that does the
+        same.
+        """
         began = time.monotonic()
         while True:
             try:
@@ -208,7 +212,7 @@ class WriterThread:
         return connection
 
     def _opened_to_read(self, read_only: ReadOnly) -> sqlite3.Connection:
-        """Raises `StoreReadOnly` for a store of an older version, which would have to be brought up to date."""
+        """Open a read-only store. Raises `StoreReadOnly` for one of an older version, which would need a migration."""
         connection = connect_reader(self._path, read_only)
         try:
             if not is_current(connection):
@@ -228,14 +232,14 @@ class WriterThread:
                     self._commit(batch)
                     self._answered += len(batch)
                     self._in_a_row_s = 0.0
-                # Not before the connection is free: who is told may want to use it at once.
+                # Only after the connection is free: the callback may use it at once.
                 tell(batch)
                 self._checkpoint()
         with self._busy:
             self._connection.close()
 
     def _gather(self) -> tuple[list[WriteRequest[object]], bool]:
-        """Whatever waits now; at least one. False when it is time to end."""
+        """Return all waiting requests, at least one. False: the thread must end."""
         batch: list[WriteRequest[object]] = []
         while True:
             request = self._queue.get()
@@ -246,7 +250,7 @@ class WriterThread:
                 return batch, True
 
     def _commit(self, batch: list[WriteRequest[object]]) -> None:
-        """Commit a batch, or else each by itself. Whatever goes wrong belongs to who asked; the thread goes on."""
+        """Commit a batch, or else each request by itself. Errors go to the callers; the thread continues."""
         if len(batch) > 1:
             try:
                 self._together(batch)
@@ -264,7 +268,7 @@ class WriterThread:
                 request.error = why
 
     def _alone(self, apply: Callable[[Transaction], T], *, wait_s: float) -> T:
-        """One request in a transaction of its own. Raises what is wrong with it, or with the store."""
+        """Apply one request in its own transaction. Raises its errors and those of the store."""
         began = self._begin(wait_s)
         connection = self._connection
         transaction = Transaction(connection, self._heads, alone=True)
@@ -282,7 +286,7 @@ class WriterThread:
         return result
 
     def _together(self, batch: list[WriteRequest[object]]) -> None:
-        """All requests in one transaction. A refusal is one request's alone if it came before it wrote anything."""
+        """Apply all requests in one transaction. A request that fails before writing anything fails alone."""
         began = self._begin(LOCKED_WAIT_S)
         connection = self._connection
         transaction = Transaction(connection, self._heads, alone=False)
@@ -299,14 +303,14 @@ class WriterThread:
             connection.execute("COMMIT")
         except BaseException as why:
             self._undo(transaction)
-            # Faults of the store hit everybody; what is wrong with one request (a value, a constraint) is its own.
+            # Errors of the store concern every request; errors of one request (a value, a constraint) only that one.
             if isinstance(why, sqlite3.OperationalError) or type(why) is sqlite3.DatabaseError:
                 raise fault(why, self._path) from why
             raise
         self._committed(began, transaction)
 
     def _begin(self, wait_s: float) -> float:
-        """Open a transaction; when that was. Waits so long for another process to end its own."""
+        """Open a transaction and return its start time. Waits up to `wait_s` for the transaction of another process."""
         now = time.monotonic()
         if now - self._looked_at > LOOK_AT_FILE_S:
             self._stay_with_the_file()
@@ -343,7 +347,7 @@ class WriterThread:
             self._connection.execute("ROLLBACK")
 
     def _checkpoint(self) -> None:
-        """Fold the log into the file, as far as no reader needs it. Nobody waits for this."""
+        """Fold the log into the file, as far as no reader needs it. No caller waits for this."""
         if self._log_pages < LOG_PAGES_MAX:
             return
         try:
@@ -351,16 +355,16 @@ class WriterThread:
                 self._log_pages = 0
                 self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
         except sqlite3.Error:
-            # The log holds everything; the next checkpoint will find it. What is wrong shows at the next commit.
+            # The log is complete and the next checkpoint repeats this; a real fault appears at the next commit.
             return
 
     def _stay_with_the_file(self) -> None:
-        """A file that was moved away would take our writes with it, without a word from the system."""
+        """Detect a file that was moved: writes would silently follow it."""
         now = identity_of(self._path)
         if now is None:
             raise StoreMissing(f"{self._path} is gone", hint="Put it back: writing goes on as soon as it is there.")
         if now != self._identity:
-            # Its log may lie beside it still: opening would mix the two.
+            # The log may still be at the old path: opening a new file would mix the two.
             raise StoreMissing(f"another file took the place of {self._path}", hint="Restart, to use the other one.")
 
 
@@ -373,7 +377,7 @@ def tell(batch: list[WriteRequest[object]]) -> None:
         try:
             loop.call_soon_threadsafe(settle, requests)
         except RuntimeError:
-            # The loop was closed: nobody waits any more. What was written is written.
+            # The loop was closed, so no caller waits any more. The rows are written.
             continue
 
 
