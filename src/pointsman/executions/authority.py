@@ -76,7 +76,7 @@ async def _put(app: AppContext, execution: str, parties: list[Party]) -> None:
     while True:
         entry = await app.store.entries.find(JOINED, execution)
         known = JoinedParties() if entry is None else msgspec.convert(entry.value, JoinedParties)
-        # The same person again: what they may do less now counts.
+        # A person with a lower role by now is added again: the lower role counts.
         wanted = tuple(dict.fromkeys((*known.parties, *parties)))
         if wanted == known.parties:
             return
@@ -136,7 +136,7 @@ class AppRights:
         if isinstance(authors, dict) and OF_DOCUMENT in authors:
             return await all_of(self._app, msgspec.convert(authors[OF_DOCUMENT], tuple[Party, ...]))
         if not isinstance(revision, int) or not revision:
-            return LOCAL  # It runs on a document that its starter brought along.
+            return LOCAL  # It runs on a document that its starter supplied.
         try:
             return await author_of(self._app, await self._app[LIBRARY].found(f"{state.workflow}@{revision}"))
         except UnknownWorkflow:

@@ -165,7 +165,7 @@ class Places:
         line = [one.execution for one in await self._line(group)]
         execution, holders = ExecutionId(state.id), tuple(line[: group.most])
         if execution in holders or execution not in line:
-            return None  # it is about to begin
+            return None  # it is about to start
         return QueuePosition(execution, group, holders, line.index(execution) - group.most)
 
     async def admit(self, group: Group) -> None:

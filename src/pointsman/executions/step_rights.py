@@ -130,7 +130,7 @@ class _Guarded:
         with _working(ToolCallingAttempt(run.execution, command.step.node, hidden)):
             report = await self._executor.execute(command, spec, run)
         if isinstance(report, WorkFailed) and report.failure.needs.startswith(f"tool:{PREFIX}"):
-            # Saved workflows are in the store: one that is missing or hidden here is so for every worker.
+            # Saved workflows are in the store: one that is missing or hidden here is missing for every worker.
             return structs.replace(report, failure=structs.replace(report.failure, needs=""))
         return report
 

@@ -136,7 +136,7 @@ class Executors:
                 return name in self.kinds()
 
     def kinds(self) -> tuple[str, ...]:
-        """All kinds of work that can be performed here, sorted."""
+        """Return all kinds of work that can be performed here, sorted."""
         return tuple(sorted({*self._known, *self._later, *self._plugins}))
 
     def executor_for(self, command: Execute) -> Executor:
