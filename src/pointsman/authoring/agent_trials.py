@@ -1,8 +1,8 @@
-"""Trying an agent: somebody talks to it, as it is saved or as it is being written, without a workflow around it.
+"""Trial of an agent, saved or being written: a person talks to it without a workflow around it.
 
-    what is said ─▶ a turn of a conversation of its own (`try-…`) ─▶ a workflow of one node, which is saved nowhere
+    message ─▶ turn of a session of its own (`try-…`) ─▶ workflow with one node, which is not saved
 
-A turn is a trial: journalled, streamed, paid for, in no list. Its tools do what they do.
+A turn is a partial run: it is journalled, streamed and charged, but not listed. Its tools have their real effects.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from pointsman.values import JsonObject
 
 NODE: Final = "agent"
-"""The one node."""
+"""Id of the only node."""
 
 
 class TrialTurn(NamedTuple):
-    """A turn that began."""
+    """A turn that has started."""
 
     session: str
-    """To say the next thing in."""
+    """The session for the next message."""
     execution: Execution
 
 
@@ -51,11 +51,14 @@ async def try_agent(
     session: str | None = None,
     model: str | None = None,
 ) -> TrialTurn:
-    """Say something to an agent. `agent`: its description as it would be saved; absent: the saved one (`name@revision`
-    is one of its revisions). `session`: of the turn before; absent: a new one.
+    """Send a message to an agent.
 
-    Raises `NoSuchAgent`, `WorkflowInvalid` with the problems of the description, `InputInvalid` for a session that is
-    no trial, `SessionBusy`, `NotAllowed`, `TooManyRequests`.
+    `agent` is its description as it would be saved; by default the saved agent `name` (or `name@revision`) is used.
+    `session` is that of the previous turn; by default a new one starts. Raises `NoSuchAgent`, `WorkflowInvalid` with
+    the
+    problems of the description, `InputInvalid` for a session that does not belong to trials, `SessionBusy`,
+    `NotAllowed`,
+    `TooManyRequests`.
     """
     caller.must_have("editor", "try agents")
     if session is not None and not session.startswith(TRIAL):
@@ -83,7 +86,7 @@ async def try_agent(
 
 
 async def _around(app: AppContext, caller: Caller, name: str, agent: JsonObject | None) -> tuple[Workflow, list[Party]]:
-    """The workflow that is the agent alone, and the author of a saved one.
+    """Return a workflow that consists of the agent, and the author of a saved agent.
 
     Raises `AgentInvalid`, `NoSuchAgent`, `WorkflowInvalid`.
     """

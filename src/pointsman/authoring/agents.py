@@ -1,9 +1,9 @@
-"""The verbs as tools of agents: an assistant in a chat designs workflows, saves them and runs them.
+"""Verbs as tools of agents, with which an assistant in a chat designs, saves and runs workflows.
 
-They are there where the operator's settings give agents a role (`authoring`). An agent acts under the name of the
-person who started its execution. It may do what this person may do, what the authors of its workflow and of its
-description may do, and what the setting allows: the least of these, as it is at the moment of the call. Each change is
-in the audit log. It asks a person before it destroys anything.
+They exist if the operator's settings give agents a role (`authoring`). An agent acts in the name of the person who
+started its execution. Its permissions are the intersection of those of this person, of the authors of its workflow and
+of its description, and of the setting, as they are at the moment of the call. Each change is in the audit log. Verbs
+that destroy something require a person's approval.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROLES: Final[tuple[Role, ...]] = get_args(Role)
 
 
 class AgentVerb:
-    """One verb, as models see it."""
+    """A verb as a tool."""
 
     def __init__(self, context: Callable[[], AppContext], verb: Verb[Any], role: Role) -> None:
         self._context = context
@@ -51,7 +51,8 @@ class AgentVerb:
         )
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
-        """Called again after a crash, a run is the one that was begun before."""
+        """Perform the verb for the people of the execution. A call repeated after a crash returns the run already
+        started."""
         bench = await self._bench(context.execution)
         call = VerbCall(bench=bench, hear=lambda _: None, key=context.key)
         if self._verb.effect == "reads":
@@ -62,8 +63,8 @@ class AgentVerb:
         return entry.answer
 
     async def _bench(self, execution: str) -> Workbench:
-        """The library for the people whom the execution acts for, with what each of them may do now; nobody may do more
-        by an agent than the settings give agents."""
+        """Return the workbench of the people for whom the execution acts, with their present permissions, limited to
+        the role that the settings give agents."""
         if not execution:
             message = f"{self.name!r} acts for the person who started an execution, and there is none"
             raise NotAllowed(message, hint="Call it in a workflow.")
@@ -78,7 +79,7 @@ class AgentVerb:
 
 
 def offer_verbs(tools: ToolRegistry, context: Callable[[], AppContext], role: Role) -> None:
-    """Let agents use the verbs that `role` allows, once the application is open. `context` returns it."""
+    """Register the verbs that `role` allows as tools. `context` returns the open application."""
     for verb in VERBS:
         if ROLES.index(role) >= ROLES.index(verb.role):
             tools.add_builtin(AgentVerb(context, verb, role))

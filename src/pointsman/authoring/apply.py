@@ -1,4 +1,4 @@
-"""Applying operations to a native document: all of them, one after the other, or none."""
+"""Application of operations to a native document: all in order, or none."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from pointsman.authoring.renaming import must_be_free, rename
 from pointsman.values import END, Json, JsonObject
 
 NOT_HERE: Final = ("nodes", "edges", "id", "pointsman")
-"""What `change_workflow` leaves alone."""
+"""Members of a document that `change_workflow` may not change."""
 
 
 def apply_operations(document: JsonObject, operations: Sequence[AnyOperation]) -> JsonObject:
-    """The document after the operations; the one given stays as it was. Raises `OperationRefused` naming the one that
-    does not fit."""
+    """Return the document after the operations; the given one is not changed. Raises `OperationRefused` naming the
+    first operation that cannot be applied."""
     draft = Draft(document)
     for number, operation in enumerate(operations, start=1):
         try:
@@ -98,7 +98,7 @@ def _add(draft: Draft, node: JsonObject, where: AddNode) -> None:
         raise OperationRefused("the node has no id", hint='A node is {"id": …, "type": …, "config": …}.')
     _must_be_an_id(name)
     must_be_free(draft, name)
-    # Looked up before the node is there: it must not be found by itself.
+    # Find the edge before the node is added, so that the node's own edges are not found.
     on = draft.edge(where.on) if where.on else None
     draft.nodes.append(copy.deepcopy(node))
     _place(draft, name, where, on)

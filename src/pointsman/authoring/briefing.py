@@ -1,4 +1,4 @@
-"""What a model is told before it designs: how workflows are written, which fields there are, which tools are here."""
+"""System prompts for models that design: how to write workflows, the available fields, and the available tools."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHANGES: Final = (
 
 
 async def design_briefing(app: AppContext, caller: Caller) -> str:
-    """For a whole workflow."""
+    """Return the system prompt for the design of a whole workflow."""
     return "\n\n".join(
         (
             "You design workflows for Pointsman. Answer with one JSON object, the workflow, and nothing else.",
@@ -37,7 +37,7 @@ async def design_briefing(app: AppContext, caller: Caller) -> str:
 
 
 async def edit_briefing(app: AppContext, caller: Caller, document: JsonObject) -> str:
-    """For a change of one."""
+    """Return the system prompt for a change of a workflow."""
     return "\n\n".join(
         (
             CHANGES,
@@ -52,7 +52,7 @@ async def edit_briefing(app: AppContext, caller: Caller, document: JsonObject) -
 
 @cache
 def _fields() -> str:
-    """The keys of each type's `config`, `!` behind those that must be there."""
+    """Return the keys of each type's `config`; `!` marks required ones."""
     definitions = cast("dict[str, JsonObject]", native_schema()["$defs"])
     lines: list[str] = []
     for kind, model in CONFIG_OF.items():
@@ -79,7 +79,8 @@ def _operations() -> str:
 
 
 async def _catalogue(app: AppContext, caller: Caller) -> str:
-    """The tools that may be named. A model repeats what it hears: it hears of nothing that the caller may not see."""
+    """Return the tools that a model may name. Tools that the caller may not see are omitted, because a model may repeat
+    what its prompt contains."""
     lines: list[str] = []
     for name in app.tools.names():
         spec = app.tools.find(name)

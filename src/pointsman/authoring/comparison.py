@@ -1,7 +1,7 @@
-"""What two definitions differ in, as the operations that lead from one to the other.
+"""Comparison of two definitions: the operations that lead from one to the other.
 
-Law: applied to the first, they give the second, up to the order of keys. So a difference is shown, stored, reverted
-and replayed with the words in which it could have been made.
+Applied to the first definition, the operations give the second, up to the order of keys. So a difference can be shown,
+stored, reverted and replayed as an edit.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pointsman.values import Json, JsonObject
 
 
 class DocumentDifference(NamedTuple):
-    """What is put and what is removed, by pointers."""
+    """Changes of an object by JSON pointers: values to set, and members to remove."""
 
     put: dict[str, Json]
     remove: tuple[str, ...]
@@ -40,7 +40,7 @@ class DocumentDifference(NamedTuple):
 
 
 def operations_between(before: JsonObject, after: JsonObject) -> tuple[AnyOperation, ...]:
-    """Of two documents whose nodes and edges can be told apart by their names."""
+    """Return the operations that lead from one document to the other. Nodes and edges need distinct names."""
     renames, before = _renames(before, after)
     new_nodes, new_edges = _nodes(after), _edges(after)
     leaves = [name for name in _nodes(before) if name not in new_nodes]
@@ -48,13 +48,13 @@ def operations_between(before: JsonObject, after: JsonObject) -> tuple[AnyOperat
         *(Disconnect(edge=name) for name in reversed([*_going(before, new_edges, leaves)])),
         *(RemoveNode(node=name) for name in leaves),
     ]
-    # From what is left then: a node that goes is taken out of the lists that name it.
+    # Compare with the document after the removals, because they also remove nodes from the lists that name them.
     left = apply_operations(before, gone)
     return (*renames, *gone, *_come(left, after, new_nodes, new_edges))
 
 
 def _renames(before: JsonObject, after: JsonObject) -> tuple[list[RenameNode], JsonObject]:
-    """Nodes that differ from one that is gone in the id alone, and the document in which they have the new one."""
+    """Return renames of nodes that differ from a removed node only in the id, and the document after these renames."""
     old, new = _nodes(before), _nodes(after)
     free = {name: node for name, node in new.items() if name not in old}
     found: list[RenameNode] = []
@@ -68,7 +68,7 @@ def _renames(before: JsonObject, after: JsonObject) -> tuple[list[RenameNode], J
         try:
             before = apply_operations(before, [one])
         except OperationRefused:
-            return found, before  # Its shape has errors, so nobody knows what names the node.
+            return found, before  # The document has structural errors, so references to the node cannot be determined.
         found.append(one)
         del free[to]
     return found, before
@@ -95,8 +95,8 @@ def _come(
 
 
 def _going(before: JsonObject, new_edges: Mapping[str, JsonObject], leaves: Collection[str]) -> Iterator[str]:
-    """Of several between two nodes the last ones go first, so that the others keep their names. Those of a node that
-    goes (`leaves`) go with it."""
+    """Yield the edges to remove. Of several between two nodes the caller removes the last ones first, so that the
+    others keep their names. Edges of removed nodes (`leaves`) are omitted, because they are removed with the node."""
     for name, edge in _edges(before).items():
         goes_with = edge.get("source") in leaves or edge.get("target") in leaves
         if not goes_with and not _stays(name, edge, new_edges):
@@ -104,7 +104,7 @@ def _going(before: JsonObject, new_edges: Mapping[str, JsonObject], leaves: Coll
 
 
 def _stays(name: str, edge: JsonObject, now: Mapping[str, JsonObject]) -> bool:
-    """Whether it is changed in place, under its name; else it goes and comes anew."""
+    """Return whether an edge can be changed in place under its name; otherwise it is removed and added again."""
     new = now.get(name)
     if new is None or (edge.get("id") is None) != (new.get("id") is None):
         return False
@@ -143,7 +143,7 @@ def _edges(document: JsonObject) -> dict[str, JsonObject]:
 
 
 def difference(before: JsonObject, after: JsonObject) -> DocumentDifference:
-    """Objects are compared member by member; everything else is put as a whole."""
+    """Compare objects member by member; other values are replaced as a whole."""
     put: dict[str, Json] = {}
     remove: list[str] = []
     waiting: list[tuple[tuple[str, ...], JsonObject, JsonObject]] = [((), before, after)]
@@ -165,7 +165,7 @@ def difference(before: JsonObject, after: JsonObject) -> DocumentDifference:
 
 
 def same(one: Json, other: Json) -> bool:
-    """Equal as JSON: `1` and `true` are not."""
+    """Return whether two values are equal as JSON: `1` and `true` are not."""
     if isinstance(one, bool) != isinstance(other, bool):
         return False
     if isinstance(one, dict) and isinstance(other, dict):

@@ -1,4 +1,4 @@
-"""What was said before to a model that designs: so that it knows what "it" is, and what was not wanted."""
+"""History of a design conversation, so that the model can resolve references and does not repeat rejected changes."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ VERDICTS: Final = {
 
 
 class Earlier(NamedTuple):
-    """What was asked before in the same conversation, and what became of the answer."""
+    """An earlier request of the same conversation, and its result."""
 
     words: str
     answer: str
-    """The model's, of its last round."""
+    """The model's answer of the last round."""
     accepted: bool | None = None
-    """Whether the author took it; None: they have not said."""
+    """Whether the author accepted the result; None: unknown."""
 
 
 def told(earlier: Sequence[Earlier], words: str, *, name: str) -> list[Json]:
-    """The conversation up to what is asked now, as messages. `name`: of whom was answering."""
+    """Return the conversation up to the present request as messages. `name`: the name of the assistant."""
     said: list[JsonObject] = []
     verdict = ""
     for one in earlier:

@@ -1,11 +1,12 @@
-"""From words to a workflow, or to a change of one: a model drafts, the check answers, the model mends.
+"""Design of a workflow, or of a change, from words: a model drafts, the check reports errors, the model corrects them.
 
     words ─▶ model ─▶ answer ─ read ─▶ workflow, or operations ─ check ─┬─ no errors ─▶ done
-                ▲                                                       │
-                └──────────── every error, with its hint ◀──────────────┘   a few rounds, no two of them alike
+               ▲                                                        │
+               └──────────── every error, with its hint ◀───────────────┘   at most `ROUNDS_MAX` rounds
 
-What comes out is shown, with its rounds; nothing is saved here. A model is a guest: what it answers is read and checked
-like any document, and may be garbage.
+The conversation also ends when a round has the same errors as an earlier one. The result contains all rounds;
+nothing is
+saved here. The model's answer is untrusted: it is read and checked like any document.
 """
 
 from __future__ import annotations
@@ -40,23 +41,23 @@ T = TypeVar("T")
 PURPOSE: Final = "design"
 ROUNDS_MAX: Final = 5
 TIMEOUT_S: Final = 180.0
-"""Of one answer."""
+"""Time limit of one answer."""
 ANSWER_CHARS_MAX: Final = 200_000
 NODES_MAX: Final = 200
-"""More than a person would look through."""
+"""Limit of what a person would review."""
 TOLD_MAX: Final = 20
-"""Problems told to the model in one round."""
+"""Problems reported to the model in one round."""
 
 
 class NoDesigner(OperatorError):
-    """There is no model that could design: the scripted one has no script for it."""
+    """No model can design: only the scripted one is available, and it has no script for this."""
 
     code: ClassVar[str] = "no-designer"
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One answer of the model, and what was wrong with it."""
+    """One answer of the model, and its problems."""
 
     number: int
     model: str
@@ -84,7 +85,7 @@ Hear = Callable[[Round], None]
 
 @dataclass(frozen=True, slots=True)
 class DesignDraft(Generic[T]):
-    """What an answer reads as; None: as nothing."""
+    """The result of reading an answer; None: it cannot be read."""
 
     made: T | None
     problems: tuple[Problem, ...]
@@ -92,14 +93,14 @@ class DesignDraft(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Designed(Generic[T]):
-    """What came of it: the last thing that could be read, and every round."""
+    """The result of a design: the last readable answer, and every round."""
 
     made: T | None
     rounds: tuple[Round, ...]
 
     @property
     def ok(self) -> bool:
-        """It has no errors."""
+        """Whether the result has no errors."""
         return self.made is not None and self.rounds[-1].ok
 
 
@@ -115,7 +116,7 @@ async def design(
     earlier: Sequence[Earlier] = (),
     hear: Hear = lambda _: None,
 ) -> Designed[Workflow]:
-    """A workflow that does what the caller's words say. `name`: the id it shall have.
+    """Return a workflow that a model designs from the caller's words. `name`: the id that it gets.
 
     Raises `NoDesigner`, `ModelFailed`.
     """
@@ -147,7 +148,8 @@ async def edit_by_words(
     earlier: Sequence[Earlier] = (),
     hear: Hear = lambda _: None,
 ) -> Designed[Edited]:
-    """A change of a workflow that does what the words say, as operations. Raises as `design`, and `WorkflowInvalid`."""
+    """Return a change that a model designs from words, as operations. Raises the errors of `design`, and
+    `WorkflowInvalid`."""
     await app.tools.prepare_all()
     document = await app[DOCUMENTS].run(native_of, source, by=caller.name, chars=source.chars)
 
@@ -213,7 +215,7 @@ def _must_be_able(app: AppContext, names: tuple[str, ...]) -> None:
 
 
 def complaint(problems: tuple[Problem, ...]) -> str:
-    """What a model is told to mend: the errors, then the warnings, each with its place and what to do."""
+    """Return the message with problems that the model must correct: errors first, each with its position and hint."""
     ordered = sorted(problems, key=lambda one: one.severity != "error")[:TOLD_MAX]
     lines = [f"- {one.severity} at {one.pointer or 'the top'}: {one.message}. {one.hint}".strip() for one in ordered]
     return "The check says:\n" + "\n".join(lines) + "\n\nMend every error and answer with the whole JSON again."

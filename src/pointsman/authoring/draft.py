@@ -1,4 +1,4 @@
-"""A native document while it is changed: found by name, changed by pointer. It may be as broken as authors leave it."""
+"""A native document during a change: parts are found by name and changed by pointer. It may be invalid."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pointsman.definition.problems import did_you_mean, pointer_parts
 from pointsman.values import END, Json, JsonObject
 
 AT_END: Final = "-"
-"""The place behind the last item of a list."""
+"""The position behind the last item of a list."""
 
 
 class Draft:
-    """The document, and a copy of its own."""
+    """A private copy of a document, with operations on its parts."""
 
     def __init__(self, document: JsonObject) -> None:
         self.document = copy.deepcopy(document)
@@ -32,12 +32,12 @@ class Draft:
 
     @property
     def nodes(self) -> list[Json]:
-        """As they stand, whatever they are."""
+        """The nodes as written, possibly invalid."""
         return self._parts("nodes")
 
     @property
     def edges(self) -> list[Json]:
-        """As they stand, whatever they are."""
+        """The edges as written, possibly invalid."""
         return self._parts("edges")
 
     def ids(self) -> list[str]:
@@ -47,21 +47,21 @@ class Draft:
         return node in self.ids()
 
     def node(self, name: str) -> JsonObject:
-        """Raises `OperationRefused`."""
+        """Return a node by its id. Raises `OperationRefused`."""
         for one in self.nodes:
             if isinstance(one, dict) and one.get("id") == name:
                 return one
         raise _unknown("node", name, self.ids())
 
     def edge(self, name: str) -> JsonObject:
-        """Raises `OperationRefused`."""
+        """Return an edge by its name. Raises `OperationRefused`."""
         for known, one in self.named_edges():
             if known == name:
                 return one
         raise _unknown("edge", name, [known for known, _ in self.named_edges()])
 
     def named_edges(self) -> Iterator[tuple[str, JsonObject]]:
-        """Each edge with the name by which messages and operations know it."""
+        """Return each edge with the name that messages and operations use for it."""
         edges = [one for one in self.edges if isinstance(one, dict)]
         return zip(edge_names(edges), edges, strict=True)
 
@@ -72,18 +72,18 @@ class Draft:
         return [edge for _, edge in self.named_edges() if edge.get("target") == node]
 
     def connect(self, edge: JsonObject, *, behind: JsonObject | None = None) -> None:
-        """Add an edge: at the end, or right behind another one, so that it is asked in its turn."""
+        """Add an edge: at the end, or right behind another one, because edges are evaluated in order."""
         edges = self.edges
         place = next((at + 1 for at, one in enumerate(edges) if one is behind), len(edges))
         edges.insert(place, edge)
 
     def drop(self, edges: Iterable[JsonObject]) -> None:
-        """Take edges out."""
+        """Remove edges."""
         gone = [id(edge) for edge in edges]
         self.edges[:] = [one for one in self.edges if id(one) not in gone]
 
     def must_lead_somewhere(self, edge: JsonObject) -> None:
-        """Raises `OperationRefused` where an end of an edge is no node."""
+        """Raise `OperationRefused` if an end of an edge is not a node."""
         for key in ("source", "target"):
             end = edge.get(key)
             if not isinstance(end, str):
@@ -92,7 +92,7 @@ class Draft:
                 raise _unknown("node", end, self.ids())
 
     def workflow(self) -> WorkflowDefinition:
-        """What it reads as now. Raises `OperationRefused` where its shape has errors."""
+        """Return the definition of the document. Raises `OperationRefused` if it has structural errors."""
         found, problems = WorkflowDefinition.from_document(self.document)
         if found is None:
             first = problems[0]
@@ -104,7 +104,7 @@ class Draft:
 
 
 def edge_names(edges: Iterable[Mapping[str, Json]]) -> list[str]:
-    """The name of each edge: its id, or `source->target`, with a number where that is taken."""
+    """Return the name of each edge: its id, or `source->target`, with a number if that is taken."""
     listed = list(edges)
     taken = {str(edge["id"]): 2 for edge in listed if edge.get("id") is not None}
     return [
@@ -118,7 +118,8 @@ def edge_names(edges: Iterable[Mapping[str, Json]]) -> list[str]:
 def change(
     thing: JsonObject, put: Mapping[str, Json], remove: Sequence[str], *, what: str, kept: Sequence[str] = ()
 ) -> None:
-    """Set and remove what pointers name. `kept`: members that are not changed so. Raises `OperationRefused`."""
+    """Set and remove the members that pointers name. `kept`: members that cannot be changed this way. Raises
+    `OperationRefused`."""
     for pointer in (*put, *remove):
         parts = pointer_parts(pointer)
         if not pointer.startswith("/"):
@@ -129,7 +130,7 @@ def change(
             )
     for pointer, value in put.items():
         _put(thing, pointer_parts(pointer), copy.deepcopy(value), pointer, what)
-    # From behind: what goes first must not move what goes next.
+    # From the last to the first, so that a removal does not shift the positions of the others.
     for pointer in sorted(remove, key=_natural, reverse=True):
         _remove(thing, pointer_parts(pointer), pointer, what)
 

@@ -1,4 +1,4 @@
-"""Trying what is being made: what is on the screen is what runs, saved or not."""
+"""Trial runs of a draft: the document in the editor runs, saved or not."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from pointsman.workflows.sources import Workflow
 
 
 class DraftRun(NamedTuple):
-    """A workflow as it is being made."""
+    """A workflow that is being edited."""
 
     source: Workflow
     written_by: tuple[Party, ...] = ()
-    """Its authors, where the caller did not bring the text along."""
+    """Its authors, if the document is a saved one."""
 
 
 async def drafted(
     app: AppContext, caller: Caller, workflow: str, *, operations: Sequence[AnyOperation] = (), document: Json = None
 ) -> DraftRun:
-    """A saved workflow as it is, or a document of its own id, changed by operations. Nothing is saved.
+    """Return a saved workflow, or a given document with its id, changed by operations. Nothing is saved.
 
     Raises `UnknownWorkflow`, `OperationRefused`.
     """
@@ -60,14 +60,15 @@ async def drafted(
 async def try_draft(
     app: AppContext, caller: Caller, draft: DraftRun, input: Json, trial: JsonObject, *, model: str | None = None
 ) -> Execution:
-    """Begin a trial of what `drafted` gave. Raises `TrialUnfit`, `WorkflowInvalid`, `TooManyRequests`."""
+    """Start a partial run of a result of `drafted`. Raises `TrialUnfit`, `WorkflowInvalid`, `TooManyRequests`."""
     caller.must_have("editor", "try workflows")
     take_start(app, caller)
     return await try_out(app, draft.source, input, trial, caller=caller, written_by=draft.written_by, model=model)
 
 
 async def play_draft(app: AppContext, caller: Caller, draft: DraftRun, input: Json, trial: JsonObject) -> DryRun:
-    """The way the trial would go, past its breakpoints, and what it would cost; nothing is called or kept."""
+    """Return the path that the partial run would take, past its breakpoints, and its estimated cost. Nothing is called
+    or stored."""
     caller.must_have("editor", "try workflows")
     shown: JsonObject = {**trial, "breakpoints": []}
     return await dry_run(app, draft.source, input, trial=shown, caller=caller, written_by=draft.written_by)

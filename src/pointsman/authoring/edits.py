@@ -1,9 +1,9 @@
-"""Editing a workflow as its author wrote it: operations in, the new document and what it does to its problems out.
+"""Editing of a workflow in its author's format: operations in; the new document and the change in its problems out.
 
     author's text ─▶ native ─ operations ─▶ native' ─▶ author's dialect ─▶ text'
-                                               └─────▶ check ─▶ problems, of them those that are new
+                                               └─────▶ check ─▶ problems, with the new ones marked
 
-A dialect without words for a change is left: the new document is native then, and that is told as a loss.
+If the author's dialect cannot express a change, the new document is native, and a loss reports this.
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ class Edited:
     """A workflow after operations."""
 
     source: Workflow
-    """As it is now, in its author's dialect."""
+    """The workflow in its author's dialect."""
     document: Json
     text: str
     dialect: str | None
     native: JsonObject
-    """What it reads as in the native dialect."""
+    """The document in the native dialect."""
     changes: tuple[AnyOperation, ...]
-    """What differs from before, whatever operations were asked for."""
+    """The actual differences from the document before, whatever operations were requested."""
     losses: tuple[Problem, ...]
-    """What the text does not keep of what the author wrote."""
+    """Parts of the author's text that were not preserved."""
     problems: tuple[Problem, ...] = ()
     """All problems after the edit."""
     new: tuple[Problem, ...] = ()
-    """The problems that the workflow did not have before."""
+    """Problems that the workflow did not have before."""
     gone: tuple[Problem, ...] = ()
-    """The problems that the workflow does not have any more."""
+    """Problems that the workflow does not have any more."""
 
     @property
     def ok(self) -> bool:
-        """It may run."""
+        """Whether the workflow can run."""
         return not any(problem.severity == "error" for problem in self.problems)
 
     def to_json(self) -> JsonObject:
@@ -82,7 +82,8 @@ def _listed(problems: Iterable[Problem]) -> list[Json]:
 async def edit(
     app: AppContext, source: Workflow, operations: Sequence[AnyOperation], *, reader: Caller = ANYBODY
 ) -> Edited:
-    """Nothing is saved. Raises `OperationRefused`; `WorkflowInvalid` where the source cannot be read at all."""
+    """Apply operations to a workflow and check it; nothing is saved. Raises `OperationRefused`; `WorkflowInvalid` if
+    the source cannot be read."""
     made = await app[DOCUMENTS].run(changed, source, operations, by=reader.name, chars=source.chars)
     was, now = await check(app, source, reader=reader), await check(app, made.source, reader=reader)
     new, gone = _beyond(now.problems, was.problems), _beyond(was.problems, now.problems)
@@ -90,7 +91,7 @@ async def edit(
 
 
 def changed(source: Workflow, operations: Sequence[AnyOperation]) -> Edited:
-    """Job: apply operations to a document, without checking the result. Raises as `edit`."""
+    """Job: apply operations to a document, without checking the result. Raises the errors of `edit`."""
     before = native_of(source)
     after = apply_operations(before, operations)
     made, losses = respelled(source, before, after)
@@ -106,15 +107,15 @@ def changed(source: Workflow, operations: Sequence[AnyOperation]) -> Edited:
 
 
 def native_of(source: Workflow) -> JsonObject:
-    """Job: what a document reads as, also where its shape has errors. Raises `WorkflowInvalid` where it reads as
-    nothing."""
+    """Job: return the native document, even if it has structural errors. Raises `WorkflowInvalid` if it cannot be read
+    at all."""
     if source.read.imported is None:
         raise invalid(source.problems)
     return source.read.imported.document
 
 
 def respelled(source: Workflow, before: JsonObject, after: JsonObject) -> tuple[Workflow, tuple[Problem, ...]]:
-    """The source saying `after` instead of `before`, and what is lost on the way."""
+    """Return the source with the content `after` instead of `before`, and the losses."""
     if source.read.dialect == NATIVE:
         return _native(source, before, after)
     workflow, _ = Definition.from_document(after)
@@ -135,7 +136,7 @@ def respelled(source: Workflow, before: JsonObject, after: JsonObject) -> tuple[
 
 
 def comments_lost(before: Document, after: Document) -> tuple[Problem, ...]:
-    """JSON is written anew where it changes, and its comments are not in what it says."""
+    """Return a warning for a JSON document with comments: changed JSON is written anew, without comments."""
     at = None if before.reading is None else before.reading.comment
     if at is None or before.text == after.text:
         return ()
@@ -165,7 +166,7 @@ def _native(source: Workflow, before: JsonObject, after: JsonObject) -> tuple[Wo
 
 
 def _is_of_today(original: JsonObject, read: JsonObject) -> bool:
-    """Whether the reader kept everything that a native document contains and only added defaults."""
+    """Return whether the reader kept everything that a native document contains and only added defaults."""
     return all(key in read and _is_kept(value, read[key]) for key, value in original.items())
 
 
@@ -201,7 +202,8 @@ def _parsed(source: Workflow, text: str, dialect: str | None) -> Workflow:
 
 
 def _beyond(problems: Iterable[Problem], others: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Those that the others are not: told apart by what they say, since their places move."""
+    """Return the problems that are not among the others. They are compared by their messages, since
+    positions change."""
     known = Counter(map(_said, others))
     found: list[Problem] = []
     for problem in problems:

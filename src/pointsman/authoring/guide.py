@@ -1,4 +1,4 @@
-"""How workflows are written, for models: short enough for every prompt."""
+"""Guide to writing workflows for models, short enough for every prompt."""
 
 from __future__ import annotations
 

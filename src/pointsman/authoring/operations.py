@@ -1,9 +1,10 @@
-"""The operations by which a definition changes: what an editor does, what a model proposes, what two revisions differ
-in. Each is a value with a JSON Schema; a list of them is applied as a whole or not at all (`applying`).
+"""Operations that change a definition. An editor performs them, a model proposes them, and a comparison returns them.
 
-Nodes are named by their ids; edges by their ids, or as `source->target` (`source->target 2` where there are several).
-What is inside a node, an edge or the workflow is named by a JSON pointer into it: `/config/prompt`, `/config/tools/0`;
-`/config/tools/-` is the place behind the last item.
+Each is a value with a JSON Schema; a list of them is applied as a whole or not at all (`apply`). Nodes are named by
+their
+ids; edges by their ids, or as `source->target` (`source->target 2` if there are several). Members of a node, an edge or
+the workflow are named by a JSON pointer into it: `/config/prompt`, `/config/tools/0`; `/config/tools/-` is the position
+behind the last item.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pointsman.errors import AuthorError
 from pointsman.values import Json, JsonObject
 
 OPERATIONS_MAX: Final = 2000
-"""In one list."""
+"""Operations in one list."""
 
 NodeName: TypeAlias = Annotated[str, Meta(description="The id of a node.", min_length=1)]
 EdgeName: TypeAlias = Annotated[str, Meta(description="The id of an edge, or `source->target`.", min_length=1)]
@@ -34,7 +35,7 @@ Within: TypeAlias = Annotated[
 
 
 class OperationRefused(AuthorError):
-    """An operation does not fit the definition it is applied to. Nothing was changed."""
+    """An operation cannot be applied to the definition. Nothing was changed."""
 
     code: ClassVar[str] = "operation-refused"
 
@@ -139,7 +140,7 @@ AnyOperation: TypeAlias = (
 
 
 def read_operations(value: Json) -> tuple[AnyOperation, ...]:
-    """The operations of a JSON list. Raises `OperationRefused` naming the first that is none."""
+    """Return the operations of a JSON list. Raises `OperationRefused` naming the first invalid one."""
     if not isinstance(value, list):
         raise OperationRefused("operations must be a list", hint='As in [{"op": "remove_node", "node": "draft"}].')
     if len(value) > OPERATIONS_MAX:
@@ -158,12 +159,12 @@ def read_operations(value: Json) -> tuple[AnyOperation, ...]:
 
 
 def written_operations(operations: Sequence[AnyOperation]) -> list[Json]:
-    """As JSON."""
+    """Return operations as JSON."""
     return cast("list[Json]", msgspec.to_builtins([*operations]))
 
 
 def operations_schema() -> JsonObject:
-    """The JSON Schema of a list of operations."""
+    """Return the JSON Schema of a list of operations."""
     schema = cast("JsonObject", msgspec.json.schema(list[AnyOperation]))
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -1,7 +1,7 @@
-"""Where control reaches a node: put behind another, onto an edge, into a loop or parallel; and taken out again.
+"""Placement of nodes: behind another node, onto an edge, into a loop or parallel; and removal from there.
 
-a ──▶ b      on a->b:  a ──▶ n ──▶ b        within a loop:      its rounds end with n
-             bridged:  a ─────────▶ b       within a parallel:  n is a branch, which its join waits for
+a ──▶ b      on a->b:  a ──▶ n ──▶ b        within a loop:      its iterations end with n
+             bridged:  a ─────────▶ b       within a parallel:  n is a branch, for which its join waits
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from pointsman.definition.model.nodes import TYPE_ALIASES
 from pointsman.values import Json, JsonObject
 
 FIXED: Final = ("start", "end", "loop", "parallel", "join")
-"""Types whose edges shape what is around them, or where it begins and ends."""
+"""Types whose edges determine the structure around them, or where an execution begins and ends."""
 LISTS: Final = ("branches", "body")
 """Lists of nodes in the configuration of loops and parallels."""
 
 
 def put_on(draft: Draft, node: str, edge: JsonObject) -> None:
-    """The edge leads to the node, and the node to where the edge led."""
+    """Insert the node into an edge: the edge leads to the node, and a new edge to the former target."""
     onward: JsonObject = {"source": node, "target": edge["target"]}
     if "targetHandle" in edge:
         onward["targetHandle"] = edge.pop("targetHandle")
@@ -33,7 +33,7 @@ def put_on(draft: Draft, node: str, edge: JsonObject) -> None:
 
 
 def put_after(draft: Draft, node: str, after: str) -> None:
-    """What followed `after` follows the node. Behind a loop or parallel: when that is over."""
+    """Insert the node between `after` and its successors. After a loop or parallel: behind its end."""
     kind = type_of(draft.node(after))
     ways = [edge for edge in draft.ways_from(after) if not is_condition(edge, "error")]
     mark: JsonObject = {}
@@ -58,7 +58,7 @@ def put_after(draft: Draft, node: str, after: str) -> None:
 
 
 def put_within(draft: Draft, node: str, around: str) -> None:
-    """The rounds of a loop end with the node; of a parallel it is a branch."""
+    """Insert the node at the end of a loop's body, or as a branch of a parallel."""
     kind = type_of(draft.node(around))
     if kind not in ("loop", "parallel"):
         raise OperationRefused(f"{around!r} is a {kind}: nothing is within it", hint="Name a loop or a parallel.")
@@ -67,7 +67,7 @@ def put_within(draft: Draft, node: str, around: str) -> None:
     if isinstance(listed, list):
         listed.append(node)
         if kind == "loop":
-            return  # What is listed runs in order and comes back.
+            return  # Listed nodes run in order and return to the loop.
     graph = analyse(_without(draft, node).workflow())
     if kind == "parallel":
         _branch(draft, graph, node, around)
@@ -76,7 +76,7 @@ def put_within(draft: Draft, node: str, around: str) -> None:
 
 
 def _without(draft: Draft, node: str) -> Draft:
-    """The shape before the node came: lists that name it already would confuse it."""
+    """Return the draft without the node, because lists that already name it would falsify the analysis."""
     nodes: list[Json] = [one for one in draft.nodes if not isinstance(one, dict) or one.get("id") != node]
     return Draft({**draft.document, "nodes": nodes})
 
@@ -103,22 +103,23 @@ def _end_rounds(draft: Draft, graph: Graph, node: str, around: str) -> None:
 
 
 def _ways_out(draft: Draft, graph: Graph, number: int) -> list[JsonObject]:
-    """The edges that a loop or parallel takes when it is over."""
+    """Return the edges that a loop or parallel takes after its end."""
     numbers = graph.loops[number].exit_edges if number in graph.loops else graph.forks[number].after
     written = _written(draft, graph)
     return [written[edge] for edge in numbers if edge < len(written)]
 
 
 def _written(draft: Draft, graph: Graph) -> list[JsonObject]:
-    """The edges of the document by number; those behind them are implied, and stand nowhere."""
+    """Return the document's edges in the order of their numbers in the graph. Edges with higher numbers are implied and
+    not in the document."""
     edges = [edge for _, edge in draft.named_edges()]
     assert len(edges) <= len(graph.edges), "a workflow whose shape is right has objects for edges"
     return edges
 
 
 def take_out(draft: Draft, node: str, *, bridge: bool, keeps_errors: bool = False) -> None:
-    """Remove a node's edges and what lists it; `bridge` leads what came to it on to where it led. `keeps_errors`: what
-    happens when it fails stays its own."""
+    """Remove a node's edges and its entries in lists. `bridge` connects its predecessors with its successor.
+    `keeps_errors` keeps its error edges."""
     into = [edge for edge in draft.ways_to(node) if edge.get("source") != node]
     out = draft.ways_from(node)
     if bridge:
@@ -170,7 +171,7 @@ def _bridge(draft: Draft, node: str, into: Sequence[JsonObject], out: Sequence[J
 
 
 def must_be_movable(draft: Draft, node: str) -> None:
-    """Raises `OperationRefused` for what shapes others."""
+    """Raise `OperationRefused` for a node that determines the structure of others."""
     kind = type_of(draft.node(node))
     if kind in FIXED:
         raise OperationRefused(
@@ -180,7 +181,7 @@ def must_be_movable(draft: Draft, node: str) -> None:
 
 
 def type_of(node: JsonObject) -> str:
-    """In today's spelling."""
+    """Return the type of a node in its present spelling."""
     kind = str(node.get("type"))
     return TYPE_ALIASES.get(kind, kind)
 

@@ -1,4 +1,4 @@
-"""A node under another id: at every place of a workflow that names it. Texts stay as they are written everywhere else.
+"""Renaming of a node: its id is replaced wherever a workflow refers to it. All other text stays as written.
 
 edges, entry, branches …      the id itself
 expressions, JSONPath         nodes.draft, nodeOutputs["draft"], $.outputs.draft
@@ -23,17 +23,18 @@ from pointsman.expressions.paths import scan_path
 from pointsman.values import Json, JsonObject
 
 WORDS: Final = frozenset(word for word, root in ROOTS.items() if root == "nodes")
-"""What the results of nodes are called."""
+"""Names of the root that holds the results of nodes."""
 _NAME: Final = re.compile(r"[^\W\d]\w*")
 _PATH_NAME: Final = re.compile(r"[^\W\d][\w-]*")
 _BRACE: Final = re.compile(r"(?<!\\)(?:\{\{?|\$\{)\s*(?:#\s*\w+\s+)?")
-"""What opens a tag of a template."""
+"""Beginning of a template tag."""
 
 _Spelled = Callable[[str], str]
 
 
 def rename(draft: Draft, old: str, new: str) -> None:
-    """Raises `OperationRefused` where the shape of the workflow has errors, so that nobody knows what texts are."""
+    """Rename a node. Raises `OperationRefused` if the workflow has structural errors, because then the kind of its
+    texts is unknown."""
     sites = [*sites_of(draft.workflow())]
     for site in sites:
         _rename_at(draft.document, site, old, new)
@@ -63,7 +64,7 @@ def _rename_at(document: JsonObject, site: Site, old: str, new: str) -> None:
 
 
 def _replace(document: JsonObject, parts: list[str], replaced: _Spelled) -> None:
-    """The text at a place, or every text of the tree there."""
+    """Replace the text at a position, or every text in the tree there."""
     here: Json = document
     for part in parts[:-1]:
         here = _inner(here, part)
@@ -93,7 +94,7 @@ def _texts(value: Json, replaced: _Spelled) -> Json:
 
 
 def in_expression(text: str, *, old: str, new: str) -> str:
-    """What is no expression stays as it is: the checker speaks of it."""
+    """Rename in an expression. Invalid expressions stay unchanged; the checker reports them."""
     try:
         tokens = read_tokens(text)
     except ExpressionError:
@@ -102,7 +103,7 @@ def in_expression(text: str, *, old: str, new: str) -> str:
 
 
 def _keys(tokens: list[Token], old: str) -> Iterator[tuple[int, int]]:
-    """Where `.draft` or `["draft"]` stands behind a word for nodes, from its dot or bracket on."""
+    """Yield the positions of `.draft` or `["draft"]` after a name of the nodes root, including the dot or bracket."""
     for place, token in enumerate(tokens[:-2]):
         before = tokens[place - 1] if place else None
         of_other = before is not None and before.text in (".", "?.") and (place < 2 or tokens[place - 2].text != "$")
@@ -123,7 +124,8 @@ def in_path(text: str, *, old: str, new: str) -> str:
 
 
 def _path_key(text: str, at: int, old: str) -> tuple[int, int] | None:
-    """Where the key `old` stands in the path that begins at a place, if that is a path into nodes."""
+    """Return the position of the key `old` in the path that begins at `at`; None: it is not a path into nodes with that
+    key."""
     scanned = scan_path(text, at)
     keys = () if scanned is None else scanned.keys
     if len(keys) > 1 and keys[0].key in WORDS and keys[1].key == old:
@@ -132,13 +134,13 @@ def _path_key(text: str, at: int, old: str) -> tuple[int, int] | None:
 
 
 def in_template(text: str, *, old: str, new: str) -> str:
-    """In every tag and block, whatever stands around them."""
+    """Rename in every tag and block of a template."""
     found = (_path_key(text, brace.end(), old) for brace in _BRACE.finditer(text))
     return _spliced(text, [(*place, _key(new, _PATH_NAME)) for place in found if place is not None])
 
 
 def _key(name: str, plain: re.Pattern[str]) -> str:
-    """As a key behind what it is in."""
+    """Return a name as a key in a path, with its dot or brackets."""
     return f".{name}" if plain.fullmatch(name) else f"[{json.dumps(name, ensure_ascii=False)}]"
 
 
@@ -150,6 +152,6 @@ def _spliced(text: str, places: list[tuple[int, int, str]]) -> str:
 
 
 def must_be_free(draft: Draft, name: str) -> None:
-    """Raises `OperationRefused` where a node has that id."""
+    """Raise `OperationRefused` if a node has this id."""
     if draft.has(name):
         raise OperationRefused(f"there is a node {name!r} already", hint="Choose another id.")

@@ -1,4 +1,4 @@
-"""The text of an edited document: as its author wrote it, but for what changed.
+"""Text of an edited document: unchanged parts stay as the author wrote them.
 
 YAML keeps its comments and quotes, JSON its indentation.
 """
@@ -20,19 +20,19 @@ from pointsman.workflows.sources import Workflow
 
 INDENT: Final = 2
 WIDTH: Final = 100_000
-"""Longer lines are folded: none is."""
+"""Line width so large that no line is folded."""
 _SPACED: Final = re.compile(r'\A\s*\{\s*"[^"]*"\s*:\s')
 _INDENTED: Final = re.compile(r"\A\s*\{\r?\n( +|\t+)")
 
 
 def document_of(given: Json, *, dialect: str | None = None, name: str = "") -> Workflow:
-    """A workflow that came as data, or as text in JSON or YAML. It is not read yet."""
+    """Return a workflow given as data, or as text in JSON or YAML. It is not read yet."""
     text = given if isinstance(given, str) else msgspec.json.encode(given)
     return Workflow(text, dialect=dialect, name=name)
 
 
 def rewritten(document: Document, after: JsonObject) -> str:
-    """A text of the same format that says `after`."""
+    """Return a text of the same format with the content `after`."""
     if same(document.value, after):
         return document.text
     if document.format == "yaml":
@@ -48,15 +48,15 @@ def rewritten(document: Document, after: JsonObject) -> str:
 
 
 def plain_yaml(value: JsonObject) -> str:
-    """In the order of its keys."""
+    """Return a value as YAML, in the order of its keys."""
     from pointsman.workflows.conversion import yaml_text  # Few texts are YAML.
 
     return yaml_text(value) + "\n"
 
 
 def _patched(text: str, before: Json, after: JsonObject) -> str | None:
-    """The text with the differences put into it; None: it cannot be read that way."""
-    from ruamel.yaml import YAML  # As above.
+    """Return the text with the differences applied; None: this text cannot be edited in place."""
+    from ruamel.yaml import YAML  # Import only for YAML.
     from ruamel.yaml.error import YAMLError
 
     yaml = YAML()
@@ -76,7 +76,7 @@ def _patched(text: str, before: Json, after: JsonObject) -> str | None:
 
 
 def _put(tree: object, before: Json, after: Json) -> None:
-    """Change in place what differs, so that what stays keeps what stands around it."""
+    """Change only the differing values in place, so that comments around the others stay."""
     if isinstance(before, dict) and isinstance(after, dict):
         _put_members(cast("MutableMapping[str, object]", tree), before, after)
     elif isinstance(before, list) and isinstance(after, list):
@@ -94,7 +94,8 @@ def _put_members(tree: MutableMapping[str, object], before: JsonObject, after: J
 
 
 def _put_items(tree: MutableSequence[object], before: list[Json], after: list[Json]) -> None:
-    """Items are told apart by their ids, else by what they are; one that is new takes the place of one that is gone."""
+    """Match items by their ids, else by their values. A new item replaces a removed one at the same position, if they
+    are alike."""
     places: dict[str, list[int]] = {}
     for at, item in enumerate(before):
         places.setdefault(_identity(item), []).append(at)
@@ -114,7 +115,7 @@ def _put_items(tree: MutableSequence[object], before: list[Json], after: list[Js
 
 
 def _arrange(tree: MutableSequence[object], trees: list[object], made: list[object]) -> None:
-    """Item by item where the order stays: what stands around an item goes with it."""
+    """Edit item by item if the order stays, so that comments around an item stay with it."""
     wanted, there = {id(one) for one in made}, {id(one) for one in trees}
     stay = [one for one in trees if id(one) in wanted]
     if [id(one) for one in made if id(one) in there] != [id(one) for one in stay]:

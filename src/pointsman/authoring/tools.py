@@ -1,7 +1,7 @@
-"""The verbs as tools: for agents in workflows, for MCP clients, for the assistant. One table, each with its schema.
+"""Verbs as tools for agents in workflows, MCP clients and the assistant: one table, each verb with its schema.
 
-A tool's arguments are a struct; its schema is what a model is shown. What goes wrong is an answer, not an exception:
-`{"error": {code, message, hint}, "problems": […]}` says what to correct.
+A tool's arguments are a struct, and models receive its schema. Errors that the caller can correct are returned, not
+raised: `{"error": {code, message, hint}, "problems": […]}`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Given: TypeAlias = Annotated[
 
 
 class Arguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel", omit_defaults=True):
-    """What a tool takes."""
+    """Base of the arguments of a tool."""
 
 
 class Nothing(Arguments, frozen=True):
@@ -123,13 +123,13 @@ class Cancelled(Arguments, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class VerbCall:
-    """One call: who makes it, what is heard meanwhile, and the key under which it is made once."""
+    """One call: the caller's workbench, a listener for events, and the idempotency key."""
 
     bench: Workbench
     hear: Hear
     key: str = ""
     began: Callable[[str], None] = lambda _: None
-    """Told the execution that it waits for."""
+    """Receives the id of the execution that the call waits for."""
 
 
 HINTS: Final = {
@@ -137,30 +137,30 @@ HINTS: Final = {
     "wrong-status": "`get_execution` tells how it stands.",
     "unknown-execution": "`run_workflow` answers with the id of what it starts.",
 }
-"""What to do next, for whoever has these tools and neither addresses nor commands."""
+"""Hints for callers who have these tools, but neither HTTP routes nor the CLI."""
 
 Does: TypeAlias = Callable[[VerbCall, A], Awaitable[JsonObject]]
 
 
 @dataclass(frozen=True, slots=True)
 class Verb(Generic[A]):
-    """A tool of the library."""
+    """A verb of the library, as a tool."""
 
     name: str
     says: str
     takes: type[A]
     does: Does[A]
     role: Role = "viewer"
-    """The least that whoever calls it must be."""
+    """The lowest role that may call it."""
     effect: Effect = "reads"
 
     @property
     def schema(self) -> JsonObject:
-        """Of its arguments."""
+        """The JSON Schema of its arguments."""
         return _schema(self.takes)
 
     async def call(self, call: VerbCall, arguments: JsonObject) -> JsonObject:
-        """Raises nothing that the caller could mend: that is in the answer."""
+        """Perform a call. Errors that the caller can correct are returned, not raised."""
         try:
             call.bench.must(self.role, f"use {self.name}")
             given = msgspec.convert(arguments, self.takes)
@@ -175,7 +175,7 @@ class Verb(Generic[A]):
 
 
 def error_of(why: PointsmanError) -> JsonObject:
-    """What went wrong, for whoever can mend it."""
+    """Return an error as a tool's answer."""
     problems = cast("tuple[Problem, ...]", getattr(why, "problems", ()))
     return _error(why.code, str(why), HINTS.get(why.code, why.hint), [problem.to_json() for problem in problems])
 
@@ -189,14 +189,14 @@ def _error(
 
 @cache
 def _schema(struct: type[Struct]) -> JsonObject:
-    """With its one definition in place of the reference to it."""
+    """Return a struct's JSON Schema, with its only definition inlined."""
     made = cast("JsonObject", msgspec.json.schema(struct))
     (own,) = cast("dict[str, JsonObject]", made["$defs"]).values()
     return {key: value for key, value in own.items() if key not in ("title", "description")}
 
 
 def _named(schema: JsonObject) -> str:
-    """The arguments that there are."""
+    """Return the names of the arguments, for an error message."""
     fields, required = cast("JsonObject", schema["properties"]), cast("list[Json]", schema.get("required", []))
     return ", ".join(f"{name} (required)" if name in required else name for name in fields) or "no arguments"
 
@@ -308,5 +308,5 @@ VERBS: Final[tuple[Verb[Any], ...]] = (
 
 
 def verbs() -> dict[str, Verb[Any]]:
-    """By name."""
+    """Return the verbs by name."""
     return {verb.name: verb for verb in VERBS}

@@ -1,7 +1,7 @@
-"""The library as a designer uses it: what a caller may see is looked at, changed, saved, taken back and tried.
+"""Workbench of one caller: view, change, save, restore and run the workflows that the caller may see.
 
-Every verb answers JSON that a person or a model can act on: the ids and revisions it is about, and every problem with
-its place and what mends it. Faces and tools call these verbs and add nothing.
+Every verb returns JSON that a person or a model can use: the ids and revisions concerned, and every problem with its
+position and hint. Faces and tools call these verbs and add nothing.
 """
 
 from __future__ import annotations
@@ -38,52 +38,52 @@ if TYPE_CHECKING:
     from pointsman.authoring.design import Round
 
 Hear = Callable[[JsonObject], None]
-"""Hears what happens meanwhile."""
+"""Receives events while a verb waits."""
 Dialect = Literal["native", "rows", "graph", "steps", "plan"]
 
 KEY: Final = "authoring"
 
 
 DEPTH_MAX: Final = 3
-"""Agents that run workflows whose agents run workflows …"""
+"""Depth to which agents may run workflows whose agents run workflows."""
 
 
 class AgentsNestedTooDeep(CallerError):
-    """Agents ran workflows whose agents ran workflows, too often."""
+    """Agents ran workflows of agents deeper than `DEPTH_MAX`."""
 
     code: ClassVar[str] = "nested-too-deep"
 
 
 class DesignFailed(CallerError):
-    """A model was asked for a change of a workflow, and none came of what it answered."""
+    """A model was asked for a change of a workflow, and none of its answers contained one."""
 
     code: ClassVar[str] = "design-failed"
 
 
 class Workbench:
-    """One caller at the library of one installation."""
+    """The library of one installation with the permissions of one caller."""
 
     def __init__(self, app: AppContext, caller: Caller, *, depth: int = 0) -> None:
-        """`depth`: how many executions, each begun by an agent of the one before, led here."""
+        """`depth`: length of the chain of executions, each started by an agent of the one before, that led here."""
         self.app = app
         self.caller = caller
         self.depth = depth
 
     def must(self, role: Role, what: str) -> None:
-        """Raises `NotAllowed`."""
+        """Raise `NotAllowed` if the caller's role is lower."""
         self.caller.must_have(role, what)
 
     async def see(self, workflow: str) -> None:
-        """Raises `UnknownWorkflow`, `NotAllowed`."""
+        """Raise `UnknownWorkflow` or `NotAllowed` if the caller may not see the workflow."""
         await must_see_workflow(self.app, self.caller, workflow)
 
     async def list(self) -> list[JsonObject]:
-        """The latest revision of each saved workflow that the caller may see."""
+        """Return the latest revision of each workflow that the caller may see."""
         entries = await list_workflows(self.app, include_disabled=True)
         return [entry for entry in entries if await visible(self.app, self.caller, str(entry["id"]))]
 
     async def get(self, workflow: str) -> JsonObject:
-        """A saved workflow as its author wrote it, how it looks, and its problems."""
+        """Return a saved workflow as its author wrote it, with a diagram and its problems."""
         await self.see(workflow)
         source = await source_of_saved(self.app, workflow)
         revision = (await self.app[LIBRARY].found(workflow)).revision
@@ -91,12 +91,12 @@ class Workbench:
         return {"id": source.head.id, "revision": revision, **described}
 
     async def check(self, source: Workflow) -> JsonObject:
-        """All problems of a document. Nothing is saved."""
+        """Return all problems of a document. Nothing is saved."""
         checked = await check(self.app, source, reader=self.caller)
         return problems_to_json(checked.problems, dialect=checked.dialect)
 
     async def save(self, source: Workflow, *, draft: bool = False) -> JsonObject:
-        """A new revision. Raises `WorkflowInvalid` where it has errors and is no draft."""
+        """Save a new revision. Raises `WorkflowInvalid` for a document with errors that is not a draft."""
         self.must("editor", "save workflows")
         saved = await save_as(self.app, self.caller, source, draft=draft)
         said = {"id": saved.draft.id, "revision": saved.revision, "digest": saved.digest}
@@ -113,11 +113,13 @@ class Workbench:
         text: str | None = None,
         native: bool = False,
     ) -> JsonObject:
-        """A saved workflow changed: shown, and with `apply` saved. Only over `revision`, where one is named.
+        """Change a saved workflow, and save it with `apply`. `revision`: the revision that it must be at.
 
-        With `text` the operations are applied to that document instead of the saved one; with `native` the answer has
-        what it reads as. Raises `OperationRefused`, `RevisionMoved`, and `WorkflowInvalid` where the text cannot be
-        read, or it would be saved with errors.
+        With `text` the operations are applied to that document instead of the saved one; with `native` the answer
+        contains the
+        native document. Raises `OperationRefused`, `RevisionMoved`, and `WorkflowInvalid` if the text cannot be read
+        or would be
+        saved with errors.
         """
         await self.see(workflow)
         source, known = await self._at(workflow, revision, text)
@@ -126,7 +128,7 @@ class Workbench:
         return {**said, "native": edited.native} if native else said
 
     async def keep(self, edited: Edited, revision: int, *, apply: bool, draft: bool) -> JsonObject:
-        """What was changed, and, with `apply`, saved over the revision it was made from."""
+        """Return an edit; with `apply` save it over the revision that it was made from."""
         head = edited.source.outline.head
         said = {"id": edited.source.name if head is None else head.id, "revision": revision, **edited.to_json()}
         if not apply:
@@ -136,7 +138,8 @@ class Workbench:
         return {**said, "revision": saved.revision, "digest": saved.digest, "applied": True}
 
     async def _at(self, workflow: str, revision: int | None, text: str | None = None) -> tuple[Workflow, int]:
-        """The saved one, or `text` instead of it. Raises `RevisionMoved` where the latest revision is another one."""
+        """Return the saved workflow, or `text` instead of it, and the latest revision. Raises `RevisionMoved` if that
+        is not `revision`."""
         name = workflow.partition("@")[0]
         latest = (await self.app[LIBRARY].found(name)).revision
         if revision is not None and revision != latest:
@@ -145,7 +148,7 @@ class Workbench:
         return (source if text is None else await self._instead_of(source, text)), latest
 
     async def source(self, workflow: str) -> tuple[Workflow, int]:
-        """A saved workflow that the caller may see, and its latest revision."""
+        """Return a saved workflow that the caller may see, and its latest revision."""
         await self.see(workflow)
         return await self._at(workflow, None)
 
@@ -158,11 +161,11 @@ class Workbench:
         earlier: Sequence[Earlier] = (),
         hear: Callable[[Round], None] = lambda _: None,
     ) -> JsonObject:
-        """A workflow that a model makes of words, with its rounds; with `save` saved, if it has no errors.
+        """Return a workflow that a model designs from words, with its rounds; with `save` save it if it has no errors.
 
-        `earlier`: what was said before in the same conversation. Raises `NoDesigner`, `ModelFailed`.
+        `earlier`: earlier requests of the same conversation. Raises `NoDesigner`, `ModelFailed`.
         """
-        from pointsman.authoring.design import design  # It loads the models.
+        from pointsman.authoring.design import design  # Loads the models.
 
         self.must("editor", "design workflows")
         designed = await design(self.app, words, caller=self.caller, name=name, earlier=earlier, hear=hear)
@@ -190,12 +193,13 @@ class Workbench:
         hear: Callable[[Round], None] = lambda _: None,
         text: str | None = None,
     ) -> JsonObject:
-        """A change that a model makes of words: shown, and with `apply` saved, if it brings no new error.
+        """Return a change that a model designs from words; with `apply` save it if it adds no error.
 
-        `on`: changes that are made first and not part of what is told; `text`, `earlier`: as for `edit` and `design`.
-        Raises `DesignFailed` where no operations came of it.
+        `on`: operations applied first, which are not part of the reported change; `text`, `earlier`: as in `edit`
+        and `design`.
+        Raises `DesignFailed` if no answer contained operations.
         """
-        from pointsman.authoring.design import edit_by_words  # As above.
+        from pointsman.authoring.design import edit_by_words  # Loads the models.
 
         self.must("editor", "change workflows")
         await self.see(workflow)
@@ -213,18 +217,18 @@ class Workbench:
         return {**kept, "rounds": rounds}
 
     async def delete(self, workflow: str) -> JsonObject:
-        """Hide it. Executions keep the revision they run; saving it again brings it back."""
+        """Delete a workflow. Executions keep the revision that they run; saving restores the workflow."""
         self.must("editor", "delete workflows")
         await delete_as(self.app, self.caller, workflow)
         return {"deleted": workflow}
 
     async def versions(self, workflow: str) -> list[JsonObject]:
-        """All revisions, newest first."""
+        """Return all revisions, newest first."""
         await self.see(workflow)
         return await list_workflows(self.app, workflow)
 
     async def diff(self, workflow: str, old: int | None = None, new: int | None = None) -> JsonObject:
-        """Two revisions (absent: the latest two): the operations from one to the other, and their texts by line."""
+        """Return the operations and the line differences between two revisions, by default the latest two."""
         await self.see(workflow)
         lines = await diff_revisions(self.app, workflow, old, new, by=self.caller.name)
         to = new if new is not None else (await self._at(workflow, None))[1]
@@ -239,17 +243,15 @@ class Workbench:
         return max((one for one in known if one < revision), default=revision)
 
     async def rollback(self, workflow: str, revision: int) -> JsonObject:
-        """A new revision that says what an old one said."""
+        """Save a new revision with the document of an old one."""
         self.must("editor", "save workflows")
         await self.see(workflow)
         source = await old_revision(self.app, workflow, revision)
         saved = await save_as(self.app, self.caller, source, draft=True)
         return {"id": workflow, "revision": saved.revision, "digest": saved.digest, "of": revision}
 
-    # Trying it -----------------------------------------------------------------------------------------------------
-
     async def start(self, workflow: str, input: Json, *, session: str | None = None, key: str = "") -> Execution:
-        """Begin an execution as the caller; under one `key` the same one."""
+        """Start an execution as the caller; repeated calls with one `key` return the same execution."""
         self.must("operator", "run workflows")
         if self.depth > DEPTH_MAX:
             raise AgentsNestedTooDeep(
@@ -261,8 +263,8 @@ class Workbench:
         return await start_as(self.app, self.caller, workflow, input, session=session, key=under, trigger=trigger)
 
     async def watched(self, execution: Execution, hear: Hear) -> JsonObject:
-        """Wait until nothing more happens here by itself; `hear` is shown its events, from the first. How it stands,
-        also where another process goes on with it."""
+        """Wait until the execution ends, pauses or waits for a person, and return its state. `hear` receives all its
+        events. If another process takes the execution over, return its state at that time."""
         with suppress(TakenOver):
             async for event in execution.events():
                 hear(event)
@@ -270,7 +272,7 @@ class Workbench:
         return self._outcome(await execution.view())
 
     async def execution(self, execution: str) -> JsonObject:
-        """How it stands."""
+        """Return the state of an execution."""
         await must_see(self.app, self.caller, execution)
         return self._outcome((await seen(self.app.runtime, self.app.settings, execution))[1])
 
@@ -286,7 +288,7 @@ class Workbench:
         return found
 
     async def resume(self, execution: str) -> Execution:
-        """Let an execution go on that is paused, stopped or interrupted."""
+        """Resume an execution that is paused, stopped or interrupted."""
         self.must("operator", "resume executions")
         await must_see(self.app, self.caller, execution)
         found = await open_execution(self.app, execution)
@@ -294,7 +296,7 @@ class Workbench:
         return found
 
     async def cancel(self, execution: str, reason: str = "") -> JsonObject:
-        """Stop it for good."""
+        """Cancel an execution permanently."""
         self.must("operator", "cancel executions")
         await must_see(self.app, self.caller, execution)
         found = await reach_execution(self.app, execution)
@@ -302,7 +304,7 @@ class Workbench:
         return self._outcome(await found.view())
 
     def _outcome(self, view: JsonObject) -> JsonObject:
-        """Return how an execution stands, as much as its level of observability allows, without secrets."""
+        """Return the state of an execution as far as its redaction level allows, without secrets."""
         return _outcome_of(view_told(view, redactor_for(self.app.settings), keeps=("output", "waiting")))
 
     async def _described(self, source: Workflow) -> JsonObject:
@@ -312,7 +314,8 @@ class Workbench:
         return {**shown, "ok": checked.ok, "problems": problems}
 
     async def _instead_of(self, source: Workflow, text: str) -> Workflow:
-        """Another text of the same workflow. Raises `WorkflowInvalid` where it cannot be read, else `AuthorError`."""
+        """Return another text of the same workflow. Raises `WorkflowInvalid` if it cannot be read, `AuthorError` if it
+        has another id."""
         name = (await outlined(self.app[DOCUMENTS], source, by=self.caller.name)).given_id
         found = Workflow(text, name=str(name))
         outline = await outlined(self.app[DOCUMENTS], found, by=self.caller.name)
@@ -324,7 +327,7 @@ class Workbench:
 
 
 def shown_of(source: Workflow) -> JsonObject:
-    """Job: a document as it is shown."""
+    """Job: return the JSON that represents a document."""
     return {
         "document": source.original,
         "text": source.document.text,
@@ -334,7 +337,7 @@ def shown_of(source: Workflow) -> JsonObject:
 
 
 def changes_between(before: Workflow, after: Workflow) -> list[Json]:
-    """Job: the operations that lead from one document to another."""
+    """Job: return the operations that lead from one document to another."""
     return written_operations(operations_between(native_of(before), native_of(after)))
 
 
@@ -343,6 +346,6 @@ def _first(one: Round) -> str:
 
 
 def _outcome_of(view: JsonObject) -> JsonObject:
-    """What a designer wants to know of an execution."""
+    """Return the part of an execution view that a designer needs."""
     keys = ("executionId", "workflowId", "status", "output", "scripted", "waiting", "errors", "path", "usage")
     return {key: view[key] for key in keys if key in view}
