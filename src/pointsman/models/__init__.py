@@ -1,1 +1,1 @@
-"""Voices: providers behind the `Models` port, prices, the transcript, and the scripted model."""
+"""Model providers behind the `Models` port, with prices, key scheduling, transcripts and the scripted model."""

@@ -1,11 +1,11 @@
-"""One call of one model: its turn, the exchange, another key or another try where that can help.
+"""One call of one model: get a key, do the exchange, and retry with the same or another key if that can help.
 
-    turn ─▶ exchange ─┬─▶ reply
-                      ├─ 429, a key refused or spent: the key rests ─▶ another key, or the same once it is warm
-                      ├─ the service cannot answer now               ─▶ a pause, again
-                      └─ anything else, or words were heard          ─▶ `ModelFailed`
+    key ─▶ exchange ─┬─▶ reply
+                     ├─ 429, key refused or out of budget: the key rests ─▶ another key, or the same after its rest
+                     ├─ the service cannot answer now                    ─▶ pause, retry
+                     └─ anything else, or text was streamed              ─▶ `ModelFailed`
 
-A key that was not tried yet costs no try; all else is tried again at most `retries` times.
+Trying a key for the first time does not count as a retry; there are at most `retries` others.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ UNANSWERED: Final = frozenset({"model-unavailable", "model-server-error", "model
 
 
 class TextListener:
-    """Hears the text as it streams, and remembers that it did: what was said cannot be taken back."""
+    """Forwards streamed text and records that there was some: a call cannot be retried after that."""
 
     def __init__(self, hear: Hear | None) -> None:
         self._hear = hear
@@ -49,7 +49,7 @@ class TextListener:
 
 
 class ModelCaller:
-    """Calls models over their lines."""
+    """Calls models with retries and key scheduling."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class ModelCaller:
         self._clock: Clock = clock or LoopClock()
 
     async def call(self, line: ModelRoute, request: ModelRequest, ear: TextListener) -> ModelReply:
-        """Raises `ModelFailed`, `ModelUnusable`."""
+        """Call a model and return its reply. Raises `ModelFailed`, `ModelUnusable`."""
         left, tried, failure, refused = line.retries, set[int](), None, list[str]()
         while True:
             try:
@@ -97,7 +97,7 @@ class ModelCaller:
                 await self._clock.sleep_until(self._clock.now() + (failure.retry_after_s or line.wait_s))
 
     async def _paid(self, line: ModelRoute, key: int, request: ModelRequest, ear: TextListener) -> ModelReply:
-        """The exchange, where the key may still pay for it today. Raises `ModelFailed`, `ModelUnusable`."""
+        """Do the exchange if the key's daily budget allows it. Raises `ModelFailed`, `ModelUnusable`."""
         model, limit = self._providers.model(line, key), line.day
         if (refusal := await self._days.refusal(line.provider, key, limit)) is not None:
             raise ModelFailed(refusal)
@@ -121,7 +121,7 @@ class ModelCaller:
 async def bounded(
     model: Model, request: ModelRequest, ear: TextListener, *, name: str, headers: dict[str, str] | None = None
 ) -> ModelReply:
-    """One exchange within the request's time. Raises `ModelFailed`."""
+    """Do one exchange within the request's timeout. Raises `ModelFailed`."""
     from pointsman.models.exchange import exchange
 
     bound = asyncio.timeout(request.timeout_s)
@@ -147,7 +147,7 @@ def _may_help(failure: Failure, *, elsewhere: bool) -> bool:
 
 
 def _told(reply: ModelReply, line: ModelRoute, key: int, index: int | None, refused: list[str]) -> ModelReply:
-    """The reply with the key that paid, and what was not as it was asked for."""
+    """Return the reply with provider and key, and warnings about deviations from the request."""
     if not line.key_count:
         return replace(reply, provider=line.provider)
     warnings = [*reply.warnings, *refused]

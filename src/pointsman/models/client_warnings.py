@@ -1,9 +1,9 @@
-"""Warnings of providers' clients, such as of a setting that a model ignores: gathered for the reply of the call.
+"""Collects warnings of provider clients, such as about a setting that a model ignores, for the reply of the call.
 
     client ─▶ warnings.warn ─▶ showwarning ─┬─ inside `gathering_warnings`: a warning of the reply
-                                            └─ elsewhere: as Python shows it
+                                            └─ elsewhere: default handling
 
-`warnings.catch_warnings` changes the whole process: calls that run at the same time would lose each other's.
+`warnings.catch_warnings` is not used: it changes the whole process, so that concurrent calls would lose warnings.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ def _show(
 
 @contextmanager
 def gathering_warnings() -> Generator[list[str]]:
-    """Until the block is left, gather the warnings of clients in this task, each once."""
+    """Collect the warnings of clients in this task while the block runs, without duplicates."""
     global _shown
     if warnings.showwarning is not _show:
         _shown, warnings.showwarning = warnings.showwarning, _show
-    # A client warns in each call; by default Python shows a warning once for each place.
+    # A client warns in each call; by default Python shows a warning only once per location.
     warnings.filterwarnings("always", category=UserWarning, module=r"pydantic_ai\b")
     gathered: list[str] = []
     token = _gathered.set(gathered)

@@ -1,4 +1,4 @@
-"""Opens the client of one model with one key. Each kind is imported only here, when it is first asked."""
+"""Opens the client of a model with one key. The client library of a kind is imported at its first use."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from pydantic_ai.providers import Provider as SpeakerOf
 
     Speaker: TypeAlias = SpeakerOf[Any]
-    """Generic in the client of an SDK, which only that SDK's types name."""
+"""Generic in the client type of an SDK."""
 
 READ_S: Final = 600.0
-"""Longest silence of a provider. Calls have limits of their own; this one only ends what nobody bounded."""
+"""Read timeout. Calls have their own, shorter limits; this one applies to requests without a limit."""
 CONNECT_S: Final = 10.0
 _ADDRESSES: Final = {
     "openrouter": "https://openrouter.ai/api/v1",
@@ -35,14 +35,14 @@ class Closing(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A model's client, and the connections under it; close them when done."""
+    """A model's client and its connections, which the caller must close."""
 
     model: Model
     connections: Closing | None = None
 
 
 def open_model(label: str, model: str, provider: Provider, *, key: str | None) -> Opened:
-    """The client of a model. Raises `ModelUnusable` naming what is missing."""
+    """Return the client of a model. Raises `ModelUnusable` naming what is missing."""
     from pydantic_ai.exceptions import UserError
 
     try:
@@ -77,7 +77,7 @@ def _opened(label: str, model: str, provider: Provider, *, key: str | None) -> O
 def open_embedder(
     label: str, model: str, provider: Provider, *, key: str | None
 ) -> tuple[EmbeddingModel, httpx2.AsyncClient]:
-    """The client of a model of embeddings, and the connections under it. Raises `ModelUnusable`."""
+    """Return the client of an embedding model and its connections. Raises `ModelUnusable`."""
     if provider.kind in _NO_EMBEDDINGS:
         raise ModelUnusable(
             f"the provider {label!r} is of a kind without embeddings here: {provider.kind!r}",
@@ -98,7 +98,7 @@ def open_embedder(
 
 
 def infer(provider: str, model: str) -> Model:
-    """The client of a provider that only pydantic-ai knows, configured by its own environment variables."""
+    """Return the client of a provider that only pydantic-ai supports, configured by its environment variables."""
     from pydantic_ai.exceptions import UserError
     from pydantic_ai.models import infer_model
 
@@ -121,7 +121,7 @@ def _http(provider: Provider) -> httpx2.AsyncClient:
 
     from pointsman.models.raw_responses import note
 
-    # The proxy and certificate variables of the environment count for the network only.
+    # Proxy and certificate variables apply only to network transports.
     return httpx2.AsyncClient(
         transport=provider.http,
         trust_env=provider.http is None,
@@ -173,7 +173,7 @@ def _speaker(provider: Provider, *, key: str | None, http: httpx2.AsyncClient) -
 
 
 def _openai(provider: Provider, *, key: str | None, http: httpx2.AsyncClient) -> Speaker:
-    """The kinds whose client is that of OpenAI."""
+    """Return the provider for kinds that use the OpenAI client."""
     from openai import AsyncOpenAI
     from pydantic_ai.providers.deepseek import DeepSeekProvider
     from pydantic_ai.providers.ollama import OllamaProvider
@@ -197,7 +197,7 @@ def _openai(provider: Provider, *, key: str | None, http: httpx2.AsyncClient) ->
 
 
 def _groq(model: str, provider: Provider, *, key: str | None) -> Opened:
-    import httpx  # Its SDK knows only the older library.
+    import httpx  # The SDK requires httpx; httpx2 is not supported.
     from pydantic_ai.models.groq import GroqModel
     from pydantic_ai.providers.groq import GroqProvider
 
@@ -214,7 +214,7 @@ def _bedrock(provider: Provider, *, key: str | None) -> Speaker:
         opened = BedrockProvider(region_name=region, base_url=at)
     else:
         opened = BedrockProvider(api_key=key, region_name=region, base_url=at)
-    # Its SDK retries four times, and once it is open there is no other way to tell it not to.
+    # The SDK retries four times; an open client offers no other way to disable this.
     events = cast("_Events", opened.client.meta.events)
     events.unregister("needs-retry.bedrock-runtime", unique_id="retry-config-bedrock-runtime")
     return opened

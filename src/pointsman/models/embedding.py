@@ -1,7 +1,7 @@
-"""What texts mean, as vectors: one call of a model of embeddings over the keys and the pace of its provider.
+"""Embeddings: calls embedding models with the keys and the pacing of their provider.
 
-`provider:name` as everywhere. Known are the providers that speak OpenAI's wire for it (also Azure, Mistral, Ollama,
-vLLM, OpenRouter and any address of one's own), and Google's.
+Models are named `provider:name`. Supported are providers with OpenAI's wire format (including Azure, Mistral, Ollama,
+vLLM, OpenRouter and custom addresses) and Google.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from pointsman.models.clients import Closing
 
 AT_ONCE: Final = 64
-"""Texts in one call."""
+"""Maximum number of texts per call."""
 TIMEOUT_S: Final = 60.0
 
 
 class Embedded(NamedTuple):
-    """What texts mean, and what it took to be told."""
+    """Vectors of texts, and the usage of the call."""
 
     vectors: list[tuple[float, ...]]
     usage: Usage
 
 
 class Embedders:
-    """Clients of models of embeddings, opened by the first call and kept."""
+    """Clients of embedding models, opened at their first call and kept open."""
 
     def __init__(self, providers: Providers, days: Days, prices: Prices | None = None) -> None:
         self._providers = providers
@@ -48,8 +48,8 @@ class Embedders:
     async def embed(
         self, name: str, texts: Sequence[str], *, query: bool = False, dimensions: int | None = None
     ) -> Embedded:
-        """A vector of each text, at most `AT_ONCE`. `query`: it is asked with, not kept. Raises `ModelFailed`,
-        `ModelUnusable`."""
+        """Return one vector per text, at most `AT_ONCE`. `query`: the text is a search query, not a stored text. Raises
+        `ModelFailed`, `ModelUnusable`."""
         provider, _, model = name.partition(":")
         if not model:
             raise ModelUnusable(f"{name!r} names no provider", hint="Write provider:model.")
@@ -70,7 +70,7 @@ class Embedders:
             line.pool.give_back(key)
 
     async def _payer(self, line: ModelRoute) -> int:
-        """A key that still pays today, to be given back. Raises `ModelFailed` where none does."""
+        """Return a key with budget left today, to be given back. Raises `ModelFailed` if there is none."""
         while True:
             key = await line.pool.take()
             try:
@@ -84,7 +84,7 @@ class Embedders:
             line.pool.give_back(key)
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close all connections."""
         connections, self._connections = self._connections, []
         self._open.clear()
         for one in connections:
@@ -93,7 +93,7 @@ class Embedders:
     def _model(self, line: ModelRoute, key: int) -> EmbeddingModel:
         place = (line.provider, line.model, key)
         if place not in self._open:
-            from pointsman.models.clients import open_embedder  # Clients are loaded by those who use them.
+            from pointsman.models.clients import open_embedder  # Imported at the first use, because it is slow.
 
             if line.settings is None:
                 raise ModelUnusable(
@@ -120,7 +120,7 @@ class Embedders:
 
 
 def _vectors_of(found: EmbeddingResult, texts: Sequence[str]) -> list[tuple[float, ...]]:
-    """Raises `ModelFailed` where there is not one for each text, all of one length."""
+    """Return the vectors. Raises `ModelFailed` unless there is one per text, all of the same length."""
     vectors = [tuple(map(float, one)) for one in found.embeddings]
     if len(vectors) != len(texts) or len({*map(len, vectors)}) > 1 or not all(vectors):
         message = f"the model of embeddings answered {len(texts)} texts with {len(vectors)} vectors"

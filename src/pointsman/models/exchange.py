@@ -1,4 +1,4 @@
-"""One exchange with a provider: the request out, the reply back, or the failure named. Slow to import, like `wire`."""
+"""One exchange with a provider: send the request, return the reply or a typed failure. Slow to import, like `wire`."""
 
 from __future__ import annotations
 
@@ -71,20 +71,20 @@ _KNOWN: Final[tuple[tuple[type[Exception], str, bool], ...]] = (
     (UserError, "model-request-unsupported", False),
     (AgentRunError, "model-answer-unreadable", True),
 )
-"""What went wrong -> the failure's code, and whether the same again could help. The first that fits."""
+"""Exception -> code of the failure, and whether a retry may succeed. The first match counts."""
 
 _WINDOW: Final = ("context size", "context length", "context window")
-"""How servers say that a conversation does not fit, where they have no code for it: llama.cpp, LM Studio, TGI."""
+"""Phrases for an exceeded context window of servers without an error code for it: llama.cpp, LM Studio, TGI."""
 
 INSIDE: Final = "scripted.invalid"
-"""The host of the scripted model: it is no address."""
+"""Host of the scripted model; it does not exist."""
 _SERVER_ERRORS: Final = 500
 _REDIRECT: Final = 300
 _REFUSED: Final = 400
 _UNREAD: Final = frozenset({"model-answer-unreadable", "model-failed"})
-"""Failures of answers that could not be read."""
+"""Failures of unreadable responses."""
 _RETRIES_OFF: Final = frozenset({"bedrock"})
-"""Whose client was told when it was opened, and warns of being told again."""
+"""Providers whose client had its retries disabled when it was opened, and warns if they are disabled again."""
 
 _HINTS: Final = {
     "model-rate-limited": "Add keys, pace the provider (`interval`), or name a `fallback`.",
@@ -103,7 +103,7 @@ _HINTS: Final = {
 async def exchange(
     model: Model, request: ModelRequest, *, headers: dict[str, str] | None, on_text: Hear | None
 ) -> ModelReply:
-    """Ask once. Raises `ModelFailed`."""
+    """Send one request and return the reply. Raises `ModelFailed`."""
     with _failures_named(model):
         messages = to_messages(request)
         settings = to_settings(
@@ -137,13 +137,13 @@ async def _streamed(
         answer = stream.get()
     said_why = answer.finish_reason == "content_filter" or (answer.provider_details or {}).get("finish_reason")
     if not said_why:
-        # Clients take the end of the connection for the end of the answer; every wire says why an answer ends.
+        # Clients treat a lost connection as the end of the answer; every wire format reports why an answer ends.
         raise ModelFailed(_unreadable("the stream broke off before the answer had ended"))
     return answer
 
 
 def _heard_in(event: ModelResponseStreamEvent) -> str:
-    # The first words come with the start of their part, the rest as deltas.
+    # A part's first words come with its start event, the rest as deltas.
     match event:
         case PartStartEvent(part=TextPart(content=text)) | PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
             return text
@@ -158,14 +158,14 @@ def _heard_in(event: ModelResponseStreamEvent) -> str:
 
 @contextmanager
 def exchanging(model: object) -> Generator[None]:
-    """What goes wrong while a provider is asked is named as a `ModelFailed`."""
+    """Convert all errors of an exchange to `ModelFailed`."""
     with _failures_named(model), _garbage_named():
         yield
 
 
 @contextmanager
 def _garbage_named() -> Generator[None]:
-    """What answers with anything but its wire makes clients stumble, each in its own way."""
+    """Convert errors that clients raise on responses in a wrong format to `ModelFailed`."""
     try:
         yield
     except (AgentRunError, UserError, ModelFailed):
@@ -173,7 +173,7 @@ def _garbage_named() -> Generator[None]:
     except (AttributeError, LookupError, TypeError, ValueError) as why:
         message = f"the answer is none of this wire: {type(why).__name__}: {why}"
         raise ModelFailed(_unreadable(head(message, _MESSAGE_CHARS_MAX))) from why
-    except Exception as why:  # Clients are strangers' code; what one raises must not end an execution.
+    except Exception as why:  # Third-party code: none of its errors may end an execution.
         message = head(f"the client of the provider failed: {type(why).__name__}: {why}", _MESSAGE_CHARS_MAX)
         raise ModelFailed(Failure(code="model-failed", message=message)) from why
 
@@ -195,7 +195,7 @@ def _failures_named(model: object) -> Generator[None]:
 
 
 def _with_evidence(failure: Failure, model: object, sent: RawResponse) -> Failure:
-    """The failure of an answer that is none of its wire, with what was sent."""
+    """Return the failure of an unreadable response, with the response as evidence."""
     if not sent.status or failure.details is not None or failure.code not in _UNREAD:
         return failure
     code, hint, retryable = failure.code, failure.hint, failure.retryable
@@ -211,7 +211,7 @@ def _with_evidence(failure: Failure, model: object, sent: RawResponse) -> Failur
 
 
 def _asked(model: object) -> str:
-    """The model and where it is, for messages."""
+    """Return model and address for messages."""
     address = _address(model)
     return f"the model {getattr(model, 'model_name', '')!r}" + (f" at {address}" if address else "")
 
@@ -248,7 +248,7 @@ def _failure(why: Exception, model: object) -> Failure:
 
 
 def _address(model: object) -> str:
-    """Where the provider is, without what an address may hold of secrets: user, query and fragment."""
+    """Return the provider's address without the parts that may contain secrets: user, query and fragment."""
     url = getattr(model, "base_url", None)
     if not isinstance(url, str) or not url or INSIDE in url:
         return ""
@@ -257,8 +257,8 @@ def _address(model: object) -> str:
 
 
 def _said(body: object) -> str:
-    """What a provider says went wrong, out of the JSON in which it says so. Some clients hand it over as text, that of
-    Bedrock in a dictionary of its own."""
+    """Return the error message in a provider's JSON. Some clients pass it as text, that of Bedrock as its own
+    dictionary."""
     if isinstance(body, str | bytes):
         with suppress(JsonUnreadable):
             body = decode_json(body)
@@ -282,6 +282,6 @@ def _excerpt(body: object) -> str:
 
 
 def _sentence(why: Exception) -> str:
-    """The message of an exception. Of the many lines of a schema's errors the first says enough."""
+    """Return the message of an exception; of a schema validation error, only the first two lines."""
     first, _, rest = str(why).partition("\n")
     return f"{first} {rest.partition(chr(10))[0]}".strip() if "validation error" in first else str(why)

@@ -1,4 +1,4 @@
-"""Why a model did not answer: one exception that carries the `Failure` a step will report."""
+"""Errors of models. `ModelFailed` carries the `Failure` that a step reports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pointsman.errors import AuthorError, OperatorError
 
 
 class ModelFailed(OperatorError):
-    """A call of a model failed. `failure` is what the step reports; it says whether the same again could help."""
+    """Raised when a model call fails. `failure` is the failure of the step and states whether a retry may succeed."""
 
     code: ClassVar[str] = "model-failed"
 
@@ -19,12 +19,12 @@ class ModelFailed(OperatorError):
 
 
 class ModelUnusable(OperatorError):
-    """A model is named that this installation cannot speak to: no such provider, no key, a part not installed."""
+    """Raised for a model that cannot be called: unknown provider, no key, or package not installed."""
 
     code: ClassVar[str] = "model-unusable"
 
 
 class ModelUnnamed(AuthorError):
-    """Neither the agent nor the workflow nor the installation says which model to ask."""
+    """Raised when neither agent nor workflow nor settings name a model."""
 
     code: ClassVar[str] = "model-unnamed"

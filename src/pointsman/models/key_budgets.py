@@ -1,9 +1,9 @@
-"""What each key has paid for today, and how much it may: kept by whoever keeps it, counted here.
+"""Daily budgets of keys: counts usage per key and day, in this process or in a shared store.
 
-    key ─▶ paid for enough today? ─ yes ─▶ it rests; its calls go to the next key
-              └─ no ─▶ the call ─▶ add what it cost
+    key ─▶ budget of today used up? ─ yes ─▶ the key rests; its calls go to the next key
+              └─ no ─▶ the call ─▶ add its usage
 
-Days are those of UTC. A call that has begun is finished: what is open at once may go a little beyond.
+Days are in UTC. A started call is always finished, so that concurrent calls may exceed the budget a little.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BUDGET_SPENT: Final = "model-key-budget-spent"
 
 
 class KeySpending(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one key paid for on one day."""
+    """Usage of one key on one day."""
 
     calls: int = 0
     tokens: int = 0
@@ -36,14 +36,14 @@ class KeySpending(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayLimit:
-    """What one key may pay for on one day. None is unlimited."""
+    """Daily budget of one key. None is unlimited."""
 
     calls: int | None = None
     tokens: int | None = None
     usd: float | None = None
 
     def reached(self, spent: KeySpending) -> str:
-        """What is used up, in words; empty: nothing is."""
+        """Return what is used up, as text; empty: nothing."""
         if self.calls is not None and spent.calls >= self.calls:
             return f"{spent.calls} of {self.calls} calls"
         if self.tokens is not None and spent.tokens >= self.tokens:
@@ -54,17 +54,17 @@ class DayLimit:
 
 
 class Spending(Protocol):
-    """Remembers what keys paid for, for every process of an installation. Keys are known by their numbers alone."""
+    """Store of the usage of keys, shared by all processes. Identifies keys by number only."""
 
     async def spent(self, provider: str, key: int, day: int) -> KeySpending:
-        """`day`: days since 1970, UTC."""
+        """Return the usage of a key. `day`: days since 1970-01-01, UTC."""
         ...
 
     async def add(self, provider: str, key: int, day: int, usage: Usage) -> None: ...
 
 
 class SpendingHere:
-    """Remembers for this process alone; of each key the last day on which it paid."""
+    """Usage of keys in this process; keeps only the last day of each key."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, int], tuple[int, KeySpending]] = {}
@@ -82,36 +82,36 @@ def today() -> int:
 
 
 class Days:
-    """What keys may pay for today, and have paid for. A key without a limit is counted for this process alone."""
+    """Budgets and usage of keys today. A key without a limit is counted in this process only."""
 
     def __init__(self, spending: Spending | None = None, today: Callable[[], int] = today) -> None:
-        """Without `spending`: for this process alone."""
+        """`spending` stores the usage; None: in this process only."""
         self._here = SpendingHere()
         self._spending: Spending = spending or self._here
         self._today = today
 
     async def refusal(self, provider: str, key: int, limit: DayLimit | None) -> Failure | None:
-        """Why a key pays for no further call today; None: it does."""
+        """Return why a key must not be used again today; None: it may."""
         what = "" if limit is None else limit.reached(await self._spending.spent(provider, key, self._today()))
         return spent_today(provider, key, what) if what else None
 
     async def paid(self, provider: str, key: int, limit: DayLimit | None, usage: Usage) -> None:
-        """A call was made with it."""
+        """Add the usage of a call."""
         counted = self._here if limit is None else self._spending
         await counted.add(provider, key, self._today(), usage)
 
     async def paid_for(self, provider: str, key: int, limit: DayLimit | None) -> KeySpending:
-        """What it paid for today: in all processes where it has a limit, else in this one."""
+        """Return today's usage of a key: in all processes if it has a limit, else in this one."""
         counted = self._here if limit is None else self._spending
         return await counted.spent(provider, key, self._today())
 
     def anew_at(self) -> float:
-        """When the next day begins, in unix seconds."""
+        """Return the start of the next day, in Unix seconds."""
         return (self._today() + 1.0) * DAY_S
 
 
 def spent_today(provider: str, key: int, what: str) -> Failure:
-    """Why a key pays for no more."""
+    """Return the failure of a key whose daily budget is used up."""
     message = f"key {key} of {provider!r} has paid for {what} that it may pay for today (UTC)"
     hint = f"Raise `day` under [providers.{provider}], add keys, or go on tomorrow: `pointsman retry`."
     return Failure(code=BUDGET_SPENT, message=message, hint=hint)

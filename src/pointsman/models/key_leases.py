@@ -1,10 +1,10 @@
-"""Turns of keys that several processes share: agreed where all of them can read it, one turn at a time.
+"""Key leases: coordinate calls of processes that share keys, one call at a time, through a shared store.
 
-    process A ─ a key is granted here ─▶ take ─┬─▶ `KeyLease`: wait so long, then call
+    process A ─ a key is granted here ─▶ take ─┬─▶ `KeyLease`: wait some seconds, then call
     process B ─ …                              └─▶ not granted: the key was used, or rests, elsewhere; choose again
 
-A process asks for a turn only when it would call now, so one that dies leaves at most one turn unused, and processes
-take turns with one another.
+A process requests a lease only when it could call now. A process that dies therefore wastes at most one lease, and
+processes alternate.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyLease:
-    """What came of asking for one."""
+    """Answer to a request for a lease."""
 
     granted: bool
     wait_s: float = 0.0
-    """Until the call may be made."""
+    """Seconds to wait before the call."""
     ready_in_s: Mapping[int, float] = field(default_factory=dict[int, float])
-    """Where it was not granted: in how many seconds each key may be used that may not be used now."""
+    """If not granted: seconds until each presently unavailable key may be used."""
     rests_s: Mapping[int, float] = field(default_factory=dict[int, float])
-    """Where it was not granted: how long each key rests that a provider limited elsewhere."""
+    """If not granted: seconds that each key rests which was rate-limited in another process."""
 
 
 class Turns(Protocol):
-    """Agrees with the other processes who calls next."""
+    """Coordinates calls with other processes."""
 
     async def take(self, provider: str, key: int, *, interval_s: float, key_interval_s: float) -> KeyLease:
-        """Ask to call a provider with a key, that many seconds after the call before and after the key's."""
+        """Request a call; intervals are the minimum seconds since the provider's and the key's last call."""
         ...
 
     async def rest(self, provider: str, key: int, seconds: float) -> None:
-        """Tell the others that a key was limited, and for how long."""
+        """Report to other processes that a key was rate-limited, and for how long."""
         ...

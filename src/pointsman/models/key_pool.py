@@ -1,14 +1,14 @@
-"""The keys of one provider, and whose turn it is. Whoever comes first is served first; nobody is lost or starved.
+"""Key pool of one provider: schedules its keys, first come, first served.
 
     take(index) ─▶ queue of that key ─┬─ the provider paused long enough since its last call    (`interval_s`)
-                   queue of any key   ├─ the key did, too                                       (`key_interval_s`)
-                                      ├─ the key has room for one more call at once             (`concurrency`)
-                                      └─ the key is not cooling ─▶ the key's number ─▶ give_back(key)
+                   queue of any key   ├─ so did the key                                         (`key_interval_s`)
+                                      ├─ the key has room for another concurrent call           (`concurrency`)
+                                      └─ the key is not resting ─▶ the key's number ─▶ give_back(key)
 
-A key that was rate-limited cools; one that was refused rests. A key that would have to be waited for longer than
-`PATIENCE_S` is no choice: its calls go to the next one, and where none is left they fail at once and say for how long.
-One timer waits for the next turn. Belongs to one event loop, and keeps time by it. Where other processes use the same
-keys, whose turn it is here is agreed with them (`models.key_leases`) before anybody calls.
+A key rests after a rate limit or a refusal by the provider. A key that rests for longer than `PATIENCE_S` is skipped:
+its calls go to the next key. If none is left, they fail at once, and the failure names the time to wait. A single timer
+wakes the next waiter. A pool belongs to one event loop and uses its clock. If other processes use the same keys, each
+call is agreed with them first (`models.key_leases`).
 """
 
 from __future__ import annotations
@@ -29,50 +29,50 @@ from pointsman.ports import Clock
 from pointsman.values import JsonObject
 
 PATIENCE_S: Final = 30.0
-"""Longest wait for a key that cools. Longer ones are for retries of the step, which survive a restart."""
+"""Longest wait for a resting key. Longer waits are left to retries of the step, which survive a restart."""
 SPREAD_S: Final = 0.05
-"""Processes that wait for one key look again within so long of each other, in no order: none is always the later."""
+"""Maximum random delay between processes that wait for the same key, so that none of them is always last."""
 REFUSED_S: Final = 600.0
-"""How long a key rests that the provider refused. Then it is tried again: access may have been repaired."""
+"""How long a key rests after the provider refused it. It is then tried again, as its access may have been restored."""
 
 
 class KeysExhausted(ModelFailed):
-    """No key of a provider can be used soon."""
+    """Raised when no key of a provider can be used within `PATIENCE_S`."""
 
     code: ClassVar[str] = "model-keys-exhausted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pacing:
-    """How a provider wants to be called. Zero and None are unlimited."""
+    """Limits of a provider's calls. Zero and None mean unlimited."""
 
     interval_s: float = 0.0
-    """From one call of the provider to the next, whichever key pays."""
+    """Seconds between two calls of the provider, with any key."""
     key_interval_s: float = 0.0
-    """From one call with a key to the next with the same."""
+    """Seconds between two calls with the same key."""
     concurrency: int | None = None
-    """Calls that one key may have open at once."""
+    """Maximum number of concurrent calls per key."""
     calls_max: int | None = None
-    """Calls that one key may pay for, as long as this process lives."""
+    """Maximum number of calls per key while this process lives."""
     rest_s_max: float = 3600.0
-    """The longest that a key rests because the provider asked for it."""
+    """Upper limit of the rest that the provider requests for a key."""
     rotates: bool = False
-    """Calls take the keys in turn, whatever `keyIndex` says."""
+    """Whether calls use the keys in turn and ignore `keyIndex`."""
 
 
 @dataclass(slots=True)
 class _Key:
     last: float = -math.inf
-    """When it was last used."""
+    """Time of its last use."""
     calls: int = 0
     open: int = 0
     ready_at: float = -math.inf
-    """Another process uses it until then."""
+    """Until then, another process uses the key."""
     rests_until: float = -math.inf
     why: Failure | None = None
-    """What made it rest."""
+    """The failure that made it rest."""
     failed: str = ""
-    """The code of the last failure of a call with it."""
+    """Code of its last failed call."""
     failed_at: float = -math.inf
 
 
@@ -87,26 +87,26 @@ Condition: TypeAlias = Literal["free", "pausing", "busy", "cooling", "refused", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyState:
-    """How it stands with one key in this process."""
+    """State of one key in this process."""
 
     number: int
     condition: Condition
-    """Free to be used; paced, or as many calls open as may be; limited, refused, or what it may pay for is paid."""
+    """Free; paused, or at its concurrency limit; rate-limited, refused, or out of budget."""
     for_s: float | None
-    """How long it stays so; None: until something happens."""
+    """Seconds until the condition ends; None: unknown."""
     why: str
-    """The code of the failure that made it rest."""
+    """Code of the failure that made it rest."""
     open: int
     calls: int
-    """Since this process began to use the provider."""
+    """Calls since this process first used the provider."""
     used_ago_s: float | None
     failed: str
-    """The code of the last failure of a call with it."""
+    """Code of its last failed call."""
     failed_ago_s: float | None
 
 
 class LoopClock:
-    """Seconds of the running event loop: a clock that is set backwards holds nobody up."""
+    """Clock of the running event loop, in seconds; changes of the system time do not affect it."""
 
     def now(self) -> float:
         return asyncio.get_running_loop().time()
@@ -116,7 +116,7 @@ class LoopClock:
 
 
 class KeyPool:
-    """Hands out the numbers of keys. Knows no key itself, so none can leak from here."""
+    """Schedules the keys of a provider by number. Does not hold the keys themselves, so it cannot leak them."""
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class KeyPool:
         clock: Clock | None = None,
         turns: Turns | None = None,
     ) -> None:
-        """`name` is the provider's, for messages and `turns`. A provider without keys has one nameless key."""
+        """`name`: the provider, for messages and `turns`. A provider without keys has one nameless key."""
         self._name = name
         self._turns = turns
         self._clock = clock or LoopClock()
@@ -137,7 +137,7 @@ class KeyPool:
         self._tickets = count()
         self._last = -math.inf
         self._handing = False
-        """A key was granted, and whoever takes it has not begun: its moment is what the next turn is counted from."""
+        """A key was granted and its call has not started; the start of that call determines the next grant."""
         self._timer: asyncio.Task[None] | None = None
         self._wakes_at = math.inf
 
@@ -146,16 +146,16 @@ class KeyPool:
         return self._pacing.rotates
 
     async def take(self, index: int | None = None) -> int:
-        """Wait for a turn; the number of the key to use, to be given back. `index` is the one wanted.
+        """Wait for a key and return its number, to be given back. `index`: the requested key.
 
-        Raises `KeysExhausted` where none can be used within `PATIENCE_S`.
+        Raises `KeysExhausted` if no key can be used within `PATIENCE_S`.
         """
         waiter = _Waiter(next(self._tickets))
         while True:
             key = await self._granted(waiter, index)
             if self._turns is None or await self._agreed(self._turns, key):
                 break
-            # It was here first, and it stays so.
+            # Keep the ticket, and with it the place in the queue.
             waiter = _Waiter(waiter.ticket)
         self._handing = False
         self._last = self._keys[key].last = self._clock.now()
@@ -165,7 +165,7 @@ class KeyPool:
     async def _granted(self, waiter: _Waiter, index: int | None) -> int:
         queue = self._queues.setdefault(self._wanted(index), deque())
         if queue and queue[0].ticket > waiter.ticket:
-            queue.appendleft(waiter)  # It was the first, and could not agree with the other processes.
+            queue.appendleft(waiter)  # It was first, but another process took the turn.
         else:
             queue.append(waiter)
         self._serve()
@@ -173,12 +173,12 @@ class KeyPool:
             return await waiter.granted
         except asyncio.CancelledError:
             if waiter.granted.done() and not waiter.granted.cancelled() and waiter.granted.exception() is None:
-                self._return(waiter.granted.result())  # granted in the moment of being cancelled
+                self._return(waiter.granted.result())  # Granted at the moment of cancellation.
             self._serve()
             raise
 
     async def _agreed(self, turns: Turns, key: int) -> bool:
-        """Whether the other processes let it be our turn; then it is. Meanwhile nobody here is granted anything."""
+        """Return whether the other processes grant the turn, after any wait. Meanwhile no key is granted here."""
         pacing = self._pacing
         try:
             turn = await turns.take(self._name, key, interval_s=pacing.interval_s, key_interval_s=pacing.key_interval_s)
@@ -192,7 +192,7 @@ class KeyPool:
             self._learn(turn)
             self._return(key)
             return False
-        # As for everybody else who waits for it: who used it last must not always be the first to look again.
+        # With the same random delay as elsewhere: the last user of a key must not always be the first to ask again.
         self._keys[key].ready_at = self._clock.now() + pacing.key_interval_s + self._spread()
         return True
 
@@ -200,7 +200,7 @@ class KeyPool:
         return uniform(0, min(SPREAD_S, self._pacing.key_interval_s / 10))
 
     def _learn(self, turn: KeyLease) -> None:
-        """Take over what other processes did to keys."""
+        """Apply the key states that other processes reported."""
         now = self._clock.now()
         for key, seconds in turn.ready_in_s.items():
             if key < len(self._keys):
@@ -210,12 +210,12 @@ class KeyPool:
                 self.rest(key, seconds, _limited_elsewhere(key, self._name))
 
     def give_back(self, key: int) -> None:
-        """The call is over."""
+        """Return a key after its call."""
         self._keys[key].open -= 1
         self._serve()
 
     def rest(self, key: int, seconds: float, why: Failure) -> None:
-        """Do not use a key for so long. What is known already is not shortened."""
+        """Let a key rest for some seconds. Does not shorten a longer rest."""
         one = self._keys[key]
         until = self._clock.now() + min(seconds, self._pacing.rest_s_max)
         if until > one.rests_until:
@@ -223,16 +223,16 @@ class KeyPool:
         self._serve()
 
     def failed(self, key: int, failure: Failure) -> None:
-        """A call with it failed, whatever that means for others."""
+        """Record a failed call of a key, whether or not it affects other calls."""
         self._keys[key].failed, self._keys[key].failed_at = failure.code, self._clock.now()
 
     @property
     def waiting(self) -> int:
-        """How many calls wait for a turn."""
+        """Number of calls that wait for a key."""
         return sum(not one.granted.done() for queue in self._queues.values() for one in queue)
 
     def look(self) -> list[KeyState]:
-        """How each key stands now."""
+        """Return the present state of each key."""
         now = self._clock.now()
         return [self._state(number, now) for number in range(len(self._keys))]
 
@@ -263,22 +263,22 @@ class KeyPool:
         return "free", math.inf
 
     async def tell(self, key: int) -> None:
-        """Tell the other processes how long a key rests."""
+        """Report to the other processes how long a key rests."""
         if self._turns is not None:
             await self._turns.rest(self._name, key, self._keys[key].rests_until - self._clock.now())
 
     def is_usable(self, key: int) -> bool:
-        """Whether a key is worth waiting for."""
+        """Return whether a key can be used within `PATIENCE_S`."""
         one = self._keys[key]
         spent = self._pacing.calls_max is not None and one.calls >= self._pacing.calls_max
         return not spent and one.rests_until - self._clock.now() <= PATIENCE_S
 
     def usable(self) -> Iterator[int]:
-        """The keys worth waiting for."""
+        """Return the keys that can be used within `PATIENCE_S`."""
         return (key for key in range(len(self._keys)) if self.is_usable(key))
 
     def next_key(self, index: int | None) -> int | None:
-        """Which key a turn would bring now; None: none is usable."""
+        """Return the key that a call would get now; None: none is usable."""
         choice = self._choice(self._wanted(index), self._clock.now())
         return None if choice is None else choice[1]
 
@@ -292,7 +292,7 @@ class KeyPool:
         return None if index is None or self._pacing.rotates else index % len(self._keys)
 
     def _serve(self) -> None:
-        """Give the first in line its key, or see to it that someone looks again when that may be possible."""
+        """Grant a key to the first waiter that can have one, or set the timer for the next possible grant."""
         if self._handing:
             return
         now = self._clock.now()
@@ -316,21 +316,21 @@ class KeyPool:
             self._look_again_at(wake)
 
     def _choice(self, wanted: int | None, now: float) -> tuple[float, int] | None:
-        """When a key is ready, and which; None where none is worth waiting for. The wanted one, else the next."""
+        """Return when a key is ready and which, preferring the requested one, then the next; None: none is usable."""
         usable = [*self.usable()]
         if not usable:
             return None
         if wanted is not None:
             key = wanted if wanted in usable else min(usable, key=lambda key: (key - wanted) % len(self._keys))
             return self._ready_at(key), key
-        # The one that rested longest, of those that are ready soonest.
+        # Of the keys that are ready first, take the one unused for longest.
         at, _, key = min((max(self._ready_at(key), now), self._keys[key].last, key) for key in usable)
         return at, key
 
     def _ready_at(self, key: int) -> float:
         one, pacing = self._keys[key], self._pacing
         if pacing.concurrency is not None and one.open >= pacing.concurrency:
-            return math.inf  # Whoever gives it back looks again.
+            return math.inf  # `give_back` serves the queue again.
         return max(self._last + pacing.interval_s, one.last + pacing.key_interval_s, one.ready_at, one.rests_until)
 
     def _grant(self, waiter: _Waiter, key: int) -> None:
@@ -392,5 +392,5 @@ def _limited_elsewhere(key: int, name: str) -> Failure:
 
 
 CONDITIONS: Final[dict[str, Condition]] = {"model-rate-limited": "cooling", "model-key-budget-spent": "spent"}
-"""What made a key rest -> how it stands; anything else: it was refused."""
+"""Failure that made a key rest -> condition; for any other failure: refused."""
 _REPAIR: Final = "Set keys that the provider accepts: `keys` in the settings, or its environment variable."

@@ -1,6 +1,6 @@
-"""Which names of models exist, as far as that is known without asking a provider.
+"""Known model names, without asking a provider.
 
-The list of prices names the models of the large providers. Servers of one's own have any names.
+The price list contains the models of the large providers. Self-hosted servers may use any names.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ LISTED: Final = {
     "mistral": "mistral",
     "deepseek": "deepseek",
 }
-"""Provider -> whose part of the list has all its models, or nearly so."""
+"""Provider -> id in the price list, which has nearly all of its models."""
 OTHERS: Final = frozenset(
     {"alibaba", "bedrock-mantle", "cerebras", "cohere", "crusoe", "fireworks", "gateway", "github", "github-copilot"}
     | {"google-cloud", "google-gla", "google-vertex", "grok", "heroku", "huggingface", "litellm", "meta", "moonshotai"}
     | {"nebius", "ovhcloud", "sambanova", "snowflake", "together", "vercel", "xai", "zai"}
 )
-"""Providers without a kind of their own here: pydantic-ai configures them from the environment."""
+"""Providers without a kind of their own: pydantic-ai configures them from the environment."""
 _FAMILIES: Final = {
     "gpt": "openai",
     "o1": "openai",
@@ -42,21 +42,21 @@ _FAMILIES: Final = {
     "codestral": "mistral",
     "deepseek": "deepseek",
 }
-"""How names begin -> whose they are."""
+"""Beginning of a model name -> provider."""
 
 
 def is_provider(name: str) -> bool:
-    """Whether models of a provider of this name can be asked without settings of its own."""
+    """Return whether a provider of this name can be used without settings."""
     return name in KINDS or name in OTHERS
 
 
 @lru_cache(maxsize=1024)
 def is_listed(provider: str, model: str) -> bool:
-    """Whether the list has this model of a provider, or does not list that provider's models."""
+    """Return whether the list has this model, or does not cover its provider."""
     listed = LISTED.get(provider)
     if listed is None or model.startswith("ft:") or f"'{model}'" in _text():
         return True
-    from genai_prices.data import providers  # a quarter of a second: only for names that the text of the list lacks
+    from genai_prices.data import providers  # Takes 0.25 s: only for names that the text of the list lacks.
 
     found = next((one for one in providers if one.id == listed), None)
     return found is None or found.find_model(model.lower()) is not None
@@ -72,7 +72,7 @@ def _text() -> str:
 
 @cache
 def listed_models(provider: str) -> tuple[str, ...]:
-    """The models of a provider that the list names."""
+    """Return the models of a provider in the list."""
     from genai_prices.data import providers
 
     listed = LISTED.get(provider, provider)
@@ -80,7 +80,7 @@ def listed_models(provider: str) -> tuple[str, ...]:
 
 
 def full_name(bare: str) -> str | None:
-    """`provider:model` for a name without its provider, where the list has it at one of the large ones."""
+    """Return `provider:model` for a name without provider, if the list has it at one of the large providers."""
     families = [provider for start, provider in _FAMILIES.items() if bare.lower().startswith(start)]
     for provider in dict.fromkeys((*families, "openai", "anthropic", "google", "mistral", "deepseek")):
         if is_listed(provider, bare):

@@ -1,4 +1,4 @@
-"""What a call costs: as the operator says, else by the list that ships with `genai-prices`. Unknown is None.
+"""Prices of calls: from the operator, or else from the list of `genai-prices`. None: unknown.
 
 own price of `provider:model` ─ else of `provider:*` ─ else the list, which is read offline ─ else None
 """
@@ -19,21 +19,21 @@ from pointsman.engine.reports import Usage
 
 LIST: Final = "genai-prices"
 PER: Final = 1_000_000
-"""Prices are told for so many tokens."""
+"""Prices are per this number of tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """US dollars for a million tokens."""
+    """US dollars per million tokens."""
 
     input: float
     output: float = 0.0
     cache_read: float | None = None
-    """Of the input what the provider had read before; None: as the rest of it."""
+    """For input tokens read from the provider's cache; None: the price of other input."""
     cache_write: float | None = None
 
     def of(self, usage: Usage) -> float:
-        """What a call costs."""
+        """Return the cost of a call."""
         read, written = usage.cache_read_tokens, usage.cache_write_tokens
         fresh = max(0, usage.input_tokens - read - written)
         kept = read * (self.input if self.cache_read is None else self.cache_read)
@@ -42,23 +42,23 @@ class Price:
 
 
 class Prices:
-    """Prices of an operator's own, before those of the list."""
+    """The operator's prices, with the list as fallback."""
 
     def __init__(self, own: Mapping[str, Price] | None = None) -> None:
-        """By `provider:model`, or `provider:*` for all others of a provider."""
+        """`own`: prices by `provider:model`, or `provider:*` for all other models of a provider."""
         self._own = own or {}
 
     def own(self, provider: str, model: str) -> Price | None:
-        """None: the operator named none."""
+        """Return the operator's price; None: there is none."""
         return self._own.get(f"{provider}:{model}") or self._own.get(f"{provider}:*")
 
     def paid(self, provider: str, model: str, usage: Usage) -> Usage:
-        """The same, at the operator's price where there is one."""
+        """Return the usage, with the cost at the operator's price if there is one."""
         price = self.own(provider, model)
         return usage if price is None else replace(usage, cost_usd=price.of(usage))
 
     def cost_usd(self, provider: str, model: str, *, input_tokens: int, output_tokens: int) -> float | None:
-        """What such a call costs; None: nobody knows."""
+        """Return the cost of a call; None: unknown."""
         price = self.own(provider, model)
         if price is not None:
             return price.of(Usage(input_tokens=input_tokens, output_tokens=output_tokens))
@@ -74,8 +74,8 @@ def cost_usd(
     cache_read_tokens: int = 0,
     cache_write_tokens: int = 0,
 ) -> float | None:
-    """The price in dollars, or None where the list does not have this model. Cached tokens are of the input's."""
-    from genai_prices import Usage as Used  # half a second: only once a real model has answered
+    """Return the price in US dollars; None if the list lacks the model. Input tokens include cached ones."""
+    from genai_prices import Usage as Used  # Takes 0.5 s: imported only after a real model has answered.
     from genai_prices import calc_price
 
     if not model:
@@ -93,17 +93,17 @@ def cost_usd(
 
 
 def list_version() -> str:
-    """Which edition of the list is installed."""
+    """Return the version of the installed list."""
     return version(LIST)
 
 
 def list_day() -> date | None:
-    """When the list was put here: no price in it is newer. None: its files do not tell."""
+    """Return the day the list was installed; its prices are not newer. None: the file times are unknown."""
     found = find_spec("genai_prices")
     if found is None or found.origin is None:
         return None
     day = datetime.fromtimestamp(Path(found.origin).stat().st_mtime, UTC).date()
-    return day if day.year >= _FIRST_YEAR else None  # Reproducible images set the times of their files.
+    return day if day.year >= _FIRST_YEAR else None  # Reproducible images set a fixed, old file time.
 
 
 _FIRST_YEAR: Final = 2025

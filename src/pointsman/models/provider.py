@@ -1,4 +1,4 @@
-"""One provider: where it is, who pays, how it wants to be called. And how settings say so."""
+"""A provider: address, keys, pacing and budget; and its settings."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ if TYPE_CHECKING:
 
 FROM_ENVIRONMENT: Final = "env:"
 HANDLE: Final = "secret."
-"""Resolved by who knows the secrets; what is left of them here is not set."""
+"""Prefix of secret handles. Handles are resolved earlier; a remaining one is not set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """What is needed to speak to a provider."""
+    """Connection data and limits of a provider."""
 
     kind: str = COMPATIBLE
     base_url: str = ""
-    """Where it is, such as `http://127.0.0.1:8080/v1`. Empty: where its kind always is."""
+    """Address, such as `http://127.0.0.1:8080/v1`. Empty: the usual address of its kind."""
     keys: tuple[str, ...] = field(default=(), repr=False)
-    """API keys, or `env:NAME` for what that variable holds. None: the service asks for none."""
+    """API keys, or `env:NAME` for an environment variable. Empty: those of the environment, or no key."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     pacing: Pacing = field(default_factory=Pacing)
     day: DayLimit | None = None
-    """What each key may pay for on one day."""
+    """Daily budget of each key."""
     shared: bool = False
-    """Other processes use its keys, too: turns are agreed with them."""
+    """Whether other processes use its keys too, so that calls are coordinated with them."""
     retries: int = 1
-    """Tries again of a call that was rate-limited, or that the service could not answer, before anything was said."""
+    """Retries of a call that was rate-limited or that the service could not answer, before any text was streamed."""
     api_version: str = ""
     region: str = ""
     http: httpx2.AsyncBaseTransport | None = field(default=None, repr=False)
-    """How requests travel; absent: over the network."""
+    """Transport of requests; None: the network."""
 
     def key_variable(self, environment: Mapping[str, str] | None = None) -> str | None:
-        """The usual variable of its kind that holds its key; None: none is set."""
+        """Return the environment variable of its kind that holds its key; None: none is set."""
         env = os.environ if environment is None else environment
         return next((name for name in KINDS[self.kind].keys if env.get(name)), None)
 
     def resolved(self, label: str, environment: Mapping[str, str] | None = None) -> Provider:
-        """With keys and address as the environment has them. Raises `ModelUnusable` naming what is missing."""
+        """Return the provider with keys and address from the environment. Raises `ModelUnusable` for missing ones."""
         env = os.environ if environment is None else environment
         kind = KINDS[self.kind]
         keys = [_key(label, key, env) for key in self.keys]
@@ -123,7 +123,7 @@ class ProviderSettings(BaseModel):
         return self
 
     def provider(self, label: str) -> Provider:
-        """As the settings say."""
+        """Return the provider that the settings describe."""
         kind = self.kind or (COMPATIBLE if self.base_url or label not in KINDS else label)
         pacing = Pacing(
             interval_s=self.interval.seconds,

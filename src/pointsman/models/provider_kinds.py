@@ -1,6 +1,6 @@
-"""The kinds of providers: what each needs to be spoken to, and by which environment variables it is usually configured.
+"""Kinds of providers: their requirements and their usual environment variables.
 
-A kind is named as pydantic-ai names it. Its client is imported with the first call of one of its models.
+Kinds have the names that pydantic-ai uses. A client is imported at the first call of one of its models.
 """
 
 from __future__ import annotations
@@ -10,29 +10,29 @@ from dataclasses import dataclass
 from typing import Final
 
 COMPATIBLE: Final = "openai-compatible"
-"""Any service that speaks the Chat Completions wire, at an address of its own."""
+"""Any service with the Chat Completions wire format, at a custom address."""
 COMPATIBLE_RESPONSES: Final = "openai-compatible-responses"
-"""Any service that speaks the Responses wire, at an address of its own."""
+"""Any service with the Responses wire format, at a custom address."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """What is known of a kind."""
+    """Requirements of a kind of provider."""
 
     keys: tuple[str, ...] = ()
-    """Environment variables that hold its key; the first that is set counts."""
+    """Environment variables for its key; the first one that is set counts."""
     address: str = ""
-    """The environment variable that holds its address."""
+    """Environment variable for its address."""
     needs_key: bool = True
     needs_address: bool = False
     extra: str = ""
-    """What brings its client: `pip install 'pointsman[EXTRA]'`. Empty: it is there."""
+    """Extra that installs its client: `pip install 'pointsman[EXTRA]'`. Empty: always installed."""
     client: str = "openai"
-    """The module of its client."""
+    """Module of its client."""
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The variables any of which says that it is configured."""
+        """Environment variables that configure the kind; one of them is enough."""
         return self.keys if self.needs_key or not self.address else (self.address,)
 
 
@@ -57,11 +57,11 @@ KINDS: Final[Mapping[str, Kind]] = {
 }
 
 KEYS_OF_PROVIDERS: Final = tuple(dict.fromkeys(name for kind in KINDS.values() for name in kind.variables))
-"""Environment variables by which the usual providers are configured; none set means: no provider is configured."""
+"""Environment variables of all kinds; if none is set, no provider is configured by the environment."""
 
 
 def configured_by(environment: Mapping[str, str]) -> dict[str, str]:
-    """Kind -> the variable that configures it. Of kinds that share a variable, the first."""
+    """Return kind -> the variable that configures it. If kinds share a variable, only the first is returned."""
     found: dict[str, str] = {}
     for name, kind in KINDS.items():
         variable = next((variable for variable in kind.variables if environment.get(variable)), None)

@@ -1,7 +1,7 @@
-"""Who speaks: `provider:model` names found, their keys in turn, their clients opened by the first call and kept.
+"""Providers: resolves `provider:model` names, opens clients at their first use and keeps them open.
 
-A name in the settings is what they say. Another is a known kind with its usual environment variables, else one that
-only pydantic-ai knows, configured as it says.
+A name is looked up in the settings, then among the known kinds with their usual environment variables, and then left to
+pydantic-ai with its own configuration.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelRoute:
-    """How one model is reached."""
+    """Provider, settings and key pool of one model."""
 
     provider: str
     model: str
     settings: Provider | None
-    """Absent: only pydantic-ai knows it."""
+    """None: only pydantic-ai supports the provider."""
     pool: KeyPool
 
     @property
@@ -43,7 +43,7 @@ class ModelRoute:
 
     @property
     def day(self) -> DayLimit | None:
-        """What each key may pay for on one day; None: nobody limits it."""
+        """Daily budget of each key; None: no limit."""
         return None if self.settings is None else self.settings.day
 
     @property
@@ -52,18 +52,18 @@ class ModelRoute:
 
     @property
     def wait_s(self) -> float:
-        """Before the same is tried again, where the provider names no time."""
+        """Seconds before a retry if the provider does not name a time."""
         interval = 0.0 if self.settings is None else self.settings.pacing.interval_s
         return 2 * interval or 1.0
 
 
 class Providers:
-    """Opens models and keeps them open. One client per model and key, one pool of keys per provider."""
+    """Opens models and keeps them open: one client per model and key, one key pool per provider."""
 
     def __init__(
         self, known: Mapping[str, Provider] | None = None, *, clock: Clock | None = None, turns: Turns | None = None
     ) -> None:
-        """`turns`: where those agree with other processes that share their keys."""
+        """`turns`: coordinates providers that share keys with other processes."""
         self._known = dict(known or {})
         self._turns = turns
         self._clock = clock
@@ -73,12 +73,12 @@ class Providers:
 
     @property
     def keys(self) -> list[str]:
-        """All of them: they must not be shown."""
+        """All known keys, for redaction."""
         reached = [settings for settings, _ in self._reached.values() if settings is not None]
         return [key for provider in (*self._known.values(), *reached) for key in provider.keys]
 
     def line(self, provider: str, model: str, *, otherwise: Callable[[], Provider] | None = None) -> ModelRoute:
-        """How a model is reached; `otherwise` describes a provider that nothing else does. Raises `ModelUnusable`."""
+        """Return how a model is reached; `otherwise` describes unknown providers. Raises `ModelUnusable`."""
         if provider not in self._reached:
             settings = self._known.get(provider)
             if settings is None and otherwise is not None:
@@ -95,8 +95,8 @@ class Providers:
         return ModelRoute(provider, model, *self._reached[provider])
 
     def check(self, provider: str, model: str) -> None:
-        """Raise `ModelUnusable` where the model cannot be called from here: an unknown provider, no key, no address, a
-        client that is not installed. Connects to nothing."""
+        """Raise `ModelUnusable` if the model cannot be called: unknown provider, no key, no address, or client not
+        installed. Does not connect."""
         settings = self._known.get(provider)
         if settings is None and provider in KINDS:
             settings = Provider(kind=provider)
@@ -112,7 +112,7 @@ class Providers:
             )
 
     def _check_unknown(self, provider: str, model: str) -> None:
-        """A provider that only pydantic-ai may know: its client is built, as the first call would build it."""
+        """Check a provider that only pydantic-ai may support, by building its client."""
         from pointsman.models.clients import infer
 
         try:
@@ -122,18 +122,18 @@ class Providers:
             raise ModelUnusable(str(why), hint=f"{near} {why.hint}".strip()) from None
 
     def pools(self) -> dict[str, KeyPool]:
-        """Of the providers that were asked so far."""
+        """Return the key pools of the providers used so far."""
         return {name: pool for name, (_, pool) in self._reached.items()}
 
     def model(self, line: ModelRoute, key: int = 0) -> Model:
-        """The client that speaks with that key. Raises `ModelUnusable`: a part that is not installed, a variable."""
+        """Return the client for a key. Raises `ModelUnusable` for a missing package or environment variable."""
         place = (line.provider, line.model, key)
         if place not in self._open:
             self._open[place] = self._connect(line, key)
         return self._open[place]
 
     async def close(self) -> None:
-        """Hang up. Models opened here are of no use afterwards; what is opened next begins anew."""
+        """Close all connections. Open models become unusable; a later call opens new ones."""
         connections, self._connections = self._connections, []
         pools = [pool for _, pool in self._reached.values()]
         self._open.clear()
@@ -159,5 +159,5 @@ class Providers:
 def _is_installed(module: str) -> bool:
     try:
         return find_spec(module) is not None
-    except ModuleNotFoundError:  # The package around a nested module is missing.
+    except ModuleNotFoundError:  # The parent package of a nested module is missing.
         return False

@@ -1,4 +1,4 @@
-"""What a provider sent, for failures whose exception does not say it: a page of a proxy, a redirect, half a stream.
+"""Captures raw responses of providers for failures whose exception lacks them: proxy pages, redirects, broken streams.
 
     listening() ─▶ client ─▶ response ─▶ `note` ─▶ status, address of a redirect, beginning of the body
 
@@ -25,13 +25,13 @@ class RawResponse:
     """The last response of a call."""
 
     status: int = 0
-    """0: there was none."""
+    """0: no response."""
     location: str = ""
-    """Where a redirect leads."""
+    """Target of a redirect."""
     body: bytearray = field(default_factory=bytearray)
-    """The beginning; empty where it is compressed."""
+    """Beginning of the body; empty if it is compressed."""
     is_cut: bool = False
-    """There was more of the body."""
+    """Whether the body is longer than `body`."""
 
     @property
     def text(self) -> str:
@@ -44,7 +44,7 @@ _listener: ContextVar[RawResponse | None] = ContextVar("_listener", default=None
 
 @contextmanager
 def listening() -> Generator[RawResponse]:
-    """What comes in inside."""
+    """Capture the responses received inside the block."""
     sent = RawResponse()
     token = _listener.set(sent)
     try:
@@ -54,7 +54,7 @@ def listening() -> Generator[RawResponse]:
 
 
 async def note(response: httpx2.Response) -> None:
-    """The hook of a client for responses."""
+    """Record a response; installed as a response hook of clients."""
     sent = _listener.get()
     if sent is None:
         return
@@ -66,7 +66,7 @@ async def note(response: httpx2.Response) -> None:
 
 
 class _Overheard(httpx2.AsyncByteStream):
-    """A stream that keeps its beginning while it is read."""
+    """Stream that copies its beginning while it is read."""
 
     def __init__(self, stream: httpx2.AsyncByteStream, sent: RawResponse) -> None:
         self._stream, self._sent = stream, sent

@@ -1,4 +1,4 @@
-"""Redaction of provider keys in failures: a provider's answer may repeat the key that it was given."""
+"""Redaction of provider keys in failures: a provider's response may repeat the key of the request."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from pointsman.redaction import ANYWHERE_CHARS_MIN, Redaction, redaction_of
 from pointsman.values import JsonObject
 
 FROM_ENVIRONMENT: Final = "_API_KEY"
-"""How the variables end from which clients of well-known providers take their keys."""
+"""Suffix of the environment variables from which clients take their keys."""
 
 
 def key_redaction(keys: Iterable[str]) -> Redaction:
-    """Return what masks the keys, and those of the environment."""
+    """Return a redaction that masks the given keys and those of the environment."""
     known = {*keys, *(value for name, value in os.environ.items() if name.endswith(FROM_ENVIRONMENT))}
     return redaction_of(frozenset(key for key in known if len(key) >= ANYWHERE_CHARS_MIN))
 
 
 def redacted(failure: Failure, redaction: Redaction) -> Failure:
-    """The failure without the keys."""
+    """Return the failure with keys masked."""
     return replace(
         failure,
         message=redaction.text(failure.message),

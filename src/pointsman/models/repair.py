@@ -1,6 +1,6 @@
-"""Reads JSON out of what models write: as it is if it is JSON, else without fences, chatter and trailing commas.
+"""Reads JSON from model output: valid JSON unchanged, otherwise without fences, surrounding text and trailing commas.
 
-Valid JSON is never changed. What cannot be read is None: guessing further would invent data.
+Unreadable text returns None: further guessing would invent data.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from pointsman.json_meter import JsonUnreadable, decode_json
 from pointsman.values import Json
 
 TEXT_CHARS_MAX: Final = 200_000
-"""Longer answers are not searched for JSON: they are read as a whole or not at all."""
+"""Longer answers are not searched for JSON; they are read as a whole or not at all."""
 
 _STARTS_MAX: Final = 8
-"""Places in a chatty answer where JSON is looked for."""
+"""Maximum number of positions in an answer where the search starts."""
 
 _START: Final = re.compile(r"[\[{]")
 _FENCED: Final = re.compile(r"\A\s*```[\w-]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```\s*\Z", re.DOTALL)
@@ -27,13 +27,13 @@ _FENCE_INSIDE: Final = re.compile(r"```[\w-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
 
 
 class ParsedJson(msgspec.Struct, frozen=True):
-    """A JSON value that was read; wrapped, because `null` is a value too."""
+    """A parsed JSON value; wrapped, because `null` is a valid value."""
 
     value: Json
 
 
 def read_json(text: str) -> ParsedJson | None:
-    """The JSON value a model meant, or None."""
+    """Return the JSON value in a text, or None."""
     if (whole := read_whole(text)) is not None:
         return whole
     if len(text) > TEXT_CHARS_MAX:
@@ -45,7 +45,7 @@ def read_json(text: str) -> ParsedJson | None:
 
 
 def read_whole(text: str) -> ParsedJson | None:
-    """The JSON value that the whole text is, with or without a fence around it; nothing is repaired."""
+    """Return the JSON value of a whole text, with or without a fence around it; repairs nothing."""
     if (read := _strict(text)) is not None:
         return read
     fenced = _FENCED.match(text)
@@ -53,7 +53,7 @@ def read_whole(text: str) -> ParsedJson | None:
 
 
 def without_trailing_commas(text: str) -> str:
-    """Drops each comma that stands before a closing bracket, outside strings."""
+    """Return the text without commas before closing brackets, except inside strings."""
     dropped: list[int] = []
     comma_at: int | None = None
     for at, character in _outside_strings(text):
@@ -75,7 +75,7 @@ def _strict(text: str) -> ParsedJson | None:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Where the value may be, the most likely place first: in a fence, then each balanced object or list."""
+    """Yield the parts that may be the value, most likely first: the whole, fences, then balanced objects and lists."""
     yield text
     for fenced in _FENCE_INSIDE.finditer(text):
         yield fenced[1]
@@ -103,7 +103,7 @@ def _balanced_end(text: str, start: int) -> int | None:
 
 
 def _outside_strings(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
-    """Every character that is not part of a JSON string; of a string, its opening quote."""
+    """Yield every character outside JSON strings, and the opening quote of each string."""
     at = start
     while at < len(text):
         yield at, text[at]

@@ -1,8 +1,8 @@
-"""The simplest value a JSON Schema admits: what a model without a script answers where a schema is asked for.
+"""Sample values for JSON Schemas: the answer of a model without a script when a schema is required.
 
-Deterministic. Choices are the first ones, truths are true and numbers as high as allowed, so that gates open and
-loops end. Where a schema says more than its types and bounds do (patterns, `not`, `if`), the value may miss it; then
-the answer is refused like any model's.
+Deterministic: takes the first choice, `true` for booleans and the highest allowed number, so that gates open and loops
+end. Constraints beyond types and bounds (patterns, `not`, `if`) may be violated; the answer is then refused like that
+of any model.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 from pointsman.values import Json, JsonObject
 
 _DEPTH_MAX: Final = 16
-"""Where optional members of a schema that contains itself are left out."""
+"""Depth from which optional members of a recursive schema are left out."""
 
 _FORMATS: Final = {
     "date": "2000-01-01",
@@ -25,7 +25,7 @@ _FORMATS: Final = {
 
 
 def sample(schema: JsonObject, text: str) -> Json:
-    """A value for the schema; free texts say `text`."""
+    """Return a value for the schema; free strings contain `text`."""
     return _Sampler(schema, text).value(schema, 0)
 
 
@@ -92,7 +92,7 @@ class _Sampler:
         return text[:most] if isinstance(most, int) else text
 
     def _resolved(self, schema: Json) -> JsonObject:
-        """The schema with what its reference points to written in its place."""
+        """Return the schema with its reference replaced by the referenced schema."""
         found = _object(schema)
         reference = found.get("$ref")
         if not isinstance(reference, str):

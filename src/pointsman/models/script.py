@@ -1,4 +1,4 @@
-"""What the scripted model says: rules tried in order, and canned results of tools. Data, so it travels as JSON too.
+"""Scripts of the scripted model: rules tried in order, and results of tools. Plain data that can be stored as JSON.
 
 rules:
   - {node: Router, visit: 1, next: RC2}
@@ -19,14 +19,14 @@ from pointsman.expressions.patterns import Pattern, compile_pattern
 from pointsman.values import Json, JsonObject
 
 Hints = dict[str, Json]
-"""Where a call comes from: what `ModelRequest.hints` says, plus `purpose`."""
+"""Origin of a call: `ModelRequest.hints` and `purpose`."""
 
 
 class Fail(Struct, frozen=True, kw_only=True):
-    """The provider does not answer."""
+    """Simulated failure of the provider."""
 
     status: int | None = None
-    """An HTTP status; None: the connection breaks as `how` says."""
+    """HTTP status; None: the connection breaks in the way of `how`."""
     how: str = "status"
     """`status`, `timeout` or `connection`."""
     retry_after_s: float | None = None
@@ -39,11 +39,11 @@ class ScriptedCall(Struct, frozen=True, kw_only=True):
 
 
 class ScriptedAnswer(Struct, frozen=True, kw_only=True):
-    """One answer. Without any content the model answers from the prompt, after the delay."""
+    """One answer. Without content, the model answers from the prompt after the delay."""
 
     text: str | None = None
     value: Json = None
-    """`json` in the file; means something where `has_value`."""
+    """`json` in the file; valid only if `has_value`."""
     has_value: bool = False
     tool_calls: tuple[ScriptedCall, ...] = ()
     next: str | None = None
@@ -55,12 +55,12 @@ class ScriptedAnswer(Struct, frozen=True, kw_only=True):
 
     @property
     def is_empty(self) -> bool:
-        """It leaves the content to the model."""
+        """Whether the answer has no content of its own."""
         return not (self.text is not None or self.has_value or self.tool_calls or self.next is not None or self.end)
 
 
 class ScriptRule(Struct, frozen=True, kw_only=True, dict=True):
-    """When to say what. Everything named must hold."""
+    """Conditions, all of which must hold, and the answers for them."""
 
     nodes: tuple[str, ...] = ()
     """Ids or names of nodes; empty: any."""
@@ -72,16 +72,16 @@ class ScriptRule(Struct, frozen=True, kw_only=True, dict=True):
     contains: str | None = None
     matches: str | None = None
     times: int | None = None
-    """Used this often at most, in each scope of each execution."""
+    """Maximum number of uses, in each scope of each execution."""
     answers: tuple[ScriptedAnswer, ...] = (ScriptedAnswer(),)
-    """One after another; the last one stays."""
+    """Used one after another; the last one is repeated."""
 
     @cached_property
     def _pattern(self) -> Pattern | None:
         return None if self.matches is None else compile_pattern(self.matches, Spot(self.matches, 0, len(self.matches)))
 
     def fits(self, hints: Hints, last: str) -> bool:
-        """Whether the rule speaks of this call, `last` being the text of the last message."""
+        """Return whether the rule applies to a call; `last`: the text of the last message."""
         return (
             (not self.nodes or hints.get("node") in self.nodes or hints.get("name") in self.nodes)
             and all(hints.get(key) == value for key, value in self.exact.items())
@@ -93,7 +93,7 @@ class ScriptRule(Struct, frozen=True, kw_only=True, dict=True):
 
 
 class Script(Struct, frozen=True, kw_only=True):
-    """Everything a scripted model knows. The empty script answers every prompt by itself."""
+    """Rules and tools of a scripted model. With an empty script it answers every prompt by itself."""
 
     rules: tuple[ScriptRule, ...] = ()
     tools: dict[str, JsonObject] = field(default_factory=dict[str, JsonObject])

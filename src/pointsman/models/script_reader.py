@@ -1,4 +1,4 @@
-"""Reads scripts from YAML or JSON. Whatever is wrong is said at once, each with its line and column."""
+"""Reads scripts from YAML or JSON. Reports all problems at once, each with line and column."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HINTS: Final = {
 
 
 class ScriptRefused(AuthorError):
-    """The text is not a script. `problems` lists all that is wrong with it."""
+    """Raised when a text is not a valid script. `problems` lists all its defects."""
 
     code: ClassVar[str] = "script-refused"
 
@@ -40,14 +40,14 @@ class ScriptRefused(AuthorError):
 
 
 def read_script(text: str) -> Script:
-    """The script in a text of YAML or JSON. Raises `ScriptRefused`."""
+    """Return the script in a YAML or JSON text. Raises `ScriptRefused`."""
     document = read_document(text, name="script.yaml")
     if not document.is_readable:
         raise ScriptRefused(document.problems)
     content = document.value
     if found := list(_problems(content)):
         raise ScriptRefused([document.placed(problem) for problem in found])
-    assert isinstance(content, dict)  # the schema said so
+    assert isinstance(content, dict)  # Ensured by the schema.
     rules = cast("list[JsonObject]", content.get("rules", []))
     tools = cast("dict[str, JsonObject]", content.get("tools", {}))
     return Script(rules=tuple(map(_rule, rules)), tools=tools)
@@ -69,7 +69,7 @@ def _problems(content: Json) -> Iterator[Problem]:
 
 
 def _known_keys(path: Sequence[str | int]) -> list[str]:
-    """The keys the schema allows at a place, for hints."""
+    """Return the keys that the schema allows at a path, for hints."""
     at: Json = SCRIPT_SCHEMA
     for part in path:
         if not isinstance(at, dict):

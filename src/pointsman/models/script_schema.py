@@ -1,4 +1,4 @@
-"""The format of scripts, as JSON Schema: it checks them, and editors complete by it."""
+"""JSON Schema of scripts, for validation and for completion in editors."""
 
 from __future__ import annotations
 

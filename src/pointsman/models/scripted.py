@@ -1,7 +1,7 @@
-"""The scripted model's mind: chooses the rule that fits a call, else answers from the prompt. No IO, no chance.
+"""Scripted model: selects the rule that matches a call, or else answers from the prompt. Deterministic, without IO.
 
-Without a rule it answers what is valid: the output schema, the first legal route, `end` when offered and nothing is
-left to do. It says of itself that it is scripted.
+Without a rule it gives a valid answer: a sample of the output schema, the first legal route, or `end` if offered and
+nothing else is left to do. Its answers identify themselves as scripted.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from pointsman.redaction import head
 from pointsman.values import END, Json, JsonObject
 
 HINTS_HEADER: Final = "x-pointsman-hints"
-"""Carries a request's hints from our client to the scripted model in the same process, and no further."""
+"""Header with the hints of a request, from the client to the scripted model in the same process."""
 
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
-"""Waits that many seconds; injected, so that tests do not."""
+"""Waits for some seconds; injected for tests."""
 
 COUNTERS_MAX: Final = 10_000
-"""Uses of rules remembered; the oldest are forgotten first."""
+"""Maximum number of rule counters; the oldest are dropped first."""
 
 _EXCERPT: Final = 160
-"""Characters of the prompt repeated in an answer nobody scripted."""
+"""Characters of the prompt that an unscripted answer repeats."""
 
 _CHARS_PER_TOKEN: Final = 4
 
@@ -38,7 +38,7 @@ Uses: TypeAlias = dict[tuple[str, str, int], int]
 
 
 class ScriptedReply(Struct, frozen=True, kw_only=True):
-    """What is put on the wire."""
+    """Text, tool calls and usage of a reply."""
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
@@ -46,10 +46,10 @@ class ScriptedReply(Struct, frozen=True, kw_only=True):
 
 
 class ScriptedRequest(Struct, frozen=True, kw_only=True):
-    """What a request of the Chat Completions wire asks for."""
+    """The relevant parts of a Chat Completions request."""
 
     last: str
-    """The text of the last message."""
+    """Text of the last message."""
     chars: int
     tools: dict[str, JsonObject]
     """Name -> schema of the parameters."""
@@ -57,14 +57,14 @@ class ScriptedRequest(Struct, frozen=True, kw_only=True):
 
 
 class ScriptedModel:
-    """Answers calls by a script. Counts the uses of each rule per execution and scope, so branches do not race."""
+    """Answers calls from a script. Counts uses of a rule per execution and scope, so that branches do not interfere."""
 
     def __init__(self, script: Script | None = None) -> None:
         self._script = script or Script()
         self._uses: Uses = {}
 
     def choose(self, hints: Hints, last: str) -> ScriptedAnswer:
-        """The answer of the first rule that fits and is not used up; an empty one where none does."""
+        """Return the answer of the first rule that matches and is not used up; an empty one if there is none."""
         for index, rule in enumerate(self._script.rules):
             if rule.fits(hints, last):
                 used = self._count(rule, index, hints)
@@ -73,14 +73,14 @@ class ScriptedModel:
         return ScriptedAnswer()
 
     def say(self, answer: ScriptedAnswer, hints: Hints, asked: ScriptedRequest) -> ScriptedReply:
-        """The content of the answer in the form the request asks for."""
+        """Return the content of the answer in the format that the request requires."""
         text, calls = _improvised(hints, asked) if answer.is_empty else _scripted(answer, asked)
         chars = len(text) + sum(len(as_text(call.arguments)) for call in calls)
         used = Usage(input_tokens=asked.chars // _CHARS_PER_TOKEN, output_tokens=chars // _CHARS_PER_TOKEN)
         return ScriptedReply(text=text, calls=_numbered(calls, hints), usage=answer.usage or used)
 
     def _count(self, rule: ScriptRule, index: int, hints: Hints) -> int | None:
-        """How often the rule was used before here; None once it is used up."""
+        """Return how often the rule was used before by this scope; None if it is used up."""
         if rule.times is None and len(rule.answers) == 1:
             return 0
         place = (text_of(hints.get("execution")), text_of(hints.get("scope")), index)
@@ -93,7 +93,7 @@ class ScriptedModel:
 
 
 def _numbered(calls: list[ScriptedCall], hints: Hints) -> tuple[ToolCall, ...]:
-    """With ids made of where the call is asked: unique in a conversation, and the same when a step is repeated."""
+    """Return the calls with ids derived from the hints: unique in a conversation, stable when a step is repeated."""
     place = crc32(json.dumps(hints, sort_keys=True).encode())
     return tuple(
         ToolCall(id=f"call_{place:08x}_{index}", name=call.name, arguments=call.arguments)
@@ -102,7 +102,7 @@ def _numbered(calls: list[ScriptedCall], hints: Hints) -> tuple[ToolCall, ...]:
 
 
 def read_request(body: JsonObject) -> ScriptedRequest:
-    """What matters of a request body."""
+    """Return the relevant parts of a request body."""
     listed = body.get("messages")
     messages = listed if isinstance(listed, list) else []
     return ScriptedRequest(
@@ -146,7 +146,7 @@ def _scripted(answer: ScriptedAnswer, asked: ScriptedRequest) -> tuple[str, list
 
 
 def _improvised(hints: Hints, asked: ScriptedRequest) -> tuple[str, list[ScriptedCall]]:
-    """Nobody scripted this call: do the least that is valid."""
+    """Return the simplest valid answer for a call without a rule."""
     who = text_of(hints.get("agent")) or text_of(hints.get("node")) or "model"
     text = f"Scripted answer of {who} to: {head(' '.join(asked.last.split()), _EXCERPT)}"
     routes = _routes(asked)
@@ -164,12 +164,12 @@ def _improvised(hints: Hints, asked: ScriptedRequest) -> tuple[str, list[Scripte
 
 
 def _wanted(asked: ScriptedRequest) -> JsonObject | None:
-    """The schema an answer must satisfy, whichever way it was offered."""
+    """Return the schema of the answer, from the request or the tool `final_result`."""
     return asked.schema if asked.schema is not None else asked.tools.get("final_result")
 
 
 def _give(value: Json, asked: ScriptedRequest) -> tuple[str, list[ScriptedCall]]:
-    """A JSON answer: as the call of `final_result` where that is offered, else as text."""
+    """Return a JSON answer: as a call of `final_result` if offered, else as text."""
     if (parameters := asked.tools.get("final_result")) is None:
         return json.dumps(value, ensure_ascii=False), []
     wrapped = _property_names(parameters) == ["value"] and not (isinstance(value, dict) and "value" in value)
@@ -178,7 +178,7 @@ def _give(value: Json, asked: ScriptedRequest) -> tuple[str, list[ScriptedCall]]
 
 
 def _leave_by(label: str, asked: ScriptedRequest) -> tuple[str, list[ScriptedCall]]:
-    """Leave by a label: by the injected tool, by the schema's `choice` or `next`, else in plain JSON."""
+    """Return an answer that routes by a label: the injected tool, the schema's `choice` or `next`, or plain JSON."""
     if (tool := _routing_tool(asked, label)) is not None:
         return "", [ScriptedCall(name=tool, arguments={} if tool == "end" else {"next": label})]
     names = _property_names(_wanted(asked) or {})

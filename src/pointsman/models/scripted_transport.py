@@ -1,7 +1,7 @@
-"""The scripted model as a provider inside this process: speaks the Chat Completions wire, JSON and SSE, to no socket.
+"""The scripted model as an in-process provider: Chat Completions in JSON and SSE, without a socket.
 
-The real client, its parsing and its streaming run on top, so scripted runs take the same path as paid ones. Imported
-with the first call: it needs the HTTP library.
+Scripted runs use the real client with its parsing and streaming, like runs with a paid model. Imported at the first
+call, because it requires the HTTP library.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from pointsman.models.transcript import as_text
 from pointsman.values import Json, JsonObject
 
 NAME: Final = "scripted"
-"""What the model says it is."""
+"""Name of the model in its responses."""
 
 _WORDS_PER_CHUNK: Final = 4
 
 
 class ScriptedTransport(httpx2.AsyncBaseTransport):
-    """Answers each request by the script. `sleep` waits where the script says so."""
+    """Answers each request from the script. `sleep` waits for the delays of the script."""
 
     def __init__(self, model: ScriptedModel, *, sleep: Sleep) -> None:
         self._model = model
@@ -47,7 +47,7 @@ class ScriptedTransport(httpx2.AsyncBaseTransport):
         return httpx2.Response(200, json=_completion(said))
 
     async def _events(self, said: ScriptedReply, answer: ScriptedAnswer) -> AsyncIterator[bytes]:
-        """The answer as server-sent events, a few words at a time."""
+        """Yield the answer as server-sent events, a few words at a time."""
         for delta in _deltas(said):
             if answer.token_delay_s:
                 await self._sleep(answer.token_delay_s)
@@ -80,7 +80,7 @@ def _completion(said: ScriptedReply) -> JsonObject:
 
 
 class _Stream(httpx2.AsyncByteStream):
-    """Bytes that come once: a client that drains the stream again at its end gets nothing, as from a socket."""
+    """Stream that can be read once: reading it again at its end returns nothing, as with a socket."""
 
     def __init__(self, events: AsyncIterator[bytes]) -> None:
         self._events = events

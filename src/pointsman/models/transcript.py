@@ -1,4 +1,4 @@
-"""The conversation as we keep it: plain objects that outlive providers.
+"""The stored format of conversations: plain objects, independent of providers.
 
     {"role": "user",      "content": "…"}
     {"role": "assistant", "content": "…", "name": "Writer", "toolCalls": [{"id", "name", "arguments"}], "raw": …}
@@ -6,8 +6,8 @@
     {"role": "system",    "content": "…"}
     {"role": "summary",   "content": "…", "name": "Writer", "covers": 12, "upTo": "…"}
 
-`name` is the node that spoke. A summary stands for the first `covers` messages where that node goes on; it is shown to
-nobody else (see `executors.history`). `raw` is the provider's own message where it must be echoed (signed thinking).
+`name` is the node that wrote the message. A summary replaces the first `covers` messages for that node only (see
+`executors.history`). `raw` is the provider's own message if it must be sent back (signed thinking).
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def user_message(text: str) -> JsonObject:
 
 
 def assistant_message(reply: ModelReply, *, name: str, calls: Iterable[ToolCall] | None = None) -> JsonObject:
-    """What the model said, with the calls among its own that are to be seen (default: all).
+    """Return the message of a reply, with the given calls of the reply (default: all).
 
-    `raw` goes along only where nothing is left out: providers refuse an echo with calls that nobody answered.
+    `raw` is included only if no call is left out: providers refuse a message with unanswered calls.
     """
     message: JsonObject = {"role": "assistant", "content": reply.text, "name": name}
     if shown := list(reply.tool_calls if calls is None else calls):
@@ -41,7 +41,7 @@ def assistant_message(reply: ModelReply, *, name: str, calls: Iterable[ToolCall]
 
 
 def tool_message(call: ToolCall, result: Json, *, name: str) -> JsonObject:
-    """The answer to a tool call. What is not text is shown to the model as JSON."""
+    """Return the message with the result of a tool call. A result that is not text is encoded as JSON."""
     return {"role": "tool", "content": as_text(result), "toolCallId": call.id, "tool": call.name, "name": name}
 
 
@@ -50,7 +50,7 @@ def call_to_json(call: ToolCall) -> JsonObject:
 
 
 def calls_of(message: Json) -> tuple[ToolCall, ...]:
-    """The tool calls of a message; none for anything else."""
+    """Return the tool calls of a message; empty for other values."""
     listed = message.get("toolCalls") if isinstance(message, dict) else None
     if not isinstance(listed, list):
         return ()
@@ -58,7 +58,7 @@ def calls_of(message: Json) -> tuple[ToolCall, ...]:
 
 
 def read_call(value: Json) -> ToolCall | None:
-    """A tool call from its JSON, or None where it has no name."""
+    """Return a tool call from its JSON; None if it has no name."""
     if not isinstance(value, dict) or not isinstance(name := value.get("name"), str):
         return None
     arguments = value.get("arguments")
@@ -70,7 +70,7 @@ def role_of(message: Json) -> str:
 
 
 def content_of(message: Json) -> str:
-    """The text of a message; a list of parts gives its texts, joined."""
+    """Return the text of a message; the texts of a list of parts are joined."""
     content = message.get("content") if isinstance(message, dict) else message
     if isinstance(content, list):
         return "".join(text_of(part.get("text")) if isinstance(part, dict) else as_text(part) for part in content)
@@ -78,10 +78,10 @@ def content_of(message: Json) -> str:
 
 
 def as_seen_by(name: str, messages: Iterable[Json]) -> list[JsonObject]:
-    """The conversation from the place of one node: its own turns as they were, other nodes' as remarks of the user.
+    """Return the conversation for one node: its own turns unchanged, those of other nodes as messages of the user.
 
-    A model takes every `assistant` turn for its own words, and providers refuse tool calls of tools they were not
-    offered, or calls nobody answered. So others' turns become text, and its own unanswered calls are left out.
+    A model takes every `assistant` turn for its own, and providers refuse calls of tools that were not offered and
+    unanswered calls. Turns of other nodes therefore become text, and the node's unanswered calls are left out.
     """
     listed = list(messages)
     answered = {text_of(message.get("toolCallId")) for message in listed if isinstance(message, dict)} - {""}
@@ -125,10 +125,10 @@ def _remark(message: JsonObject, speaker: str) -> list[JsonObject]:
 
 
 def text_of(value: Json) -> str:
-    """The value where it is text, else an empty text."""
+    """Return the value if it is text, else an empty string."""
     return value if isinstance(value, str) else ""
 
 
 def as_text(value: Json) -> str:
-    """Text as it is; anything else as JSON."""
+    """Return text unchanged, other values as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,10 +1,10 @@
-"""The `Models` port over pydantic-ai's low-level layer: one call in, one reply or one typed failure out.
+"""Implementation of the `Models` port with pydantic-ai: one call in, one reply or one typed failure out.
 
     ModelRequest ── wire ──▶ pydantic-ai ── httpx ──▶ provider, or the scripted model inside this process
     ModelReply   ◀─ wire ── parts, usage ◀─ JSON or SSE
 
-Its agents and graphs are not used: the loop, the retries and the pacing are ours. Where a model cannot answer, the
-next of its `fallback` is asked.
+Only pydantic-ai's low-level layer is used, not its agents and graphs: the agent loop, retries and pacing are
+Pointsman's. If a model fails, the next one of its `fallback` is called.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ SCRIPTED: Final = "scripted"
 """The model that answers from a script, inside this process."""
 
 SAME_ELSEWHERE: Final = frozenset({"model-refused", "model-request-unsupported", "model-unnamed"})
-"""Failures that are about what was asked: another model is not asked instead."""
+"""Failures caused by the request itself: fallback models are not tried."""
 
 _EXCERPT: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """Which models may answer a request, as the settings choose them."""
+    """Rules that select the models for a request, from the settings."""
 
     only: str | None
-    """It answers all, whatever they name."""
+    """Model that answers all requests, whatever model they name."""
     default: str
     purposes: dict[str, str]
     fallback: tuple[str, ...]
 
     def names_for(self, request: ModelRequest) -> tuple[str, ...]:
-        """The models that may answer, in order."""
+        """Return the models that may answer, in order."""
         if self.only is not None:
             return (self.only,)
         first = request.model or self.purposes.get(request.purpose, "") or self.default
@@ -64,22 +64,22 @@ class ModelChoice:
 
 @dataclass(frozen=True, slots=True)
 class KnownModels:
-    """What is known of models without a provider at hand: for another process."""
+    """Model names and refusals without providers, for use in another process."""
 
     choice: ModelChoice
     refusals: dict[str, ModelUnusable | ModelUnnamed]
-    """Name -> why it cannot be called. Others can, as far as is known."""
+    """Name -> why the model cannot be called. Others are assumed to be callable."""
 
     def names_for(self, request: ModelRequest) -> tuple[str, ...]:
         return self.choice.names_for(request)
 
     def check(self, names: Sequence[str]) -> None:
-        """As `PydanticModels.check`."""
+        """Raise the refusal as `PydanticModels.check` does."""
         refuse_where_none_answers(names, self.refusals.get)
 
 
 class PydanticModels:
-    """Speaks to models by `provider:name`. Nothing is imported or connected before the first call."""
+    """Calls models by `provider:name`. Imports clients and connects only at the first call."""
 
     def __init__(
         self,
@@ -97,12 +97,12 @@ class PydanticModels:
         turns: Turns | None = None,
         prices: Prices | None = None,
     ) -> None:
-        """Requests that name no model are answered by that of their purpose, else by `default`; those that name no
-        temperature have the one of their purpose, if any.
+        """Requests without a model use that of their purpose, or else `default`; requests without a temperature use
+        that of their purpose, if any.
 
-        `fallback` is asked instead where a request names no other; `only` answers all, whatever they name.
-        `spending` remembers what keys paid for; absent: for this process alone. In `turns` providers that are shared
-        agree with other processes who calls next; absent: with none. `prices` are the operator's own.
+        `fallback` applies to requests without their own; `only` answers all requests, whatever model they name.
+        `spending` stores the usage of keys; None: in this process only. `turns` coordinates shared providers with other
+        processes; None: no coordination. `prices` are the operator's own.
         """
         self._providers = Providers(providers, clock=clock, turns=turns)
         self.days = days = Days(spending)
@@ -116,9 +116,9 @@ class PydanticModels:
         self._sleep = sleep
 
     async def ask(self, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
-        """One call, streamed where someone listens. A model that cannot be asked at all is a `ModelFailed` too.
+        """Call a model; stream its text if `on_text` is given. A model that cannot be called also raises `ModelFailed`.
 
-        Another model is asked only before the first word was heard.
+        Fallback models are tried only before the first text was streamed.
         """
         with hiding(redaction := key_redaction(self._providers.keys)):
             return await self._asked(request, TextListener(on_text), redaction)
@@ -133,11 +133,11 @@ class PydanticModels:
             try:
                 reply = await self._ask(name, request, ear)
             except ModelFailed as why:
-                # Not `from why`: what it came from may hold the key, and reports of bugs print causes.
+                # Not `from why`: the original exception may contain the key, and bug reports print causes.
                 failure = redacted(why.failure, redaction)
                 needs = needs or failure.needs
                 if following is None or ear.heard or failure.code in SAME_ELSEWHERE:
-                    if failure.needs:  # None can be asked here: a worker that has the first is the best.
+                    if failure.needs:  # No model can be called here: prefer a worker that has the first one.
                         failure = replace(failure, needs=needs)
                     raise ModelFailed(_after(failure, before)) from None
                 told = f"{failure.code}: {head(failure.message, _EXCERPT)}"
@@ -148,17 +148,17 @@ class PydanticModels:
 
     @property
     def basis(self) -> Json:
-        """What decides which model answers a request, and how: for comparisons. It holds no key."""
+        """The settings that decide which model answers and how, for comparisons. Contains no keys."""
         choice = self.choice
         chosen: list[Json] = [choice.only, choice.default, {**choice.purposes}, [*choice.fallback]]
         return [*chosen, {**self._temperatures}, self._addresses]
 
     def pools(self) -> dict[str, KeyPool]:
-        """Whose turn it is with each provider that was asked so far."""
+        """Return the key pools of the providers used so far."""
         return self._providers.pools()
 
     def reaches(self, name: str) -> bool:
-        """Whether a model can be asked here: its provider is known, and has its key and its client. Asks nobody."""
+        """Return whether a model can be called: its provider, key and client exist. Does not connect."""
         if is_scripted(name := self.choice.only or name):
             return True
         provider, _, model = name.partition(":")
@@ -171,29 +171,29 @@ class PydanticModels:
     async def embed(
         self, name: str, texts: Sequence[str], *, query: bool = False, dimensions: int | None = None
     ) -> Embedded:
-        """What texts mean, as vectors, by the keys that also answer. Raises `ModelFailed`, `ModelUnusable`."""
+        """Return the embeddings of texts, with the same keys as other calls. Raises `ModelFailed`, `ModelUnusable`."""
         with hiding(redaction := key_redaction(self._providers.keys)):
             try:
                 return await self._embedders.embed(name, texts, query=query, dimensions=dimensions)
             except ModelFailed as why:
-                raise ModelFailed(redacted(why.failure, redaction)) from None  # As above.
+                raise ModelFailed(redacted(why.failure, redaction)) from None  # The cause may contain the key.
 
     async def close(self) -> None:
-        """Hang up. The next call connects again."""
+        """Close all connections. A later call connects again."""
         await self._embedders.close()
         await self._providers.close()
 
     def names_for(self, request: ModelRequest) -> tuple[str, ...]:
-        """The models that may answer, in order."""
+        """Return the models that may answer, in order."""
         return self.choice.names_for(request)
 
     def check(self, names: Sequence[str]) -> None:
-        """Raise `ModelUnusable` or `ModelUnnamed` where none of these models can be called from here. Connects to
-        nothing: whether a key is valid, only a call can tell."""
+        """Raise `ModelUnusable` or `ModelUnnamed` if none of these models can be called. Does not connect: only a call
+        shows whether a key is valid."""
         refuse_where_none_answers(names, self.refusal)
 
     def refusal(self, name: str) -> ModelUnusable | ModelUnnamed | None:
-        """Why this one cannot be called from here; None: it can."""
+        """Return why this model cannot be called; None: it can."""
         try:
             if not is_scripted(name):
                 self._providers.check(*split_name(name))
@@ -218,26 +218,26 @@ class PydanticModels:
     def _scripted(self) -> Provider:
         from pointsman.models.scripted_transport import ScriptedTransport
 
-        # A host that cannot exist: whatever went past the transport would go nowhere.
+        # The host does not exist, so that a request which bypasses the transport fails.
         return Provider(base_url="http://scripted.invalid/v1", http=ScriptedTransport(self._mind, sleep=self._sleep))
 
 
 def refuse_where_none_answers(
     names: Sequence[str], refusal: Callable[[str], ModelUnusable | ModelUnnamed | None]
 ) -> None:
-    """Raise the refusal of the first of these models where there is one for each of them."""
+    """Raise the refusal of the first model if every model has one."""
     refusals = [refusal(name) for name in names]
     if refusals and refusals[0] is not None and None not in refusals:
         raise refusals[0]
 
 
 def is_scripted(name: str) -> bool:
-    """Whether a model's name means the scripted one: `scripted`, or `scripted:` and anything."""
+    """Return whether a name means the scripted model: `scripted`, or `scripted:` and anything."""
     return name == SCRIPTED or name.startswith(f"{SCRIPTED}:")
 
 
 def split_name(name: str) -> tuple[str, str]:
-    """Provider and model. Raises `ModelUnnamed` for an empty name, `ModelUnusable` for one without a provider."""
+    """Return provider and model. Raises `ModelUnnamed` for an empty name, `ModelUnusable` without a provider."""
     if not name:
         hint = "Set `model` on the agent, `config.defaultModel` in the workflow, or `model` in the settings."
         raise ModelUnnamed("no model is named", hint=hint)
@@ -255,5 +255,5 @@ def _after(failure: Failure, before: list[str]) -> Failure:
 
 
 def _hints(request: ModelRequest) -> dict[str, str]:
-    # Headers are ASCII; only the transport inside this process reads them.
+    # JSON, because headers are ASCII. Only the scripted transport in this process reads them.
     return {HINTS_HEADER: json.dumps({**request.hints, "purpose": request.purpose})}

@@ -1,4 +1,4 @@
-"""Between our neutral shapes and pydantic-ai's low-level messages. Slow to import: done with the first call."""
+"""Conversion between neutral types and pydantic-ai's messages. Slow to import: imported at the first call."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ from pointsman.redaction import head
 from pointsman.values import Json, JsonObject
 
 _LEVELS: Final = (("low", 1_024), ("medium", 8_192))
-"""The level that a budget of so many tokens is, for providers that know no budgets; above these it is `high`."""
+"""Token budget -> level, for providers without budgets; larger budgets are `high`."""
 
 Level = Literal["minimal", "low", "medium", "high"]
 
 
 def thinking_settings(thinking: ReasoningEffort, system: str) -> ModelSettings:
-    """`system` is the provider's name. A budget goes to those that know budgets, to others as the nearest level."""
+    """Return the settings for reasoning. `system`: the provider. Providers without budgets get the nearest level."""
     settings = ModelSettings()
     if thinking.chat_template_kwargs is not None:
         settings["extra_body"] = {"chat_template_kwargs": thinking.chat_template_kwargs}
@@ -78,11 +78,11 @@ def _budgeted(budget: int, system: str) -> ModelSettings:
 REFUSED_HINT: Final = "Change what is asked, or take it from here with an edge on the error `model-refused`."
 _REFUSAL_CHARS_MAX: Final = 500
 OUTPUT_TOOL: Final = "final_result"
-"""Stands in for a schema where a provider cannot be given one."""
+"""Tool that replaces an output schema for providers that do not accept one."""
 
 
 def to_messages(request: Request) -> list[ModelMessage]:
-    """The conversation in turns: what one side said in a row is one message."""
+    """Convert the conversation, with consecutive messages of the same side merged into one."""
     turns: list[ModelMessage] = []
     parts: list[ModelRequestPart] = [SystemPromptPart(request.system)] if request.system else []
     for message in request.messages:
@@ -132,12 +132,12 @@ def _echoed(raw: Json) -> ModelResponse | None:
     try:
         (message,) = ModelMessagesTypeAdapter.validate_python([raw])
     except ValidationError:
-        return None  # written by a release that dumped it differently: its neutral twin says the same, unsigned
+        return None  # A release with another format wrote it; the neutral message has the same content, unsigned.
     return message if isinstance(message, ModelResponse) else None
 
 
 def to_parameters(request: Request, model: Model) -> ModelRequestParameters:
-    """Tools and, where asked for, the schema: natively where the provider can, else as a tool that must be called."""
+    """Convert tools and output schema. The schema is native if the provider supports it, else a required tool."""
     tools = [_definition(tool) for tool in request.tools]
     if (schema := request.output_schema) is None:
         return ModelRequestParameters(function_tools=tools)
@@ -151,7 +151,7 @@ def to_parameters(request: Request, model: Model) -> ModelRequestParameters:
 
 
 def _definition(tool: ToolSpec) -> ToolDefinition:
-    # Strict mode would rewrite the schema, and what we validate must be what the model was shown.
+    # Strict mode would rewrite the schema; the model must see the same schema that validates its answer.
     return ToolDefinition(
         name=tool.name, description=tool.description, parameters_json_schema=tool.parameters, strict=False
     )
@@ -160,7 +160,7 @@ def _definition(tool: ToolSpec) -> ToolDefinition:
 def to_settings(
     request: Request, *, system: str, headers: dict[str, str] | None = None, client_retries: bool = True
 ) -> ModelSettings:
-    """Retries are ours alone: a provider's client that has its own (`client_retries`) is told not to."""
+    """Convert the settings. Disables the retries of clients that have their own (`client_retries`)."""
     settings = ModelSettings(max_retries=0) if client_retries else ModelSettings()
     if request.temperature is not None:
         settings["temperature"] = request.temperature
@@ -174,7 +174,7 @@ def to_settings(
 
 
 def to_reply(response: ModelResponse, request: Request) -> ModelReply:
-    """What was answered. Raises `ModelFailed` for what is unreadable, refused, or cut off before it began."""
+    """Convert the reply. Raises `ModelFailed` if it is unreadable, refused, or cut off before it began."""
     text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
     calls = tuple(_call(part) for part in response.parts if isinstance(part, ToolCallPart))
     offered = {tool.name for tool in request.tools}
@@ -240,7 +240,7 @@ def _usage(response: ModelResponse, name: str) -> Usage:
 
 
 def _to_echo(response: ModelResponse) -> JsonObject | None:
-    """The provider's own message, where leaving out its signatures would make it refuse the next turn."""
+    """Return the provider's own message if it has signatures, without which the provider refuses the next turn."""
     if not any(isinstance(part, ThinkingPart) and part.signature for part in response.parts):
         return None
     dumped: Iterable[JsonObject] = ModelMessagesTypeAdapter.dump_python([response], mode="json")

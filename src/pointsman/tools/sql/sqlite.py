@@ -44,7 +44,7 @@ def _ask(question: SqlQuery, stop: threading.Event) -> JsonObject:
     ends = time.monotonic() + question.bounds.timeout.seconds
     connection = _opened(question)
     try:
-        # Of an empty statement no error is made by itself.
+        # The query is interrupted as soon as the handler returns true.
         connection.set_progress_handler(lambda: stop.is_set() or time.monotonic() >= ends, LOOKS_EACH)
         return _answer(connection, question)
     except (sqlite3.Error, sqlite3.Warning) as why:
