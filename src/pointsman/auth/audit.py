@@ -34,8 +34,7 @@ DEEDS_OF_ROW_MAX: Final = 100
 TARGET_CHARS_MAX: Final = 300
 FIRST: Final = sha256(b"audit").hexdigest()
 GATHERED_S: Final = 0.5
-"""How long outcomes of changes are collected before they are written: the answer to the caller does not wait for them.
-"""
+"""How long outcomes of changes are collected before they are written: answers to callers do not wait for them."""
 FAILED_LOGIN: Final = "failed login"
 FAILED_EVERY_S: Final = 60.0
 """How long failed logins are collected before they are written, so that strangers cannot flood the log."""

@@ -42,8 +42,7 @@ class Caller:
     until: Instant | None = field(default=None, compare=False)
     """When the authentication expires; None if it does not expire or the time is not known."""
     proof: str = field(default="", compare=False, repr=False)
-    """The hash of the credential, with which it can be checked again; empty for callers without a revocable credential.
-    """
+    """The hash of the credential, with which it can be checked again; empty for callers without a revocable one."""
     parties: tuple[Caller, ...] = ()
     """Set for an execution that acts for several people (its starter and the authors of what it runs): each of them,
     alone, must be allowed what the execution does. Empty: the caller acts for themselves only."""

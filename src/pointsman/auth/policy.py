@@ -232,13 +232,13 @@ async def sees_session(app: AppContext, caller: Caller, session: str) -> bool:
 
 
 async def must_own_session(app: AppContext, caller: Caller, session: str) -> None:
-    """Raise `NotAllowed` for a conversation that somebody else began, and `InputInvalid`."""
+    """Raise `NotAllowed` for a session that belongs to another person, and `InputInvalid` for an invalid name."""
     if not await sees_session(app, caller, session):
         raise NotAllowed(f"the session id {session!r} is taken", hint="Begin a session under another id.")
 
 
 async def must_see_session(app: AppContext, caller: Caller, session: str) -> None:
-    """Raise `UnknownSession` for a conversation that somebody else began, and `InputInvalid`."""
+    """Raise `UnknownSession` for a session that belongs to another person, and `InputInvalid` for an invalid name."""
     if not await sees_session(app, caller, session):
         raise unknown_session(session)
 

@@ -34,8 +34,8 @@ class Budgets:
     """Budget report of one period, for one caller."""
 
     def __init__(self, app: AppContext, *, since: str = "", until: str = "", sees: UsageAudience | None = None) -> None:
-        """`since` and `until` are days in UTC, both inclusive; they select executions by their end. Raises
-        `PeriodInvalid`."""
+        """`since` and `until` are days in UTC, both inclusive. They bound the end of ended executions; executions that
+        have not ended always count. Raises `PeriodInvalid`."""
         for day in (since, until):
             check_day(day)
         self._app = app

@@ -177,8 +177,8 @@ async def _executions(app: AppContext) -> AsyncIterator[HealthFinding]:
 
 
 async def _keeper(app: AppContext) -> HealthFinding:
-    """Return whether a leader executes for the store. The check acquires leadership for a moment, which is the only
-    reliable test."""
+    """Return whether a leader executes for the store. The check acquires the leadership
+    for a moment."""
     try:
         keep = await app.store.keep("doctor")
     except LeaderExists as why:
