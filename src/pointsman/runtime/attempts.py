@@ -1,4 +1,4 @@
-"""One attempt as an executor sees it: recorded effects that are not paid twice, and live output."""
+"""One attempt from the executor's view: recorded effects that are not paid for twice, and live output."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from pointsman.values import ExecutionId, Json, JsonObject
 
 NOTHING: Final[Mapping[int, Json]] = {}
 FIELDS: Final = ("kind", "request", "value")
-"""How an effect is recorded: a list of these."""
+"""Stored form of an effect."""
 
 
 class EffectMismatch(CallerError):
-    """Before a crash an attempt asked something else under the same number. Nothing was asked now."""
+    """Before a crash an attempt made another request under the same effect number. No call was made now."""
 
     code = "effect-mismatch"
 
 
 class LocalAttempt:
-    """The `Run` of one attempt. Also its `Effects`: read once after a crash, else known to be empty."""
+    """The `Run` and the `Effects` of one attempt. After a crash the effects are read once; otherwise there are none."""
 
     __slots__ = ("_command", "_known", "_leaves", "_purse", "_surely", "_world", "execution", "revision")
 
@@ -41,8 +41,9 @@ class LocalAttempt:
         leaves: Callable[[Failure], bool] = lambda _: False,
         revision: str = "",
     ) -> None:
-        """`purse`: what may be spent, where there is a budget. `leaves`: see `Run.leaves`; `revision`: the saved
-        revision that runs."""
+        """`purse`: the usage meter, if there is a budget. `leaves`: see `Run.leaves`. `revision`: the saved revision
+        that runs.
+        """
         self._leaves = leaves
         self.revision = revision
         self._surely = True
@@ -53,8 +54,11 @@ class LocalAttempt:
         self._known: Mapping[int, Json] = NOTHING
 
     async def remember(self, *, surely: bool) -> None:
-        """Read what an attempt of the same name has paid for before a crash. `surely`: it asked the same; else what
-        led to it may have been lost, and another answer may have led to another question."""
+        """Read the effects that an earlier process recorded for this attempt before a crash.
+
+        `surely`: that process made the same requests. Otherwise earlier rows may have been lost, and another answer may
+        have led to another request.
+        """
         self._surely = surely
         self._known = await self._world.effects.recorded(self.execution, self.name)
 
@@ -64,11 +68,13 @@ class LocalAttempt:
 
     @property
     def name(self) -> str:
-        """What the store files the effects of this attempt under; a retry is another attempt and pays again."""
+        """Return the name under which the store keeps the effects of this attempt; a retry has another name and pays
+        again.
+        """
         return f"{self._command.step}:{self._command.attempt}"
 
     def recorded(self, number: int, *, kind: EffectKind | None = None, request: str = "") -> Json | None:
-        """What effect `number` answered before; None: not done yet. Raises `EffectMismatch`."""
+        """Return the recorded answer of effect `number`; None: not performed yet. Raises `EffectMismatch`."""
         known = self._known.get(number)
         if not isinstance(known, list) or len(known) != len(FIELDS):
             return known
@@ -83,27 +89,27 @@ class LocalAttempt:
         return None
 
     async def record(self, number: int, kind: EffectKind, value: Json, *, request: str = "") -> None:
-        """Remember the answer of effect `number`. Durable when it returns, whatever the mode of durability."""
+        """Record the answer of effect `number`. Durable on return in every durability mode."""
         await self._world.effects.record(self.execution, self.name, number, [kind, request, value])
 
     def refusal(self, kind: EffectKind, spent: Usage, *, calls: int = 1) -> Failure | None:
-        """Why no further calls may be made; None: they may."""
+        """Return why no further calls may be made; None: they are allowed."""
         return None if self._purse is None else self._purse.refusal(self._command.step, kind, spent, calls=calls)
 
     async def notes(self, topic: str) -> dict[int, Json]:
-        """What the execution has noted under a topic."""
-        return await self._world.effects.recorded(self.execution, f"{topic}:")  # No attempt is named so.
+        """Return the notes of the execution under a topic."""
+        return await self._world.effects.recorded(self.execution, f"{topic}:")  # No attempt has such a name.
 
     async def note(self, topic: str, number: int, value: Json) -> None:
-        """Note something for the rest of the execution. Durable when it returns."""
+        """Store a note for the rest of the execution. Durable on return."""
         await self._world.effects.record(self.execution, f"{topic}:", number, value)
 
     def leaves(self, failure: Failure) -> bool:
-        """Whether the attempt is left to a worker that has what it lacks."""
+        """Return whether the attempt waits for a worker that has what it lacks."""
         return self._leaves(failure)
 
     def delta(self, command: Execute, delta: JsonObject) -> None:
-        """Send it to watchers."""
+        """Send live output to watchers."""
         feed = self._world.feed
         if feed.watched:
             feed.show(Delta(self.execution, command.step, delta))

@@ -30,17 +30,17 @@ SCOPE: Final = "cache"
 
 
 class CacheKey(NamedTuple):
-    """Where the answer to a command is kept: whose it is, and the hash of everything it depends on."""
+    """Location of a cached result: its owner, and the hash of everything it depends on."""
 
     namespace: str
     key: str
 
 
 def place_of(state: ExecutionState, command: Execute, does: WorkAction, executors: ExecutorsFor) -> CacheKey | None:
-    """None: nothing is remembered for this node, or the command is not its own work."""
+    """Return the cache key of a command; None: the node has no cache, or the command is not its own work."""
     if does.cache == "off" or command.phase != "work":
         return None
-    # An execution outside any session is a session of its own, as for memory nodes.
+    # An execution without a session is a session of its own, as for memory nodes.
     owners = {"execution": state.id, "session": state.session or state.id, "long_term": state.workflow}
     spec = does.spec
     definition = (state.definition, *([state.options[SCRIPT]] if SCRIPT in state.options else ()))
@@ -51,7 +51,7 @@ def place_of(state: ExecutionState, command: Execute, does: WorkAction, executor
 
 
 async def answer_to(command: Execute, place: CacheKey, memory: Memory) -> WorkDone | None:
-    """What an equal step brought, as the result of this one."""
+    """Return the result of an equal earlier step as the result of this one; None if there is none."""
     found = await memory.get(SCOPE, place.namespace, place.key)
     if found is None:
         return None
@@ -60,8 +60,10 @@ async def answer_to(command: Execute, place: CacheKey, memory: Memory) -> WorkDo
 
 
 async def remember(report: WorkDone, decided: Sequence[Event], place: CacheKey, memory: Memory) -> None:
-    """Keep the result of a step that really succeeded; what it cost and warned of belongs to that step alone. That the
-    scripted model answered stays with the result."""
+    """Cache the result of a step that succeeded, without its cost and warnings, which belong to that step alone.
+
+    The mark that the scripted model answered stays with the result.
+    """
     if not any(type(event) is StepSucceeded and event.step == report.step for event in decided):
         return
     scripted = report.usage is not None and report.usage.scripted

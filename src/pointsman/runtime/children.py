@@ -41,36 +41,36 @@ from pointsman.store.errors import JournalMoved
 from pointsman.values import ExecutionId, Instant, Json, JsonObject
 
 CHILD_DEPTH_MAX: Final = 16
-"""Sub-workflows inside sub-workflows: deeper is a recursion without end."""
+"""Maximum nesting of sub-workflows: a deeper one is an endless recursion."""
 
 
 class NestedTooDeep(CallerError):
-    """Sub-workflows inside sub-workflows without end. This one was not started."""
+    """Sub-workflows are nested too deeply. This one was not started."""
 
     code: ClassVar[str] = "nested-too-deep"
 
 
 def child_id(parent: ExecutionId, step: Step, attempt: int, call: int = 0) -> ExecutionId:
-    """The same step and attempt always have the same child; and so has each tool call of it (`call`)."""
+    """Return the id of a child: always the same for the same step, attempt and tool call (`call`)."""
     named = f"{parent}|{step}|{attempt}|{call}" if call else f"{parent}|{step}|{attempt}"
     digest = blake2b(named.encode(), digest_size=16).digest()
     return ExecutionId("exec-" + b32encode(digest).decode().rstrip("=").lower())
 
 
 def children_of(parent: ExecutionId, at: StepState) -> list[ExecutionId]:
-    """The sub-workflows that a step waits for; some may not have begun."""
+    """Return the ids of the sub-workflows that a step waits for; some may not have started."""
     return [child_id(parent, at.step, at.attempt, call) for call in at.children]
 
 
 class AwaitedChild(NamedTuple):
-    """A parent and what it asked for."""
+    """A parent and its request for a child."""
 
     parent: ExecutionId
     command: StartChild
 
 
 class ChildHost(Protocol):
-    """The runtime they live in."""
+    """The part of the runtime that child executions use."""
 
     @property
     def drivers(self) -> dict[ExecutionId, Driver]: ...
@@ -93,15 +93,15 @@ class ChildHost(Protocol):
 
 
 class ChildExecutions:
-    """Who waits for whom."""
+    """Children driven here and the parents that wait for them."""
 
     def __init__(self, runtime: ChildHost) -> None:
         self._runtime = runtime
         self._parents: dict[ExecutionId, AwaitedChild] = {}
-        """Children whose parents wait for them here."""
+        """Children by id, with the parents that wait for them in this process."""
 
     async def start(self, parent: ExecutionId, command: StartChild) -> None:
-        """Start or find the child of a step; report its end, if the step waits for it."""
+        """Start or find the child of a step; report its end if the step waits for it."""
         name = child_id(parent, command.step, command.attempt, command.call)
         try:
             async with self._runtime.alone(name):
@@ -117,7 +117,7 @@ class ChildExecutions:
             return
         above = self._runtime.drivers.get(parent)
         if above is not None and above.state.is_halted:
-            await self._hold(child)  # it began as the parent was being stopped
+            await self._hold(child)  # it started while the parent was being halted
         elif above is not None and above.state.status == "running":
             await self._let_go_on(child)
         if not command.wait:
@@ -132,7 +132,7 @@ class ChildExecutions:
             self._runtime.over(child.state)
 
     def _count(self, parent: ExecutionId, command: StartChild, child: Driver) -> None:
-        """Tell the parent what its child spends, where it or anyone above has a budget."""
+        """Report the child's usage to the parent if it or one of its ancestors has a budget."""
         above = self._runtime.drivers.get(parent)
         if above is None or not above.usage_meter.matters:
             return
@@ -150,7 +150,7 @@ class ChildExecutions:
             execution = None if driver.state.parent is None else ExecutionId(driver.state.parent)
 
     async def _child(self, name: ExecutionId, parent: ExecutionId, command: StartChild) -> Driver | None:
-        """None: the step was stopped before its child began."""
+        """Return the driver of the child; None if the step was stopped before the child started."""
         if name in self._runtime.drivers or await self._runtime.store.journal.last(name) > 0:
             return await self._runtime.opened(name, recover=True)
         above = self._runtime.drivers.get(parent)
@@ -176,7 +176,7 @@ class ChildExecutions:
         return await self._runtime.start(name, plan, report, begun_here=above.begun_here)
 
     async def hold(self, name: ExecutionId) -> None:
-        """A limit stopped its parent: it stands still with it. What runs there may finish."""
+        """Pause a child because a limit stopped its parent. Running work may finish."""
         child = await self._begun(name)
         if child is not None:
             await self._hold(child)
@@ -194,13 +194,13 @@ class ChildExecutions:
         return None
 
     async def _below(self, driver: Driver) -> list[Driver]:
-        """The sub-workflows it waits for, as far as they have begun."""
+        """Return the drivers of the started sub-workflows that it waits for."""
         names = [name for at in driver.state.steps.values() for name in children_of(driver.execution, at)]
         found = [await self._begun(name) for name in names]
         return [child for child in found if child is not None]
 
     async def _let_go_on(self, child: Driver) -> None:
-        """Its parent goes on, and only for the parent's sake it stood still."""
+        """Resume a child that was paused only because its parent was halted."""
         if stands_still_for_parent(child):
             await child.deliver(ResumeRequested(by=_as_parent(child)))
             for below in await self._below(child):
@@ -215,11 +215,11 @@ class ChildExecutions:
             await driver.deliver(CancelRequested(reason=f"its parent {parent} stopped"))
 
     def forget(self, child: ExecutionId) -> None:
-        """It is let go of, with its parent."""
+        """Drop the record of a child that is passivated together with its parent."""
         self._parents.pop(child, None)
 
     async def ended(self, state: ExecutionState) -> None:
-        """A child is over; that is durable."""
+        """Handle the durable end of a child."""
         if state.parent is not None:
             await self._tell_absent_parent(ExecutionId(state.id), ExecutionId(state.parent))
             self._tell_parent(state)
@@ -230,19 +230,21 @@ class ChildExecutions:
             driver.spawn(self._report(awaits.parent, _ended(awaits.command, state)))
 
     async def _tell_absent_parent(self, child: ExecutionId, parent: ExecutionId) -> None:
-        """A parent that is parked finds its child when the keeper takes it up."""
+        """A passivated parent finds its child when the leader resumes it."""
         if parent in self._runtime.drivers or child in self._parents:
             return
-        last = await self._runtime.store.journal.last(parent)  # Before the summary, which may be of a later row.
+        last = await self._runtime.store.journal.last(parent)  # Read before the summary, which may be of a later row.
         known = await self._runtime.store.executions.find(parent)
         if known is not None and known.status == "running":
-            # A process that writes a later row drives the parent, and finds the child by itself.
+            # A process that writes a later row drives the parent and finds the child itself.
             wakes = replace(known, wakes=Instant(self._runtime.clock.now()))
             await self._runtime.store.executions.put(wakes, seq=last)
 
     def failed(self, execution: ExecutionId, why: BaseException) -> None:
-        """A child is not driven here any more. If another process drives it, it is waited for all the same; else who
-        waits for it is not driven any further either."""
+        """Handle a child that is no longer driven here.
+
+        If another process drives it, its parent keeps waiting; otherwise the parent's driver fails as well.
+        """
         awaits = self._parents.get(execution)
         parent = self._runtime.drivers.get(awaits.parent) if awaits is not None else None
         if parent is not None and parent.failure is None and isinstance(why, JournalMoved):
@@ -253,7 +255,7 @@ class ChildExecutions:
             parent.fail(why)
 
     async def _read_again(self, child: ExecutionId, parent: ExecutionId) -> None:
-        """Another process wrote to a child: see how far it is, and tell the parent if it has ended."""
+        """Read a child to which another process wrote, and report its end to the parent."""
         async with self._runtime.alone(child):
             known = self._runtime.drivers.get(child)
             if known is not None and known.failure is None:
@@ -294,7 +296,9 @@ class ChildExecutions:
 
 
 def rests(driver: Driver, horizon: float) -> bool:
-    """It only waits: for people, events, sub-workflows, or timers later than `horizon` (unix seconds)."""
+    """Return whether it only waits: for people, events, sub-workflows, or timers later than `horizon` (unix
+    seconds).
+    """
     state = driver.state
     return (
         not (driver.tasks or driver.busy or driver.ready or driver.told or driver.committing or driver.is_waited_for)
@@ -305,7 +309,7 @@ def rests(driver: Driver, horizon: float) -> bool:
 
 
 def stands_still_for_parent(child: Driver) -> bool:
-    """Paused because its parent stood still: where the parent goes on, it is about to."""
+    """Return whether it was paused because its parent was halted, so that it resumes together with the parent."""
     return child.state.status == "paused" and child.state.paused_by == _as_parent(child)
 
 
@@ -322,7 +326,7 @@ def _ended(command: StartChild, state: ExecutionState) -> ChildEnded:
 
 
 def _within(state: ExecutionState, failure: Failure) -> Failure:
-    """The failure of a sub-workflow, with where in it the failure is: `details["within"]`, outermost first."""
+    """Return the failure of a sub-workflow with its origin inside: `details["within"]`, outermost first."""
     at = next((one.step for one in state.failed_work if isinstance(one, StepState)), None)
     if at is None:
         return failure

@@ -1,4 +1,4 @@
-"""The clock of the real world."""
+"""Clock of the system."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ class SystemClock:
         return time.time()
 
     async def sleep_until(self, at: float) -> None:
-        """Long sleeps are cut: clocks are set, and machines suspend."""
+        """Sleep in short sections, because clocks are adjusted and machines suspend."""
         while (left := at - time.time()) > 0:  # noqa: ASYNC110 - it waits for a time, not for an event
             await asyncio.sleep(min(left, 60.0))

@@ -7,8 +7,8 @@
 One write per execution is in progress at a time; rows decided meanwhile join the next one. A refused row (another
 driver was faster) discards all rows behind it, because they were decided on a state that does not exist.
 
-`now` marks rows that a caller was promised, that cause messages to others, or after which no work runs: they wait until
-they and everything before them are durable. Rows that were not durable are repeated after a crash.
+`now` writes rows that were promised to a caller, that cause messages to others, or after which no work runs: it waits
+until they and everything before them are durable. Rows that were not durable are decided again after a crash.
 """
 
 from __future__ import annotations
@@ -29,43 +29,43 @@ from pointsman.values import ExecutionId, Seconds
 
 BEHIND_S_MAX: Final = Seconds(0.1)
 BEHIND_ROWS_MAX: Final = 64
-"""What a crash may take under `async`."""
+"""Time and number of rows that a crash may lose under `async`."""
 GOES_ON: Final = frozenset({Execute, Stop, DropTimer})
 """Commands without effects outside this process."""
 EXIT_ROWS_MAX: Final = 10_000
-"""Rows held in memory under `exit`; then they are committed although nothing asks for it."""
+"""Maximum rows held in memory under `exit`; then they are committed in any case."""
 
 
 class DriverLost(EngineBug):
-    """The journal refused a row: someone else drives this execution, or the store is gone. Nothing was written."""
+    """The journal refused a row: another process drives this execution, or the store is gone. Nothing was written."""
 
     code = "driver-lost"
 
 
 def behind_s(plan: Plan, state: ExecutionState) -> float | None:
-    """How long a row may stay behind its commands: not at all, so long, or (None) until a caller waits."""
+    """Return how many seconds a row may stay behind its commands: 0, a bound, or None (until a caller waits)."""
     mode = state.options.get("durability") or plan.durability
     return BEHIND_S_MAX if mode == "async" else None if mode == "exit" else 0.0
 
 
 class Commits:
-    """One per driver."""
+    """The commits of one driver."""
 
     def __init__(
         self, execution: ExecutionId, *, committed: Callable[[Row], None], lost: Callable[[BaseException], None]
     ) -> None:
-        """`committed` hears of every row once it is durable, in order; `lost` of what keeps rows from becoming so."""
+        """`committed` is called for each row once it is durable, in order; `lost` with the error that prevents it."""
         self._execution = execution
         self._committed = committed
         self._lost = lost
         self.behind = 0
-        """Rows that are decided and not durable yet: so far the state is ahead of what is true."""
+        """Rows that are decided and not durable yet; the state is ahead of the journal by these."""
         self._rows: list[Row] = []
         self._summary: Summary | None = None
         self._writing = asyncio.Lock()
         """Held by the task that writes gathered rows."""
         self._alone = False
-        """A row is being written that came when none was behind: that needs no lock."""
+        """Whether a row is being written that had no others before it: that needs no lock."""
         self._alone_over: asyncio.Future[None] | None = None
         """Set when a task waits for the end of that write."""
         self._timer: asyncio.TimerHandle | None = None
@@ -73,16 +73,16 @@ class Commits:
 
     @property
     def writing(self) -> bool:
-        """A row is under way: it may be in the journal before we hear of it."""
+        """Return whether a row is being written: the journal may hold it before the result arrives."""
         return self._alone or self._writing.locked()
 
     @property
     def lost(self) -> bool:
-        """Something that is decided will never be durable."""
+        """Return whether a decided row can never become durable."""
         return self._failure is not None
 
     async def now(self, ledger: StoreJournal, row: Row, summary: Summary | None) -> None:
-        """Returns when the row is durable, and all before it."""
+        """Return when the row and all rows before it are durable."""
         if self.behind:
             self.behind += 1
             self._add(row, summary)
@@ -121,7 +121,7 @@ class Commits:
             self._timer = loop.call_later(within_s, lambda: spawn(self.flush(ledger)))
 
     async def flush(self, ledger: StoreJournal) -> None:
-        """Returns when everything is durable that was decided before. Raises what keeps it from being so."""
+        """Return when all rows decided before are durable. Raises the error that prevents it."""
         async with self._writing:
             if self._alone:
                 self._alone_over = asyncio.get_running_loop().create_future()
@@ -129,7 +129,7 @@ class Commits:
             rows, summary = self._take()
             if self._failure is not None:
                 self.behind -= len(rows)
-            elif rows:  # Who waits may be cancelled; what is decided is written all the same.
+            elif rows:  # The waiting caller may be cancelled; decided rows are written all the same.
                 await asyncio.shield(asyncio.ensure_future(self._write(ledger, rows, summary)))
             if self._failure is not None:
                 raise self._failure

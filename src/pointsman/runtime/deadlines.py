@@ -1,4 +1,4 @@
-"""Deadlines of running attempts: one timer for all of them, so that a step of microseconds pays next to nothing.
+"""Deadlines of running attempts: one timer for all of them, so that a step of microseconds costs almost nothing.
 
 A task performs one attempt at a time, so the task identifies the attempt.
 """
@@ -12,7 +12,7 @@ Performer: TypeAlias = "asyncio.Task[Any]"
 
 
 class Deadlines:
-    """Cancels the task of an attempt whose time is up. Times are those of the event loop, in seconds."""
+    """Cancels the task of an attempt whose deadline has passed. Times are those of the event loop, in seconds."""
 
     def __init__(self) -> None:
         self._due: dict[Performer, float] = {}
@@ -21,7 +21,7 @@ class Deadlines:
         self._timer_at = 0.0
 
     def set(self, task: Performer, seconds: float) -> None:
-        """The attempt that `task` performs has so many seconds."""
+        """Set the time limit of the attempt that `task` performs."""
         loop = task.get_loop()
         at = loop.time() + seconds
         self._due[task] = at
@@ -29,17 +29,17 @@ class Deadlines:
             self._arm(loop, at)
 
     def drop(self, task: Performer) -> None:
-        """The attempt is over. The timer stays: the next attempt is likely to need it."""
+        """Remove the deadline of a finished attempt. The timer stays: the next attempt is likely to need it."""
         self._due.pop(task, None)
         if self._expired:
             self._expired.discard(task)
 
     def expired(self, task: Performer) -> bool:
-        """Whether it was cancelled for its time."""
+        """Return whether the task was cancelled because of its deadline."""
         return task in self._expired
 
     def stop(self) -> None:
-        """No attempt runs here any more."""
+        """Stop the timer; no attempt runs here any more."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

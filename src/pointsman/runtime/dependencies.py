@@ -17,36 +17,38 @@ from pointsman.values import ExecutionId, Json, JsonObject
 
 
 class ExecutorsFor(Protocol):
-    """Finds who performs a command."""
+    """Finds the executor of a command."""
 
     def executor_for(self, command: Execute) -> Executor:
-        """Raises a `PointsmanError` if there is none."""
+        """Return the executor. Raises a `PointsmanError` if there is none."""
         ...
 
     def basis(self, command: Execute, spec: WorkSpec) -> Json:
-        """Return what the result of an attempt depends on here, beside its definition and its input: models, tools."""
+        """Return what the result depends on in this process, beside definition and input: models and tools."""
         ...
 
     async def has(self, need: str) -> bool:
-        """Whether this process has what an attempt waits for, named as in `Failure.needs`."""
+        """Return whether this process has what an attempt waits for, named as in `Failure.needs`."""
         ...
 
 
 class Plans(Protocol):
-    """Finds plans: of running executions, and of sub-workflows."""
+    """Finds the plans of running executions and of sub-workflows."""
 
     async def pinned(self, definition: str, options: JsonObject) -> Plan:
-        """The plan of a definition by its digest, compiled as the options of its execution say."""
+        """Return the plan of a definition by its digest, compiled with the options of its execution."""
         ...
 
     async def child(self, reference: str, parent: ExecutionState, node: str) -> tuple[Plan, Start]:
-        """The plan of a sub-workflow as the parent pinned it, and how to start it (without input). Raises a
-        `PointsmanError` where this node of the parent may not call it."""
+        """Return the plan of a sub-workflow as the parent pinned it, and its start report (without input).
+
+        Raises a `PointsmanError` if this node of the parent may not call it.
+        """
         ...
 
 
 class RuntimeDeps(Protocol):
-    """Journal, hands, time and neighbours of an execution."""
+    """The services that a driver needs: journal, executors, clock and other executions."""
 
     @property
     def journal(self) -> StoreJournal: ...
@@ -62,7 +64,7 @@ class RuntimeDeps(Protocol):
     def feed(self) -> Feed: ...
     @property
     def worker(self) -> str:
-        """The name under which this runtime drives executions."""
+        """Return the name under which this runtime drives executions."""
         ...
 
     @property
@@ -73,19 +75,19 @@ class RuntimeDeps(Protocol):
         ...
 
     async def hold_child(self, parent: ExecutionId, command: HoldChild) -> None:
-        """A limit stopped the parent: its child stands still with it, and what is below that."""
+        """Pause the child of a halted parent, and the children below it."""
         ...
 
     async def tell(self, source: ExecutionId, order: OutboxMessage) -> None:
-        """Carry out an order: returns when it is durable where it concerns. May be said again after a crash."""
+        """Deliver an outbox message; return when it is durable at the receiver. May be repeated after a crash."""
         ...
 
     async def turn_ended(self, state: ExecutionState) -> None:
-        """An execution has ended; its last row is durable. May be said again after a crash."""
+        """Handle the end of an execution whose last row is durable. May be repeated after a crash."""
         ...
 
     def failed(self, execution: ExecutionId, why: BaseException) -> None:
-        """It is not driven here any more."""
+        """Handle an execution that can no longer be driven here."""
         ...
 
     def over(self, state: ExecutionState) -> None:

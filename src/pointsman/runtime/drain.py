@@ -30,11 +30,11 @@ class HoldingExecutor:
         self.places: set[AttemptKey] = set()
 
     def basis(self, command: Execute, spec: WorkSpec) -> Json:
-        """Nothing is performed, and nothing remembered."""
+        """Return null: nothing is performed and nothing cached."""
         return None
 
     async def has(self, need: str) -> bool:
-        """Nothing more is taken up."""
+        """Return False: no further step is offered."""
         return False
 
     def executor_for(self, command: Execute) -> Executor:
@@ -45,7 +45,7 @@ class HoldingExecutor:
         self.places.add(place)
         task = asyncio.current_task()
         if task is not None:
-            self._runtime.deadlines.drop(task)  # It has not begun: its time must not run out.
+            self._runtime.deadlines.drop(task)  # It has not started: its deadline must not pass.
         try:
             await asyncio.Event().wait()
             raise asyncio.CancelledError
@@ -54,7 +54,9 @@ class HoldingExecutor:
 
 
 async def drain(runtime: LocalRuntime, *, patience: Seconds, hurry: asyncio.Event) -> int:
-    """Wait until nothing is performed any more, for so long at most, or until `hurry`; how much was not waited for."""
+    """Wait until no attempt runs, for at most `patience` seconds or until `hurry`. Return the number of attempts
+    left.
+    """
     held = HoldingExecutor(runtime)
     runtime.executors = held
     until = runtime.clock.now() + patience
@@ -66,7 +68,7 @@ async def drain(runtime: LocalRuntime, *, patience: Seconds, hurry: asyncio.Even
 
 
 def performed(runtime: LocalRuntime) -> set[AttemptKey]:
-    """Every attempt that is under way here."""
+    """Return every attempt that runs here."""
     return {
         (driver.execution, step)
         for driver in runtime.drivers.values()

@@ -55,20 +55,20 @@ from pointsman.store.errors import JournalMoved
 from pointsman.values import ExecutionId
 
 GOES_ON_IN_THE_MIDDLE: Final = frozenset({ResumeRequested, RetryRequested, GateAnswered, WorkerOffered})
-"""Reports after which attempts may go on that had begun before."""
+"""Reports after which attempts may continue that had started before."""
 ABSENT: Final = "absent"
-"""The option of an execution that names what the process that started it did not have, as `Failure.needs` does."""
+"""Option of an execution: what the process that started it lacked, as in `Failure.needs`."""
 IN_A_ROW_MAX: Final = 64
-"""Attempts before the event loop gets its turn: work that answers at once would block other tasks."""
+"""Attempts before yielding to the event loop: work that returns at once would block other tasks."""
 
 
 class Driver:
-    """Owns the state of one execution while it lives here."""
+    """The owner of the state of one execution while it is in memory."""
 
     def __init__(
         self, execution: ExecutionId, plan: Plan, state: ExecutionState, world: RuntimeDeps, *, begun_here: bool = False
     ) -> None:
-        """`begun_here`: this process started it, and checked what it names: what is missing here is a failure."""
+        """`begun_here`: this process started the execution and checked its requirements: a missing one is a failure."""
         self.begun_here = begun_here
         self.execution = execution
         self.plan = plan
@@ -77,22 +77,22 @@ class Driver:
         self.journal = world.journal
         self.timers = Timers(world.clock, self._ring)
         self.ringing: set[str] = set()
-        """Timers whose time has come; what follows from that is not decided yet."""
+        """Timers that have fired and whose consequences are not decided yet."""
         self.offering = 0
-        """Steps that wait for a worker, and of which it is not known yet whether this process takes them up."""
+        """Number of waiting steps for which this process is still checking whether it can perform them."""
         self.deadlines = world.deadlines
         self.worker_tasks: dict[Step, asyncio.Task[Any] | Execute] = {}
-        """Who performs a step; before that lane has its first turn, what it is to perform."""
+        """The task of each running step; before its first turn, the command it will perform."""
         self.ready: deque[Execute] = deque()
         self.busy = 0
         self.in_a_row = 0
         self.stopped: set[asyncio.Task[Any]] = set()
         """Worker tasks of cancelled attempts, which may take time to wind down."""
         self.places: dict[Step, cache.CacheKey] = {}
-        """Where the cache wants the results of steps that are being performed."""
+        """Cache keys for the results of steps that are being performed."""
         self.failure: BaseException | None = None
         self.successor: Driver | None = None
-        """The next driver of the same execution in this process, made after this one was lost or let go."""
+        """The next driver of the same execution in this process, created after this one was lost or passivated."""
         self.commits = Commits(execution, committed=self._committed, lost=self._lost)
         self.passivation = Passivation(state, world.worker)
         self.behind_s = behind_s(plan, state)
@@ -101,27 +101,28 @@ class Driver:
         self._changed: list[asyncio.Future[None]] = []
         self.tasks: set[asyncio.Task[None]] = set()
         self.told: list[str] = []
-        """Orders that were carried out; the journal does not say so yet."""
+        """Delivered messages whose delivery is not in the journal yet."""
         self.recovered = False
-        """What had been asked before this driver was made was asked again by it."""
+        """Whether it has issued the commands again that were outstanding when it was created."""
         self.again: set[Step] = set()
-        """Steps whose attempt may have begun before: what it has paid for is asked of the store."""
+        """Steps whose attempt may have started before: their recorded effects are read from the store."""
         self.usage_meter = UsageMeter(plan, state)
 
-    # Reports -------------------------------------------------------------------------------------------------------
+    # Reports
 
     async def deliver(self, report: Report) -> Sequence[Event]:
-        """Take a report: returns when what it decided is durable and under way. No events: it decided nothing.
+        """Process a report; return its events when they are durable and their commands issued. Empty: no effect.
 
-        It is decided at once, and whoever asked goes on before anything that follows begins: they may look first, and
-        listen in time.
+        The decision is made at once. The caller continues before any consequence starts, so that it can read the state
+        or
+        subscribe in time.
         """
         events, asked = await self._settle(report)
         self._perform(asked)
         return events
 
     async def leave(self, report: Report) -> None:
-        """Take a report, and leave its commands to the leader of the store."""
+        """Process a report, and leave its commands to the leader of the store."""
         self.passivation.urgent = True
         await self._settle(report)
 
@@ -150,7 +151,7 @@ class Driver:
         if type(report) is Start:
             self.behind_s = behind_s(self.plan, self.state)
         elif before == "interrupted" or type(report) in GOES_ON_IN_THE_MIDDLE:
-            self.again |= self.state.steps.keys()  # stopped by a limit, or held for approval, in the middle of it
+            self.again |= self.state.steps.keys()  # stopped in the middle by a limit, or held for approval
             if self.state.steps_without_worker and type(report) is not WorkerOffered:
                 self.offer()
         self._after_commit(changed=summary is not None or type(report) is DeliveryConfirmed)
@@ -169,13 +170,13 @@ class Driver:
             self.notify()
 
     def fail(self, why: BaseException) -> None:
-        """It cannot be driven here any more: tell who waits."""
+        """Fail the driver with an error and notify waiters."""
         self.failure = why
         self.world.failed(self.execution, why)
         self.notify()
 
     def _lost(self, why: BaseException) -> None:
-        """The journal does not take what is decided here: what runs for it is stopped, and who waits is told."""
+        """Handle a refused row: stop all work for the execution and notify waiters."""
         self.timers.stop()
         self.commits.drop()
         self.ready.clear()
@@ -193,11 +194,11 @@ class Driver:
 
     @property
     def committing(self) -> int:
-        """Rows that are decided and not durable yet: so far the state is ahead of what is true."""
+        """Return the number of rows that are decided and not durable yet."""
         return self.commits.behind
 
     async def move(self, plan: Plan, report: MigrationRequested) -> None:
-        """Go on with another plan. Raises what deciding raises; then nothing has changed."""
+        """Continue with another plan. Raises the errors of the decision; then nothing has changed."""
         was, self.plan = self.plan, plan
         try:
             await self.deliver(report)
@@ -206,7 +207,7 @@ class Driver:
             raise
 
     def recover(self) -> None:
-        """Ask again for everything that was asked and not answered before this process began; once."""
+        """Issue, once, all commands again that were outstanding when this process started."""
         if self.recovered:
             return
         self.recovered = True
@@ -216,16 +217,18 @@ class Driver:
         self._perform([one for one in asked if type(one) is not Execute or one.step not in under_way])
         self.offer()
 
-    # Steps that wait for a worker ----------------------------------------------------------------------------------
+    # Steps that wait for a worker
 
     def leaves(self, failure: Failure) -> bool:
-        """Whether an attempt that lacks something here is left to a worker that has it. What the process that started
-        the execution did not have either is a failure."""
+        """Return whether an attempt that lacks something waits for a worker that has it.
+
+        What the process that started the execution lacked as well is a failure.
+        """
         absent = self.state.options.get(ABSENT)
         return bool(failure.needs) and not (self.begun_here or (isinstance(absent, list) and failure.needs in absent))
 
     def offer(self) -> None:
-        """Take up the steps that wait for a worker, as far as this process has what they wait for."""
+        """Offer to perform the steps that wait for a worker, as far as this process has what they need."""
         for step in self.state.steps_without_worker:
             at = self.state.steps[step]
             self.offering += 1
@@ -239,10 +242,10 @@ class Driver:
             self.offering -= 1
             self.notify()
 
-    # Commands ------------------------------------------------------------------------------------------------------
+    # Commands
 
     def _perform(self, asked: Sequence[Command], *, left: int = 0) -> None:
-        """Carry them out; of the work that is ready, leave so many pieces to the lane that calls."""
+        """Perform commands; leave `left` pieces of ready work to the calling worker task."""
         for command in asked:
             if type(command) is Execute:
                 self.ready.append(command)
@@ -278,7 +281,9 @@ class Driver:
                 pass
 
     async def _send_message(self, order: OutboxMessage) -> None:
-        """Tell others. The journal is told in one row once nothing works here; until then a crash tells them twice."""
+        """Deliver a message. One row confirms all deliveries once no work runs; after a crash before it, they are
+        repeated.
+        """
         await self.world.tell(self.execution, order)
         self.told.append(order.order)
 
@@ -299,10 +304,10 @@ class Driver:
         if self.told and not self.busy and self.failure is None:
             self.spawn(self._confirm())
         if self.state.is_halted and not self.busy:
-            self.notify()  # Waiters for a halt read the status while this still ran.
+            self.notify()  # Waiters for a halt read the status while this task still ran.
 
     async def _lane(self, command: Execute) -> None:
-        """Perform a step, then whatever is ready, until nothing is."""
+        """Perform a step, then other ready steps, until there is none."""
         task = asyncio.current_task()
         assert task is not None
         stopped = (
@@ -335,7 +340,7 @@ class Driver:
     async def _attempt(
         self, command: Execute, task: asyncio.Task[Any]
     ) -> WorkDone | WorkFailed | ToolCallsProposed | None:
-        """One attempt; None when it was stopped. Its time counts from here: queueing is over."""
+        """Perform one attempt; None if it was stopped. The time limit counts from here, without queueing."""
         step = command.step
         does = self.plan.nodes[step.node].action
         assert isinstance(does, WorkAction)
@@ -377,7 +382,7 @@ class Driver:
                 self.deadlines.drop(task)
 
     def _cancelled(self, command: Execute, task: asyncio.Task[Any]) -> WorkFailed | None:
-        """Why the attempt was cancelled: its time was up, someone stopped the step, or the whole task is going."""
+        """Return the failure of a timed-out attempt; None if the step was stopped or the whole task is cancelled."""
         if task in self.stopped:
             task.uncancel()
             return None
@@ -421,13 +426,13 @@ class Driver:
 
     @property
     def is_due(self) -> bool:
-        """Something follows at once from a time that has come."""
+        """Return whether a fired timer is about to have consequences."""
         return bool(self.ringing) or self.timers.are_due(self.world.clock.now())
 
-    # Waiting for it ------------------------------------------------------------------------------------------------
+    # Waiting
 
     def notify(self) -> None:
-        """Wake waiters: its rows or something beside them changed."""
+        """Wake waiters: rows or other observable values have changed."""
         changed, self._changed = self._changed, []
         self._asked_early = False
         for future in changed:
@@ -435,7 +440,7 @@ class Driver:
                 future.set_result(None)
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Return when `holds` does of what is durable, asked when the status changes. Raises what broke the driver."""
+        """Return when `holds` is true of the durable state; tested on status changes. Raises the driver's error."""
         while self.committing or self.commits.lost or not holds():
             if self.failure is not None:
                 raise self.failure
@@ -450,12 +455,12 @@ class Driver:
         return any(not future.done() for future in self._changed)
 
     async def drained(self) -> None:
-        """Return when nothing is under way here any more; what waits for a timer is not under way."""
+        """Return when no work is in progress here; a pending timer is not work in progress."""
         while self.tasks:
             await asyncio.wait(self.tasks)
 
     async def close(self) -> None:
-        """Let go: as if the process had ended here, except that what is decided becomes durable."""
+        """Stop as if the process had ended here, except that decided rows become durable."""
         self.timers.stop()
         while self.tasks:
             for task in self.tasks:
@@ -466,6 +471,6 @@ class Driver:
 
 
 def revision_of(state: ExecutionState) -> str:
-    """The saved revision that an execution runs, `id@number`; empty: a document that is not saved."""
+    """Return the saved revision of an execution, `id@number`; empty: the document is not saved."""
     number = state.options.get("revision")
     return f"{state.workflow}@{number}" if isinstance(number, int) and number > 0 else ""

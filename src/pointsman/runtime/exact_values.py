@@ -20,7 +20,10 @@ INTEGER_MAX: Final = 2**63
 
 
 def storable(report: Report) -> Report:
-    """The report; a failure instead of a result that cannot be kept. Raises `UnstorableValue` where one can be told."""
+    """Return the report, or a failure in place of a result that cannot be stored.
+
+    Raises `UnstorableValue` if the sender can be notified of the error.
+    """
     match report:
         case WorkDone():
             if report.text is None and not report.messages and is_plain(report.result):
@@ -44,7 +47,7 @@ def storable(report: Report) -> Report:
 
 
 def _kept(report: WorkDone) -> Report:
-    """What work brought, its result measured; a failure where the journal cannot keep it."""
+    """Return the report with the size of its result; a failure if the journal cannot store it."""
     result = report.result
     said: list[Json] = [*report.messages] if report.text is None else [report.text, *report.messages]
     try:
@@ -61,13 +64,13 @@ def _kept(report: WorkDone) -> Report:
 
 
 def prove(value: Json) -> None:
-    """Raise `UnstorableValue` unless it comes back from a journal as it is. Plain values cost next to nothing."""
+    """Raise `UnstorableValue` unless the journal returns the value unchanged. Plain values cost almost nothing."""
     if not is_plain(value):
         encode_json(value)
 
 
 def is_plain(value: Json) -> bool:
-    """Nothing can be wrong with it."""
+    """Return whether the value is always storable."""
     if isinstance(value, str):
         return value.isascii()
     if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""The feed of watchers of executions. Rows are shown after they are committed; deltas are live and may be dropped."""
+"""Feed for watchers of executions. Rows are shown after they are committed; deltas are live and may be dropped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pointsman.values import ExecutionId, JsonObject
 
 
 class Committed(NamedTuple):
-    """A row that is in the journal. `state` is live: read it at once, never keep it."""
+    """A committed row. `state` is live: read it at once and do not keep it."""
 
     execution: ExecutionId
     row: Row
@@ -20,7 +20,7 @@ class Committed(NamedTuple):
 
 
 class Delta(NamedTuple):
-    """Something live inside a step: a token of text, a tool call. Never stored."""
+    """Live output inside a step: a token of text, a tool call. Never stored."""
 
     execution: ExecutionId
     step: Step
@@ -28,7 +28,7 @@ class Delta(NamedTuple):
 
 
 Watcher: TypeAlias = Callable[[Committed | Delta], None]
-"""Called on the event loop; must not block and must not raise."""
+"""Called on the event loop; must not block or raise."""
 
 
 class Feed:
@@ -37,10 +37,10 @@ class Feed:
     def __init__(self) -> None:
         self._watchers: list[Watcher] = []
         self.watched = False
-        """Asked for every row and every delta: a plain attribute."""
+        """A plain attribute because it is read for every row and every delta."""
 
     def watch(self, watcher: Watcher) -> Callable[[], None]:
-        """From now on; the returned function ends it."""
+        """Register a watcher; the returned function removes it."""
         self._have([*self._watchers, watcher])
         return lambda: self._have([one for one in self._watchers if one is not watcher])
 

@@ -25,11 +25,11 @@ from pointsman.values import ExecutionId, Seconds
 
 LOOKS_S: Final = Seconds(0.5)
 SHARE_MAX: Final = 20
-"""At least so many times as long as a look took passes until the next: looking never takes more than a twentieth."""
+"""Minimum pause between checks, as a multiple of the duration of one: checks take at most a twentieth of the time."""
 
 
 class ForeignWriters:
-    """Looks for rows of others, as long as anything is driven here."""
+    """Checks for rows of other processes while any execution is driven here."""
 
     def __init__(
         self,
@@ -39,9 +39,10 @@ class ForeignWriters:
         *,
         take_work: Callable[[ExecutionId], Awaitable[object]],
     ) -> None:
-        """`take_work` is called for each execution that was lost to another process, twice a second.
+        """Call `take_work` for each execution lost to another process, twice a second.
 
-        Others live in real time: who goes by another clock is alone with the store."""
+        Other processes live in real time: a runtime with another clock is alone with its store.
+        """
         self._take_work = take_work
         self._store = store
         self._drivers = drivers
@@ -65,7 +66,7 @@ class ForeignWriters:
             while self._drivers:
                 await asyncio.sleep(wait_s)
                 began = loop.time()
-                # Who writes is told what is wrong with the store; here it is only asked again.
+                # Writers report errors of the store; here the check is only repeated.
                 with suppress(PointsmanError):
                     await self._look()
                 wait_s = max(LOOKS_S, (loop.time() - began) * SHARE_MAX)

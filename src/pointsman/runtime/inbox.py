@@ -1,4 +1,6 @@
-"""Inbox entries of an execution. Written with the row that changes them, so that no inbox is ever wrong."""
+"""Inbox entries of an execution. Written in the same transaction as the row that changes them, so they are never
+stale.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from pointsman.store.records import ANYONE, GateEntry
 from pointsman.values import ExecutionId, Instant, Json, WorkflowId
 
 MESSAGE_CHARS_MAX: Final = 1000
-"""An inbox shows this much of what is asked; the execution itself has all of it."""
+"""Characters of a gate's message shown in an inbox; the execution has the whole text."""
 
 
 def gates_in(execution: ExecutionId, state: ExecutionState) -> tuple[GateEntry, ...]:
@@ -43,12 +45,12 @@ def gates_in(execution: ExecutionId, state: ExecutionState) -> tuple[GateEntry, 
 
 
 def _plain(text: str) -> str:
-    """Without the one character that not every store can hold in a list."""
+    """Return the text without the NUL character, which not every store can hold in a list."""
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def _plainly(called: Json) -> Json:
-    """A text, or one by language, likewise."""
+    """Return a display name (a text, or one by language) without NUL characters."""
     if isinstance(called, dict):
         return {language: _plainly(text) for language, text in called.items()}
     return _plain(called) if isinstance(called, str) else None

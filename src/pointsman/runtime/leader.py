@@ -1,15 +1,15 @@
 """The leader: the one process of a store that resumes executions without a caller.
 
-    start ─▶ resume what ran when its process ended
+    start ─▶ resume the executions that ran when their process ended
     then, once a second or when the next timer is due:
         passivate idle executions ─▶ rows in the store, and an entry in its list
-        resume what is due        ─▶ timers, undelivered messages, parents of children that ended elsewhere
+        resume due executions     ─▶ timers, undelivered messages, parents of children that ended elsewhere
         run periodic jobs         ─▶ schedules
-        now and then              ─▶ resume executions without progress
+        at longer intervals       ─▶ resume executions without progress
 
-A store that is unavailable for a while (full disk, server away) is reported once and retried; a store that is gone for
-good stops the leader. One sleeper serves all, so a passivated execution costs neither memory nor time here. Executions
-of another process (a command line) are left to it, unless that process is gone.
+A temporarily unavailable store (full disk, server away) is reported once and retried; a permanently lost store stops
+the leader. One sleeper serves all, so a passivated execution costs neither memory nor time here. Executions of another
+process (a command line) are left to it, unless that process is gone.
 """
 
 from __future__ import annotations
@@ -27,36 +27,37 @@ from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, Instant, Seconds
 
 LOOKS_S: Final = Seconds(1.0)
-"""How often the store is looked at: other processes write to it too."""
+"""Interval between queries of the store, to which other processes write as well."""
 NEAR_S: Final = Seconds(5.0)
-"""A timer this near is waited for where it is."""
+"""An execution whose next timer is this near is not passivated."""
 AGAIN_S: Final = Seconds(60.0)
-"""After this long, what could not be taken up is tried again."""
+"""Delay before retrying executions that could not be resumed."""
 SWEEPS_S: Final = Seconds(60.0)
 ABANDONED_S: Final = Seconds(900.0)
-"""What runs in no process that we know, and got no row for this long, is taken up."""
+"""An execution that no known process drives and that got no row for this long is resumed."""
 STORE_AGAIN_S: Final = Seconds(5.0)
 AT_ONCE: Final = 8
-"""Executions that are read and taken up side by side."""
+"""Number of executions that are resumed concurrently."""
 PAGE: Final = 200
 RUNNING: Final = frozenset({"running", "pending"})
 
 Resume: TypeAlias = Callable[[ExecutionId], Awaitable[object]]
-"""Opens an execution so that it goes on here."""
+"""Opens an execution so that it continues here."""
 ReportFailure: TypeAlias = Callable[[ExecutionId | None, BaseException], None]
-"""Hears of executions that could not be taken up; None: of the store, which cannot be used for a while (an `Outage`),
-or of a chore that could not be done."""
+"""Called with executions that could not be resumed; None: the store cannot be used for a while (an `Outage`), or a
+periodic job failed.
+"""
 
 
 class PeriodicJob(Protocol):
-    """Something else that is done when its time comes."""
+    """A job that runs when its time comes."""
 
     async def next_due(self) -> float | None:
-        """When there is something to do (unix seconds)."""
+        """Return when it is due next (unix seconds); None: never."""
         ...
 
     async def fire(self, now: float) -> object:
-        """Do what is due."""
+        """Run the jobs that are due."""
         ...
 
 
@@ -65,7 +66,7 @@ def ignore(execution: ExecutionId | None, why: BaseException) -> None:
 
 
 class Leader:
-    """Run it in one process per store, as long as that process lives."""
+    """The leader of a store. Run it in one process per store, for the life of that process."""
 
     def __init__(
         self,
@@ -80,15 +81,15 @@ class Leader:
         self._chores = chores
         self._tell = tell
         self._put_off: dict[ExecutionId, float] = {}
-        """What could not be taken up, and when to try again."""
+        """Executions that could not be resumed, and when to retry."""
         self._resting: dict[PeriodicJob, float] = {}
-        """What could not be done, and when to try again."""
+        """Jobs that failed, and when to retry."""
         self._seen: dict[ExecutionId, tuple[int, float]] = {}
-        """What runs elsewhere: its last row, and since when that is the last one."""
+        """Executions driven elsewhere: the last row, and since when it is the last one."""
         self._swept_at = 0.0
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         self._runtime.keeping = True
         recovered, wrong = False, ""
         try:
@@ -107,7 +108,7 @@ class Leader:
             self._runtime.keeping = False
 
     async def recover(self) -> None:
-        """Take up everything that ran when its process ended."""
+        """Resume all executions that ran when their process ended."""
         self._swept_at = self._runtime.clock.now()
         before: tuple[float, ExecutionId] | None = None
         while page := await self._list(ExecutionQuery(statuses=RUNNING, before=before, limit=PAGE)):
@@ -116,7 +117,7 @@ class Leader:
             await self.passivate_idle()
 
     async def look(self) -> float:
-        """Do everything that is due; when to look again."""
+        """Do everything that is due; return when to check again."""
         await self.passivate_idle()
         now = self._runtime.clock.now()
         due = await self._list(ExecutionQuery(due=Instant(now), limit=PAGE))
@@ -133,7 +134,7 @@ class Leader:
         return again if wakes is None or wakes <= now else min(again, wakes)
 
     async def _do(self, chore: PeriodicJob, now: float) -> float | None:
-        """What is due of it; when more will be. Where it cannot, it rests for a while: the others go on."""
+        """Run a due job and return when it is due next. A failed job pauses; the others continue."""
         if (rests_until := self._resting.get(chore, 0.0)) > now:
             return rests_until
         try:
@@ -149,7 +150,7 @@ class Leader:
         return at
 
     async def passivate_idle(self) -> None:
-        """Forget the drivers of executions that only wait, families together."""
+        """Drop the drivers of executions that only wait, together with their parents and children."""
         runtime = self._runtime
         horizon = runtime.clock.now() + NEAR_S
         for driver in [one for one in runtime.drivers.values() if one.failure is not None and not one.is_waited_for]:
@@ -176,7 +177,7 @@ class Leader:
             await self._runtime.store.executions.put(means, seq=driver.state.seq)
 
     async def _open(self, executions: Iterable[ExecutionId]) -> None:
-        """Take up executions. Raises an `Outage` where the store is away; the others are taken up before."""
+        """Resume executions. Raises an `Outage` if the store is unavailable, after resuming the others."""
         now = self._runtime.clock.now()
         drives = self._runtime.drives
         waiting = [one for one in executions if not drives(one) and self._put_off.get(one, 0.0) <= now]
@@ -191,7 +192,7 @@ class Leader:
                 except UnknownExecution:
                     self._put_off.pop(execution, None)  # It was deleted meanwhile.
                 except Outage as why:
-                    outages.append(why)  # Not of this execution: `run` reports the store once and tries all again.
+                    outages.append(why)  # Not specific to this execution: `run` reports the store once and retries all.
                 except PointsmanError as why:
                     self._put_off[execution] = now + AGAIN_S
                     self._tell(execution, why)

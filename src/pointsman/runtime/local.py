@@ -40,36 +40,39 @@ from pointsman.values import ExecutionId, Json
 
 LOG: Final = logging.getLogger("pointsman.runtime")
 COPIED_AT_ONCE: Final = 256
-"""Rows of another execution that are under way to the store at a time."""
+"""Maximum rows of a copied execution that are being stored at a time."""
 
 PAGE: Final = 200
 OPEN: Final = frozenset({"running", "waiting"})
-"""The statuses in which a step may wait for a worker."""
+"""Statuses in which a step may wait for a worker."""
 MOVED_MAX: Final = 5
 
 
 class UnknownExecution(CallerError):
-    """No execution of that id is in this store."""
+    """This store has no execution with that id."""
 
     code = "unknown-execution"
 
 
 def unknown_execution(execution: str) -> UnknownExecution:
-    """The refusal for an execution that does not exist, or that the caller may not see: both get the same answer."""
+    """Return the error for an execution that does not exist or that the caller may not see: both get the same
+    message.
+    """
     return UnknownExecution(f"there is no execution {execution!r} here", hint="`pointsman list` shows them.")
 
 
 EventSink: TypeAlias = Callable[[str, Json, str, ExecutionId], Awaitable[None]]
-"""Receives every event that an execution emitted (name, data, key, execution), once those who wait for it know. Again
-after a crash, under the same key."""
+"""Receives every emitted event (name, data, key, execution) after it was delivered. Repeated after a crash, with the
+same key.
+"""
 IsWaitingFor: TypeAlias = Callable[[ExecutionId], Awaitable[bool]]
 """Returns whether an execution may receive an event."""
 OnEnded: TypeAlias = Callable[[ExecutionState], Awaitable[None]]
-"""Hears of every execution that ends, once its last row is durable."""
+"""Called for every execution that ends, once its last row is durable."""
 
 
 class DriverOpening:
-    """Who makes the driver of an execution, and how many want to."""
+    """The lock under which one task creates the driver of an execution, and the number of tasks that need it."""
 
     __slots__ = ("held", "wanted")
 
@@ -79,7 +82,7 @@ class DriverOpening:
 
 
 def folded(execution: str, rows: Iterable[Row]) -> ExecutionState:
-    """The state that rows mean."""
+    """Return the state folded from rows."""
     state = ExecutionState(execution)
     for row in rows:
         begin_decision(state, row.seq, row.at)
@@ -111,21 +114,22 @@ class LocalRuntime:
         self._ended = ended
         self._emitted = emitted
         self.audience_of: Callable[[ExecutionId], Awaitable[IsWaitingFor]] | None = None
-        """Finds the executions that may receive what one emits; absent: all."""
+        """Finds the executions that may receive an emitted event; absent: all."""
         self.can_go_on: Callable[[Plan, ExecutionState], Awaitable[None]] | None = None
-        """Raises where an execution that is to go on needs a model that cannot be called; absent: never."""
+        """Raises if an execution that would continue needs a model that cannot be called; absent: never."""
         self.drivers: dict[ExecutionId, Driver] = {}
         self._last_drivers: WeakValueDictionary[ExecutionId, Driver] = WeakValueDictionary()
-        """The newest driver of each execution, as long as anything refers to it: callers may hold a former one."""
+        """The newest driver of each execution while it is referenced: callers may hold an older one."""
         self.deadlines = Deadlines()
         self.children = ChildExecutions(self)
         self._reached: set[ExecutionId] = set()
-        """Those that have a driver here, but what was under way in them has not been asked for again: other processes
-        may drive them."""
+        """Executions with a driver here whose outstanding commands were not issued again: other processes may drive
+        them.
+        """
         self._neighbours = ForeignWriters(store, self.drivers, clock, take_work=self.take_work)
         self.worker = open_worker()
         self.keeping = False
-        """This process keeps the store: it goes on with whatever it has touched."""
+        """Whether this process is the leader: it continues every execution that it opens."""
         self._making: dict[ExecutionId, DriverOpening] = {}
 
     @property
@@ -137,9 +141,9 @@ class LocalRuntime:
         return self.store.memory
 
     async def start(self, execution: ExecutionId, plan: Plan, report: Start, *, begun_here: bool = True) -> Driver:
-        """Begin. Returns when the start is durable. Raises `JournalMoved` where there is one of that name.
+        """Start an execution. Returns when the start is durable. Raises `JournalMoved` if the id exists.
 
-        `begun_here`: this process started the outermost execution of its family.
+        `begun_here`: this process started the outermost parent of the execution.
         """
         if execution in self.drivers:
             raise JournalMoved(f"execution {execution!r} has begun here")
@@ -157,7 +161,7 @@ class LocalRuntime:
         return begun
 
     async def _begun(self, driver: Driver, report: Report) -> Driver:
-        """Its first row is durable."""
+        """Return the driver when its first row is durable."""
         try:
             await driver.deliver(report)
         except BaseException:
@@ -167,9 +171,9 @@ class LocalRuntime:
         return driver
 
     async def open(self, execution: ExecutionId, *, recover: bool = True) -> Driver:
-        """The driver of an execution: the one that is here, or one made of its journal. Raises `UnknownExecution`.
+        """Return the driver of an execution: the present one, or a new one from its journal. Raises `UnknownExecution`.
 
-        Without `recover` what was under way is not asked for again: for those who only have something to say to it.
+        Without `recover`, outstanding commands are not issued again: for callers that only deliver a report.
         """
         if self.drives(execution):
             return self.drivers[execution]
@@ -188,13 +192,13 @@ class LocalRuntime:
             self._reached.discard(execution)
             if (
                 found.state.running_steps and found.state.status == "running"
-            ):  # it goes on here, before its next row says so
+            ):  # it continues here although no row records that yet
                 await self.store.executions.put(found.passivation.summary(execution, found.state), seq=found.state.seq)
             found.recover()
         return found
 
     def drives(self, execution: ExecutionId) -> bool:
-        """It goes on here."""
+        """Return whether the execution is driven here."""
         driver = self.drivers.get(execution)
         return driver is not None and driver.failure is None and execution not in self._reached
 
@@ -224,7 +228,7 @@ class LocalRuntime:
                 del self._making[execution]
 
     async def load(self, execution: ExecutionId) -> ExecutionState:
-        """The state its journal means. Raises `UnknownExecution`."""
+        """Return the state of an execution from its journal. Raises `UnknownExecution`."""
         state = ExecutionState(execution)
         async for row in self.journal.read(execution):
             begin_decision(state, row.seq, row.at)
@@ -235,8 +239,11 @@ class LocalRuntime:
         return state
 
     async def take_work(self, execution: ExecutionId) -> bool:
-        """Go on with an execution that was lost to another process, where that one could not: a step of it, or of its
-        sub-workflows, waits for a worker that has what this process has, and nothing works on it. Whether it was so."""
+        """Resume an execution that was lost to another process if that process cannot perform a step that this one can.
+
+        The step, or one of its sub-workflows, waits for a worker with what this process has, and no work runs. Return
+        whether it was resumed.
+        """
         known = await self.store.executions.find(execution)
         lost = self.drivers.get(execution)
         if known is None or known.status in ENDED:
@@ -261,7 +268,7 @@ class LocalRuntime:
         return any([await self._has_work(child) for child in found])
 
     def passivate(self, driver: Driver) -> None:
-        """Forget the driver of an execution that ended or only waits: its journal is enough."""
+        """Drop the driver of an execution that ended or only waits: its journal is enough."""
         if self.drivers.get(driver.execution) is driver:
             del self.drivers[driver.execution]
             self._reached.discard(driver.execution)
@@ -269,7 +276,7 @@ class LocalRuntime:
             self.children.forget(driver.execution)
 
     async def close(self) -> None:
-        """Stop everything as if the process had ended: all of it can be taken up again."""
+        """Stop everything as if the process had ended: all executions can be resumed."""
         close_worker(self.worker)
         await self._neighbours.close()
         drivers = list(self.drivers.values())
@@ -277,22 +284,22 @@ class LocalRuntime:
         self.deadlines.stop()
         closed = await asyncio.gather(*(driver.close() for driver in drivers), return_exceptions=True)
         for lost in closed:
-            # A timer that rang just now was stopped in its commit: it rings again.
+            # A timer that has just fired was stopped during its commit: it fires again.
             if lost is not None and not isinstance(lost, asyncio.CancelledError):
                 raise lost
 
-    # What drivers ask of their neighbours --------------------------------------------------------------------------
+    # Services for drivers
 
     async def start_child(self, parent: ExecutionId, command: StartChild) -> None:
-        """Start or find the child of a step; the parent is told of its end, if it waits for it."""
+        """Start or find the child of a step; report its end to the parent if it waits for it."""
         await self.children.start(parent, command)
 
     async def hold_child(self, parent: ExecutionId, command: HoldChild) -> None:
-        """Pause the child of a step, and what is below it."""
+        """Pause the child of a step and the children below it."""
         await self.children.hold(child_id(parent, command.step, command.attempt, command.call))
 
     async def tell(self, source: ExecutionId, order: OutboxMessage) -> None:
-        """Cancel a child, or deliver an event to all who wait for it."""
+        """Cancel a child, or deliver an event to all executions that wait for it."""
         if isinstance(order, StopChild):
             await self.children.stop(source, child_id(source, order.step, order.attempt, order.call))
         else:
@@ -312,9 +319,12 @@ class LocalRuntime:
         but: ExecutionId | None = None,
         hears: IsWaitingFor | None = None,
     ) -> int:
-        """Deliver an event to every execution that waits for it, parked ones too; to how many. `key` names the event:
-        who has heard it is told in vain. `hears`: which may receive it; absent: all. Those that run nowhere are left to
-        the keeper, unless that is here."""
+        """Deliver an event to every execution that waits for it, passivated ones included; return how many took it.
+
+        `key` identifies the event: a repeated delivery has no effect. `hears` filters the receivers; absent: all.
+        Executions
+        without a driver are left to the leader, unless this process is the leader.
+        """
         report = EventReceived(name=name, data=data, by=by, key=key)
         here = {one for one, driver in self.drivers.items() if one != but and name in driver.state.event_waiters}
         here = {one for one in here if hears is None or await hears(one)}
@@ -333,14 +343,16 @@ class LocalRuntime:
     async def concerns(self, execution: ExecutionId, report: EventReceived) -> bool:
         """Return whether an event would change the execution. Writes nothing and resumes nothing."""
         if self.drives(execution):
-            return True  # it decides for itself
+            return True  # the driver decides
         state = await self.load(execution)
         plan = await self.plans.pinned(state.definition, state.options)
         return bool(decide(plan, state, storable(report), self.clock.now()).events)
 
     async def _told(self, execution: ExecutionId, report: EventReceived) -> bool:
-        """Whether it took it. One that cannot be told (too large for it, deleted meanwhile, its definition gone) is no
-        matter of who tells."""
+        """Deliver an event and return whether it was taken.
+
+        A recipient's failure (event too large, execution deleted, definition gone) must not fail the sender.
+        """
         try:
             return await self._deliver_to(execution, report)
         except Outage:
@@ -372,11 +384,11 @@ class LocalRuntime:
         await self.children.ended(state)
 
     def failed(self, execution: ExecutionId, why: BaseException) -> None:
-        """Who waits for it is told."""
+        """Notify those that wait for the execution."""
         self.children.failed(execution, why)
 
     def over(self, state: ExecutionState) -> None:
-        """Forget the driver; a failed execution may be taken up again."""
+        """Drop the driver; a failed execution may be resumed later."""
         if state.status != "failed":
             self.drivers.pop(ExecutionId(state.id), None)
             self._reached.discard(ExecutionId(state.id))

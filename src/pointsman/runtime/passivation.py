@@ -24,11 +24,11 @@ from pointsman.store.records import Summary
 from pointsman.values import ExecutionId, Instant
 
 TELLING_S: Final = 30.0
-"""An outbox is delivered at once; after this long its process is taken to be gone."""
+"""An outbox is delivered at once; after this long its process counts as gone."""
 
 
 class Passivation:
-    """Follows one state. Costs nothing per row while there are no timers and no events."""
+    """Tracks the summary of one state. Costs nothing per row while there are no timers and no events."""
 
     __slots__ = (
         "_awaits",
@@ -45,12 +45,12 @@ class Passivation:
     )
 
     def __init__(self, state: ExecutionState, me: str = "") -> None:
-        """The store is taken to say what this state means. `me`: the name of the worker that drives it."""
+        """Assume that the store's entry matches this state. `me`: the name of the worker that drives it."""
         self._me = me
         self._worker: str | None = None  # another worker may have written the last row
         self._needs = needs_of(state)
         self.offered_at: Instant | None = None
-        """When workers are to look again whether they have what its steps wait for; None: at once."""
+        """When workers check again whether they have what its steps wait for; None: at once."""
         self.urgent = False
         """Return whether the leader must resume it at once, because the writer of its rows will not."""
         self._is_listed = True
@@ -62,11 +62,11 @@ class Passivation:
         self._paid: UsageTotal = state.usage
 
     def unlisted(self) -> None:
-        """No list knows of it yet: the next row says all of it."""
+        """Mark the execution as unlisted: the next row writes its whole entry."""
         self._status, self._is_listed = "", False
 
     def changed(self, execution: ExecutionId, state: ExecutionState, events: Sequence[Event]) -> Summary | None:
-        """What to say of it from this row on; None: as before."""
+        """Return the new summary from this row on; None: unchanged."""
         status = status_of(state)
         wakes, awaits = self._wakes, self._awaits
         if state.timers or state.outbox or self.urgent or wakes is not None:
@@ -96,7 +96,7 @@ class Passivation:
         return self.summary(execution, state, with_gates=with_gates)
 
     def summary(self, execution: ExecutionId, state: ExecutionState, *, with_gates: bool = True) -> Summary:
-        """What the store should say of it."""
+        """Return the summary for the store."""
         return summary_of(
             execution,
             state,
@@ -108,7 +108,7 @@ class Passivation:
         )
 
     def offered(self, again: float, execution: ExecutionId, state: ExecutionState) -> Summary:
-        """What the store should say once a worker has looked at it in vain: look again at `again` (unix seconds)."""
+        """Return the summary after a worker checked in vain: check again at `again` (unix seconds)."""
         self.offered_at = Instant(again)
         self._wakes = self._next_wake(state)
         return self.summary(execution, state)
@@ -140,7 +140,7 @@ class Passivation:
 
     @staticmethod
     def _handoff_wake(state: ExecutionState) -> Instant | None:
-        """While a limit stops all else, only the gate that asks whether to go on minds the clock."""
+        """Return the wake-up time of an interrupted execution: only the escalation gate's timer counts."""
         if state.escalation_gate is None or state.escalation_gate not in state.steps:
             return None
         return min((Instant(state.timers[name].at) for name in state.steps[state.escalation_gate].timers), default=None)

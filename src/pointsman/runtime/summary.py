@@ -12,7 +12,7 @@ from pointsman.values import ExecutionId, Instant, WorkflowId
 
 
 def usage_of(state: ExecutionState) -> Usage:
-    """What it has consumed in all, its sub-workflows included."""
+    """Return the total usage of an execution, including its sub-workflows."""
     total = state.usage
     return Usage(
         input_tokens=total.input_tokens,
@@ -28,12 +28,12 @@ def usage_of(state: ExecutionState) -> Usage:
 
 
 def revision_of(version: str) -> int:
-    """The saved revision in `id@revision` versions; 0 for a document that was never saved."""
+    """Return the saved revision from an `id@revision` version; 0 for a document that was never saved."""
     return int(version) if version.isdecimal() else 0
 
 
 def needs_of(state: ExecutionState) -> tuple[str, ...]:
-    """What workers must have for the steps that wait for one, sorted."""
+    """Return what workers must have for the waiting steps, sorted."""
     if not state.steps_without_worker or state.ended:
         return ()
     return tuple(sorted({state.steps[step].needs for step in state.steps_without_worker}))
@@ -49,7 +49,7 @@ def summary_of(
     worker: str = "",
     with_gates: bool = True,
 ) -> Summary:
-    """What lists show of it, and inboxes. `with_gates`: not where they are as they were."""
+    """Return the entry for lists and inboxes. `with_gates`: False if the gates are unchanged."""
     revision, by = state.options.get("revision"), state.options.get("by")
     return Summary(
         execution=execution,
@@ -72,7 +72,7 @@ def summary_of(
 
 
 def spent_of(usage: UsageTotal) -> BudgetUsage:
-    """What budgets count of it."""
+    """Return the usage as budgets count it."""
     return BudgetUsage(
         tokens=min(usage.input_tokens + usage.output_tokens, AMOUNT_MAX),
         model_calls=min(usage.model_calls, AMOUNT_MAX),

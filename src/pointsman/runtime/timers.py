@@ -13,11 +13,11 @@ from typing import TypeAlias
 from pointsman.ports import Clock
 
 OnTimer: TypeAlias = Callable[[str], None]
-"""Hears the name of a timer whose time has come. Begins what follows, and waits for nothing."""
+"""Called with the name of a fired timer. Starts the consequences and does not block."""
 
 
 class Timers:
-    """Rings names at their times. A name that was dropped, or set again, rings at most at its last time."""
+    """Fires names at their times. A name that was dropped or set again fires only at its last time."""
 
     def __init__(self, clock: Clock, ring: OnTimer) -> None:
         self._clock = clock
@@ -30,11 +30,11 @@ class Timers:
         return bool(self._at)
 
     def are_due(self, now: float) -> bool:
-        """Whether one of them is about to ring at `now` (unix seconds)."""
+        """Return whether a timer is due at `now` (unix seconds)."""
         return bool(self._heap) and self._heap[0][0] <= now and any(at <= now for at in self._at.values())
 
     def set(self, name: str, at: float) -> None:
-        """Ring `name` at or after `at` (unix seconds)."""
+        """Fire `name` at or after `at` (unix seconds)."""
         self._at[name] = at
         heapq.heappush(self._heap, (at, name))
         if self._sleeper is None or self._heap[0][1] == name:
@@ -47,7 +47,7 @@ class Timers:
             self.stop()
 
     def stop(self) -> None:
-        """Forget all timers."""
+        """Drop all timers."""
         self._at.clear()
         self._heap.clear()
         if self._sleeper is not None:

@@ -15,7 +15,7 @@ from pointsman.runtime.summary import usage_of
 
 
 class UsageMeter:
-    """Asked before each call of a model or tool, by all attempts that run: together they keep to the budgets."""
+    """Checked before each model or tool call by all running attempts, so that together they respect the budgets."""
 
     __slots__ = ("_plan", "_state", "_told", "on_usage", "open")
 
@@ -23,18 +23,18 @@ class UsageMeter:
         self._plan = plan
         self._state = state
         self.open: dict[Step, Usage] = {}
-        """What attempts that run have spent so far, as far as they asked."""
+        """Usage of running attempts so far, as of their last check."""
         self.on_usage: Callable[[Usage], None] | None = None
-        """Told what it has consumed in all, after each row that says more."""
+        """Called with the total usage after each row that changes it."""
         self._told = Usage()
 
     @property
     def matters(self) -> bool:
-        """It has a budget, or is part of one."""
+        """Return whether it has a budget or is part of one."""
         return bool(self._plan.limits.budgets) or self.on_usage is not None
 
     def refusal(self, step: Step, kind: Literal["model", "tool"], spent: Usage, *, calls: int) -> Failure | None:
-        """Why an attempt that has spent so much may not go on; None: it may."""
+        """Return why an attempt with this usage may not continue; None: it may."""
         if not self._plan.limits.budgets:
             return None
         self.open[step] = spent
@@ -42,11 +42,13 @@ class UsageMeter:
         return None if tripped is None else budgets.failure_of(tripped)
 
     def over(self, step: Step) -> None:
-        """The attempt is over: the journal has what it spent, or it is spent again from its record."""
+        """Drop a finished attempt: the journal has its usage, or a repetition counts it again from its recorded
+        effects.
+        """
         self.open.pop(step, None)
 
     def notify(self) -> None:
-        """A row was decided."""
+        """Notify listeners after a decided row."""
         if self.on_usage is not None and (spent := usage_of(self._state)) != self._told:
             self._told = spent
             self.on_usage(spent)

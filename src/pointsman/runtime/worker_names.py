@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Final
 
 _LIVE: Final[set[str]] = set()
-"""The names of the runtimes of this process that are open."""
+"""The names of the open runtimes of this process."""
 _NUMBERS: Final = count(1)
 _STATE, _STARTED = 0, 19
-"""Positions in `/proc/PID/stat` behind the name of the program."""
+"""Positions in `/proc/PID/stat` after the program name."""
 
 
 def open_worker() -> str:
-    """The name of a new runtime in this process."""
+    """Return the name of a new runtime in this process."""
     pid = os.getpid()
     name = f"{socket.gethostname()}/{pid}/{_started(pid) or ''}/{next(_NUMBERS)}"
     _LIVE.add(name)
@@ -29,12 +29,12 @@ def open_worker() -> str:
 
 
 def close_worker(name: str) -> None:
-    """The runtime of that name drives nothing any more."""
+    """Mark a runtime as closed; it drives nothing any more."""
     _LIVE.discard(name)
 
 
 def is_gone(name: str) -> bool:
-    """Whether the runtime of that name is known to have ended."""
+    """Return whether the runtime with this name is known to have ended."""
     host, _, rest = name.partition("/")
     pid, _, rest = rest.partition("/")
     if host != socket.gethostname() or not pid.isdigit():
@@ -45,7 +45,7 @@ def is_gone(name: str) -> bool:
 
 
 def _started(pid: int) -> str | None:
-    """When a process of this machine started, empty where the system does not tell; None: there is none."""
+    """Return when a process of this machine started, empty if the system does not report it; None: no such process."""
     try:
         told = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
