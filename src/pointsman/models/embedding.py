@@ -93,7 +93,7 @@ class Embedders:
     def _model(self, line: ModelRoute, key: int) -> EmbeddingModel:
         place = (line.provider, line.model, key)
         if place not in self._open:
-            from pointsman.models.clients import open_embedder  # Imported at the first use, because it is slow.
+            from pointsman.models.clients import open_embedder  # Clients are imported at their first use.
 
             if line.settings is None:
                 raise ModelUnusable(

@@ -80,7 +80,7 @@ class ScriptedModel:
         return ScriptedReply(text=text, calls=_numbered(calls, hints), usage=answer.usage or used)
 
     def _count(self, rule: ScriptRule, index: int, hints: Hints) -> int | None:
-        """Return how often the rule was used before by this scope; None if it is used up."""
+        """Return how often the rule was used before in this scope; None if it is used up."""
         if rule.times is None and len(rule.answers) == 1:
             return 0
         place = (text_of(hints.get("execution")), text_of(hints.get("scope")), index)

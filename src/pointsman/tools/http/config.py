@@ -1,7 +1,7 @@
-"""An HTTP tool as an operator describes it, in the settings or in a file: one request with places for arguments.
+"""Settings of HTTP tools, in the settings or in a file: one request with placeholders for arguments.
 
-url = "https://api.example.org/v1/{city}"        an argument in the path is encoded, so that it stays one segment
-query = {days = "{days}"}                        `{name}` alone keeps its type, and is left out without the argument
+url = "https://api.example.org/v1/{city}"        arguments in the path are encoded as one segment
+query = {days = "{days}"}                        `{name}` alone keeps its type; left out if missing
 headers = {Authorization = "Bearer {secret.WEATHER}"}
 """
 

@@ -1,4 +1,4 @@
-"""The mail server of an installation, as an operator describes it in the settings.
+"""Settings of the mail server.
 
 allow_email_sending = true
 [mail]

@@ -45,7 +45,7 @@ async def read_page(answer: HttpResponse, part: Literal["main", "whole"]) -> Web
 
 
 async def _read_html(answer: HttpResponse, charset: str, part: str) -> WebPage:
-    # Isolated mode and an empty environment: the parser needs neither packages nor variables of this process.
+    # Isolated mode and an empty environment: the parser of an untrusted page gets no variables of this process.
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-I",

@@ -111,8 +111,8 @@ def end_with_the_parent(kernel: Kernel, parent: int) -> None:
 
 
 def restrict_files(kernel: Kernel, plan: dict[str, object]) -> None:
-    """Allow only the files of the plan; forbid TCP ports (Landlock 4) and signals to
-    processes outside (Landlock 6)."""
+    """Allow only the files of the plan. Forbid TCP ports from Landlock 4 on, and signals to and abstract sockets of
+    processes outside from Landlock 6 on."""
     abi = kernel.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint(VERSION))
     rights = (1 << RIGHTS_OF_FILES[min(abi, max(RIGHTS_OF_FILES))]) - 1
     handled = struct.pack("=QQQ", rights, RIGHTS_OF_NET if abi >= 4 else 0, SCOPES if abi >= 6 else 0)

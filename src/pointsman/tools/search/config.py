@@ -1,7 +1,7 @@
-"""The search engine of an installation, as an operator names it in the settings.
+"""Settings of the search engine.
 
 [search]
-engine = "searxng"                  where: `url`       ·  "tavily", "brave": whose key: `key`
+engine = "searxng"                  needs `url`        ·  "tavily", "brave": need `key`
 url = "http://searx.internal:8080"
 """
 

@@ -1,4 +1,4 @@
-"""A database that may be read, as an operator describes it in the settings.
+"""Settings of databases that may be read.
 
 [sql.shop]
 url = "postgresql://reader@db.example.org/shop"      or sqlite:///shop.db; or a handle `secret.SHOP_URL`
