@@ -55,10 +55,8 @@ async def try_agent(
 
     `agent` is its description as it would be saved; by default the saved agent `name` (or `name@revision`) is used.
     `session` is that of the previous turn; by default a new one starts. Raises `NoSuchAgent`, `WorkflowInvalid` with
-    the
-    problems of the description, `InputInvalid` for a session that does not belong to trials, `SessionBusy`,
-    `NotAllowed`,
-    `TooManyRequests`.
+    the problems of the description, `InputInvalid` for a session that does not belong to trials, `SessionBusy`,
+    `NotAllowed`, `TooManyRequests`.
     """
     caller.must_have("editor", "try agents")
     if session is not None and not session.startswith(TRIAL):

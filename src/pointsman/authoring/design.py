@@ -4,9 +4,8 @@
                ▲                                                        │
                └──────────── every error, with its hint ◀───────────────┘   at most `ROUNDS_MAX` rounds
 
-The conversation also ends when a round has the same errors as an earlier one. The result contains all rounds;
-nothing is
-saved here. The model's answer is untrusted: it is read and checked like any document.
+The conversation also ends when a round has the same errors as an earlier one. The result contains all rounds; nothing
+is saved here. The model's answer is untrusted: it is read and checked like any document.
 """
 
 from __future__ import annotations

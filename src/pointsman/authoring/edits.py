@@ -202,8 +202,7 @@ def _parsed(source: Workflow, text: str, dialect: str | None) -> Workflow:
 
 
 def _beyond(problems: Iterable[Problem], others: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return the problems that are not among the others. They are compared by their messages, since
-    positions change."""
+    """Return the problems that are not among the others. Compares messages, since positions change."""
     known = Counter(map(_said, others))
     found: list[Problem] = []
     for problem in problems:

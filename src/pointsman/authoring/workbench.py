@@ -116,10 +116,8 @@ class Workbench:
         """Change a saved workflow, and save it with `apply`. `revision`: the revision that it must be at.
 
         With `text` the operations are applied to that document instead of the saved one; with `native` the answer
-        contains the
-        native document. Raises `OperationRefused`, `RevisionMoved`, and `WorkflowInvalid` if the text cannot be read
-        or would be
-        saved with errors.
+        contains the native document. Raises `OperationRefused`, `RevisionMoved`, and `WorkflowInvalid` if the text
+        cannot be read or would be saved with errors.
         """
         await self.see(workflow)
         source, known = await self._at(workflow, revision, text)
@@ -195,9 +193,8 @@ class Workbench:
     ) -> JsonObject:
         """Return a change that a model designs from words; with `apply` save it if it adds no error.
 
-        `on`: operations applied first, which are not part of the reported change; `text`, `earlier`: as in `edit`
-        and `design`.
-        Raises `DesignFailed` if no answer contained operations.
+        `on`: operations applied first, which are not part of the reported change; `text`, `earlier`: as in `edit` and
+        `design`. Raises `DesignFailed` if no answer contained operations.
         """
         from pointsman.authoring.design import edit_by_words  # Loads the models.
 

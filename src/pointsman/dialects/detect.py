@@ -172,8 +172,7 @@ def _module_of(dialect: str) -> DialectModule:
 
 
 def _sketches(document: Document) -> tuple[Problem, ...]:
-    """Return errors for values such as `"agent|fanout|loop"`, which show that the document is the sketch
-    of a schema."""
+    """Return errors for values such as `"agent|fanout|loop"`, which belong to the sketch of a schema."""
     found: list[Problem] = []
     waiting: list[_Part] = [(None, "", document.value)]
     while waiting:

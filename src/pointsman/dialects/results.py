@@ -2,8 +2,7 @@
 
 A reader is a pure function `read(document, *, name) -> ImportedDocument`; a writer is
 `write(workflow, original) -> WrittenDocument`. Readers do not validate: `WorkflowDefinition.from_document` does.
-`Sources`
-maps its pointers to the author's.
+`Sources` maps its pointers to the author's.
 """
 
 from __future__ import annotations

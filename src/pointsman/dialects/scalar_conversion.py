@@ -1,8 +1,7 @@
 """Conversion between numbers and texts in documents of other systems.
 
-Their readers accept `"max_iters": "3"` for the number 3. So does this one, with a warning, if no other value is
-valid. A
-document with `pointsman: 1` is read unchanged.
+Their readers accept `"max_iters": "3"` for the number 3. So does this one, with a warning, if no other value is valid.
+A document with `pointsman: 1` is read unchanged.
 """
 
 from __future__ import annotations

@@ -91,9 +91,8 @@ class SavedAgents:
         """Save a new revision, or return the latest revision if `agent` is equal to it.
 
         `after` is the revision that the agent must be at (0: it must not exist). The check uses the permissions of
-        `by`,
-        and the revision records how `by` was authenticated. This method does not check whether the caller may save the
-        agent; `save_agent_as` does.
+        `by`, and the revision records how `by` was authenticated. This method does not check whether the caller may
+        save the agent; `save_agent_as` does.
 
         Raises `WorkflowInvalid` with all problems, `AgentInvalid`, `AgentTaken`, `RevisionMoved`.
         """

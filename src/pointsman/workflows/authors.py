@@ -23,8 +23,8 @@ from pointsman.workflows.builtin.documents import is_built_in
 
 WRITTEN: Final = "revision-actors"
 """Kind of the config entry with the people in whose name a revision was saved. Its key is `workflow@revision`. It
-exists only where the revision's one author is not enough: the list is empty for a user on the machine, and has
-several people for an agent."""
+exists only where the revision's one author is not enough: the list is empty for a user on the machine, and has several
+people for an agent."""
 
 
 class Party(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -126,9 +126,7 @@ def check_workflow(source: Workflow, facts: CheckFacts) -> CheckResult:
     found += [*_unpriced(workflow, facts), *_too_many_nodes(workflow, facts)]
     found += [problem for problem in missing if problem.pointer not in misnamed]
     if workflow.triggers:
-        from pointsman.workflows.trigger_problems import (
-            trigger_problems,
-        )  # Most workflows need no calendar.
+        from pointsman.workflows.trigger_problems import trigger_problems  # Most workflows need no calendar.
 
         found += trigger_problems(workflow)
     return CheckResult(told(read, found), workflow if facts.lenient else None)
@@ -146,9 +144,9 @@ def called_again(source: Workflow, durability: str, settings: Settings, tools: T
 def softened(problem: Problem) -> Problem:
     """Return the problem of an unknown agent or of an agent's tool as a warning.
 
-    Used for lenient checks and for the scripted model, where an execution does not call agents' tools. For the tool
-    of a
-    `tool` node the problem stays an error, because no model stands between the node and the tool.
+    Under leniency, and if the scripted model answers, agents and their tools need not exist, because an execution does
+    not call them. For the tool of a `tool` node the problem stays an error: the node has no model that could do without
+    the tool.
     """
     played = problem.code == "unknown-agent" or (
         problem.code in ("unknown-tool", "tool-off") and OF_AN_AGENT.search(problem.pointer) is not None

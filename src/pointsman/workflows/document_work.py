@@ -69,9 +69,8 @@ class DocumentWork:
         """Return `job(*arguments)`. The job is a module-level function; its arguments and result can be pickled.
 
         `by` is the caller, `chars` the length of all documents in the arguments, `of` the digest of a document that is
-        used repeatedly. Raises the errors of the job, `DocumentTooExpensive`, and `TooManyRequests` if the caller
-        has too many
-        documents waiting.
+        used repeatedly. Raises the errors of the job, `DocumentTooExpensive`, and `TooManyRequests` if the caller has
+        too many documents waiting.
         """
         if self._pool is None:
             return await beside(chars, lambda: job(*arguments))
@@ -81,8 +80,8 @@ class DocumentWork:
         return await self._finished(self._turn(queue, self._pool, job, arguments, chars, of, by))
 
     async def here(self, work: Callable[[], T], *, chars: int, of: str) -> T:
-        """Return `work()`, performed in this process on a document on which jobs have run: in a thread if they were not
-        cheap."""
+        """Return `work()`, performed in this process on a document on which jobs have run. It runs in a thread unless
+        they were cheap."""
         costs = self._costs.get(of)
         is_costly = self._pool is not None and (costs is None or max(costs.values()) > CHEAP_S_MAX)
         return await beside(SHORT_CHARS_MAX + 1 if is_costly else chars, work)

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 
 def http_tools(settings: Settings) -> list[HttpTool]:
-    """Return the HTTP tools of the settings and their tool files. Raises `SettingsInvalid` for an unusable
-    tool file."""
+    """Return the HTTP tools of settings and tool files. Raises `SettingsInvalid` for an unusable tool file."""
     described = dict(settings.tools)
     for file in settings.tool_files:
         described |= _file(Path(file))

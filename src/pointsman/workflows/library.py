@@ -316,8 +316,7 @@ class Library:
         """Return the options of an execution that its definition determines.
 
         They hold its revision, its pins, the authors of its agents, its redaction level, the tools that this process
-        lacks,
-        and the language of its texts, so that a change of the settings does not affect running executions.
+        lacks, and the language of its texts, so that a change of the settings does not affect running executions.
         """
         options: JsonObject = {"language": self._settings.language, ALL_LANGUAGES: True}
         if prepared.revision:

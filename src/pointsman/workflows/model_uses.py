@@ -61,7 +61,7 @@ _INSTANT: Final = (
     TransformConfig,
     TemplateRenderConfig,
 )
-"""Configurations of nodes that perform no work: no model is asked for recovery from their failures."""
+"""Configurations of nodes without external calls: no model is asked for recovery from their failures."""
 
 
 class ReachedModels(Protocol):

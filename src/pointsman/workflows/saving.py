@@ -38,8 +38,7 @@ async def save_as(
 
     A call of a workflow that the caller may not see gives the same problem as a call of a missing one. Raises `IdTaken`
     if the id belongs to a workflow that the caller may not see, `NotAllowed` if the workflow has `allowedGroups` and
-    the
-    caller is in none of them.
+    the caller is in none of them.
     """
     await outlined(app[DOCUMENTS], source, by=caller.name)
     name = source.head.id

@@ -21,7 +21,7 @@ from pointsman.values import Json, JsonObject, WorkflowId
 
 PREFIX: Final = "workflow__"
 NAME_CHARS_MAX: Final = 64
-"""Model providers accept no longer tool names, and no other characters than those that `_OTHER` excludes."""
+"""Model providers accept no longer names of tools, and only letters, digits, `_` and `-`."""
 ANYTHING: Final[JsonObject] = {"type": "object"}
 
 _OTHER: Final = re.compile(r"[^A-Za-z0-9_-]")

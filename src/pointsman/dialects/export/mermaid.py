@@ -81,8 +81,7 @@ def draw(workflow: WorkflowDefinition) -> str:
 
 
 def _nodes(workflow: WorkflowDefinition, regions: Regions) -> Iterator[str]:
-    """Yield nodes depth first, each region right after its owner. Iterative, because documents may nest to
-    any depth."""
+    """Yield nodes depth first, each region right after its owner. Iterative, as documents may nest to any depth."""
     children: dict[tuple[int, ...], list[int]] = {}
     for number in range(len(workflow.nodes)):
         children.setdefault(regions.around[number], []).append(number)

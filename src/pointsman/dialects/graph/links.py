@@ -95,8 +95,7 @@ def _link(record: Record, loops: set[str]) -> Link:
 
 
 def _without_helpers(link: Link, helpers: dict[str, tuple[str, Mark]]) -> Link | None:
-    """Replace helper nodes by their loop. None for the edge from a loop to its own helper, which only
-    draws the group."""
+    """Replace helper nodes by their loop. None for an edge from a loop to its own helper, which draws a group."""
     if key_of(link.source) in helpers:
         loop, mark = helpers[key_of(link.source)]
         link = replace(link, source=loop, mark=mark, condition=None)
@@ -220,8 +219,7 @@ class GraphEdgeReader:
         return free[0] if len(free) == 1 and not link.is_conditional else None
 
     def _taken_on(self, branch: str, node: Json) -> JsonObject:
-        """Return the condition of a branch. A label belongs to one edge, so several edges of a branch get
-        expressions."""
+        """Return the condition of a branch. A label belongs to one edge; several edges of a branch get expressions."""
         if len(self._lists(node)[branch]) < 2:
             return {"type": "label", "label": branch}
         return {"type": "expression", "expression": branch_is(branch, key_of(node))}

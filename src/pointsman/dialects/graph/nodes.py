@@ -195,8 +195,7 @@ class GraphNodeReader:
         self.reading.note("fanout-without-items", record.pointer, message, hint)
 
     def _check_branches(self, record: Record, branches: list[Json]) -> None:
-        """Warn about differences between branches and edges: branches are started whether or not an edge leads
-        to them."""
+        """Warn about differences between branches and edges: a branch is started even if no edge leads to it."""
         targets = [link.target for link in self.shape.leaving(record.value.get("id"))]
         drawn = [branch for branch in branches if branch in targets]
         for branch in branches if drawn else ():

@@ -95,8 +95,7 @@ def _inline(
 
 
 def _chain(holder: str, ids: list[str], edges: list[Json], where: str, flat: Flat) -> None:
-    """Add edges into the body, through it and back. `edges` are the author's own edges between the nodes
-    of the body."""
+    """Add edges into the body, through it and back. `edges` are the author's own edges within the body."""
     inner = [(str(object_of(edge).get("source")), str(object_of(edge).get("target"))) for edge in edges]
     entered = {target for _, target in inner}
     left = {source for source, _ in inner}

@@ -189,8 +189,7 @@ class _Rows:
             row.taken.discard(row.said("agentId"))
 
     def _options(self, row: Record) -> list[Json]:
-        """Return the options of a human task: the labels of its edges. Without any, the built-in actions are
-        offered."""
+        """Return the options of a human task: the labels of its edges. If there are none, built-in actions apply."""
         labels = self.labels.get(key_of(row.value.get("id")), ())
         return [{"value": label} for label in labels]
 

@@ -68,8 +68,7 @@ def write(workflow: WorkflowDefinition, original: JsonObject | None) -> WrittenD
 
 
 def _nodes(head: Record, reading: ForeignReader) -> dict[str, Record]:
-    """Return the nodes by id. A list of nodes is also accepted. If a key and the node's own id differ, the
-    key is used."""
+    """Return the nodes by id. A list of nodes is also accepted. If key and id of a node differ, the key is used."""
     said = head.take("nodes")
     if not isinstance(said, dict):
         found = records(said, "/nodes", WORDS, reading)

@@ -37,8 +37,7 @@ def fields_before(node: str, fields: Mapping[str, str | None], before: Mapping[s
 
 
 def output_field(fields: Mapping[str, str | None], ways: Ways) -> str | None:
-    """Return the only field of all steps and gates at which the execution may end; None if there are
-    several or none."""
+    """Return the only field of all steps and gates at which the execution may end; None: several fields, or none."""
     ways = list(ways)
     before = predecessors(ways)
     going_on = {source for source, _, always in ways if always}

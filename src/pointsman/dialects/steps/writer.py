@@ -1,5 +1,4 @@
-"""Writing of any workflow as steps: agents and tools execute, gates are checkpoints; everything else
-is listed as lost."""
+"""Writing of any workflow as steps: agents and tools execute, gates are checkpoints; the rest is listed as lost."""
 
 from __future__ import annotations
 
