@@ -92,7 +92,7 @@ class DocumentWork:
         return cost is not None and cost <= CHEAP_S_MAX
 
     async def close(self) -> None:
-        """Cancel the waiting jobs."""
+        """Cancel all unfinished jobs."""
         tasks = [*self._tasks]
         for task in tasks:
             task.cancel()

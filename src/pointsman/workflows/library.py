@@ -256,7 +256,8 @@ class Library:
         present, directly or indirectly. Adds the tools of all of them to `tools`.
 
         Raises `UnknownWorkflow` for a node that calls a workflow which does not exist, or which the people of the
-        execution or the author of the calling revision may not see. Tools that are such workflows are omitted.
+        execution or the author of the calling revision may not see; tools that are such workflows are omitted. Raises
+        `AuthorError` for more than `PINS_MAX` sub-workflows.
         """
         pinned: dict[str, Json] = {}
         waiting = [(one, prepared.reader) for one in await self.called(prepared.definition, prepared.reader)]

@@ -136,7 +136,7 @@ class Drawing:
         self.flows.setdefault(flow)
 
     def _close(self) -> None:
-        """Add ends: in a process with a start event, each node without an outgoing flow leads to an end event."""
+        """Lead each node without an outgoing flow to an end event: a process with a start event needs one."""
         left = {flow.source for flow in self.flows}
         for number, node in enumerate(self.workflow.nodes):
             if f"n{number}" in left or node.type in ("end", "note"):
@@ -146,8 +146,8 @@ class Drawing:
             self._flow(Flow(region, f"n{number}", end))
 
     def _gather(self) -> None:
-        """Put an inclusive gateway before each activity with several incoming flows, because an activity waits for all
-        of them here."""
+        """Put an inclusive gateway before each activity with several incoming flows: the engine waits for all
+        active ones, while BPMN would start the activity for each."""
         into: dict[str, list[Flow]] = {}
         for flow in self.flows:
             into.setdefault(flow.target, []).append(flow)

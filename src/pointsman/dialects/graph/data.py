@@ -107,7 +107,8 @@ def _indexed(read: PathRead) -> tuple[str, ...] | None:
 
 
 def merged_path(merge: Record, shape: GraphShape, flow: DataFlow, wanted: str) -> str | None:
-    """Return where the branches that a merge closes store their results, if no node writes `wanted`."""
+    """Return the path of a merge's values: `wanted` if a node writes it, else the only path below which its branches
+    write; None: there is none."""
     if flow.writes_under(wanted):
         return wanted
     branches = _branch_nodes(merge, shape)
