@@ -70,8 +70,7 @@ class CheckedSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckFacts:
-    """What an installation knows of the things that a document names: plain data, so that it can be sent to another
-    process."""
+    """Facts of an installation about the things that a document names: plain data, for another process."""
 
     agents: Mapping[str, AgentConfig]
     """Agents of the settings, and the saved agents that the document names."""
