@@ -24,6 +24,7 @@ from pointsman.executions.family_view import seen
 from pointsman.executions.opening import open_execution, reach_execution
 from pointsman.executions.redaction_levels import view_told
 from pointsman.executions.start import start_as
+from pointsman.runtime.children import NestedTooDeep
 from pointsman.values import Json, JsonObject, WorkflowId
 from pointsman.workflows.conversion import converted
 from pointsman.workflows.definitions import check, outlined, source_of_saved
@@ -46,12 +47,6 @@ KEY: Final = "authoring"
 
 DEPTH_MAX: Final = 3
 """Depth to which agents may run workflows whose agents run workflows."""
-
-
-class AgentsNestedTooDeep(CallerError):
-    """Agents ran workflows of agents deeper than `DEPTH_MAX`."""
-
-    code: ClassVar[str] = "nested-too-deep"
 
 
 class DesignFailed(CallerError):
@@ -251,7 +246,7 @@ class Workbench:
         """Start an execution as the caller; repeated calls with one `key` return the same execution."""
         self.must("operator", "run workflows")
         if self.depth > DEPTH_MAX:
-            raise AgentsNestedTooDeep(
+            raise NestedTooDeep(
                 f"{workflow!r} is not run: agents have run workflows of agents {DEPTH_MAX} deep",
                 hint="Answer with what you have.",
             )
