@@ -28,7 +28,8 @@ def installed(*tools: Tool, **settings: object) -> Pointsman:
 
 
 async def test_a_tool_that_is_off_is_listed_with_what_would_switch_it_on() -> None:
-    listed = {one["name"]: one for one in await list_tools(installed().context)}
+    async with installed() as app:
+        listed = {one["name"]: one for one in await list_tools(app.context)}
     assert listed["calculator"]["enabled"] is True
     assert (listed["sql"]["enabled"], listed["sql"]["origin"]) == (False, "builtin")
     assert "[sql.NAME]" in str(listed["sql"]["off"])

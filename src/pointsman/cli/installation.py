@@ -29,9 +29,7 @@ def tools(context: click.Context, *, as_json: bool, script: Path | None) -> None
     """List the tools that workflows can use here: built-in, of the settings, of installed packages, of a script."""
     if context.invoked_subcommand is not None:
         return
-    app = installation(script=script)
-    found = go(list_tools(app.context))
-    servers = server_views(app.context, with_stderr=True)
+    found, servers = go(_tools(script))
     if as_json:
         print_json({"tools": cast("list[Json]", found), "servers": cast("list[Json]", servers)})
         return
@@ -43,6 +41,12 @@ def tools(context: click.Context, *, as_json: bool, script: Path | None) -> None
         for line in str(failure["stderr"] or "").splitlines():
             click.echo(f"  {harmless(line)}", err=True)
         click.echo(f"  → {shown(failure['hint'])}", err=True)
+
+
+async def _tools(script: Path | None) -> tuple[list[JsonObject], list[JsonObject]]:
+    """The tools and the MCP servers, without opening the store of the settings."""
+    async with installation("memory:", script=script) as app:
+        return await list_tools(app.context), server_views(app.context, with_stderr=True)
 
 
 @tools.command("import")
@@ -83,10 +87,9 @@ def models(*, ping: bool, keys: bool, as_json: bool, model: str | None, script: 
 
     Exit code 1 if a pinged model did not answer.
     """
-    app = installation(store, model=model, script=script)
-    found = list_models(app.context)
-    pings = go(ping_models(app.context)) if ping else []
-    paying = go(_payers(app)) if keys else None
+    # The models alone need no store, which may be absent or in use.
+    app = installation(store if keys else "memory:", model=model, script=script)
+    found, pings, paying = go(_models(app, ping=ping, keys=keys))
     if as_json:
         told: JsonObject = {"pings": cast("list[Json]", pings)} if ping else {}
         print_json({**found, **told, **({} if paying is None else {"paying": paying})})
@@ -97,9 +100,11 @@ def models(*, ping: bool, keys: bool, as_json: bool, model: str | None, script: 
     return 0 if all(one["ok"] for one in pings) else 1
 
 
-async def _payers(app: Pointsman) -> JsonObject:
+async def _models(app: Pointsman, *, ping: bool, keys: bool) -> tuple[JsonObject, list[JsonObject], JsonObject | None]:
+    """The models, the result of each ping, and the state of the keys."""
     async with app:
-        return await payers(app.context)
+        pings = await ping_models(app.context) if ping else []
+        return list_models(app.context), pings, await payers(app.context) if keys else None
 
 
 def _show_models(found: JsonObject, pings: list[JsonObject]) -> None:

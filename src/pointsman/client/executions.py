@@ -156,8 +156,9 @@ class RemoteExecution:
             "data": data,
             "comment": comment,
             "key": key or uuid4().hex,
-            "digest": digest,
         }
+        if digest:
+            body["digest"] = digest
         return await self._do("respond", body, twice=True)
 
     async def delegate(self, gate: str, to: str, *, comment: str = "") -> JsonObject:
