@@ -147,7 +147,7 @@ class Commits:
             self._committed(row)
 
     def drop(self) -> None:
-        """Nothing more is committed from here."""
+        """Discard pending rows; commit nothing more."""
         self._take()
 
     def _add(self, row: Row, summary: Summary | None) -> None:

@@ -50,7 +50,7 @@ class ForeignWriters:
         self._task: asyncio.Task[None] | None = None
 
     def watch(self) -> None:
-        """There is a driver. Costs nothing while we look already."""
+        """Start checking, because there is a driver. Free if the check runs already."""
         if self._task is None and self._looks:
             self._task = asyncio.get_running_loop().create_task(self._run())
 

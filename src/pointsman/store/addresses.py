@@ -1,4 +1,4 @@
-"""Addresses of stores, as they may be shown: a password is nobody's business."""
+"""Masks passwords in addresses of stores, so that they may be displayed."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from typing import Final
 
 _PASSWORD: Final = re.compile(r"((?://|:)[^:/?#@]*):.*@")
-"""Up to the last @: a password may hold one, and hiding too much harms nobody."""
+"""Up to the last @, because a password may contain one; masking too much does no harm."""
 _NAMED: Final = re.compile(r"(password=)[^&\s]*", re.IGNORECASE)
 
 
 def masked(url: str) -> str:
-    """The address without passwords."""
+    """Return the address without passwords."""
     return _NAMED.sub(r"\1***", _PASSWORD.sub(r"\1:***@", url))

@@ -276,13 +276,18 @@ class Store(Protocol):
     def removal(self) -> Removal: ...
 
     async def keep(self, holder: str, *, wait: bool = False) -> Leadership:
-        """Become the leader of the store (see `store.leader`); `holder` tells people who that is. Raises `StoreKept`
-        where there is one; with `wait` stands by until it is gone, however it went."""
+        """Become the leader of the store (see `store.leader`); `holder` identifies this process to people.
+
+        Raises `LeaderExists` if there is a leader; with `wait`, stands by until it is gone, for whatever reason.
+        """
         ...
 
     def follow(self, execution: ExecutionId, told: Listener) -> Callable[[], None]:
-        """Have `told` called on the event loop soon after the execution got rows, whoever wrote them (within about a
-        second), and now and then without a reason. The returned function ends it. Read, then wait, then read again."""
+        """Call `told` on the event loop soon after the execution got rows from any process (within about a second), and
+        sometimes without a reason.
+
+        The returned function ends it. Read, then wait, then read again.
+        """
         ...
 
     @property

@@ -12,11 +12,11 @@ from pointsman.values import ExecutionId, Instant, WorkflowId
 Measure: TypeAlias = Literal["tokens", "modelCalls", "toolCalls", "costUsd"]
 
 AMOUNT_MAX: Final = 1 << 53
-"""Of calls and tokens: stores count no further."""
+"""Maximum of calls and tokens that stores can count."""
 
 
 class BudgetUsage(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an execution has spent so far, with its sub-workflows, as its budgets count it."""
+    """Usage of an execution so far, with its sub-workflows, as budgets count it."""
 
     tokens: int = 0
     model_calls: int = 0
@@ -31,10 +31,10 @@ class SpendingQuery(Struct, frozen=True, kw_only=True):
     workflow: WorkflowId
     measure: Measure
     near: float
-    """From here on one came near `most`."""
+    """From this amount on an execution counts as near `most`."""
     most: float
     since: Instant | None = None
-    """Of those that ended only what did so from this time on, and before `until`."""
+    """Of ended executions, only those that ended from this time on and before `until`."""
     until: Instant | None = None
     apart: bool = False
     """Group them by the fields that access depends on: revision, owner, session and parent."""
@@ -46,10 +46,10 @@ class Spenders(Struct, frozen=True, kw_only=True):
     executions: int
     near: int
     over: int
-    """The number that spent all of it, or more."""
+    """Number of executions that spent `most` or more."""
     highest: float
     dearest: ExecutionId
-    """One that spent that much."""
+    """One execution that spent that much."""
     revision: int = 0
     owner: str = ""
     session: str | None = None
@@ -75,10 +75,10 @@ COLUMN: Final[Mapping[Measure, Literal["tokens", "model_calls", "tool_calls", "c
     "toolCalls": "tool_calls",
     "costUsd": "cost_usd",
 }
-"""Where stores with tables keep each."""
+"""Columns of each measure in SQL stores."""
 APART: Final = "revision, owner, session, parent"
 TOGETHER: Final = "0, '', NULL, NULL"
-"""In place of these, where they are not told apart."""
+"""Constants in place of these columns if the groups are not separated."""
 
 SpendersRow: TypeAlias = tuple[int, int, int, float, str, int, str, str | None, str | None]
 

@@ -27,11 +27,11 @@ class Head(Struct, frozen=True, gc=False):
     seq: int
     hash: bytes
     no: int = 0
-    """The store's own number of the execution, where it has one; 0: it has no row yet."""
+    """The store's own number of the execution, if it has one; 0: it has no row yet."""
 
 
 class Heads(dict[ExecutionId, Head]):
-    """The ends of the journals written lately. The oldest entry makes room."""
+    """The ends of recently written journals. The oldest entry is dropped first."""
 
     def keep(self, execution: ExecutionId, head: Head) -> None:
         if len(self) >= HEADS_MAX and execution not in self:

@@ -20,11 +20,11 @@ from pointsman.values import Json, JsonObject
 
 E = TypeVar("E")
 Place: TypeAlias = "tuple[Place, object] | None"
-"""Where a value is: the place of what holds it, and the key in that. Shared, so that depth costs nothing."""
+"""Position of a value: the position of its container, and its key there. Shared, so depth costs nothing."""
 Upcaster: TypeAlias = Callable[[JsonObject], JsonObject]
 
 SPARE_LEVELS: Final = 200
-"""Stored values can be read with this many levels of nesting around them: the reader's stack may be deeper."""
+"""Extra levels of nesting within which stored values must be readable: the reader's stack may be deeper."""
 UPGRADE: Final = "A newer version of Pointsman wrote it: upgrade this one."
 
 
@@ -35,14 +35,14 @@ class Codec(Generic[E]):
     """Encodes tuples of one closed set of structs. `union` is that set; `lifts` bring old shapes up to it."""
 
     def __init__(self, union: object, lifts: Sequence[Upcaster] = ()) -> None:
-        # A union of classes has no static type of its own: the cast says what decoding by it gives.
+        # A union of classes has no static type: the cast states the decoded type.
         self._type = cast("type[tuple[E, ...]]", tuple[union, ...])
         self._decoder = msgspec.json.Decoder(self._type)
         self._lifts = tuple(lifts)
 
     @property
     def shape(self) -> int:
-        """The shape number of today: what `encode` writes."""
+        """The present shape number, which `encode` writes."""
         return len(self._lifts)
 
     def encode(self, events: tuple[E, ...]) -> bytes:
@@ -50,7 +50,7 @@ class Codec(Generic[E]):
         return encode_exactly(events, self._decoder.decode)
 
     def decode(self, data: bytes, shape: int) -> tuple[E, ...]:
-        """Raises `RowUnreadable` for anything outside the closed set."""
+        """Decode events. Raises `RowUnreadable` for anything outside the closed set."""
         try:
             if shape == len(self._lifts):
                 return self._decoder.decode(data)
@@ -86,12 +86,12 @@ _ANY: Final[msgspec.json.Decoder[Json]] = msgspec.json.Decoder()
 
 
 def encode_exactly(value: object, decode: Callable[[bytes], object]) -> bytes:
-    """Encode, and where the bytes look as if something might be lost, prove that they come back."""
+    """Encode a value; if the bytes indicate a possible loss, check that they decode to the same value."""
     try:
         data = _encode(value)
     except (UnicodeEncodeError, ValueError, RecursionError, TypeError, OverflowError) as why:
         raise unstorable(value, why) from why
-    # The encoder writes NaN and infinity as null without a word; and nesting costs the reader stack.
+    # The encoder silently writes NaN and infinity as null; nesting costs the reader stack.
     if b"null" in data or (len(data) > SPARE_LEVELS and data.count(b"[") + data.count(b"{") > SPARE_LEVELS):
         prove(value, data, decode)
     return data
@@ -103,7 +103,7 @@ def prove(value: object, data: bytes, decode: Callable[[bytes], object]) -> None
         same = decode(data) == value
     except (msgspec.MsgspecError, RecursionError) as why:
         raise unstorable(value, why) from why
-    # Tuples come back as lists where the type does not tell: a difference alone is no loss.
+    # Tuples are decoded as lists if the type does not tell: such a difference is not a loss.
     if not same and first_loss(value) is not None:
         raise unstorable(value, None)
 
@@ -118,7 +118,7 @@ def unstorable(value: object, why: Exception | None) -> UnstorableValue:
 
 
 def first_loss(value: object) -> str | None:
-    """Where a value holds something JSON cannot carry: a pointer and what is there. None if nothing was found."""
+    """Return a JSON pointer to the first value that JSON cannot represent, and that value; None if there is none."""
     pending: list[tuple[Place, object]] = [(None, value)]
     while pending:
         place, item = pending.pop()

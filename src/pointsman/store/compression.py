@@ -25,11 +25,11 @@ from pointsman.store.errors import RowUnreadable, StoreDamaged, StoreFailed
 INLINE_BYTES_MAX: Final = 2 * 1024
 PACKED_BYTES_MAX: Final = 64 * 1024
 VALUE_BYTES_MIN: Final = 64 * 1024
-"""Values from this size on are stored by themselves."""
+"""Values from this size on are stored separately."""
 WHOLE: Final = frozenset({str, list, dict})
 """The types of large values."""
 CHARACTER_BYTES_MAX: Final = 6
-"""What one character of a text takes at most: `\\u0000`."""
+"""Maximum encoded size of one character of a text: `\\u0000`."""
 VERIFY: Final = "Run `pointsman verify`: it lists what is damaged."
 
 _encode = msgspec.json.Encoder().encode
@@ -43,7 +43,7 @@ class Form(IntEnum):
     PLAIN = 0
     ZSTD = 1
     BLOB = 2
-    """The hash of all of it."""
+    """The hash of the whole content."""
     PIECES = 3
     """Text, hash, text, hash, …, text, as compressed MessagePack."""
     GONE = 9
@@ -96,7 +96,7 @@ def _in_pieces(plain: bytes, large: Sequence[bytes]) -> Packed:
 
 
 def _text(pieces: list[bytes], text: bytes, keep: Callable[[bytes], bytes]) -> None:
-    """Text between large values: many small ones together can be large too."""
+    """Text between large values: many small values together can also be large."""
     pieces += [b"", keep(text), b""] if len(text) > PACKED_BYTES_MAX else [text]
 
 

@@ -20,7 +20,7 @@ class SessionMoved(CallerError):
 
 
 class SessionClosed(CallerError):
-    """The conversation has ended. Reopen it before saying more."""
+    """The conversation has ended. Reopen it before adding a turn."""
 
     code: ClassVar[str] = "session-closed"
 
@@ -38,7 +38,7 @@ class RevisionMoved(CallerError):
 
     @classmethod
     def of(cls, workflow: str, revision: int) -> RevisionMoved:
-        """`revision`: the one it is at; 0: there is none."""
+        """Return the error; `revision` is the present one, 0: there is none."""
         now = f"is at revision {revision} now" if revision else "is not there"
         return cls(f"{workflow!r} {now}", hint="Read it again, and change that.")
 
@@ -56,7 +56,7 @@ class MemoryFull(CallerError):
 
 
 class UnstorableValue(CallerError):
-    """A value would not come back as it is: NaN, infinity, half a character, or nesting too deep to read."""
+    """Decoding would not return the value unchanged: NaN, infinity, a lone surrogate, or too deep nesting."""
 
     code: ClassVar[str] = "unstorable-value"
 
@@ -98,7 +98,7 @@ class StoreMissing(StoreFailed):
 
 
 class StoreLocked(StoreFailed, Outage):
-    """Another process locks the store for too long."""
+    """Another process has locked the store for too long."""
 
     code: ClassVar[str] = "store-locked"
 

@@ -16,7 +16,7 @@ from pointsman.values import Json
 NUMBER: Final = 1
 """Number of the effect that stores the answer to a change."""
 UNBOUNDED: Final = Quota(2**62, 2**62)
-"""For values that the engine itself stores."""
+"""Quota for values that the engine itself stores."""
 
 
 class ChangeResult(NamedTuple):
@@ -25,12 +25,12 @@ class ChangeResult(NamedTuple):
     value: Json | None
     """None: the key has no value any more."""
     data: bytes
-    """The value, encoded."""
+    """The encoded value."""
     answer: Json
 
 
 def change_result(change: MemoryChange, known: Json | None) -> ChangeResult:
-    """Raises `MemoryNotAList`, `MemoryFull` for a value larger than one may be."""
+    """Apply a change. Raises `MemoryNotAList`, and `MemoryFull` for a value above the size limit."""
     match change.operation:
         case "delete":
             return ChangeResult(None, b"", known is not None)

@@ -46,7 +46,7 @@ class GateEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """The keys under which inboxes find the gate: whom it asks, and whom it does not ask any more."""
+        """The keys by which inboxes find the gate: the people it asks, and those it no longer asks."""
         return (*map(user_key, self.users), *map(group_key, self.groups), *map(without_key, self.without))
 
 

@@ -27,7 +27,7 @@ class EncodedRow(Struct, frozen=True, gc=False):
 
 
 def encoded_row(row: Row, codec: Codec[Event]) -> EncodedRow:
-    """Encode it. Raises `UnstorableValue`."""
+    """Encode a row. Raises `UnstorableValue`."""
     plain = codec.encode(row.events)
     large = large_values(row.events) if len(plain) > PACKED_BYTES_MAX else ()
     return EncodedRow(row.seq, row.at, codec.shape, plain, large, blobs_named(row.events))

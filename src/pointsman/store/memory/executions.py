@@ -1,4 +1,4 @@
-"""The list of executions and the inboxes of people, inside the process: summaries in a dict, filtered by looking."""
+"""The list of executions and the inboxes in memory: summaries in a dict, filtered by a scan."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pointsman.values import ExecutionId
 
 
 def keep_summary(summaries: dict[ExecutionId, Summary], summary: Summary) -> None:
-    """One that does not say which gates are open keeps those it had."""
+    """Keep a summary; one without open gates keeps those of the previous one."""
     known = summaries.get(summary.execution)
     if summary.gates is None and known is not None and known.gates:
         summary = replace(summary, gates=known.gates)
@@ -22,10 +22,10 @@ def keep_summary(summaries: dict[ExecutionId, Summary], summary: Summary) -> Non
 
 
 class MemoryExecutions:
-    """Summaries in a dict, filtered by looking at each."""
+    """Summaries in a dict, filtered by a scan."""
 
     def __init__(self, summaries: dict[ExecutionId, Summary], last: Callable[[ExecutionId], Awaitable[int]]) -> None:
-        """`last`: the number of the last row of an execution."""
+        """`last` returns the number of the last row of an execution."""
         self._summaries = summaries
         self._last = last
 
@@ -69,7 +69,7 @@ def waits_for(entry: GateEntry, query: InboxQuery) -> bool:
 
 
 def spenders_among(summaries: Iterable[Summary], query: SpendingQuery) -> list[Spenders]:
-    """As stores with tables add it up."""
+    """Add up usage in the same way as the SQL stores."""
     groups: defaultdict[tuple[int, str, str | None, ExecutionId | None], list[Summary]] = defaultdict(list)
     for one in summaries:
         late = query.since is not None and one.updated < query.since
@@ -97,7 +97,7 @@ def spenders_among(summaries: Iterable[Summary], query: SpendingQuery) -> list[S
 
 
 def last_turns(summaries: Iterable[Summary]) -> dict[str, Summary]:
-    """By session, of what somebody began."""
+    """Return the last turn of each session, without child executions."""
     last: dict[str, Summary] = {}
     for one in summaries:
         if one.session is not None and one.parent is None:

@@ -1,4 +1,4 @@
-"""Remembered values of the store in memory: dicts by scope and namespace; searching counts words."""
+"""Remembered values of the in-memory store: dicts by scope and namespace; search counts words."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from pointsman.values import ExecutionId, Json
 
 
 class Answers(Protocol):
-    """Where answers to changes are kept."""
+    """The store of answers to changes."""
 
     async def record(self, execution: ExecutionId, attempt: str, number: int, value: Json) -> None: ...
     async def recorded(self, execution: ExecutionId, attempt: str) -> Mapping[int, Json]: ...
 
 
 class MemoryMemories:
-    """Nothing waits between reading and writing: every change is atomic."""
+    """Every change is atomic: nothing awaits between reading and writing."""
 
     def __init__(self, answers: Answers) -> None:
         self._values: defaultdict[tuple[str, str], dict[str, RememberedValue]] = defaultdict(dict)
@@ -162,7 +162,7 @@ def lives(one: RememberedValue, at: float) -> bool:
 
 
 class MemoryVectors:
-    """Known by owner and model, then by key; each with the mark of the value it was made of."""
+    """Vectors by owner and model, then by key, each with the digest of its value."""
 
     def __init__(self, memory: MemoryMemories) -> None:
         self._memory = memory

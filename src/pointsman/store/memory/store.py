@@ -1,6 +1,6 @@
-"""A store inside the process: plain objects, no bytes, no waiting. For tests, demonstrations, and speed.
+"""A store inside the process: plain objects, no encoding, no waiting. For tests, demonstrations, and speed.
 
-Nothing here is copied: rows are frozen, and JSON values are treated as immutable by everyone.
+Nothing is copied: rows are frozen, and JSON values are treated as immutable.
 """
 
 from __future__ import annotations
@@ -76,12 +76,12 @@ class MemoryJournal:
         return self._rows.pop(execution, None) is not None
 
     def blobs_named(self) -> set[bytes]:
-        """By the executions that are left."""
+        """Return the blobs that the remaining executions refer to."""
         return {digest for rows in self._rows.values() for row in rows for digest in blobs_named(row.events)}
 
 
 class MemoryWorkflows:
-    """Revisions in lists; what was deleted is remembered by id."""
+    """Revisions in lists; deleted workflows by id."""
 
     def __init__(self) -> None:
         self._revisions: defaultdict[WorkflowId, list[SavedWorkflow]] = defaultdict(list)
@@ -241,7 +241,7 @@ class MemoryBlobs:
         return self._contents.get(digest)
 
     def sweep(self, used: set[bytes], *, dry_run: bool) -> SweepResult:
-        """Blobs that nobody uses and nobody holds."""
+        """Delete the blobs that are neither used nor held."""
         now = time.time()
         unused = [d for d, until in self._held_until.items() if until < now and bytes.fromhex(d) not in used]
         swept = SweepResult(blobs=len(unused), bytes=sum(len(self._contents[digest]) for digest in unused))
@@ -277,7 +277,7 @@ class MemoryRemoval:
 
 
 class MemoryLeader:
-    """One at a time; nobody else could take over."""
+    """One leader at a time; no other process can take over."""
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
@@ -295,7 +295,7 @@ class MemoryLeader:
 
 
 class MemoryUsage:
-    """Takings by day and execution."""
+    """Usage records by day and execution."""
 
     def __init__(self) -> None:
         self._takings: dict[tuple[str, str], UsageRecord] = {}
@@ -311,7 +311,7 @@ class MemoryUsage:
 
 
 class MemoryStore:
-    """Everything in this process; gone with it."""
+    """All tables in this process; they end with it."""
 
     def __init__(self) -> None:
         summaries: dict[ExecutionId, Summary] = {}
@@ -359,5 +359,5 @@ class MemoryStore:
 
 
 async def open_memory(url: str) -> MemoryStore:
-    """A new, empty store; `url` is `memory:` and says nothing more."""
+    """Return a new, empty store; `url` is `memory:`."""
     return MemoryStore()

@@ -98,7 +98,7 @@ class PostgresStore:
 
 
 async def open_postgres(url: str) -> PostgresStore:
-    """The store at `postgresql://…`; its tables are made where the schema is empty."""
+    """Open the store at `postgresql://…`; create its tables if the schema is empty."""
     address = address_of(url)
     conninfo, read_only, warnings = await prepare(address)
     connections = Connections(conninfo, address.shown, patience_s=address.patience_s)

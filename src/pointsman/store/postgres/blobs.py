@@ -1,10 +1,11 @@
-"""Contents by their hash, and who uses them.
+"""Contents by their hash, and their uses.
 
     blobs ◀── blob_uses (execution, hash) ── written with the row or effect that needs the content
-      └─ held_until: nobody may use it yet (a definition is kept before the execution that runs it has begun)
+      └─ held_until: not used yet (a definition is stored before the execution that runs it has begun)
 
-A content without uses that nobody holds any more may be deleted. Whoever needs one that is there already makes its
-hold longer: so a deletion under way waits, looks again, and leaves it.
+A content without uses whose hold has expired may be deleted. A writer that needs an existing content extends its hold:
+a
+concurrent deletion then waits, checks again, and leaves it.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ KNOWN_MAX: Final = 10_000
 
 
 class RecentBlobs:
-    """The contents that this process has lately made sure of: they need not be sent again."""
+    """Contents that this process has recently stored or confirmed, so that they need not be sent again."""
 
     def __init__(self) -> None:
         self._until: dict[bytes, float] = {}
 
     def note(self, digests: Iterable[bytes]) -> None:
-        """They are there, and held."""
+        """Record that these contents are stored and held."""
         until = time.monotonic() + HOLD_S / 2
         for digest in digests:
             if len(self._until) >= KNOWN_MAX:
@@ -47,7 +48,7 @@ class RecentBlobs:
             self._until[digest] = until
 
     def missing(self, contents: Mapping[bytes, bytes]) -> list[tuple[bytes, int, bytes]]:
-        """Hash, form and data of those that must be sent, in the order of their hashes."""
+        """Return hash, form and data of the contents to send, in the order of their hashes."""
         now = time.monotonic()
         wanted = sorted(digest for digest in contents if self._until.get(digest, 0.0) < now)
         found = ((digest, squeezed(contents[digest])) for digest in wanted)
@@ -55,7 +56,7 @@ class RecentBlobs:
 
 
 class PostgresBlobs:
-    """The same content is kept once, whoever brought it."""
+    """Each content is stored once, whoever sent it."""
 
     def __init__(self, connections: Connections, database: Database, kept: RecentBlobs) -> None:
         self._connections = connections
@@ -71,7 +72,7 @@ class PostgresBlobs:
         return await self._database.read(partial(find_content, bytes.fromhex(digest)))
 
     async def keep(self, contents: Mapping[bytes, bytes], *, user: ExecutionId | None = None) -> None:
-        """Have contents under their hashes, held for a while; `user` needs them for good."""
+        """Store contents under their hashes and hold them for a while; `user` uses them permanently."""
         missing = self._kept.missing(contents)
 
         async def work(connection: Connection) -> None:
@@ -90,6 +91,6 @@ async def send_blobs(connection: Connection, rows: list[tuple[bytes, int, bytes]
 
 
 async def keep_blobs(connection: Connection, contents: Mapping[bytes, bytes], *, user: ExecutionId) -> None:
-    """Have contents for good, in the transaction of the connection."""
+    """Store contents permanently, in the transaction of the connection."""
     await send_blobs(connection, RecentBlobs().missing(contents))
     await connection.execute(USE_BLOBS, ([user] * len(contents), [*contents]))

@@ -26,7 +26,7 @@ Connection: TypeAlias = psycopg.AsyncConnection[TupleRow]
 Work: TypeAlias = Callable[[Connection], Awaitable[T]]
 
 AT_ONCE: Final = 4
-"""Connections for reading, and for writing what is not a row: one long read must not hold up the others."""
+"""Connections for reads and for writes other than rows: one long read must not block the others."""
 WAIT_S: Final = 0.05
 WAIT_S_MAX: Final = 1.0
 UNDONE_MAX: Final = 20
@@ -34,7 +34,7 @@ FENCE: Final = "SELECT 1 FROM leader WHERE epoch = %s FOR SHARE"
 
 
 class Fence:
-    """The epoch that every write of this opening checks, once it is the leader."""
+    """The epoch that every write of this opened store checks once it is the leader."""
 
     def __init__(self) -> None:
         self.epoch: int | None = None
@@ -47,7 +47,7 @@ class Fence:
             raise superseded(self.epoch or 0)
 
     def broken(self) -> LeaderSuperseded:
-        """Another one raised the epoch: from now on nothing is written through here any more."""
+        """Record that another process raised the epoch: nothing is written through this opened store any more."""
         if not self._superseded:
             self._superseded = True
             self.told()
@@ -55,7 +55,7 @@ class Fence:
 
 
 class Patience:
-    """How long to go on trying, with pauses that grow."""
+    """Retry policy: how long to retry, with growing pauses."""
 
     def __init__(self, seconds: float) -> None:
         self._until = time.monotonic() + seconds
@@ -63,7 +63,7 @@ class Patience:
         self._undone = 0
 
     async def outlasts(self, why: psycopg.Error) -> bool:
-        """Whether to try again after this error; waits before."""
+        """Return whether to retry after this error; pauses first."""
         if is_undone(why):
             self._undone += 1
             return self._undone <= UNDONE_MAX
@@ -81,7 +81,7 @@ class Connections:
         self.shown = shown
         self.fence = Fence()
         self.patience_s = patience_s
-        # All sessions of this opening have one name, by which a process that must end them all finds them.
+        # All sessions of this opened store share a name, by which a process that must end them all finds them.
         named = conninfo_to_dict(conninfo).get("application_name") or f"pointsman {secrets.token_hex(8)}"
         self._conninfo = make_conninfo(conninfo, application_name=str(named))
         self._idle: list[Connection] = []
@@ -93,14 +93,14 @@ class Connections:
             raise StoreClosed(f"the store {self.shown!r} was closed")
 
     async def open(self) -> Connection:
-        """A connection of one's own; it commits by itself. Raises the driver's errors."""
+        """Open a separate connection in autocommit mode. Raises the driver's errors."""
         return await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
 
     def patience(self) -> Patience:
         return Patience(self.patience_s)
 
     async def read(self, work: Work[T]) -> T:
-        """Run a query; again if the connection breaks meanwhile."""
+        """Run a query; repeat it if the connection breaks."""
         self.check_open()
         patience = self.patience()
         while True:
@@ -113,8 +113,11 @@ class Connections:
                     raise fault(why, self.shown) from why
 
     async def write(self, work: Work[T], *, repeatable: bool = True) -> T:
-        """Run a transaction, behind the fence. One that is not `repeatable` is not tried again where nobody knows
-        whether it was committed: then `StoreUnreachable` is raised."""
+        """Run a transaction behind the fence.
+
+        If it is unknown whether a transaction that is not `repeatable` was committed, it is not retried:
+        `StoreUnreachable` is raised.
+        """
         self.check_open()
         self.fence.check()
         patience = self.patience()
@@ -140,7 +143,7 @@ class Connections:
             try:
                 return await work(connection)
             finally:
-                # One that was cancelled in the middle of something is not idle.
+                # A connection whose work was cancelled is not idle.
                 idle = connection.info.transaction_status == TransactionStatus.IDLE
                 if self._closed or connection.closed or not idle:
                     await connection.close()
@@ -149,7 +152,7 @@ class Connections:
 
 
 class FencedTransaction(Generic[T]):
-    """Work between BEGIN and COMMIT; `began` tells whether the server may have done something of it."""
+    """Work between BEGIN and COMMIT; `began`: whether the server may have executed a part of it."""
 
     def __init__(self, work: Work[T], fence: Fence) -> None:
         self.began = False

@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 LEXEME_LETTERS_MAX: Final = 500
 WORDS_BYTES_MAX: Final = 500_000
-"""Words by which one value is found: PostgreSQL holds at most one megabyte of them."""
+"""Maximum indexed words of one value: PostgreSQL stores at most one megabyte of them."""
 PUT_COLUMNS: Final = f"{COLUMNS}, gates"
 REPLACED: Final = (
     "workflow = excluded.workflow, revision = excluded.revision, status = excluded.status, started = excluded.started,"
@@ -95,7 +95,7 @@ class PostgresDatabase:
 
 
 async def run(work: Work[T], connection: Connection) -> T:
-    """Run a work to its end. Raises what its statements raise."""
+    """Run a work to its end. Raises the errors of its statements."""
     cursor = connection.cursor(binary=True)
     try:
         step = next(work)
@@ -185,8 +185,9 @@ class PostgresDialect:
         return numbers.tolist()
 
     def similarity(self, numbers: array[float]) -> Work[tuple[LiteralString, Sequence[object]]]:
-        """By the extension `vector` (pgvector) where the database has it; by plain SQL otherwise, some four times
-        slower."""
+        """Use the extension `vector` (pgvector) if the database has it; otherwise plain SQL, about four times
+        slower.
+        """
         found = yield from first(EXTENSION)
         if found is None:
             return "(SELECT sum(a * b) FROM unnest(v.vector, %s::real[]) AS ab (a, b))::float8", (numbers.tolist(),)
@@ -201,7 +202,7 @@ def put_values_of(summary: Summary) -> SummaryValues:
 
 
 def gates_of(summary: Summary) -> str | None:
-    """The open gates as JSON; None: those it had stay. An entry is a text in it, which comes back exactly."""
+    """Return the open gates as JSON; None: unchanged. An entry is stored as a string, which is returned exactly."""
     if summary.gates is None:
         return None
     found = [

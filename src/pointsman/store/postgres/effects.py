@@ -1,4 +1,4 @@
-"""The answers of effects in PostgreSQL. Those of many steps are recorded in one round trip."""
+"""Recorded answers of effects in PostgreSQL. Answers of many steps are written in one round trip."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOGETHER_MAX: Final = 500
 
 
 class Effect(BatchedRequest):
-    """The answer of one effect, on its way."""
+    """The answer of one effect, being written."""
 
     __slots__ = ("attempt", "execution", "number", "packed")
 
@@ -32,7 +32,7 @@ class Effect(BatchedRequest):
 
 
 class PostgresEffects:
-    """What was paid for, by execution and attempt."""
+    """Recorded answers of paid calls, by execution and attempt."""
 
     def __init__(self, connections: Connections, database: Database, blobs: PostgresBlobs) -> None:
         self._connections = connections
@@ -72,7 +72,7 @@ class PostgresEffects:
 
 @cache
 def record(*, fenced: bool) -> LiteralString:
-    """Record effects; where one is recorded already it stays. Tells whether this opening may write."""
+    """Return the statement that records effects unless recorded before, and returns whether this process may write."""
     insert: LiteralString = (
         "INSERT INTO effects (execution, attempt, number, form, data)"
         " SELECT g.* FROM unnest(%b::text[], %b::text[], %b::int4[], %b::int2[], %b::bytea[]) AS g"

@@ -1,4 +1,4 @@
-"""What errors of PostgreSQL mean to the one who must act, and which of them pass by themselves."""
+"""Maps errors of PostgreSQL to errors of the store, and decides which are temporary."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ REFUSALS: Final = (
     ("not permitted to log in", "28000"),
     ("does not exist", "3D000"),
 )
-"""Of a refused connection the driver hands on the server's words, not its code."""
+"""For a refused connection the driver passes on the server's message, not its code."""
 
 
 def state_of(why: psycopg.Error) -> str:
-    """The SQLSTATE; empty for what the driver found by itself, such as a connection that broke."""
+    """Return the SQLSTATE; empty for an error of the driver itself, such as a broken connection."""
     if why.sqlstate is not None or not isinstance(why, psycopg.OperationalError):
         return why.sqlstate or ""
     said = str(why)
@@ -44,7 +44,7 @@ def state_of(why: psycopg.Error) -> str:
 
 
 def is_lost(why: psycopg.Error) -> bool:
-    """Nothing is known of what was under way: the server, or the way to it, is gone."""
+    """Return whether the outcome is unknown, because the server or the connection to it is gone."""
     state = state_of(why)
     return state.startswith("08") or state in SHUT or (isinstance(why, psycopg.OperationalError) and not state)
 
@@ -54,12 +54,12 @@ def is_crowded(why: psycopg.Error) -> bool:
 
 
 def is_undone(why: psycopg.Error) -> bool:
-    """The server took it back, only because of others at work at the same time."""
+    """Return whether the server rolled back only because of concurrent transactions."""
     return isinstance(why, errors.SerializationFailure | errors.DeadlockDetected)
 
 
 def fault(why: psycopg.Error | UnicodeEncodeError, shown: str) -> PointsmanError:
-    """The fault an error is. `shown` is the address without a password."""
+    """Return the store error for a driver error. `shown` is the address without a password."""
     if isinstance(why, UnicodeEncodeError):
         return UnstorableValue("a text cannot be stored: it holds half a character (a lone surrogate)")
     message = f"{shown}: {first_line(why)}"
@@ -88,7 +88,7 @@ FAULTS: Final[tuple[tuple[str, type[PointsmanError], str], ...]] = (
     ("54", UnstorableValue, "Names and keys must be shorter than 2 KB."),
     ("22", UnstorableValue, "The value is not one that PostgreSQL can hold."),
 )
-"""By the beginning of the SQLSTATE; the first that fits."""
+"""By prefix of the SQLSTATE; the first match counts."""
 
 
 def first_line(why: psycopg.Error) -> str:

@@ -20,7 +20,7 @@ from pointsman.values import ExecutionId
 
 PAGE_ROWS: Final = 1000
 PAGE_BYTES: Final = 4 * 1024 * 1024
-"""What one step of reading holds in memory, packed; a single larger row comes alone."""
+"""Bytes held in memory by one step of reading, packed; a single larger row is read alone."""
 PAGE: Final = """
     SELECT seq, at, shape, form, data FROM (
         SELECT seq, at, shape, form, data, sum(octet_length(data)) OVER (ORDER BY seq) - octet_length(data) AS before
@@ -34,7 +34,7 @@ SEQ_MAX: Final = 2**31 - 1
 
 
 class PostgresJournal:
-    """Encodes where it is asked, so that a bad value is the caller's at once."""
+    """Encodes rows in the calling task, so that the caller gets the error of a bad value at once."""
 
     def __init__(self, connections: Connections, database: Database, appender: Appender, codec: Codec[Event]) -> None:
         self._connections = connections

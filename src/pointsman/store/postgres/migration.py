@@ -1,9 +1,9 @@
-"""Finding out what lies at an address, and bringing it to today's tables.
+"""Detects the store at an address and migrates it to the present tables.
 
-    nothing ─▶ made      ours, older ─▶ migrated      ours, newer ─▶ refused      anything else ─▶ refused
+    nothing ─▶ created      ours, older ─▶ migrated      ours, newer ─▶ refused      anything else ─▶ refused
 
-Who finds today's version needs one query and loads nothing. Everybody else migrates in one transaction under a lock
-of the database: several processes may open a new store at once.
+A store of the present version needs one query and no migration code. Otherwise the migration runs in one transaction
+under a lock of the database, because several processes may open a new store at once.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from pointsman.store.sql.schema import Migrations, missing
 
 OLDEST_SERVER: Final = 130000
 APART_S: Final = 5.0
-"""Clocks that are further apart than this are worth a word."""
+"""A greater difference of the clocks causes a warning."""
 LOCK: Final = 0x504F494E
-"""`POIN` in ASCII: our locks begin with it."""
+"""`POIN` in ASCII: prefix of our lock numbers."""
 
 READ_ONLY: Final = "SELECT current_setting('transaction_read_only')"
 FIND_VERSION: Final = """
@@ -37,7 +37,7 @@ LOSES: Final = {
     "synchronous_commit": "a crash can lose what was acknowledged in the moment before",
     "data_checksums": "values that its disk changes are only noticed in journals (`pg_checksums --enable`)",
 }
-"""Settings that must not be off, and what follows where they are."""
+"""Settings that must not be off, and the consequence if they are."""
 FIND_OFF: Final = "SELECT name FROM pg_settings WHERE name = ANY(%s) AND setting = 'off' ORDER BY name"
 COUNT_TABLES: Final = """
     SELECT count(*) FROM pg_class AS c WHERE c.relnamespace = to_regnamespace(%s) AND c.relkind IN ('r', 'p', 'v', 'm')
@@ -49,15 +49,15 @@ class PreparedStore(NamedTuple):
     """A store that is ready to be used."""
 
     conninfo: str
-    """The parameters of connections to it."""
+    """Connection parameters."""
     read_only: bool
-    """The server is a standby, or this user may only read."""
+    """Whether the server is a standby, or the user may only read."""
     warnings: list[str]
-    """What an operator should know about the server."""
+    """Warnings about the server for the operator."""
 
 
 async def prepare(address: Address) -> PreparedStore:
-    """See that today's tables are there. Raises an `OperatorError`."""
+    """Ensure that the present tables exist. Raises an `OperatorError`."""
     try:
         return await asyncio.to_thread(_prepared, address)
     except psycopg.Error as why:
@@ -79,7 +79,7 @@ def _prepared(address: Address) -> PreparedStore:
                 hint="Open it once where it can be written; it is made or brought up to date there.",
             )
         if version != len(MIGRATIONS):
-            # Held until this connection is closed; who waits too long for it is told so.
+            # Held until this connection is closed; a process that waits too long gets an error.
             connection.execute("SET lock_timeout = '30s'")
             connection.execute("SELECT pg_advisory_lock(%s, 0)", (LOCK,))
             schema = bring_up(connection, address)
@@ -92,7 +92,7 @@ def is_read_only(connection: psycopg.Connection) -> bool:
 
 
 def warnings_of(connection: psycopg.Connection) -> list[str]:
-    """What the server's settings let it lose, or not notice; and whether its clock is another one than ours."""
+    """Return warnings about settings that risk data loss or late failure detection, and about the server's clock."""
     off = connection.execute(FIND_OFF, ([*LOSES],)).fetchall()
     warnings = [f"the server's setting {name!r} is off: {LOSES[name]}" for (name,) in off]
     asked = time.time()
@@ -104,7 +104,7 @@ def warnings_of(connection: psycopg.Connection) -> list[str]:
 
 
 def found_in(connection: psycopg.Connection) -> tuple[str, int]:
-    """The schema this connection works in, empty if there is none; the version of the store there, 0 for none."""
+    """Return the schema of this connection, empty if there is none, and the version of its store, 0 for none."""
     row = connection.execute(FIND_VERSION).fetchone()
     assert row is not None, "a SELECT without FROM has one row"
     schema, ours = row
@@ -117,7 +117,7 @@ def found_in(connection: psycopg.Connection) -> tuple[str, int]:
 
 
 def bring_up(connection: psycopg.Connection, address: Address) -> str:
-    """Migrate, unless somebody else did so while we waited for the lock; the schema."""
+    """Migrate, unless another process did so while this one waited for the lock; return the schema."""
     if address.schema:
         connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(address.schema)))
     schema, version = found_in(connection)

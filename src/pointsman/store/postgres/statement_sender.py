@@ -34,7 +34,7 @@ class StatementSender:
         self._connection: Connection | None = None
 
     async def send(self, statement: LiteralString, values: Sequence[object]) -> StatementResult:
-        """Raises the fault that an error means; then nothing was written, unless it is `StoreUnreachable`."""
+        """Send a statement. Raises the store error; then nothing was written, unless it is `StoreUnreachable`."""
         patience = self._connections.patience()
         again = False
         while True:

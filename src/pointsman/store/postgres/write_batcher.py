@@ -72,7 +72,7 @@ class WriteBatcher(Generic[R]):
         self._task = None
 
     async def _one_by_one(self, group: Sequence[R], why: Exception) -> None:
-        # Faults of the store hit everybody; what is wrong with one request is its own.
+        # Errors of the store concern every request; errors of one request only that one.
         alone = len(group) == 1 or isinstance(why, OperatorError)
         for request in group:
             if request.settled:

@@ -24,7 +24,7 @@ class SqlConfigStore:
 
     async def put(self, kind: str, key: str, value: Json, *, after: int | None = None) -> int:
         work = partial(put, self._database.dialect.put_entry, kind, key, encode_json(value), after)
-        # Repeated after a commit whose answer was lost, `after` would refuse what this very call wrote.
+        # If repeated after a commit whose answer was lost, `after` would reject what this very call wrote.
         return await self._database.write(work, repeatable=after is None)
 
     async def find(self, kind: str, key: str) -> ConfigEntry | None:

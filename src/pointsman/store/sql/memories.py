@@ -70,7 +70,7 @@ class SqlMemories:
 
     async def change(self, change: MemoryChange, *, once: ChangeId | None = None) -> Json:
         encode_json(change.value)
-        # A list must not grow twice where no answer tells whether it grew; `once` keeps that from happening.
+        # A list must not grow twice if it is unknown whether the commit succeeded; `once` prevents that.
         repeatable = once is not None or change.operation != "append"
         work = partial(change_once, self._database.dialect, change, once)
         return await self._database.write(work, repeatable=repeatable, in_order=True)
@@ -167,7 +167,7 @@ def put_with_history(
     current: CurrentValue | None,
     last: HistoryRow | None,
 ) -> Work[None]:
-    """Write the value, and beside it who changes it and what it was."""
+    """Write the value with a history entry: the writer and the former value."""
     beside = history_update(change, current, made, last)
     past = history_of((change.scope, change.namespace, change.key))
     rows = [

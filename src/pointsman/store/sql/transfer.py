@@ -1,4 +1,4 @@
-"""What both SQL stores do when they are copied."""
+"""Rules shared by both SQL stores when they are copied."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ FILLED: Final[tuple[LiteralString, ...]] = (
     "messages",
     "entries",
 )
-"""A store is empty where these are."""
+"""Tables that are empty in an empty store."""
 
 
 def memory_row(row: Sequence[Value]) -> MemoryRow:
-    """A remembered value of a copy, with the text by whose words it is found; its history is not searched."""
+    """Return a remembered value of a copy with its searchable text; history rows have none."""
     scope, namespace, key = cast("tuple[str, str, str]", row[:3])
     data, changed, expires = cast("tuple[bytes, float, float | None]", row[3:])
     text = None if is_history(scope) else " ".join([key, *texts(decode_json(data))])

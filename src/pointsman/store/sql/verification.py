@@ -1,6 +1,6 @@
-"""What both SQL stores check when they are verified: the chains of the rows, and the contents of the blobs.
+"""Verification shared by both SQL stores: the chains of the rows, and the contents of the blobs.
 
-A chain does not show that rows were taken off its very end: compare with a backup for that.
+A chain does not show that rows were removed from its very end: compare with a backup for that.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ class ChainCheck:
     def breaks(
         self, execution: str, seq: int, at: float, shape: int, form: int, data: bytes, stored: bytes
     ) -> Iterator[str]:
-        """Yield what is wrong with the next row. After a break the chain is taken up again, so that each damaged row
-        is reported once."""
+        """Yield the damage of the next row. After a break the chain continues, so that each damaged row is reported
+        once.
+        """
         if execution != self._execution:
             self._execution, self._previous, self._expected = execution, first_hash(ExecutionId(execution)), 1
         if seq != self._expected:
@@ -36,7 +37,9 @@ class ChainCheck:
 
 
 def is_written(previous: bytes, seq: int, row: tuple[float, int, int, bytes], stored: bytes) -> bool:
-    """Columns of SQLite hold any type: a flipped bit makes text of a number."""
+    """Return whether a row has the hash stored. Checks types, because SQLite columns hold any type after a flipped
+    bit.
+    """
     try:
         return row_hash(previous, seq, *row) == stored
     except (struct.error, TypeError):
@@ -44,14 +47,14 @@ def is_written(previous: bytes, seq: int, row: tuple[float, int, int, bytes], st
 
 
 def lost_blobs(table: str, packed: Iterable[tuple[int, bytes]], known: frozenset[bytes]) -> Iterator[str]:
-    """Report rows of a table whose contents are missing."""
+    """Yield the rows of a table whose contents are missing."""
     lost = sum(not known.issuperset(needs) for form, data in packed if (needs := needed(form, data)) is not None)
     if lost:
         yield f"the blobs of {lost} {table} are missing"
 
 
 def false_blob(digest: bytes, form: int, data: bytes) -> Iterator[str]:
-    """Report a content that is not the one of its hash."""
+    """Yield an error for a content that does not match its hash."""
     try:
         true = content_hash(plain_content(digest, form, data)) == digest
     except StoreFailed as why:

@@ -38,13 +38,13 @@ class Many(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Statements whose results nobody needs, sent in one round trip where the store has round trips."""
+    """Statements whose results are not needed, sent in one round trip if the store has round trips."""
 
     statements: Sequence[Statement]
 
 
 class Lock(NamedTuple):
-    """No other transaction passes the same lock until this one ends."""
+    """A lock by name: no other transaction acquires it until this one ends."""
 
     names: tuple[str, ...]
 
@@ -86,7 +86,7 @@ class MemoryRow(NamedTuple):
     changed: float
     expires: float | None
     text: str | None
-    """The text by whose words it is found; None: by none."""
+    """The searchable text; None: the value is not searched."""
 
 
 class SqlDialect(Protocol):
