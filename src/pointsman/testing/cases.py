@@ -30,7 +30,7 @@ SHOWN_MAX = 300
 
 
 def differences(expected: Json, found: Json, at: str) -> Iterator[str]:
-    """Where `found` is not what is expected: of objects the named members count, everything else exactly."""
+    """Return where `found` differs from the expected value: of objects only the named members count."""
     if isinstance(expected, dict) and isinstance(found, dict):
         for key, value in expected.items():
             if key not in found:
@@ -45,7 +45,7 @@ def differences(expected: Json, found: Json, at: str) -> Iterator[str]:
 
 
 def same(one: Json, other: Json) -> bool:
-    """Equal as JSON: true is not 1."""
+    """Return whether two values are equal as JSON: true is not 1."""
     return isinstance(one, bool) == isinstance(other, bool) and one == other
 
 
@@ -54,7 +54,7 @@ def fits(expected: Json, found: Json) -> bool:
 
 
 def missing_in_order(expected: Sequence[Json], found: Sequence[Json]) -> Json | None:
-    """The first of `expected` that does not come, after those before it, in `found`."""
+    """Return the first of `expected` that does not occur in `found` after the previous ones; None if all do."""
     rest = iter(found)
     for wanted in expected:
         if not any(fits(wanted, came) for came in rest):
@@ -72,17 +72,17 @@ IN_MEMORY: Final = "memory:"
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What became of one test. No failures: it passed."""
+    """The result of one test. Without failures it passed."""
 
     file: Path
     name: str
     failures: tuple[str, ...]
     seconds: float
-    """Of real time."""
+    """In real time."""
 
 
 def run_file(path: Path) -> Iterator[CaseResult]:
-    """Run the tests of a file. A file that cannot be used is one failed test."""
+    """Run the tests of a file. An unusable file counts as one failed test."""
     try:
         cases = read_tests(path)
     except TestRefused as why:
@@ -96,8 +96,8 @@ def run_file(path: Path) -> Iterator[CaseResult]:
 
 
 def run_case(case: WorkflowCase, directory: Path, *, store: str = IN_MEMORY) -> tuple[str, ...]:
-    """Run one test; what was not as expected. In another store than memory time is real, and pauses are left out."""
-    virtual = store == IN_MEMORY and not case.allow  # What is outside takes real time.
+    """Run one test and return its failures. In a store other than memory, time is real and pauses are skipped."""
+    virtual = store == IN_MEMORY and not case.allow  # Calls to the outside take real time.
     try:
         app = Pointsman(
             settings=Settings.model_validate({**case.settings, "store": store, "delays": virtual}),

@@ -1,7 +1,7 @@
 """Virtual time: an event loop on which waiting costs nothing. When nothing can happen now, the clock leaps ahead.
 
 loop idle ─▶ a thread works?  yes: wait for it, in real time
-                              no:  time := when the next timer rings
+                              no:  time := when the next timer fires
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from pointsman.errors import EngineBug
 T = TypeVar("T")
 
 BEGIN: Final = 1_767_225_600.0
-"""2026-01-01T00:00:00Z: virtual time begins here, so that what it stamps is always the same."""
+"""2026-01-01T00:00:00Z: virtual time starts here, so that timestamps are always the same."""
 RESOLUTION_S: Final = 1e-6
-"""Unix seconds are no finer than this in a float."""
+"""Resolution of unix seconds in a float."""
 STUCK_S: Final = 30.0
-"""Real seconds without anything that could happen."""
+"""Real seconds without progress, after which the loop counts as stuck."""
 
 
 class NothingCanHappen(EngineBug):
-    """Everything waits, and no timer, thread or connection is left that could end it."""
+    """Everything waits, and no timer, thread or connection is left that could end the wait."""
 
     code = "nothing-can-happen"
 
@@ -38,13 +38,13 @@ class VirtualClock:
         return BEGIN + asyncio.get_running_loop().time()
 
     async def sleep_until(self, at: float) -> None:
-        """Takes no real time once nothing else can happen before."""
+        """Sleep in virtual time."""
         while (left := at - self.now()) > 0:  # noqa: ASYNC110 - it waits for a time, not for an event
             await asyncio.sleep(max(left, RESOLUTION_S))
 
 
 class _Leaping(selectors.BaseSelector):
-    """Asks for what is ready now; what it would have to wait for, it skips."""
+    """Selects what is ready now, and skips the waiting time."""
 
     def __init__(self) -> None:
         self._real = selectors.DefaultSelector()
@@ -53,7 +53,8 @@ class _Leaping(selectors.BaseSelector):
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready = self._real.select(0)
-        # The loop calls what is due before now, not at it; far from zero its own tolerance is below what a float tells.
+        # The loop runs callbacks that are due before now, not at now; for large values its own tolerance is below float
+        # resolution.
         self.now = math.nextafter(self.now, math.inf)
         if ready or (timeout is not None and timeout <= 0):
             return ready
@@ -84,7 +85,7 @@ class _Leaping(selectors.BaseSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop with a time of its own, which begins at 0."""
+    """An event loop with its own time, which begins at 0."""
 
     def __init__(self) -> None:
         self._leaping = _Leaping()
@@ -94,14 +95,14 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self._leaping.now
 
     def run_in_executor(self, executor: Executor | None, func: Callable[..., T], *args: Any) -> asyncio.Future[T]:
-        """Time stands still while threads work: nobody can tell how long they would have taken."""
+        """Run in a thread. Virtual time stands still meanwhile, because the duration of the work is unknown."""
         future = super().run_in_executor(executor, func, *args)
         self._leaping.threads += 1
         future.add_done_callback(self._thread_ended)
         return future
 
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - asyncio's
-        """Its threads end in real time as well."""
+        """Shut down the threads in real time."""
         self._leaping.threads += 1
         try:
             await super().shutdown_default_executor()
@@ -113,6 +114,6 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 def run_virtually(work: Coroutine[Any, Any, T]) -> T:
-    """As `asyncio.run`, in virtual time."""
+    """Like `asyncio.run`, in virtual time."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(work)

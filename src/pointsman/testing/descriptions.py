@@ -1,6 +1,7 @@
-"""The state of an execution as plain data, so that two of them can be compared and their difference read.
+"""Describes the state of an execution as plain data, for comparison and readable differences.
 
-Left out is what no row of the journal gives: what only makes the next decision faster, and what lives for one row.
+Left out are values that no row of the journal determines: caches for the next decision, and values that live for one
+row.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from pointsman.engine.data import Data
 from pointsman.engine.state import ExecutionState, ParallelFrame, ScopeState, StepState
 
 Told: TypeAlias = "dict[int, Description]"
-"""By `id`, while the state keeps them."""
+"""By `id`, while the state holds them."""
 Pairs: TypeAlias = set[tuple[int, int]]
-"""Lists that were compared with each other, by `id`."""
+"""Pairs of lists already compared, by `id`."""
 Description: TypeAlias = "None | bool | int | float | str | list[Description] | dict[str, Description]"
 
 AS_IT_IS: Final = frozenset({type(None), bool, int, float, str})
@@ -26,18 +27,18 @@ NOT_KEPT: Final = frozenset({"size_bound", "step_outputs", "row_failures", "chan
 
 
 def describe(state: ExecutionState) -> dict[str, Description]:
-    """All of it, with the same keys in the same order whatever happened first."""
+    """Return the whole state with the same keys in the same order, whatever happened first."""
     found = _plain(state, {}, inside=False)
     assert isinstance(found, dict)
     return found
 
 
 def _plain(value: object, told: Told, *, inside: bool = True) -> Description:
-    """`inside`: steps, scopes and openings are named where others point to them, and told in full once.
+    """`inside`: steps, scopes and parallels are named where they are referred to, and described in full once.
 
-    `told`: lists told before. A list of twice the same list of twice the same list … is told in no time.
+    `told`: lists described before, so that a list nested twice in itself at many levels stays cheap.
     """
-    # Simulations compare states after every row: most values are one of these two.
+    # Simulations compare states after every row: most values are of one of these two types.
     if type(value) in AS_IT_IS:
         return cast("Description", value)
     if type(value) is dict:
@@ -73,7 +74,7 @@ def _listed(values: Sequence[object], told: Told) -> Description:
 
 
 def _full(value: object, told: Told) -> Description:
-    """A field of the state: the tables of steps, scopes and openings are told in full."""
+    """Return a field of the state; the tables of steps, scopes and parallels are described in full."""
     match value:
         case dict():
             return _sorted(cast("dict[object, object]", value), told, inside=False)
@@ -89,8 +90,11 @@ def _sorted(table: Mapping[object, object], told: Told, *, inside: bool = True) 
 
 
 def are_alike(one: ExecutionState, other: ExecutionState) -> bool:
-    """They surely have the same description. False says nothing: a list may be a tuple there. Costs a quarter of
-    describing both."""
+    """Return whether two states certainly have the same description. False means unknown, as for a list in place of a
+    tuple.
+
+    Costs a quarter of describing both.
+    """
     seen: Pairs = set()
     return all(_fields_alike(one, other, name, seen) for name in one.__struct_fields__ if name not in NOT_KEPT)
 
@@ -134,7 +138,7 @@ def _tables_alike(one: dict[object, object], other: dict[object, object], seen: 
 
 
 def _lists_alike(one: Sequence[object], other: Sequence[object], seen: Pairs, *, inside: bool = True) -> bool:
-    """Two that were compared before are not compared again: lists of twice the same list of twice the same list …"""
+    """Skip pairs that were compared before, so that shared nested lists stay cheap."""
     pair = (id(one), id(other))
     if pair in seen:
         return True
@@ -143,7 +147,7 @@ def _lists_alike(one: Sequence[object], other: Sequence[object], seen: Pairs, *,
 
 
 def differences(one: ExecutionState, other: ExecutionState) -> str:
-    """Where two states differ, one line per place."""
+    """Return the differences of two states, one line per position."""
     return "\n".join(_differences("state", describe(one), describe(other)))
 
 

@@ -1,11 +1,11 @@
-"""Workflow tests as files: what is run, what is said to it, and what must come of it.
+"""Test files: which workflow runs, with which answers, and which outcome is expected.
 
 workflow: agentforge.yaml           # beside this file
-script: script.yaml                 # what the scripted model says: a file, or the rules themselves
+script: script.yaml                 # answers of the scripted model: a file, or the rules themselves
 input: {goal: ships}
 answers: {review: [reject, approve]}
 expect: {status: completed, path: [write, review, write, review], output: {status: approved}}
-cases:                              # each is the above with some of it replaced
+cases:                              # each case overrides some of the above
   - {name: no one objects, answers: {review: approve}, expect: {pathContains: [review]}}
 """
 
@@ -28,7 +28,7 @@ ENDINGS: Final = (".test.yaml", ".test.yml", ".test.json")
 
 
 class TestRefused(AuthorError):
-    """A file is not a workflow test. `problems` lists all that is wrong with it."""
+    """A file is not a valid workflow test. `problems` lists all its defects."""
 
     code: ClassVar[str] = "test-refused"
     __test__: ClassVar[bool] = False
@@ -118,7 +118,7 @@ class TestFile(WorkflowCase):
 
 
 def find_tests(paths: Sequence[Path]) -> Iterator[Path]:
-    """The test files among the paths and under the directories, sorted."""
+    """Return the test files among the paths and below the directories, sorted."""
     for path in paths:
         if path.is_dir():
             yield from sorted(one for one in path.rglob("*") if one.name.endswith(ENDINGS) and one.is_file())
@@ -127,7 +127,7 @@ def find_tests(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 def read_tests(path: Path) -> tuple[WorkflowCase, ...]:
-    """The cases of a file. Raises `TestRefused`."""
+    """Return the cases of a file. Raises `TestRefused`."""
     try:
         with path.open("rb") as stream:
             data = stream.read(BYTES_MAX + 1)

@@ -1,11 +1,11 @@
-"""Random workflows: every control type, nested at random, from a seed. For laws that hold for all graphs.
+"""Random workflows from a seed: every control type, nested. For properties that hold for all graphs.
 
     document = random_workflow(seed=7, size=20)
 
-What happens in them depends on their input, never on speed: steps that may run at once write paths of their own, or
-append to the log. `unruly` adds what is a race by its meaning: joins that wait for some, ends that end everything,
-failures nobody catches. `undone` lets it fail once nothing moves any more, and what it did be undone. Works whose id
-begins with `bad` are meant to fail, those with `slow` first time only.
+The outcome depends on the input, never on timing: concurrent steps write separate paths or append to the log. `unruly`
+adds features that race by their nature: joins that wait for some branches, terminating ends, uncaught failures.
+`undone` lets the workflow fail once nothing moves any more, and its steps be undone. Work nodes whose id begins with
+`bad` fail; those with `slow` fail the first time only.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from pointsman.engine.tool_calls import ProposedCall
 from pointsman.values import Json, JsonObject
 
 INPUT: Final[JsonObject] = {"n": 5, "items": ["a", "b", "c"]}
-"""An input on which the conditions of random workflows go both ways."""
+"""An input for which the conditions of random workflows take both values."""
 
 REDUCERS: Final = {"log": "append", "count.*": "add", "by.*.*": "append"}
 
 DEPTH_MAX: Final = 5
 
 ONWARD: Final = "onward"
-"""The gate at which people are asked whether it may go on."""
+"""The escalation gate, which asks whether the execution may continue."""
 
 
 class Block(NamedTuple):
-    """A part of a graph: where control comes in, and the nodes from which it goes on."""
+    """A part of a graph: its entry node, and the nodes from which control leaves it."""
 
     first: str
     lasts: tuple[str, ...]
@@ -42,12 +42,12 @@ Draw: TypeAlias = Callable[[int], Block]
 
 
 def random_workflow(seed: int, size: int = 12, *, unruly: bool = False, undone: bool = False) -> JsonObject:
-    """A native document. `size` is about how many blocks it is made of."""
+    """Return a native document of about `size` blocks."""
     return _Drawing(seed, size, unruly=unruly, undone=undone).document()
 
 
 def asked_on(document: JsonObject, steps: int) -> JsonObject:
-    """The same workflow, stopped after so many steps, and again, by people who always let it go on."""
+    """Return the same workflow with a limit of steps, at which people repeatedly let it continue."""
     nodes, config = document["nodes"], document["config"]
     assert isinstance(nodes, list)
     assert isinstance(config, dict)
@@ -59,7 +59,7 @@ def asked_on(document: JsonObject, steps: int) -> JsonObject:
 
 
 def perform(command: Execute) -> WorkDone | WorkFailed | ToolCallsProposed:
-    """The work of random workflows: the same answer to the same step in every schedule."""
+    """Perform the work of random workflows: the same answer to the same step in every schedule."""
     step, attempt = command.step, command.attempt
     if step.node.startswith("danger") and (calls := _calls(command)):
         return ToolCallsProposed(step=step, attempt=attempt, calls=calls)
@@ -69,7 +69,7 @@ def perform(command: Execute) -> WorkDone | WorkFailed | ToolCallsProposed:
 
 
 def _calls(command: Execute) -> tuple[ProposedCall, ...]:
-    """A person agrees first, then the caller carries it out, and then two sub-workflows."""
+    """Propose calls that first need approval, then the caller, and then two sub-workflows."""
     returned = {verdict.number for verdict in command.verdicts if verdict.returned}
     if 2 in returned:
         return ()
@@ -108,7 +108,7 @@ class _Drawing:
         }
 
     def undo(self) -> None:
-        """Works, gates and children are undone: at once, at the second try, or not at all."""
+        """Add compensations to work, gates and children: some succeed at once, some on retry, some never."""
         done = [node for node in self.nodes if node["type"] in ("tool", "human", "workflow")]
         ways = [self.node("undo", "tool", {"tool": "look_up"}, outputs={"log": "result"})]
         ways += [self.node("slow", "tool", {"tool": "look_up"}, execution={"retries": 1})]
@@ -117,7 +117,7 @@ class _Drawing:
             if self.random.random() < 0.7:
                 node["compensate"] = self.random.choice(ways)
 
-    # Pieces --------------------------------------------------------------------------------------------------------
+    # Pieces
 
     def node(self, prefix: str, kind: str, config: JsonObject | None = None, **more: Json) -> str:
         name = f"{prefix}{len(self.nodes)}"
@@ -138,14 +138,14 @@ class _Drawing:
         return block.lasts
 
     def test(self) -> JsonObject:
-        """A condition on the input: it may hold or not, but always the same way."""
+        """Return a condition on the input with a fixed but arbitrary value."""
         return {
             "type": "expression",
             "expression": f"input.n % {self.random.randint(2, 3)} == {self.random.randint(0, 1)}",
         }
 
     def block(self, depth: int) -> Block:
-        """Any block; only simple ones when deep, or when enough were drawn."""
+        """Draw any block; only simple ones when deep, or after enough blocks."""
         self.left -= 1
         simple: list[Draw] = [self.work, self.work, self.change, self.gate, self.pause, self.child, self.caught]
         simple.append(self.tell)
@@ -154,7 +154,7 @@ class _Drawing:
         draws = simple if depth >= DEPTH_MAX or self.left <= 0 else [*simple, *nested, *nested]
         return self.random.choice(draws)(depth + 1)
 
-    # Simple blocks -------------------------------------------------------------------------------------------------
+    # Simple blocks
 
     def work(self, depth: int) -> Block:
         kinds = ["tool", "tool", "slow", "danger", "bad"] if self.unruly else ["tool", "tool", "slow", "danger"]
@@ -200,7 +200,7 @@ class _Drawing:
         return Block(name, (name,))
 
     def caught(self, depth: int) -> Block:
-        """Work that fails, and the way on for that."""
+        """Draw work that fails, with an error edge."""
         bad = self.node("bad", "tool", {"tool": "look_up"})
         handler = self.node("tool", "tool", {"tool": "look_up"}, outputs={"log": "result"})
         self.edge(bad, handler, {"type": "error"})
@@ -210,7 +210,7 @@ class _Drawing:
             return Block(bad, (ignored,))
         return Block(bad, (handler,))
 
-    # Blocks of blocks ----------------------------------------------------------------------------------------------
+    # Composite blocks
 
     def chain(self, depth: int) -> Block:
         first = self.block(depth)
@@ -232,7 +232,7 @@ class _Drawing:
         return Block(name, (*lasts, *block.lasts))
 
     def split(self, depth: int) -> Block:
-        """Several edges at once, some under conditions; ways of unequal length, some of which end."""
+        """Draw a split with several edges, some conditional; branches of different length, some of which end."""
         name = self.node("split", "transform", {})
         lasts: list[str] = []
         for number in range(self.random.randint(2, 3)):
@@ -248,7 +248,7 @@ class _Drawing:
         return Block(name, (merged,))
 
     def fan(self, depth: int) -> Block:
-        """A parallel of several branches."""
+        """Draw a parallel of several branches."""
         config: JsonObject = {"onBranchError": self.random.choice(["fail", "continue", "ignore"])}
         if self.random.random() < 0.4:
             config["maxParallel"] = self.random.randint(1, 2)
@@ -273,7 +273,7 @@ class _Drawing:
         return config
 
     def each(self, depth: int) -> Block:
-        """A parallel over items, whose branches write keys of their own."""
+        """Draw a parallel over items whose branches write separate keys."""
         name = self.node("fan", "parallel", {"items": self.random.choice(["input.items", "[]"]), "as": "one"})
         join = self.node("join", "join", self.join_config())
         work = self.node("tool", "tool", {"tool": "look_up"}, outputs={f"by.{name}.current_fanout_item": "result"})
@@ -284,7 +284,7 @@ class _Drawing:
         return Block(name, (join,))
 
     def nest(self, depth: int) -> Block:
-        """Two parallels closed by one join."""
+        """Draw two parallels closed by one join."""
         outer, inner = self.node("fan", "parallel", {"items": "input.items"}), self.node("fan", "parallel", {})
         join = self.node("join", "join", {"of": outer})
         self.edge(outer, inner)
@@ -295,7 +295,7 @@ class _Drawing:
         return Block(outer, (join,))
 
     def loop(self, depth: int) -> Block:
-        """Rounds: counted, over items, or left from inside."""
+        """Draw a loop: counted, over items, or left from inside."""
         config: JsonObject = {"maxIterations": self.random.randint(1, 3)}
         if self.random.random() < 0.4:
             config = {"over": "input.items", "as": "turn"}
@@ -312,7 +312,7 @@ class _Drawing:
         return Block(name, (out,))
 
     def cycle(self, depth: int) -> Block:
-        """Back by an edge, until it has been counted often enough."""
+        """Draw a cycle by an edge back, until a counter reaches its bound."""
         count = f"turns{len(self.nodes)}"
         name = self.node("set", "transform", {"operations": [{"increment": count}]})
         block = self.block(depth)
@@ -325,7 +325,7 @@ class _Drawing:
         return Block(name, (out,))
 
     def several(self, depth: int) -> Block:
-        """Two ways that pass one node separately, and meet behind it."""
+        """Draw two branches that pass one node separately and merge behind it."""
         name = self.node("split", "transform", {})
         each = self.node("tool", "tool", {"tool": "look_up"}, trigger="each", outputs={"log": "result"})
         merged = self.node("merge", "transform", {})

@@ -1,11 +1,11 @@
-"""What every journal must do, as functions to run against any address: those of others too.
+"""Conformance suite of journals, as functions for any address, including third-party stores.
 
     @pytest.mark.parametrize("rule", [*JOURNAL_RULES, *STORE_RULES], ids=lambda rule: rule.__name__)
     async def test_my_store(rule, tmp_path):
         await rule(f"mystore://{tmp_path}/store")
 
-Each rule needs an address of its own, where nothing is yet. `DURABLE_RULES` are for stores that outlive a process:
-they open one address several times, also from a child process that is killed.
+Each rule needs its own unused address. `DURABLE_RULES` are for stores that outlive a process: they open one address
+several times, also from a child process that is killed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ async def opened(url: str) -> AsyncGenerator[Store, None]:
 
 
 async def refused(call: Awaitable[object], with_: type[PointsmanError]) -> bool:
-    """Whether the call was refused in just this way; any other error goes on."""
+    """Check that the call raises exactly this error; other errors propagate."""
     try:
         await call
     except with_:
@@ -53,7 +53,7 @@ async def refused(call: Awaitable[object], with_: type[PointsmanError]) -> bool:
 
 
 def row_of(seq: int, value: Json = None) -> Row:
-    """A row with one event that carries `value`."""
+    """Return a row with one event that carries `value`."""
     step = Step("work", (Branch("each", 1, seq),), seq)
     return Row(seq, 1_700_000_000.25 + seq, (StepSucceeded(step=step, result=value),))
 
@@ -187,7 +187,7 @@ async def a_value_comes_back_exactly_or_is_refused(url: str) -> None:
 
 
 def same(one: Json, other: Json) -> bool:
-    """Equal, and of equal types: 1, 1.0 and True are three values."""
+    """Return whether values and types are equal: 1, 1.0 and True are different."""
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, dict) and isinstance(other, dict):
@@ -291,7 +291,7 @@ async def two_openings_of_one_store_never_both_win(url: str) -> None:
 
 
 async def what_was_acknowledged_survives_a_killed_process(url: str) -> None:
-    """A child appends for eight executions and says so; it is killed in the middle, without warning."""
+    """A child appends for eight executions and reports each row; it is killed in the middle without warning."""
     program = f"import asyncio, pointsman.testing.journals as j; asyncio.run(j.append_and_say({url!r}))"
     child = await asyncio.create_subprocess_exec(sys.executable, "-c", program, stdout=asyncio.subprocess.PIPE)
     assert child.stdout is not None

@@ -1,4 +1,4 @@
-"""What every store must do about its keeper, as functions to run against any address. See `testing.journals`."""
+"""Conformance suite of leaders, as functions for any address. See `testing.journals`."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ async def a_keeper_that_is_killed_makes_room(url: str) -> None:
 
 
 async def keep_until_killed(url: str) -> None:
-    """Become the keeper, write a row, say the epoch, and wait."""
+    """Become the leader, write a row, print the epoch, and wait."""
     async with opened(url) as store:
         keep = await store.keep("child")
         await store.journal.append(ONE, row_of(1))

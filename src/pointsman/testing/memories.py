@@ -1,4 +1,4 @@
-"""What every store must remember, and what it must forget: part of `STORE_RULES`."""
+"""Conformance suite of remembered values: part of `STORE_RULES`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def changing(
     keys: int = 100,
     expires: float | None = None,
 ) -> MemoryChange:
-    """A change of what session `ann` remembers."""
+    """Return a change of a value of session `ann`."""
     return MemoryChange(
         scope="session",
         namespace="ann",

@@ -1,4 +1,4 @@
-"""What every store must tell of what was remembered before, and when it must not: part of `STORE_RULES`."""
+"""Conformance suite of the history of remembered values: part of `STORE_RULES`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def changing(
     expires: float | None = None,
     earlier: int = 20,
 ) -> MemoryChange:
-    """A change of what ann remembers."""
+    """Return a change of a value of ann."""
     quota = Quota(100, 1000, earlier)
     return MemoryChange(
         scope="user",
@@ -52,7 +52,7 @@ async def values_of(store: Store, key: str = "tone", *, at: float = 0.0) -> list
 
 
 async def left_of(store: Store) -> int:
-    """How many rows of ann's past are kept, told or not."""
+    """Return the number of stored history rows of ann, visible or not."""
     return len(await store.memory.every("past user", "ann"))
 
 

@@ -1,4 +1,4 @@
-"""What every store must do when things are deleted, as functions to run against any address. See `testing.journals`."""
+"""Conformance suite of deletion, as functions for any address. See `testing.journals`."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""Simulation: one execution in a scripted world whose schedule is chance, and all of whose chance comes from a seed.
+"""Simulation: one execution in a scripted world with a random schedule, fully determined by a seed.
 
     plan = compile_workflow(workflow)
     calm = Simulation(plan, seed=1).run({"goal": "x"})
     wild = Simulation(plan, seed=1, chance_of_crash=0.3, chance_of_duplicate=0.5).run({"goal": "x"})
     assert (wild.status, wild.output) == (calm.status, calm.output)
 
-Nothing is awaited and no time passes: thousands of schedules run in a second. Work is answered in random order. When
-nobody owes an answer events come, some of them before anybody waited for them; then the clock moves on to the next
-timer. A crash drops the state, folds the rows as they were stored, and asks again for whatever is outstanding; half of
-the crashes come before the row was written.
+Nothing is awaited and no time passes: thousands of schedules run in a second. Work is answered in random order. When no
+answer is outstanding, events are sent, some before any step waits for them; then the clock advances to the next timer.
+A crash drops the state, folds the stored rows and issues the outstanding commands again; half of the crashes come
+before the row was written.
 """
 
 from __future__ import annotations
@@ -66,24 +66,26 @@ from pointsman.testing.descriptions import are_alike, describe, differences
 from pointsman.values import Json, JsonObject
 
 DECISIONS_MAX: Final = 100_000
-"""More than this is no simulation but a loop that never ends."""
+"""Maximum number of reports: more indicate an endless loop."""
 
 CHECKED_ROWS: Final = 8
 CHECKED_SHARE: Final = 0.2
-"""From then on at so many more each time: folding all rows after each of them costs the square of their number."""
+"""After this row the distance between checks grows: folding all rows after each one costs the square of their
+number.
+"""
 
 GHOST: Final = "a zombie was here"
-"""The result of every zombie: it must never be seen."""
+"""The result of every duplicate executor: it must never be accepted."""
 
 ENDS: Final = (WorkDone, WorkFailed, ToolCallsProposed, ChildEnded, GateAnswered, TimerFired, DeliveryConfirmed)
 ANSWERS: Final = (*ENDS, WorkerMissing, WorkerOffered)
-"""Reports that come again when what they answer is asked again."""
+"""Reports that are sent again when their command is issued again."""
 
 ONCE: Final = (*ENDS, Start, CancelRequested)
-"""Reports that mean nothing when they are told a second time."""
+"""Reports that have no effect when they are sent a second time."""
 
 NEEDS: Final = "tool:elsewhere"
-"""What a process lacks that leaves an attempt to another worker."""
+"""The missing part that leaves an attempt to another worker."""
 
 Work: TypeAlias = Callable[[Execute], "WorkDone | WorkFailed | ToolCallsProposed"]
 Answer: TypeAlias = Callable[[Step, GateState], "GateAnswered | None"]
@@ -91,7 +93,7 @@ Child: TypeAlias = Callable[[StartChild], ChildEnded]
 
 
 class SimulationResult(NamedTuple):
-    """How an execution went."""
+    """The outcome of a simulated execution."""
 
     status: Status
     output: Json
@@ -104,22 +106,22 @@ class SimulationResult(NamedTuple):
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Every step, in the order in which they began."""
+        """Return every step in the order of their starts."""
         return tuple(event.step for event in self.events if isinstance(event, StepStarted | InstantStepCompleted))
 
     @property
     def path(self) -> tuple[str, ...]:
-        """The nodes of the steps, in the order in which they began."""
+        """Return the nodes of the steps in the order of their starts."""
         return tuple(step.node for step in self.steps)
 
 
 class LawBroken(AssertionError):
-    """The engine did what it never may do. The message says what and in which row."""
+    """The engine violated an invariant. The message names it and the row."""
 
 
 @dataclass(slots=True)
 class PendingCommands:
-    """What the world was asked and has not answered."""
+    """Commands that the simulated world has not answered yet."""
 
     work: dict[Step, Execute] = field(default_factory=dict[Step, Execute])
     gates: dict[Step, None] = field(default_factory=dict[Step, None])
@@ -138,7 +140,7 @@ class PendingCommands:
             case StartChild():
                 self.children[command.step, command.call] = command
             case HoldChild():
-                pass  # what it has done by now may still come
+                pass  # a result that is already under way may still arrive
             case StopChild():
                 self.children.pop((command.step, command.call), None)
                 self.orders[command.order] = command
@@ -151,12 +153,12 @@ class PendingCommands:
 
 
 def echo(command: Execute) -> WorkDone:
-    """Work that answers with the name of its step: the same in every schedule."""
+    """Return the name of the step as its result: the same in every schedule."""
     return WorkDone(step=command.step, attempt=command.attempt, result=str(command.step))
 
 
 def first_option(step: Step, gate: GateState) -> GateAnswered:
-    """People who always take the first option, one after the other."""
+    """Answer as people who always choose the first option, one after the other."""
     person = f"person{len(gate.votes) + 1}"
     action = str(gate.options[0]["value"])
     data: Json = None
@@ -168,12 +170,12 @@ def first_option(step: Step, gate: GateState) -> GateAnswered:
 
 
 def mirror(command: StartChild) -> ChildEnded:
-    """A child whose output is its input."""
+    """Return the input as the output of a child."""
     return ChildEnded(step=command.step, attempt=command.attempt, output=command.input, call=command.call)
 
 
 class Simulation:
-    """One execution of a plan. The same arguments give the same rows."""
+    """The simulation of one execution of a plan. The same arguments give the same rows."""
 
     def __init__(
         self,
@@ -190,7 +192,9 @@ class Simulation:
         checked: bool = False,
     ) -> None:
         """`chance_of_missing`: how often a process lacks what an attempt needs, and leaves it to another worker.
-        `checked`: hold the laws after each of the first rows, then after ever more, and at the end."""
+
+        `checked`: check the invariants after each of the first rows, then at growing distances, and at the end.
+        """
         self.plan = plan
         self.random = Random(seed)
         self.seed = seed
@@ -203,33 +207,33 @@ class Simulation:
         self._check_at = 1
         self.state = ExecutionState("simulated")
         self._follower = ExecutionState("simulated")
-        """Folds the rows as they come and decides nothing."""
+        """Folds the rows as they are written, without deciding."""
         self.rows: list[Row] = []
         self.asked = PendingCommands()
         self.reports: list[Report] = []
         self.now = 1_000_000.0
         self.told: dict[str, int] = {}
-        """How often each order was carried out: more than once only after a crash."""
+        """Deliveries of each outbox message: more than one only after a crash."""
         waits = [node.action for node in plan.nodes.values() if isinstance(node.action, WaitAction)]
         self.names = sorted({str(wait.event(Environment({}))) for wait in waits if wait.event is not None})
-        """Of the events that some node waits for."""
+        """Names of the events for which nodes wait."""
         self.at_rest: Callable[[], Report | None] = lambda: None
-        """Asked when nobody owes anything any more: what else happens. None: nothing."""
+        """Called when nothing is outstanding; returns what happens next. None: nothing."""
 
     def run(self, input: JsonObject | None = None) -> SimulationResult:
-        """Start, and go on until it has ended or waits for something that will not come."""
+        """Start, and run until it has ended or waits for something that will not come."""
         self.tell(Start(input=input or {}, seed=self.seed))
         return self.go_on()
 
     def run_rows(self, input: JsonObject, rows: int) -> SimulationResult:
-        """Start, and stop in the middle: after so many rows."""
+        """Start, and stop after this number of rows."""
         self.tell(Start(input=input, seed=self.seed))
         while len(self.rows) < rows and (report := self._next()) is not None:
             self.tell(report)
         return self.outcome
 
     def go_on(self) -> SimulationResult:
-        """Let the world answer until it has nothing to say."""
+        """Let the world answer until it has no more reports."""
         for _ in range(DECISIONS_MAX):
             report = self._next()
             if report is None:
@@ -243,11 +247,11 @@ class Simulation:
 
     @property
     def outcome(self) -> SimulationResult:
-        """How it stands now."""
+        """Return the present outcome."""
         return SimulationResult(self.state.status, self.state.output, tuple(self.rows), self.state)
 
     def tell(self, report: Report) -> None:
-        """Deliver one report. Refused answers decide nothing."""
+        """Deliver one report. A refused report has no effect."""
         before = len(self.rows)
         try:
             decision = decide(self.plan, self.state, report, self.now)
@@ -258,7 +262,7 @@ class Simulation:
         if not decision.events:
             return
         if self._happens(self.chance_of_crash / 2):
-            self.crash()  # before the row was written: what was asked is done again
+            self.crash()  # before the row was written: the commands are issued again
             if not isinstance(report, ANSWERS):
                 self.tell(report)
             return
@@ -275,7 +279,7 @@ class Simulation:
         if self._happens(self.chance_of_crash / 2):
             self.crash()
 
-    # The world -----------------------------------------------------------------------------------------------------
+    # The world
 
     def _next(self) -> Report | None:
         if self.state.ended or self.state.status == "interrupted":
@@ -305,7 +309,7 @@ class Simulation:
         return self.work(command)
 
     def _offered(self, step: Step) -> Report:
-        """A worker that has what the step waits for."""
+        """Offer a worker that has what the step waits for."""
         return WorkerOffered(step=step, attempt=self.state.steps[step].attempt)
 
     def _child_ended(self, command: StartChild) -> Report:
@@ -313,7 +317,7 @@ class Simulation:
         return self.child(command)
 
     def _delivered(self) -> Report | None:
-        """Some of those who are to be told were; who is told again knows it by the name of the order."""
+        """Confirm some of the deliveries; a receiver recognises a repeated message by its name."""
         if not self.asked.orders:
             return None
         names = self.random.sample([*self.asked.orders], self.random.randint(1, len(self.asked.orders)))
@@ -329,7 +333,7 @@ class Simulation:
         return self.answer(step, at.gate)
 
     def _early(self) -> Report | None:
-        """An event that is sent to this execution before, or while, steps wait for it."""
+        """Send an event to this execution before or while steps wait for it."""
         kept = {event.name for event in self.state.buffered_events.values()}
         names = [name for name in self.names if name not in kept]
         if not names:
@@ -348,7 +352,7 @@ class Simulation:
         self.now = max(self.now, self.asked.timers.pop(timer))
         return TimerFired(timer=timer)
 
-    # What goes wrong -----------------------------------------------------------------------------------------------
+    # Faults
 
     def _happens(self, chance: float) -> bool:
         return chance > 0 and self.random.random() < chance
@@ -366,7 +370,7 @@ class Simulation:
                 self._must_decide_nothing(WorkDone(step=step, attempt=attempt, result=GHOST))
 
     def _must_decide_nothing(self, stale: Report) -> None:
-        """Tell what was told before, or what nobody asked."""
+        """Send a report again, or one that no command requested."""
         try:
             decision = decide(self.plan, self.state, stale, self.now)
         except CallerError:
@@ -375,20 +379,22 @@ class Simulation:
             raise LawBroken(f"a stale report decided {decision.events}: {stale}")
 
     def crash(self) -> None:
-        """The process is gone, the rows are there."""
+        """Crash the process; the rows remain."""
         self.state = refolded(self.state.id, self.rows)
         self.ask_again()
 
     def ask_again(self) -> None:
-        """Whoever drives it now knows only what is outstanding."""
+        """Hand over to a new process, which only has the outstanding commands."""
         self.asked = PendingCommands()
         for command in outstanding(self.plan, self.state):
             self.asked.take(command)
 
-    # Laws ----------------------------------------------------------------------------------------------------------
+    # Invariants
 
     def check(self) -> None:
-        """The rows mean the state, and what is outstanding is what was asked and not answered. Raises `LawBroken`."""
+        """Check that the rows fold to the state, and that outstanding and unanswered commands agree. Raises
+        `LawBroken`.
+        """
         again = self._follower
         fold_rows(again, self.rows[again.seq :])
         for at in self.state.steps.values():
@@ -410,19 +416,19 @@ _rows: Final = msgspec.json.Decoder(Row)
 
 
 def stored(row: Row) -> Row:
-    """The row as it comes back from a store."""
+    """Return the row as a store returns it."""
     return _rows.decode(msgspec.json.encode(row))
 
 
 def refolded(execution: str, rows: list[Row]) -> ExecutionState:
-    """The state that rows mean."""
+    """Return the state folded from rows."""
     state = ExecutionState(execution)
     fold_rows(state, rows)
     return state
 
 
 def fold_rows(state: ExecutionState, rows: Sequence[Row]) -> None:
-    """Go on with rows that follow."""
+    """Continue with rows that follow."""
     for row in rows:
         begin_decision(state, row.seq, row.at)
         for event in row.events:

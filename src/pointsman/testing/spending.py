@@ -1,4 +1,4 @@
-"""What every store must do with what executions spent, as functions to run against any address."""
+"""Conformance suite of the usage of executions, as functions for any address."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TOKENS: Final = SpendingQuery(workflow=DESK, measure="tokens", near=50, most=100
 
 
 def desk(number: int, tokens: int, **more: object) -> Summary:
-    """One that ended at its number."""
+    """Return a summary that ended at its number."""
     one = Summary(
         execution=ExecutionId(f"exec-{number:03}"),
         workflow=DESK,

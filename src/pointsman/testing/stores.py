@@ -1,4 +1,4 @@
-"""What every store must do beside its journal, as functions to run against any address. See `testing.journals`."""
+"""Conformance suite of the other tables of a store, as functions for any address. See `testing.journals`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PATIENCE_S: Final = 60.0
 
 
 async def until_it_has(store: Store, execution: ExecutionId, seq: int, woken: asyncio.Event) -> None:
-    """Read, then wait, then read again: as all who follow."""
+    """Read, wait, and read again, like every follower."""
     async with asyncio.timeout(PATIENCE_S):
         while await store.journal.last(execution) < seq:
             await woken.wait()
@@ -153,7 +153,7 @@ async def executions_are_narrowed_by_what_is_asked(url: str) -> None:
 
 
 async def of_each_session_the_last_turn_is_found(url: str) -> None:
-    sessions = {1: "a", 2: "b", 3: "a", 4: "b", 6: "c", 7: "c"}  # 7 is called by another one, and no turn.
+    sessions = {1: "a", 2: "b", 3: "a", 4: "b", 6: "c", 7: "c"}  # 7 is a child execution, and not a turn
     async with opened(url) as store:
         for number in (3, 0, 6, 1, 2, 7, 5, 4):
             await store.executions.put(summary_of(number, session=sessions.get(number)))

@@ -1,4 +1,4 @@
-"""What every store must do with what work took and paid for, as functions to run against any address."""
+"""Conformance suite of usage sums, as functions for any address."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SUMMED: Final[tuple[UsageName, ...]] = tuple(one for one in NAMES if one not in 
 
 
 def taking(number: int, day: str = DAYS[0], **about: str) -> UsageRecord:
-    """One call of a model, for a thousand nanodollars times its number."""
+    """Return one model call that costs a thousand nanodollars times its number."""
     amounts = UsageAmounts(model_calls=1, nanos=1000 * number, priced_calls=1)
     return UsageRecord(
         day=day,
@@ -40,7 +40,7 @@ def taking(number: int, day: str = DAYS[0], **about: str) -> UsageRecord:
 
 
 def any_taking(chance: random.Random) -> UsageRecord:
-    """Of few executions and names, so that they meet again and again."""
+    """Draw from few executions and names, so that they repeat often."""
     places = {
         UsagePlace(chance.choice("abc"), chance.choice(("", "gpt-5", "größe")), chance.choice(("", "openai/1")))
         for _ in range(chance.randrange(4))
@@ -61,7 +61,7 @@ def sorted_sums(found: Iterable[tuple[About, UsageAmounts]]) -> list[tuple[list[
 
 
 async def sums_are_what_the_takings_say(url: str) -> None:
-    """Whatever was put, or put again with something else."""
+    """Put random usage records, some of them again with other values."""
     chance = random.Random(152)
     some: list[tuple[UsageName, ...]] = [by for count in (1, 2, 3) for by in combinations(SUMMED, count)]
     queries = [UsageQuery(by=by) for by in some]

@@ -1,4 +1,4 @@
-"""What every store must do with vectors of remembered values: part of `STORE_RULES`."""
+"""Conformance suite of vectors of remembered values: part of `STORE_RULES`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WHERE: Final[dict[str, tuple[float, ...]]] = {
     "rain": (0.0, 0.0, 2.0),
     "": (0.0, 1.0, 0.0),
 }
-"""Where values lie, by how they begin."""
+"""Vectors of values, by the beginning of their text."""
 
 
 async def remember(store: Store, key: str, value: Json, *, owner: str = "ann", expires: float | None = None) -> None:
@@ -37,7 +37,7 @@ async def remember(store: Store, key: str, value: Json, *, owner: str = "ann", e
 
 
 async def place(store: Store, *, owner: str = "ann") -> list[str]:
-    """Place what is missing; its keys."""
+    """Store the missing vectors and return their keys."""
     missing = await store.vectors.missing("user", owner, MODEL, limit=100, at=AT)
     placed = [
         Embedding(one.key, one.mark, next(place for name, place in WHERE.items() if str(one.value).startswith(name)))
