@@ -1,1 +1,1 @@
-"""A client of a server: the verbs of an installation, over HTTP, with streams that come back by themselves."""
+"""HTTP client of a server: the verbs of an embedded `Pointsman`, with streams that reconnect by themselves."""

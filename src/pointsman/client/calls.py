@@ -1,8 +1,8 @@
-"""Calls to a server: one request, its answer or its refusal, and again where saying it twice means the same.
+"""Calls to a server: one request and its answer or error, with retries if a repetition has no further effect.
 
-request ─▶ no connection ───────────────▶ again: nothing was said
-         ├ connection lost, 502 503 504 ─▶ again, if it may be said twice; else `ServerUnreachable`
-         ├ 429 ─────────────────────────▶ again, when the server says so: nothing was done
+request ─▶ no connection ───────────────▶ retry: the request was not sent
+         ├ connection lost, 502 503 504 ─▶ retry if the request is repeatable; else `ServerUnreachable`
+         ├ 429 ─────────────────────────▶ retry after the time that the server states: nothing was done
          └ anything else ───────────────▶ the answer, or an exception
 """
 
@@ -25,26 +25,26 @@ from pointsman.values import Json
 
 RETRIES: Final = 5
 WAIT_S: Final = 0.2
-"""Before the second time; twice as long before each further one, and not all clients at once."""
+"""Pause before the second attempt; doubled before each further one, with jitter between clients."""
 WAIT_S_MAX: Final = 5.0
 CONNECT_S: Final = 10.0
 AWAY: Final = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT})
 IN_USE: Final = b'"code":"key-in-use"'
-"""What was said before is being done."""
+"""Code of an idempotent request whose first copy is still being processed."""
 UNSAID: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
-"""The server has not heard it."""
+"""Errors after which the server has not received the request."""
 
 Query: TypeAlias = Mapping[str, str | int | bool | None | list[str]]
 
 
 class AddressInvalid(CallerError):
-    """What was given as a server's address is none."""
+    """The server's address is invalid."""
 
     code = "address-invalid"
 
 
 class ServerCalls:
-    """A server that is called."""
+    """Connections to one server."""
 
     def __init__(
         self,
@@ -74,11 +74,11 @@ class ServerCalls:
         await self.http.aclose()
 
     async def ask(self, path: str, query: Query | None = None) -> Json:
-        """Read something."""
+        """Send a GET request and return its JSON."""
         return _json(await self.call("GET", path, query=query, twice=True))
 
     async def tell(self, path: str, body: Json = None, *, twice: bool, key: str | None = None) -> Json:
-        """Let something be done. `twice`: said again it means the same; a `key` makes it so."""
+        """Send a changing request. `twice`: a repetition has no further effect; a `key` ensures that."""
         headers = {"idempotency-key": key} if key else {}
         content = None if body is None else msgspec.json.encode(body)
         return _json(await self.call("POST", path, content=content, headers=headers, twice=twice))
@@ -93,7 +93,7 @@ class ServerCalls:
         content: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> httpx2.Response:
-        """The answer. Raises what the server refuses it with, and `ServerUnreachable`."""
+        """Return the answer. Raises the server's error, or `ServerUnreachable`."""
         given = {name: value for name, value in (query or {}).items() if value is not None}
         sent = {"content-type": "application/json", **(headers or {})} if content is not None else dict(headers or {})
         for attempt in range(self._retries + 1):
@@ -121,7 +121,7 @@ def unreachable(url: str, why: Exception) -> ServerUnreachable:
 
 
 def segment(text: str) -> str:
-    """A piece of an address that may be any text."""
+    """Return any text as a URL path segment."""
     return quote(text, safe="@")
 
 

@@ -1,4 +1,4 @@
-"""The client: the verbs of an installation, asked of a server.
+"""The client: the verbs of an embedded `Pointsman`, sent to a server.
 
     async with Client("http://localhost:8000", key="pm_…") as client:
         execution = await client.start("news", {"goal": "harbour strike"})
@@ -6,8 +6,8 @@
             print(event)
         print(await execution.output())
 
-Names are those of `Pointsman` where they mean the same, and errors are the same exceptions. What may be said twice is
-said again where a connection is lost; starts, answers and signals have a key of their own so that they may be.
+Names are those of `Pointsman` for the same operations, and errors are the same exceptions. Repeatable requests are sent
+again after a lost connection; starts, answers and signals carry an idempotency key to be repeatable.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ PAGE: Final = 100
 
 
 class Client:
-    """A server. An async context: leaving it closes its connections, and stops nothing."""
+    """A connection to a server. As an async context manager it closes its connections on exit, and stops no
+    execution.
+    """
 
     def __init__(
         self,
@@ -43,7 +45,7 @@ class Client:
         timeout_s: float = TIMEOUT_S,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
-        """Absent: what `POINTSMAN_SERVER` and `POINTSMAN_KEY` say, else a server on this machine."""
+        """Defaults: `POINTSMAN_SERVER` and `POINTSMAN_KEY`, else a server on this machine."""
         self._calls = ServerCalls(
             url or os.environ.get(URL) or LOCAL,
             key or os.environ.get(KEY),
@@ -60,13 +62,13 @@ class Client:
         await self.close()
 
     async def close(self) -> None:
-        """A second time does nothing."""
+        """Close the connections. A second call has no effect."""
         await self._calls.http.aclose()
 
-    # Workflows -----------------------------------------------------------------------------------------------------
+    # Workflows
 
     async def workflows(self, workflow: str | None = None) -> list[JsonObject]:
-        """The latest revision of each saved workflow; or all revisions of one, newest first."""
+        """Return the latest revision of each saved workflow, or all revisions of one, newest first."""
         path = "/api/workflows" if workflow is None else f"{_workflow(workflow)}/versions"
         found: list[JsonObject] = []
         after: str | None = None
@@ -78,35 +80,39 @@ class Client:
                 return found
 
     async def source(self, reference: str) -> JsonObject:
-        """A saved workflow: its `document` as its author wrote it, and what is wrong with it; `etag` tells it from what
-        others make of it."""
+        """Return a saved workflow: its `document` as the author wrote it, its problems, and the `etag` of this
+        revision.
+        """
         reply = await self._calls.call("GET", _workflow(reference), twice=True)
         return {**cast("JsonObject", reply.json()), "etag": reply.headers["etag"]}
 
     async def save(
         self, document: str | bytes | JsonObject, *, draft: bool = False, over: JsonObject | None = None
     ) -> JsonObject:
-        """Save a revision, in any dialect; the same document again is the same revision. `over`: what `source` told:
-        nothing is saved where somebody else has saved it since. Raises `WorkflowInvalid`, `RevisionMoved`."""
+        """Save a revision in any dialect; saving the same document again returns the same revision.
+
+        `over`: the result of `source`; nothing is saved if the workflow has changed since. Raises `WorkflowInvalid`,
+        `RevisionMoved`.
+        """
         query, content = {"draft": "true" if draft else None}, _text(document)
         method, path, headers = "POST", "/api/workflows", dict[str, str]()
         if over is not None:
             method, path, headers = "PUT", _workflow(str(over["id"])), _over(over)
-        # Over what was read it is said once: an answer that is lost may be that of our own revision.
+        # With `over` the request is sent once: after a lost answer, a repetition could conflict with our own revision.
         reply = await self._calls.call(method, path, query=query, content=content, headers=headers, twice=not headers)
         return {**cast("JsonObject", reply.json()), "etag": reply.headers["etag"]}
 
     async def check(self, document: str | JsonObject) -> JsonObject:
-        """Everything that is wrong with a document: `ok`, `problems`."""
+        """Return all problems of a document: `ok`, `problems`."""
         said = await self._calls.tell("/api/workflows/check", {"document": document}, twice=True)
         return cast("JsonObject", said)
 
     async def delete_workflow(self, workflow: str, *, over: JsonObject | None = None) -> None:
-        """Hide it. Executions keep the revision they run. `over` as for `save`."""
+        """Hide a workflow. Executions keep their revision. `over` as for `save`."""
         headers = {} if over is None else _over(over)
         await self._calls.call("DELETE", _workflow(workflow), headers=headers, twice=True)
 
-    # Executions ----------------------------------------------------------------------------------------------------
+    # Executions
 
     async def start(
         self,
@@ -118,10 +124,11 @@ class Client:
         durability: str | None = None,
         key: str | None = None,
     ) -> RemoteExecution:
-        """Begin an execution of a saved workflow. Returns when its start is durable.
+        """Start an execution of a saved workflow. Returns when its start is durable.
 
-        It is begun once, also where the connection is lost and it is asked again. With a `key` of yours the execution
-        that was started under it is found, whoever asks when; with another input: `KeyReused`.
+        The execution starts once, even if the connection is lost and the request repeated. With your own `key`, a
+        repeated call
+        returns the execution already started, at any time and from any client; another input raises `KeyReused`.
         """
         body: JsonObject = {"input": input, "sessionId": session, "config": dict(config or {})}
         if durability is not None:
@@ -130,23 +137,23 @@ class Client:
         return self.execution(str(cast("JsonObject", said)["executionId"]))
 
     def execution(self, execution: str) -> RemoteExecution:
-        """An execution by its id. Nothing is asked: one that is not there is told by whatever is done with it."""
+        """Return an execution by its id without a request; its methods raise if it does not exist."""
         return RemoteExecution(self._calls, execution)
 
     async def open(self, execution: str) -> RemoteExecution:
-        """As `execution`. Raises `UnknownExecution`."""
+        """Return an execution that exists. Raises `UnknownExecution`."""
         found = self.execution(execution)
         await found.status()
         return found
 
     async def view(self, execution: str) -> JsonObject:
-        """An execution as JSON."""
+        """Return an execution as JSON."""
         return await self.execution(execution).view()
 
     async def executions(
         self, *, statuses: Collection[str] = (), workflow: str | None = None, session: str | None = None
     ) -> AsyncIterator[JsonObject]:
-        """Executions, newest first, page by page."""
+        """Yield executions, newest first, page by page."""
         before: str | None = None
         while True:
             page = await self._object(
@@ -164,7 +171,7 @@ class Client:
                 return
 
     async def inbox(self, *, workflow: str | None = None, everyone: bool = False) -> list[JsonObject]:
-        """The open gates that wait for whoever's key this is, oldest first."""
+        """Return the open gates that the owner of this key may answer, oldest first."""
         found: list[JsonObject] = []
         after: str | None = None
         while True:
@@ -177,7 +184,7 @@ class Client:
             after = str(page[-1]["cursor"])
 
     async def health(self) -> JsonObject:
-        """Whether the server lives, and its version."""
+        """Return whether the server works, and its version."""
         return await self._object("/health")
 
     async def _object(self, path: str, **query: str | int | bool | list[str] | None) -> JsonObject:

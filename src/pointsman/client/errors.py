@@ -1,5 +1,6 @@
-"""What a server refuses, as the exceptions of the product: the class of the same code, so that `except` is the same
-whether an installation is embedded or asked over HTTP."""
+"""Converts error responses of a server into the product's exceptions: the class with the same code, so that the same
+`except` works for an embedded `Pointsman` and over HTTP.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +19,17 @@ FAMILIES: Final[dict[int, type[PointsmanError]]] = {
     503: OperatorError,
     504: OperatorError,
 }
-"""Who must act, by status; otherwise the caller."""
+"""Base class by status; otherwise `CallerError`."""
 
 
 class ServerUnreachable(OperatorError):
-    """Nothing answers at the server's address, or what answers is no Pointsman."""
+    """No server answers at the address, or the answer does not come from Pointsman."""
 
     code: ClassVar[str] = "server-unreachable"
 
 
 def refusal_in(status: int, body: bytes, where: str) -> PointsmanError:
-    """A problem document as an exception. What is none comes from something in between."""
+    """Return a problem document as an exception. Another body comes from an intermediary."""
     try:
         said = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -45,18 +46,18 @@ def refusal_in(status: int, body: bytes, where: str) -> PointsmanError:
 
 
 def refused(code: str, message: str, hint: str, family: type[PointsmanError] = PointsmanError) -> PointsmanError:
-    """The exception of a code; one of its family where this process has not heard of it."""
+    """Return the exception of a code; of its base class if this process does not know the code."""
     kind = _loaded(code) or cast(
         "type[PointsmanError]", type("Refused", (family,), {"code": code, "__module__": "refused"})
     )
-    # Constructors differ, and what they would work out was worked out by the server.
+    # Constructors differ, and the server has already composed the message.
     why = kind.__new__(kind)
     PointsmanError.__init__(why, message, hint=hint)
     return why
 
 
 def _loaded(code: str) -> type[PointsmanError] | None:
-    """The class of that code. One that is not loaded is in nobody's `except`."""
+    """Return the class of that code. A class that is not loaded occurs in no `except`."""
     left = [PointsmanError]
     while left:
         kind = left.pop()

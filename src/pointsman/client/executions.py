@@ -1,4 +1,4 @@
-"""An execution on a server: as an embedded one, over HTTP."""
+"""An execution on a server, with the methods of an embedded one, over HTTP."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ Begin: TypeAlias = Literal["start", "now", "snapshot"]
 
 SETTLED: Final = frozenset({"completed", "failed", "cancelled", "waiting", "paused", "interrupted"})
 QUIET_S: Final = 0.1
-"""Nothing was told for so long: it may have settled."""
+"""After this long without an event the status is queried: the execution may have settled."""
 LOOK_S: Final = 2.0
-"""So often it is looked at where nothing is told: levels of observability leave out much."""
+"""Interval of status queries without events: redaction levels leave out many events."""
 PAGE: Final = 500
 PATIENCE_S: Final = 60.0
 FAILED: Final = "execution-failed"
 
 
 class RemoteExecution:
-    """One execution. Nothing is kept here but its id: every call asks the server."""
+    """One execution. Only its id is kept here: every call asks the server."""
 
     def __init__(self, calls: ServerCalls, id: str) -> None:
         self.id = id
@@ -38,19 +38,19 @@ class RemoteExecution:
         return f"RemoteExecution({self.id!r} at {self._calls.url})"
 
     async def view(self) -> JsonObject:
-        """The execution as its journal tells."""
+        """Return the view of the execution, from its journal."""
         return _object(await self._calls.ask(self._path))
 
     async def status(self) -> str:
-        """Cheaper than a view: nothing is read but what lists know."""
+        """Return the status. Cheaper than a view: read from the list of executions."""
         return str(_object(await self._calls.ask(f"{self._path}/events", {"limit": 1}))["status"])
 
     async def state(self, *, at: int) -> JsonObject:
-        """The execution as it was after a row of its journal."""
+        """Return the execution as it was after a row of its journal."""
         return _object(await self._calls.ask(f"{self._path}/state", {"at": at}))
 
     async def timeline(self) -> JsonObject:
-        """What ran, waited and failed when (`spans`), and what each node took (`nodes`)."""
+        """Return when each step ran, waited and failed (`spans`), and the time per node (`nodes`)."""
         return _object(await self._calls.ask(f"{self._path}/timeline"))
 
     async def events(
@@ -61,10 +61,11 @@ class RemoteExecution:
         live: bool = False,
         patience_s: float = PATIENCE_S,
     ) -> AsyncGenerator[JsonObject, None]:
-        """What its stream tells, until it has ended: each has its `event` and, unless it is live, an `id`.
+        """Yield the events of the execution until it has ended: each has its `event` and, unless it is live, an `id`.
 
-        Lost connections are made again, and a server that begins again is waited for, up to `patience_s`: nothing is
-        lost or told twice. `after` goes on behind an id. `live`: what models say while they say it, too.
+        Reconnects after lost connections and server restarts for up to `patience_s`, without lost or duplicate events.
+        `after`
+        continues behind an id. `live` includes partial output of models.
         """
         async with aclosing(self._told(after=after, begin=begin, patience_s=patience_s)) as events:
             async for event in events:
@@ -75,7 +76,7 @@ class RemoteExecution:
         return told(self._calls, f"{self._path}/stream", {"from": begin}, after=after, patience_s=patience_s)
 
     async def journal(self, *, after: str | None = None) -> AsyncIterator[JsonObject]:
-        """The events of its journal so far, in full, oldest first."""
+        """Yield the events of the journal so far, complete, oldest first."""
         while True:
             page = _object(await self._calls.ask(f"{self._path}/events", {"after": after, "limit": PAGE}))
             events = cast("list[JsonObject]", page["events"])
@@ -86,7 +87,9 @@ class RemoteExecution:
             after = str(page["last"])
 
     async def settled(self, *, patience_s: float = PATIENCE_S) -> str:
-        """Wait until nothing more happens by itself: ended, paused, or only people and events can go on. Its status."""
+        """Wait until nothing happens by itself: ended, paused, or waiting only for people and events. Return the
+        status.
+        """
         status = await self.status()
         if status in SETTLED:
             return status
@@ -101,7 +104,7 @@ class RemoteExecution:
                 )
                 waking.cancel()
                 if hearing.done():
-                    hearing.result()  # Raises why nothing more is heard.
+                    hearing.result()  # Raises the reason for the end of the stream.
                 while news.is_set():
                     news.clear()
                     await asyncio.sleep(QUIET_S)
@@ -111,7 +114,7 @@ class RemoteExecution:
             await asyncio.gather(hearing, return_exceptions=True)
 
     async def _hear(self, news: asyncio.Event, patience_s: float) -> None:
-        """Until cancelled: what has ended may be retried."""
+        """Listen until cancelled: an ended execution may be retried."""
         while True:
             async with aclosing(self._told(after=None, begin="now", patience_s=patience_s)) as events:
                 async for _ in events:
@@ -120,7 +123,7 @@ class RemoteExecution:
             await asyncio.sleep(LOOK_S)
 
     async def output(self) -> Json:
-        """Wait for its end and return what it produced. Raises `ExecutionFailed` where it did not complete."""
+        """Wait for the end and return the output. Raises `ExecutionFailed` if the execution did not complete."""
         await self.settled()
         seen = await self.view()
         if seen["status"] == "completed":
@@ -135,7 +138,7 @@ class RemoteExecution:
             raise why
         raise refused(FAILED, f"the execution is {seen['status']}", "Its view tells what it waits for.")
 
-    # What people do ------------------------------------------------------------------------------------------------
+    # Actions of people
 
     async def answer(
         self,
@@ -147,8 +150,10 @@ class RemoteExecution:
         key: str | None = None,
         digest: str = "",
     ) -> JsonObject:
-        """Answer an open gate, named by its id, or by its node's id while that is unique. Counts once. `digest`: of the
-        gate as it was read; the answer is refused where it shows something else by now.
+        """Answer an open gate, named by its id, or by its node's id while that is unique. A repeated request counts
+        once.
+
+        `digest`: of the gate as it was read; the answer is refused if the gate shows other contents now.
         """
         body: JsonObject = {
             "gateId": gate,
@@ -162,23 +167,23 @@ class RemoteExecution:
         return await self._do("respond", body, twice=True)
 
     async def delegate(self, gate: str, to: str, *, comment: str = "") -> JsonObject:
-        """Pass one's right to answer an open gate on to another person."""
+        """Delegate the right to answer an open gate to another person."""
         return await self._do("delegate", {"gateId": gate, "to": to, "comment": comment}, twice=False)
 
     async def cancel(self, *, reason: str = "", now: bool = False) -> JsonObject:
-        """Stop it for good. A second time does nothing."""
+        """Cancel the execution for good. A second call has no effect."""
         return await self._do("cancel", {"reason": reason, "now": now}, twice=True)
 
     async def pause(self) -> JsonObject:
-        """Let no further step start."""
+        """Pause: start no further step."""
         return await self._do("pause", None, twice=False)
 
     async def resume(self, *, limits: Mapping[str, float] | None = None) -> JsonObject:
-        """Go on after a pause, or a limit that is raised."""
+        """Continue after a pause, or after a limit that is raised."""
         return await self._do("resume", {"limits": dict(limits or {})}, twice=False)
 
     async def retry(self, *, limits: Mapping[str, float] | None = None) -> JsonObject:
-        """Try the step again that failed it."""
+        """Retry the steps that failed the execution."""
         return await self._do("retry", {"limits": dict(limits or {})}, twice=True, key=uuid4().hex)
 
     async def steer(
@@ -189,42 +194,43 @@ class RemoteExecution:
         goto: str | None = None,
         reason: str = "",
     ) -> JsonObject:
-        """Take a hand between steps."""
+        """Intervene manually between steps."""
         body: JsonObject = {"messages": [*messages], "set": dict(set or {}), "goto": goto, "reason": reason}
         return await self._do("steer", body, twice=True, key=uuid4().hex)
 
     async def signal(self, name: str, data: Json = None, *, key: str | None = None) -> str:
-        """Send it an event; what became of it: `taken`, `kept` or `known`. Under one key it comes once."""
+        """Send an event and return its outcome: `taken`, `kept` or `known`. With the same key it is delivered once."""
         body: JsonObject = {"name": name, "data": data, "key": key or uuid4().hex}
         return str((await self._do("signals", body, twice=True))["became"])
 
     async def fork(
         self, *, at: int | None = None, before: str | None = None, set: Mapping[str, Json] | None = None
     ) -> RemoteExecution:
-        """A new execution that begins as a copy of this one, up to a row or before a step."""
+        """Start a new execution as a copy of this one, up to a row or before a step."""
         body: JsonObject = {"at": at, "step": before, "set": dict(set or {})}
         made = await self._do("fork", body, twice=True, key=uuid4().hex)
         return RemoteExecution(self._calls, str(made["executionId"]))
 
     async def say(self, message: str) -> RemoteExecution:
-        """The next turn of the conversation that this one is a turn of: an execution of its own."""
+        """Start the next turn of this execution's conversation, as an execution of its own."""
         made = await self._do("messages", {"message": message}, twice=True, key=uuid4().hex)
         return RemoteExecution(self._calls, str(made["executionId"]))
 
     async def move(self, to: str, *, check_only: bool = False) -> list[JsonObject]:
-        """Go on with another saved definition (`id@revision`). What does not fit; empty: it is moved, or would be.
+        """Continue with another saved definition (`id@revision`). Return what does not fit; empty: it was or would be
+        migrated.
 
-        Raises `MigrationRefused` where something does not fit and it is not only checked.
+        Raises `MigrationRefused` if something does not fit, unless `check_only`.
         """
         said = await self._do("move", {"to": to, "checkOnly": check_only}, twice=True)
         return cast("list[JsonObject]", said["problems"])
 
     async def replay(self, *, against: str | None = None) -> JsonObject:
-        """Its journal decided again, without a call of a model or tool: `same`, `differences`."""
+        """Decide the journal again without model or tool calls: `same`, `differences`."""
         return await self._do("replay", {"against": against}, twice=True)
 
     async def delete(self) -> None:
-        """For good. It must have ended."""
+        """Delete an ended execution permanently."""
         await self._calls.call("DELETE", self._path, twice=True)
 
     async def _do(self, verb: str, body: Json, *, twice: bool, key: str | None = None) -> JsonObject:

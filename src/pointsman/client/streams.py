@@ -1,6 +1,7 @@
-"""Streams that come back: server-sent events of one address, over lost connections and servers that begin again.
+"""Reconnecting streams: server-sent events of one path, across lost connections and server restarts.
 
-Each event has an id; who comes back sends the last one, and hears the rest. So nothing is lost or told twice.
+Each event has an id; a reconnecting client sends the last one and receives the following events. So none is lost or
+duplicated.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from pointsman.client.errors import refusal_in
 from pointsman.values import JsonObject
 
 SILENT_S: Final = 50.0
-"""A server says every 15 s that it lives: one that was silent for so long is gone, whatever the connection says."""
+"""A server sends a sign of life every 15 s: after this long without one it counts as gone, even if the connection is
+open.
+"""
 WAIT_S: Final = 0.5
 WAIT_S_MAX: Final = 10.0
 CLOSING: Final = "stream.closing"
@@ -29,15 +32,15 @@ CLOSING: Final = "stream.closing"
 
 @dataclass(slots=True)
 class StreamEvent:
-    """One event as it came."""
+    """One event as received."""
 
     id: str = ""
-    """Empty: it is live only."""
+    """Empty: a live event that is not stored."""
     event: str = ""
     data: list[str] = field(default_factory=list[str])
 
     def json(self) -> JsonObject:
-        """Its data, with the `event` it is, and the `id` to go on behind."""
+        """Return the data with the `event` name, and the `id` to continue after."""
         found: JsonObject = msgspec.json.decode("\n".join(self.data))
         return {**found, "event": self.event} | ({"id": self.id} if self.id else {})
 
@@ -45,8 +48,10 @@ class StreamEvent:
 async def told(
     calls: ServerCalls, path: str, query: Query, *, after: str | None, patience_s: float
 ) -> AsyncGenerator[StreamEvent, None]:
-    """The events of an address until the server says that there are no more. Raises what it refuses, and
-    `ServerUnreachable` where nothing came of coming back for `patience_s`."""
+    """Yield the events of a path until the server ends the stream.
+
+    Raises the server's error, and `ServerUnreachable` after `patience_s` without a successful reconnection.
+    """
     last = after
     failed_since: float | None = None
     wait = WAIT_S
@@ -56,7 +61,7 @@ async def told(
         try:
             async with aclosing(_once(calls, path, query, last)) as events:
                 async for event in events:
-                    # Where it ends by itself it is asked again at once: the server says whether there is more.
+                    # A stream that ends normally is requested again at once: the server reports whether there is more.
                     failed_since, wait, asked_wait = None, WAIT_S, 0.0
                     last = event.id or last
                     if event.event == CLOSING:
@@ -74,11 +79,11 @@ async def told(
 
 
 class _Ended(Exception):
-    """There is nothing more to tell."""
+    """The stream has no more events."""
 
 
 class _Away(httpx2.TransportError):
-    """Whatever is between here and the server says that it is away."""
+    """An intermediary reports that the server is unavailable."""
 
 
 async def _once(calls: ServerCalls, path: str, query: Query, last: str | None) -> AsyncGenerator[StreamEvent, None]:
@@ -97,7 +102,7 @@ async def _once(calls: ServerCalls, path: str, query: Query, last: str | None) -
 
 
 async def events_in(lines: AsyncIterator[str]) -> AsyncIterator[StreamEvent]:
-    """Server-sent events out of lines; some have no more than an id. One that was cut off is none: it comes again."""
+    """Parse server-sent events; some have only an id. A truncated event is dropped, because it is sent again."""
     event = StreamEvent()
     async for line in lines:
         if not line:
@@ -115,7 +120,7 @@ async def events_in(lines: AsyncIterator[str]) -> AsyncIterator[StreamEvent]:
             case "data":
                 event.data.append(value)
             case _:
-                pass  # Comments, and what is not for us.
+                pass  # Comments and unknown fields.
 
 
 def _retry_s(event: StreamEvent) -> float | None:

@@ -1,6 +1,6 @@
-"""The library for MCP clients: its verbs as tools, each saved workflow as a tool, documents as resources.
+"""MCP server: the library's verbs as tools, each saved workflow as a tool, documents as resources.
 
 stdio ─┐
        ├─▶ face (official SDK) ─▶ authoring.Workbench ─▶ app
-/mcp ──┘        who asks: the login of this machine, or the caller of an API key
+/mcp ──┘        caller: the login of this machine, or the owner of an API key
 """

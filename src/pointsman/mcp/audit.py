@@ -1,4 +1,4 @@
-"""Audit entries for the tools of MCP clients, whether they come over HTTP or through a pipe."""
+"""Audit entries for tool calls of MCP clients, over HTTP or stdio."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ Context: TypeAlias = ServerRequestContext[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Deeds:
-    """The audit entries of one server."""
+    """Writes the audit entries of one server."""
 
     audit: Audit
     origin: Callable[[Context], str] = lambda _: ""
-    """From which address a call comes."""
+    """Returns the network address of a call."""
 
     def told(
         self, context: Context, caller: Caller, tool: str, arguments: JsonObject
     ) -> AbstractAsyncContextManager[AuditedCall]:
-        """Around the call of a tool that may change something; its answer is given to what this yields."""
+        """Record the call of a tool that may change something; the block passes its answer to the yielded function."""
         return audited(self.audit, caller, f"mcp {tool}", arguments, origin=self.origin(context))
 
     async def refused(self, context: Context, caller: Caller, tool: str, arguments: JsonObject) -> None:
-        """The caller's role does not allow the tool."""
+        """Record that the caller's role does not allow the tool."""
         await note_refused(self.audit, caller, f"mcp {tool}", arguments, "not-allowed", self.origin(context))

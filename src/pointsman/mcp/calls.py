@@ -1,8 +1,7 @@
-"""Calls of tools: what happens meanwhile is reported as progress, and who cancels a call cancels what it runs.
+"""Tool calls: reports events as progress, and cancels the execution of a cancelled call.
 
-A call that ends because the connection broke, or the server stops, leaves its execution alone: it is durable, and goes
-on. Only the client's own word ends it: a cancellation, or (newer protocol over HTTP, where that is the word for it) the
-end of the response it waits for.
+A call that ends because the connection broke or the server stops leaves its durable execution running. Only an explicit
+act of the client ends it: a cancellation, or, in the newer protocol over HTTP, closing the response it waits for.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from pointsman.values import JsonObject
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 Place: TypeAlias = tuple[str, str]
-"""Of a call: its connection, its id."""
+"""Identity of a call: its connection and its id."""
 Waited: TypeAlias = tuple[Workbench, str]
-"""Who called, and the execution that the call waits for."""
+"""The caller, and the execution that the call waits for."""
 
 WAITED_MAX: Final = 10_000
 SESSION: Final = "mcp-session-id"
@@ -40,11 +39,11 @@ TOLD: Final = {
     "retry_scheduled": "tries again",
     "gate_opened": "asks a person",
 }
-"""Kinds of events that are progress, and how it is told."""
+"""Kinds of events reported as progress, with their text."""
 
 
 class Offered(Protocol):
-    """A tool as it is called."""
+    """A tool that can be called."""
 
     @property
     def shown(self) -> Tool: ...
@@ -56,17 +55,18 @@ class Offered(Protocol):
 class PendingToolCalls:
     """The calls of one server that wait for an execution.
 
-    In the newer protocol over HTTP there are no connections: clients choose their ids independently of one another, so
-    an id names no call there, and each call knows by itself what it waits for.
+    The newer protocol over HTTP has no connections, and clients choose request ids independently. An id does not
+    identify a
+    call there, so each call keeps its own execution.
     """
 
     _waited: dict[Place, Waited] = field(default_factory=dict[Place, Waited])
-    """By their places, which a client names when it cancels."""
+    """By the identity that a client's cancellation names."""
     _closing: bool = False
     _tasks: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
 
     def close(self) -> None:
-        """From now on nothing is cancelled any more."""
+        """From now on cancel nothing."""
         self._closing = True
 
     async def made(self, context: Context, bench: Workbench, tool: Offered, arguments: JsonObject) -> CallToolResult:
@@ -93,7 +93,7 @@ class PendingToolCalls:
         return result_of(answer)
 
     async def cancelled(self, context: Context) -> None:
-        """A client cancelled a call. What it waited for is cancelled, whichever of the two is heard first."""
+        """Handle a cancellation: cancel the call's execution, in whichever order the two messages arrive."""
         asked = (context.params or {}).get("requestId")
         if asked is not None and not _ends_by_leaving(context):
             self._end(self._waited.pop(_place(context, str(asked)), None))
@@ -116,13 +116,13 @@ def _place(context: Context, request: str) -> Place:
 
 
 def _ends_by_leaving(context: Context) -> bool:
-    """Over HTTP in the newer protocol a client cancels a call by ending the response, and in no other way."""
+    """Return whether closing the response is the only way to cancel: over HTTP in the newer protocol."""
     return context.request is not None and context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
 @asynccontextmanager
 async def progress(context: Context) -> AsyncGenerator[Hear, None]:
-    """Tell whoever asked for it what happens, in order, without holding up what happens."""
+    """Report events as progress to a client that asked for it, in order, without delaying the execution."""
     said: asyncio.Queue[str | None] = asyncio.Queue()
 
     def hear(event: JsonObject) -> None:
@@ -134,7 +134,7 @@ async def progress(context: Context) -> AsyncGenerator[Hear, None]:
         number = 0
         while (message := await said.get()) is not None:
             number += 1
-            with suppress(MCPError):  # Nobody listens any more.
+            with suppress(MCPError):  # The client is gone.
                 await context.session.report_progress(number, None, message)
 
     telling = asyncio.create_task(tell())
@@ -147,7 +147,7 @@ async def progress(context: Context) -> AsyncGenerator[Hear, None]:
 
 
 def result_of(answer: JsonObject) -> CallToolResult:
-    """As data, and as the same text for clients that show only that."""
+    """Return an answer as structured data, and as the same text for clients that show only text."""
     text = msgspec.json.encode(answer).decode()
     return CallToolResult(
         content=[TextContent(type="text", text=text)], structured_content=answer, is_error="error" in answer

@@ -1,4 +1,4 @@
-"""What an MCP server of an installation offers, whatever carries its messages."""
+"""The content of an MCP server, independent of the transport."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ TEMPLATE: Final = ResourceTemplate(
 
 
 async def list_resources(bench: Workbench) -> list[Resource]:
-    """The fixed ones, then the saved workflows that the caller may see."""
+    """Return the fixed resources, then the saved workflows that the caller may see."""
     fixed = [
         Resource(name=uri.removeprefix(SCHEME), title=title, uri=uri, mime_type=kind)
         for uri, (title, kind) in FIXED.items()
@@ -83,7 +83,7 @@ async def list_resources(bench: Workbench) -> list[Resource]:
 
 
 async def read_resource(bench: Workbench, uri: str) -> ReadResourceResult:
-    """Raises `MCPError` for what is not there, or not there for the caller."""
+    """Read a resource. Raises `MCPError` if it does not exist or the caller may not see it."""
     if uri in FIXED:
         return _resource_text(uri, _fixed_text(uri), FIXED[uri][1])
     if not uri.startswith(WORKFLOWS):
@@ -126,7 +126,7 @@ PROMPTS: Final = (
 
 
 async def fill_prompt(bench: Workbench, name: str, arguments: Mapping[str, str]) -> GetPromptResult:
-    """Raises `MCPError` for prompts that are not there, and arguments that are missing."""
+    """Fill a prompt. Raises `MCPError` for an unknown prompt or a missing argument."""
     prompt = next((one for one in PROMPTS if one.name == name), None)
     if prompt is None:
         raise MCPError(INVALID_PARAMS, f"there is no prompt {name[:100]!r}")
@@ -155,11 +155,13 @@ async def fill_prompt(bench: Workbench, name: str, arguments: Mapping[str, str])
 SESSION: Final = "mcp-session-id"
 SESSIONS_MAX: Final = 1000
 LOOKED_EVERY_S: Final = 2.0
-"""Other faces and processes save workflows too; what this one saves is told at once."""
+"""Polling interval for workflows saved by other processes; changes by this server are announced at once."""
 
 
 class ToolListNotifier:
-    """Newer clients listen to the bus; older ones are told on the connection they hold."""
+    """Announces changed tool lists: newer clients listen to the bus; older ones are notified on their open
+    connection.
+    """
 
     def __init__(self, bus: InMemorySubscriptionBus) -> None:
         self.bus = bus
@@ -167,7 +169,7 @@ class ToolListNotifier:
         self._known: list[WorkflowEntry] | None = None
 
     def note(self, context: ServerRequestContext[Any, Any]) -> None:
-        """Who is there."""
+        """Remember the connection of an older client."""
         if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
             return
         headers = getattr(context.request, "headers", {})
@@ -176,30 +178,30 @@ class ToolListNotifier:
             del self._sessions[next(iter(self._sessions))]
 
     async def look(self, app: Pointsman) -> None:
-        """Tell, if the saved workflows are others than when they were looked at before, whoever changed them."""
+        """Announce a change if the saved workflows differ from the last check, whoever changed them."""
         before, self._known = self._known, await app.workflows()
         if before is not None and before != self._known:
             await self._tell()
 
     async def watch(self, app: Pointsman) -> None:
-        """Look now and then, until cancelled. A store that is away for a while is looked at later."""
+        """Check periodically until cancelled. If the store is unavailable, check later."""
         while True:
             with suppress(OperatorError):
                 await self.look(app)
             await asyncio.sleep(LOOKED_EVERY_S)
 
     async def _tell(self) -> None:
-        """There are other tools and resources now."""
+        """Announce that tools and resources have changed."""
         await self.bus.publish(ToolsListChanged())
         await self.bus.publish(ResourcesListChanged())
         for session in [*self._sessions.values()]:
-            with suppress(MCPError, RuntimeError, OSError):  # It is gone.
+            with suppress(MCPError, RuntimeError, OSError):  # The client is gone.
                 await session.send_tool_list_changed()
                 await session.send_resource_list_changed()
 
 
 Asks: TypeAlias = Callable[[Context], Caller]
-"""Who asks."""
+"""Returns the caller of a request."""
 
 INSTRUCTIONS: Final = (
     "Pointsman runs declarative workflows of agents, tools and people. list_workflows shows what is saved; "
@@ -211,7 +213,7 @@ INSTRUCTIONS: Final = (
 
 @dataclass(slots=True)
 class McpEndpoint:
-    """One server. `asks` knows who is at the other end."""
+    """One MCP server. `asks` identifies the caller."""
 
     app: Pointsman
     asks: Asks
@@ -249,7 +251,7 @@ class McpEndpoint:
 
     @asynccontextmanager
     async def watching(self) -> AsyncGenerator[None, None]:
-        """Clients are told of workflows that others save, for as long as the block is open."""
+        """Announce workflows that other processes save, while the block is open."""
         await self.changes.look(self.app)
         watch = asyncio.create_task(self.changes.watch(self.app))
         try:
@@ -259,7 +261,7 @@ class McpEndpoint:
             self.close()
 
     def close(self) -> None:
-        """The server stops: what runs goes on with the next process, and is not cancelled."""
+        """Stop the server: running executions continue with the next process and are not cancelled."""
         self.calls.close()
         self._listens.close()
 
@@ -318,7 +320,7 @@ class McpEndpoint:
 
 
 async def serve_stdio(app: Pointsman, *, name: str = "") -> None:
-    """Until the client closes its end. What runs then goes on when the store is kept, or resumed."""
+    """Serve until the client closes its end. Running executions continue with the store's leader, or when resumed."""
     caller = Caller(name=name or LOCAL.name, role=LOCAL.role, entrance="shell")
     face = McpEndpoint(app, lambda _: caller, Deeds(app.audit))
     async with stdio_server() as (incoming, outgoing), face.watching():

@@ -1,4 +1,4 @@
-"""The tools that a caller is shown: the verbs its role allows, and the saved workflows it may see and run."""
+"""The tools shown to a caller: the verbs that the role allows, and the saved workflows that it may see and run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pointsman.workflows.workflow_tools import PREFIX, WorkflowTools
 
 @dataclass(frozen=True, slots=True)
 class McpVerb:
-    """A verb of the library."""
+    """A verb of the library as a tool."""
 
     verb: Verb[Any]
 
@@ -38,7 +38,7 @@ class McpVerb:
 
     @property
     def is_deed(self) -> bool:
-        """It may change something."""
+        """Return whether it may change something."""
         return self.verb.effect != "reads"
 
     async def call(self, call: VerbCall, arguments: JsonObject) -> JsonObject:
@@ -47,7 +47,7 @@ class McpVerb:
 
 @dataclass(frozen=True, slots=True)
 class McpWorkflow:
-    """A saved workflow: called, it runs."""
+    """A saved workflow as a tool; a call runs it."""
 
     spec: ToolSpec
     changes_library: bool = False
@@ -64,7 +64,7 @@ class McpWorkflow:
 
     @property
     def _schema(self) -> JsonObject:
-        """Arguments are an object: an input that is none is its one member."""
+        """Return the schema of the arguments, which is an object: another input becomes its only member."""
         schema = self.spec.parameters
         if schema.get("type", "object") == "object":
             return {"type": "object", **schema}
@@ -74,7 +74,7 @@ class McpWorkflow:
         return arguments if self.spec.parameters.get("type", "object") == "object" else arguments.get("input")
 
     async def call(self, call: VerbCall, arguments: JsonObject) -> JsonObject:
-        """Its start is refused as any other is: what is wrong with the input is in the answer."""
+        """Run the workflow. Errors of the start, such as an invalid input, are in the answer."""
         try:
             execution = await call.bench.start(self.spec.workflow, self._input(arguments), key=call.key)
             call.began(execution.id)
@@ -84,19 +84,19 @@ class McpWorkflow:
 
 
 def hints(effect: Effect) -> ToolAnnotations:
-    """What clients may tell people before they call it."""
+    """Return annotations that clients may show people before a call."""
     return ToolAnnotations(
         read_only_hint=effect == "reads", destructive_hint=effect == "destroys", open_world_hint=effect != "reads"
     )
 
 
 def verbs_of(bench: Workbench) -> list[McpVerb]:
-    """Those that the caller's role allows."""
+    """Return the verbs that the caller's role allows."""
     return [McpVerb(verb) for verb in verbs().values() if bench.caller.has(verb.role)]
 
 
 async def workflows_of(bench: Workbench, saved: WorkflowTools) -> list[McpWorkflow]:
-    """The saved workflows that the caller may run. `saved` knows those it has read before."""
+    """Return the saved workflows that the caller may run. `saved` caches those read before."""
     if not bench.caller.has("operator"):
         return []
     specs = [tool.spec for tool in await saved.listed()]
@@ -104,6 +104,6 @@ async def workflows_of(bench: Workbench, saved: WorkflowTools) -> list[McpWorkfl
 
 
 async def tool_named(bench: Workbench, saved: WorkflowTools, name: str) -> McpVerb | McpWorkflow | None:
-    """None: there is none for this caller."""
+    """Return a tool by name; None if this caller has no such tool."""
     offered = await workflows_of(bench, saved) if name.startswith(PREFIX) else verbs_of(bench)
     return next((tool for tool in offered if tool.shown.name == name), None)
