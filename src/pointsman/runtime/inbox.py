@@ -45,12 +45,12 @@ def gates_in(execution: ExecutionId, state: ExecutionState) -> tuple[GateEntry, 
 
 
 def _plain(text: str) -> str:
-    """Return the text without the NUL character, which not every store can hold in a list."""
+    """Return the text with NUL characters replaced: not every store can hold them in a list."""
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def _plainly(called: Json) -> Json:
-    """Return a display name (a text, or one by language) without NUL characters."""
+    """Return a display name (a text, or one by language) with NUL characters replaced."""
     if isinstance(called, dict):
         return {language: _plainly(text) for language, text in called.items()}
     return _plain(called) if isinstance(called, str) else None

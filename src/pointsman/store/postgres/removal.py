@@ -68,7 +68,7 @@ class PostgresRemoval:
         return await (self._connections.read(work) if dry_run else self._connections.write(work))
 
     async def compact(self) -> int:
-        """Return the space freed at the end of the tables; the server reuses gaps in between."""
+        """Free space at the end of the tables and return its bytes; the server reuses gaps in between."""
 
         async def work(connection: Connection) -> int:
             before = await size_of(connection)

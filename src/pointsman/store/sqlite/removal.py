@@ -83,7 +83,10 @@ class SqliteRemoval:
 
 
 def take_away(transaction: Transaction, execution: ExecutionId, at: int) -> int | None:
-    """Delete an execution by name. Return its number for erasing the rest: 0 if it has no rows, None if unknown."""
+    """Delete an execution by name. Raises `JournalMoved` unless `at` is its last row.
+
+    Return its number for erasing the rest: 0 if it has no rows, None if unknown.
+    """
     transaction.flush()
     head = read_head(transaction.connection, execution)
     if head.seq != at:
