@@ -72,7 +72,7 @@ class TransferPart(NamedTuple):
 
 
 class StoreNotEmpty(OperatorError):
-    """A copy goes into an empty store only: it would mix with what is there."""
+    """A copy needs an empty store, because it would mix with existing data."""
 
     code: ClassVar[str] = "store-not-empty"
 
@@ -104,7 +104,7 @@ class TransferableStore(Protocol):
 
 
 def transfer_of(store: object, shown: str) -> StoreTransfer:
-    """Raises `StoreUncopyable`."""
+    """Raise `StoreUncopyable` if the store cannot be copied."""
     if not isinstance(store, TransferableStore):
         raise StoreUncopyable(f"{shown!r} cannot be copied as a whole", hint="Use a SQLite or PostgreSQL store.")
     return store.copying

@@ -101,5 +101,5 @@ class SqliteStore:
 
 
 async def open_sqlite(url: str) -> SqliteStore:
-    """The store in the file of `sqlite:///path`; created where there is none, in a directory that exists."""
+    """Open the store in the file of `sqlite:///path`; create the file if missing, in an existing directory."""
     return await asyncio.to_thread(SqliteStore, path_of(url))

@@ -19,7 +19,7 @@ from pointsman.store.sql.work import plain_content
 
 
 def put_blob(connection: sqlite3.Connection, digest: bytes, content: bytes, *, held_until: float = 0.0) -> int:
-    """Keep content under its hash, once; compressed where that helps. How many bytes were written."""
+    """Store content under its hash, once, compressed if that helps. Return the bytes written."""
     found = connection.execute("SELECT held_until FROM blobs WHERE hash = ?", (digest,)).fetchone()
     if found is None:
         form, data = squeezed(content)
@@ -35,14 +35,14 @@ def put_blob(connection: sqlite3.Connection, digest: bytes, content: bytes, *, h
 
 
 def hold_blob(connection: sqlite3.Connection, content: bytes) -> bytes:
-    """Keep content that somebody is about to use; its hash."""
+    """Store content that is about to be used, and return its hash."""
     digest = content_hash(content)
     put_blob(connection, digest, content, held_until=time.time() + HOLD_S)
     return digest
 
 
 def use_blobs(connection: sqlite3.Connection, no: int, digests: Iterable[bytes]) -> None:
-    """The execution of that number needs these contents."""
+    """Record that the execution with that number uses these contents."""
     connection.executemany(
         "INSERT OR IGNORE INTO blob_uses (execution, hash) VALUES (?, ?)", ((no, digest) for digest in digests)
     )

@@ -90,7 +90,7 @@ class SqliteBlobs:
 
 
 def run(work: Work[T], connection: sqlite3.Connection, transaction: Transaction | None = None) -> T:
-    """Run a work to its end. Raises what its statements raise."""
+    """Run a work to its end. Raises the errors of its statements."""
     result = NO_RESULT
     try:
         step = next(work)
@@ -118,7 +118,7 @@ def execute(step: Step, connection: sqlite3.Connection, transaction: Transaction
         case Native():
             return Result([(step.call(connection),)])
         case Lock():
-            pass  # There is one writer.
+            pass  # SQLite has only one writer.
         case _:
             assert_never(step)
     return NO_RESULT
@@ -126,7 +126,7 @@ def execute(step: Step, connection: sqlite3.Connection, transaction: Transaction
 
 @cache
 def marked(text: LiteralString) -> str:
-    """The statement with this driver's marks of parameters."""
+    """Return the statement with this driver's parameter marks."""
     return text.replace("%s", "?")
 
 

@@ -24,7 +24,7 @@ from pointsman.values import ExecutionId
 
 PAGE_ROWS: Final = 256
 PAGE_BYTES: Final = 4 * 1024 * 1024
-"""What one step of reading holds in memory; a single larger row comes alone."""
+"""Bytes held in memory by one step of reading; a single larger row is read alone."""
 
 
 class Stored(NamedTuple):
@@ -37,7 +37,9 @@ class Stored(NamedTuple):
 
 
 class SqliteJournal:
-    """Encodes where it is asked, so that a bad value is the caller's at once; the writer does the rest."""
+    """Encodes rows in the calling task, so that the caller gets the error of a bad value at once; the writer does
+    the rest.
+    """
 
     def __init__(self, writer: WriterThread, reader: ReaderPool, codec: Codec[Event]) -> None:
         self._writer = writer
@@ -85,7 +87,7 @@ class SqliteJournal:
 
 
 def read_page(connection: sqlite3.Connection, execution: ExecutionId, after: int) -> list[Stored]:
-    """The next rows, up to a number and a size."""
+    """Return the next rows, up to a number and a size."""
     found = connection.execute("SELECT no FROM executions WHERE id = ?", (execution,)).fetchone()
     if found is None:
         return []

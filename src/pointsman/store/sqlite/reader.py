@@ -16,7 +16,7 @@ from pointsman.store.sqlite.connection import ReadOnly, connect_reader, explaine
 T = TypeVar("T")
 
 THREADS: Final = 2
-"""One long read (an export, a verification) must not hold up the short ones."""
+"""One long read (an export, a verification) must not block the short ones."""
 
 
 class ReaderPool:
@@ -40,7 +40,7 @@ class ReaderPool:
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._query, query)
 
     def close(self) -> None:
-        """Blocks until running queries are done."""
+        """Close the connections. Blocks until running queries are done."""
         self._closed = True
         self._threads.shutdown(wait=True)
         while not self._idle.empty():

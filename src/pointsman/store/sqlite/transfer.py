@@ -44,12 +44,12 @@ SELECTS: Final = {
     "blob_uses": f"SELECT e.id, u.hash FROM blob_uses AS u JOIN {LIVING} AS e ON e.no = u.execution",
     "last_version": "SELECT seq FROM sqlite_sequence WHERE name = 'entries'",
 }
-"""Where the table is not simply read as it is."""
+"""Queries of tables that are not read unchanged."""
 INSERT_ROW: Final = "INSERT INTO rows (place, at, shape, form, data, hash) VALUES (?, ?, ?, ?, ?, ?)"
 
 
 class SqliteTransfer:
-    """The verbs of `Copying` for one file."""
+    """The implementation of `Copying` for one file."""
 
     def __init__(self, path: Path, read_only: ReadOnly | None = None) -> None:
         self._read_only = read_only
@@ -81,7 +81,7 @@ def transaction(connection: sqlite3.Connection) -> Generator[None]:
 
 
 def write_new(connection: sqlite3.Connection, parts: Iterable[TransferPart]) -> None:
-    """Fill a file that is nobody's store yet: what a crash leaves of it is worth nothing, so nothing is logged."""
+    """Fill a file that is not a store yet. Nothing is logged, because a crash leaves nothing of value in it."""
     connection.execute("PRAGMA journal_mode = OFF").fetchone()
     connection.execute("PRAGMA synchronous = OFF")
     migrate(connection)
