@@ -1,1 +1,1 @@
-"""The server: all that the command line can, over HTTP, streamed and guarded. It asks `app` and adds nothing."""
+"""HTTP server: the functions of `app` as an API with access control and event streams, without logic of its own."""

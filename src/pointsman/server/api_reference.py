@@ -1,6 +1,6 @@
-"""The API for people: a page made of the OpenAPI document. No scripts, nothing of others, one style that is its own.
+"""HTML reference of the API, rendered from the OpenAPI document: no scripts, no external files, one inline style sheet.
 
-document ─▶ parts by tag ─▶ operations: what they take, what they answer, how they refuse, how to ask with curl
+document ─▶ sections by tag ─▶ operations: parameters, body, curl example, responses, errors
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ EXAMPLE_CHARS_MAX: Final = 4000
 
 
 class DocumentedOperation(NamedTuple):
-    """One operation of the document."""
+    """Operation of the document."""
 
     method: str
     path: str
@@ -75,7 +75,7 @@ class DocumentedOperation(NamedTuple):
 
 
 def page_of(document: Described) -> str:
-    """The whole page."""
+    """Render the page."""
     shapes = cast("Described", document["components"]["schemas"])
     parts: defaultdict[str, list[DocumentedOperation]] = defaultdict(list)
     for operation in _operations(document):
@@ -143,7 +143,7 @@ def _parameters(one: DocumentedOperation, shapes: Described) -> str:
 
 
 def _taken(body: Described, shapes: Described) -> str:
-    """The fields of a body, where it is an object."""
+    """Render tables of the fields of object bodies, one for each media type."""
     found = ""
     for media, content in body.items():
         shape = _resolved(content.get("schema", {}), shapes)
@@ -215,7 +215,7 @@ def _resolved(schema: Described, shapes: Described) -> Described:
 
 
 def _kind(schema: Described, shapes: Described, depth: int = 0) -> str:
-    """What may stand there, in a few words."""
+    """Return a short description of the values that a schema accepts."""
     if "$ref" in schema:
         shape = _resolved(schema, shapes)
         return _kind(shape, shapes, depth + 1) if "enum" in shape else str(schema["$ref"]).rpartition("/")[2]
@@ -245,7 +245,7 @@ def _said(schema: Described) -> str:
 
 
 def _prose(text: str) -> str:
-    """Words between backticks are code."""
+    """Escape text and render backtick spans as code, unless a backtick has no counterpart."""
     parts = _text(text).split("`")
     closed = len(parts) % 2 == 1
     return "".join(f"<code>{part}</code>" if at % 2 and closed else part for at, part in enumerate(parts))

@@ -1,4 +1,4 @@
-"""The ASGI application: operations, errors, documentation. Whoever makes it opens the installation, and closes it."""
+"""ASGI application: operations, error handlers, OpenAPI document. The caller opens and closes the installation."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ NOTHING_THERE: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_AL
 
 
 def methods_at(api: FastAPI, path: str) -> frozenset[str]:
-    """What may be asked of an address, by any route."""
+    """Return the methods that the routes of a path accept."""
     routes = [*api.routes, *(route for router in api.state.routers for route in router.routes)]
     found = {
         method
@@ -94,7 +94,7 @@ def methods_at(api: FastAPI, path: str) -> frozenset[str]:
 
 
 def answered_by_address(api: FastAPI, method: str, path: str, why: HTTPException) -> HTTPException:
-    """The same, where the framework found no operation: whether it is the address or the method that there is not."""
+    """Return a 404 for an unknown path or a 405 for a method that the path does not accept; other errors unchanged."""
     if why.status_code not in NOTHING_THERE:
         return why
     allowed = methods_at(api, path)
@@ -111,7 +111,7 @@ def _is_at(route: Route, path: str) -> bool:
 
 
 JOBS: Final = ("pointsman.app", "pointsman.authoring.workbench")
-"""Modules that define jobs on documents, and load what they need."""
+"""Modules that define document jobs; worker processes import them."""
 DESCRIPTION: Final = "Declarative agentic workflows: saved, run, watched and answered over HTTP."
 ROUTERS: Final = (
     streams.router,
@@ -151,11 +151,11 @@ ROUTERS: Final = (
     installation.router,
     pages.router,
 )
-"""In this order: `executions` is no workflow's id, and pages are what is left."""
+"""The order matters: `executions` must not match as the id of a workflow, and pages match every remaining path."""
 
 
 def make_desk(app: Pointsman, *, is_local: bool, life: Life | None = None) -> Desk:
-    """What the operations have at hand, for an installation that is open."""
+    """Create the server context for an open installation."""
     app.context[DOCUMENTS].use_workers(app.settings.documents, JOBS)
     keys, access = Keys(app.store.entries, app.clock), app.settings.access
     logins = Logins(app.store.entries, app.clock, keys, lasts=access.login.seconds)
@@ -197,8 +197,11 @@ def make_desk(app: Pointsman, *, is_local: bool, life: Life | None = None) -> De
 def make_application(
     desk: Desk, *heard: Heard, names: Iterable[str] = (), body_bytes_max: int = BODY_BYTES_MAX
 ) -> ASGIApp:
-    """Everything behind the gate. `names`: what others call the server; none: as they like, unless it is local. `heard`
-    is told of every request that is over."""
+    """Wrap the API into all middleware.
+
+    `names`: host names that the server answers to; empty: every name, or the loopback names if the server is local.
+    `heard` are called after every completed request.
+    """
     known = frozenset(name.lower() for name in names)
     own = OWN_NAMES | known if desk.is_local or known else None
     attended = Attended(McpDoor(api(), desk), desk, body_bytes_max=body_bytes_max)
@@ -208,7 +211,7 @@ def make_application(
 
 @cache
 def api() -> FastAPI:
-    """The operations and their document (`/api/openapi.json`): the same at every desk, and dear to make."""
+    """Return the FastAPI application; it does not depend on the server context. Cached, since creation is slow."""
     made = FastAPI(
         title="Pointsman",
         version=__version__,
@@ -234,7 +237,7 @@ def api() -> FastAPI:
 
 
 def openapi_document() -> JsonObject:
-    """What `/api/openapi.json` answers, without a server. Whoever asks may change it."""
+    """Return a copy of the document of `/api/openapi.json`, without a running server."""
     return deepcopy(api().openapi())
 
 
@@ -257,7 +260,7 @@ async def _http(request: Request, why: Exception) -> JsonReply:
 
 
 async def _unexpected(_: Request, why: Exception) -> JsonReply:
-    """A bug of ours: told without a word of what it said, which may be anything."""
+    """Answer an unexpected error without its message, which may contain secrets."""
     return problems.problem(
         problems.HTTPStatus.INTERNAL_SERVER_ERROR,
         "engine-bug",

@@ -1,10 +1,10 @@
-"""Bodies: how much of one is read, and what is read as JSON.
+"""Request bodies: size limits, and the cost check of JSON.
 
-    request ─▶ caller and role ─▶ limit of the operation ─▶ read ─▶ JSON: its cost ─▶ operation
+    request ─▶ caller and role ─▶ limit of the operation ─▶ read ─▶ JSON cost check ─▶ operation
                (`operation`)      (413 before it is read)           (400, in slices;
                                                                      decoded in a thread)
 
-Until its operation raises the limit, a request may have a body of `STRANGER_BYTES`. What is not awaited is not read.
+Until the operation raises the limit, it is `STRANGER_BYTES`. A body is read only when the operation awaits it.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from pointsman.workflows.document_work import beside
 
 BODY_BYTES_MAX: Final = 64_000_000
 STRANGER_BYTES: Final = 64_000
-"""Without a key."""
+"""Limit until the caller is authenticated."""
 USUAL_BYTES: Final = 2_000_000
-"""Of answers, control verbs and whatever else is not in the table."""
+"""Limit of operations that are not in `BYTES_OF`, such as answers and control operations."""
 DOCUMENT_BYTES: Final = 16 * 1024 * 1024
-"""As much as a workflow may have."""
+"""The limit of a workflow document."""
 UNCHECKED_BYTES_MAX: Final = 32_000_000
-"""Bodies that a server holds in memory at once of requests that show no key."""
+"""Total bytes of bodies of unauthenticated requests that a server holds in memory at once."""
 RETRY_S: Final = 5.0
 STATE: Final = "body"
 
@@ -54,7 +54,7 @@ _DOCUMENTS: Final[tuple[str, ...]] = (
     "POST /api/workflows/executions/{eid}/replay",
     "POST /api/workflows/executions/{eid}/steer",
     "POST /api/workflows/executions/{eid}/fork",
-    "POST /api/webhooks/{path}",  # At most: the settings may say less.
+    "POST /api/webhooks/{path}",  # Upper bound: the settings may set a lower limit.
 )
 _ANY: Final[tuple[str, ...]] = (
     "POST /api/workflows/{id}/execute",
@@ -63,7 +63,7 @@ _ANY: Final[tuple[str, ...]] = (
     "POST /v1/chat/completions",
     "POST /v1/responses",
 )
-"""Their inputs hold files."""
+"""Operations whose inputs may contain files."""
 BYTES_OF: Final[Mapping[str, int]] = {
     **dict.fromkeys(_DOCUMENTS, DOCUMENT_BYTES),
     **dict.fromkeys(_ANY, BODY_BYTES_MAX),
@@ -71,16 +71,16 @@ BYTES_OF: Final[Mapping[str, int]] = {
 
 
 def bytes_for(route: APIRoute, *, asks: bool) -> int:
-    """How large a body an operation takes. `asks`: for a key."""
+    """Return the body limit of an operation in bytes. `asks`: whether it requires a caller."""
     usual = USUAL_BYTES if asks else STRANGER_BYTES
     return max(BYTES_OF.get(f"{method} {route.path_format}", usual) for method in route.methods or ("GET",))
 
 
 class RequestBody:
-    """The ASGI `receive` of one request, within a limit."""
+    """ASGI `receive` of one request, with a size limit."""
 
     def __init__(self, scope: Scope, receive: Receive, most: int) -> None:
-        """`most`: the server's own limit, whatever an operation takes."""
+        """`most`: limit of the server, an upper bound for every operation."""
         self._headers = Headers(scope=scope)
         self._is_read_only = scope["method"] in READING
         self._receive = receive
@@ -91,19 +91,19 @@ class RequestBody:
         self._ready: list[Message] = []
 
     def allow(self, limit: int) -> None:
-        """Set the limit. Raises `Refused` where the body says that it is larger."""
+        """Set the limit. Raises `Refused` if `Content-Length` exceeds it."""
         self._limit = min(limit, self._most)
         length = self._headers.get("content-length", "")
         if length.isdigit() and int(length) > self._limit:
             raise self._too_large()
 
     async def check_json(self) -> None:
-        """Read the body if it is JSON, and check what reading it as such would cost. Raises `Refused`."""
+        """Call `measure_json` if the media type of the body is JSON. Raises `Refused`."""
         if is_json(self._headers.get("content-type", "")):
             await self.measure_json()
 
     async def measure_json(self, values_max: int = VALUES_MAX, hint: str = LESS) -> None:
-        """Read the body, and check what reading it as JSON would cost. Raises `Refused`."""
+        """Read the body, and check what decoding it as JSON would cost. Raises `Refused`."""
         if self._is_read_only:
             return
         chunks: list[bytes] = []
@@ -112,7 +112,7 @@ class RequestBody:
         body = b"".join(chunks)
         meter = JsonMeter(body, values_max)
         for _ in meter.slices():
-            await asyncio.sleep(0)  # Others are served meanwhile.
+            await asyncio.sleep(0)  # Lets other requests run.
         if meter.excess:
             raise _not_json(f"the body {meter.excess}", hint)
         self._ready.append({"type": "http.request", "body": body, "more_body": False})
@@ -145,10 +145,10 @@ def _not_json(detail: str, hint: str) -> Refused:
 
 
 class JsonRequest(Request):
-    """A request whose JSON has no key twice in one object: one of the two values would be lost without a word."""
+    """Request that rejects JSON objects with a duplicate key, since one of the values would be lost silently."""
 
     async def json(self) -> Json:
-        """Raises `Refused`, and ValueError for what is no JSON."""
+        """Decode the body. Raises `Refused` for a duplicate key, and ValueError for invalid JSON."""
         body = await self.body()
         return await beside(len(body), lambda: cast("Json", json.loads(body, object_pairs_hook=_object)))
 
@@ -166,14 +166,14 @@ def body_of(scope: Scope) -> RequestBody:
 
 
 class Unchecked:
-    """How many bytes a server holds of bodies whose senders are not known yet."""
+    """Memory limit for bodies of unauthenticated requests of one server."""
 
     def __init__(self, most: int = UNCHECKED_BYTES_MAX) -> None:
         self._most = most
         self._held = 0
 
     async def read(self, receive: Receive) -> bytes:
-        """A whole body; the caller must `release` it. Raises `TooManyRequests` where others fill the memory."""
+        """Read a whole body, which the caller must `release`. Raises `TooManyRequests` above the total limit."""
         chunks, taken = list[bytes](), 0
         try:
             while True:

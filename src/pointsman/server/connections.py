@@ -1,4 +1,4 @@
-"""Connections: how many there may be, what each may send before it is answered, and when one is closed.
+"""Connections: their number, the limits of what each may send, and the deadlines after which they are closed.
 
     accepted ─▶ head ─────────────▶ body ───────────▶ answer ─▶ idle ─▶ next head
                 │ bytes, headers    │ rate, framing   │ client reads
@@ -6,8 +6,8 @@
                 └──────── waits for the client ───────┘
                           may be closed for a new connection, the longest inactive one first
 
-The limits here hold for everybody, since nobody is known yet: reading a request must cost the server less than sending
-it costs the client. How large a body may be depends on the operation (`bodies`).
+These limits apply to every client, since no caller is authenticated yet: reading a request must cost the server less
+than sending it costs the client. The size limit of a body depends on the operation (`bodies`).
 """
 
 from __future__ import annotations
@@ -33,51 +33,51 @@ from pointsman.operations.logs import LogThrottle
 from pointsman.server.problems import problem
 
 DEAD_CLIENT_MS: Final = 30_000
-"""A client of which the system hears nothing for so long is gone."""
+"""TCP timeout: the kernel drops a client that acknowledges nothing for so long."""
 STUCK_S = 30.0
-"""A client that lives and takes nothing for so long is let go."""
+"""Seconds after which a client that does not read its answer is disconnected."""
 IDLE_S: Final = 75
-"""For so long a connection is kept that nobody uses: longer than clients and proxies keep theirs (5 to 60 seconds). Who
-sends on one that is closed at that moment cannot know whether it was heard."""
+"""Seconds until an idle connection is closed: longer than clients and proxies keep theirs (5 to 60 seconds). A client
+that sends while the server closes cannot know whether its request was received."""
 SEND_BYTES = 262_144
-"""What the system may hold for each."""
+"""Kernel send buffer of each connection, in bytes."""
 WRITE_BYTES: Final = 32_768
-"""What we hold beside it before whoever writes waits."""
+"""Bytes in the buffer of the transport above which a writer waits."""
 
 HEAD_BYTES_MAX = 32_768
-"""Request line and headers of one request."""
+"""Limit of request line and headers of one request."""
 HEADERS_MAX = 100
 SLICE_BYTES: Final = 16_384
-"""What is parsed at once."""
+"""Bytes that are parsed at once."""
 ADDRESS_BYTES_MAX: Final = 24_576
 PIPELINED_MAX: Final = 32
-"""Requests that wait on one connection behind the one that is being answered."""
+"""Requests that may wait on one connection behind the one that is being answered."""
 FRAMING_BYTES_MAX: Final = 524_288
-"""Bytes of a body that are not its content: sizes and extensions of chunks, trailers."""
+"""Allowed bytes of a body beside its content: sizes and extensions of chunks, trailers."""
 FRAMING_RATIO_MAX: Final = 8
-"""And so many times the content: chunks of one byte take five more."""
+"""Further framing allowed, as a multiple of the content: a chunk of one byte has five bytes of framing."""
 HEAD_S = 10.0
-"""A head is complete within so long."""
+"""Seconds within which a head must be complete."""
 BODY_S = 15.0
-"""A body that stays slower than `BODY_BYTES_PER_S` for so long is given up."""
+"""Seconds after which a body that stays slower than `BODY_BYTES_PER_S` is refused."""
 BODY_BYTES_PER_S: Final = 1_000
 TICK_S = 2.5
-"""How often connections that wait for their client are checked."""
+"""Interval, in seconds, of the checks of connections that wait for their client."""
 LINGER_S = 2.0
-"""After an answer to a request that is not completely read, the rest is discarded for so long, so that the client
-reads the answer instead of an error of its connection."""
+"""Seconds for which the rest of an incompletely read request is discarded after the answer, so that the client reads
+the answer instead of a connection error."""
 LINGER_BYTES_MAX: Final = 1_048_576
 LOG: Final = LogThrottle(each=5, period_s=60.0)
-"""Anybody can cause these lines."""
+"""Throttled, because clients without a key can cause these lines."""
 ADMITTED: Final = "admitted"
-"""In the state of a request whose caller has shown a key or a login that lets them in."""
+"""Key in the state of a request, set once its caller is authenticated by a key, token or login."""
 RESERVED_FILES: Final = 64
 """File descriptors that connections leave to the store, tools and models."""
 
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """Why a request is refused before an operation is found for it."""
+    """Reason to refuse a request before routing: status, code, detail and hint of the answer."""
 
     status: HTTPStatus
     code: str
@@ -133,7 +133,7 @@ TOO_MANY: Final = Complaint(
 
 
 class Refusal(Exception):
-    """Ends the parsing of a request."""
+    """Internal exception that ends the parsing of a request."""
 
     def __init__(self, why: Complaint) -> None:
         super().__init__(why.code)
@@ -141,7 +141,7 @@ class Refusal(Exception):
 
 
 class Closable(Protocol):
-    """What the table knows of a connection."""
+    """Connection, as the table uses it."""
 
     @property
     def address(self) -> str: ...
@@ -153,8 +153,8 @@ class Closable(Protocol):
 
 
 class ConnectionTable:
-    """The connections of one server. Where there are too many, the one that waits for its client the longest is closed;
-    connections that no key was shown on are closed first."""
+    """Connections of one server. Above the limit, the connection that has waited for its client the longest is closed;
+    unauthenticated connections are closed first."""
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ class ConnectionTable:
         most_per_address: int | None = None,
         proxies: tuple[IPv4Network | IPv6Network, ...] = (),
     ) -> None:
-        """`most_per_address` does not hold for this machine and for the proxies; None: no limit."""
+        """`most_per_address` does not apply to loopback addresses and to the proxies; None: no limit."""
         self._most = most
         self._most_per_address = most_per_address
         self._proxies = proxies
@@ -173,7 +173,7 @@ class ConnectionTable:
         self._callers: dict[Closable, None] = {}
 
     def add(self, one: Closable) -> bool:
-        """False: there is no room for it."""
+        """Add a connection, after closing another one if needed; False: there is no room for it."""
         self._open.add(one)
         self._by_address[one.address] += 1
         each = self._most_per_address
@@ -194,21 +194,21 @@ class ConnectionTable:
             del self._by_address[one.address]
 
     def waits(self, one: Closable) -> None:
-        """It waits for its client, from now on."""
+        """Note that a connection waits for its client."""
         self.works(one)
         (self._callers if one.is_admitted else self._strangers)[one] = None
 
     def works(self, one: Closable) -> None:
-        """It has a whole request, which is being answered."""
+        """Note that a complete request of a connection is being answered."""
         self._strangers.pop(one, None)
         self._callers.pop(one, None)
 
     def make_room(self) -> bool:
-        """Close the connection that has waited the longest. False: none waits."""
+        """Close the connection that has waited the longest. False: no connection is waiting."""
         while self._strangers:
             one = next(iter(self._strangers))
             del self._strangers[one]
-            if one.is_admitted:  # Its caller was let in while its body was being read.
+            if one.is_admitted:  # Its caller was authenticated while its body was being read.
                 self._callers[one] = None
                 continue
             one.give_up()
@@ -229,7 +229,7 @@ class ConnectionTable:
 
 
 class _Transport(asyncio.Transport):
-    """A transport that discards what is left of a request before it closes the connection."""
+    """Transport that discards the rest of a request before it closes the connection."""
 
     def __init__(self, inner: asyncio.Transport, linger: Callable[[], bool]) -> None:
         super().__init__()
@@ -278,26 +278,26 @@ class _Transport(asyncio.Transport):
 
 
 class Connection(HttpToolsProtocol):
-    """One client."""
+    """HTTP/1.1 protocol of one client connection, with limits and deadlines."""
 
     _ours: _Transport
     _running: RequestResponseCycle | None = None
-    """The request that is being answered; `cycle` is the last one that came, which may wait behind it."""
+    """The request that is being answered; `cycle` is the last one received, which may wait behind it."""
     _giving_up: asyncio.TimerHandle | None = None
     _ticking: asyncio.TimerHandle | None = None
     _lingering: asyncio.TimerHandle | None = None
     _is_deaf = False
-    """Nothing that it sends is read any more."""
+    """Whether further input is discarded."""
     _is_admitted = False
     _head_since: float | None = None
-    """When the request began whose head is not complete."""
+    """Start of the request whose head is incomplete, in loop time; None: no head is expected."""
     _head_wire_bytes = 0
     _head_bytes = 0
     _header_count = 0
     _in_head = True
     _received = 0
     _received_before = 0
-    """At the last tick."""
+    """`_received` at the last tick."""
     _slow_s = 0.0
     _body_bytes = 0
     _body_wire_bytes = 0
@@ -321,7 +321,7 @@ class Connection(HttpToolsProtocol):
 
     @property
     def is_admitted(self) -> bool:
-        """Whether a key or a login was shown on it that lets its caller in."""
+        """Whether a caller was authenticated on this connection."""
         last = self._last
         if not self._is_admitted and last is not None:
             self._is_admitted = ADMITTED in last.scope.get("state", {})
@@ -329,7 +329,7 @@ class Connection(HttpToolsProtocol):
 
     @property
     def _last(self) -> RequestResponseCycle | None:
-        """The last request that came; None: none has come yet."""
+        """The last request received; None: none yet."""
         return self.cycle
 
     def connection_made(self, transport: asyncio.Transport) -> None:
@@ -353,12 +353,12 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def give_up(self) -> None:
-        """Close it for another connection."""
+        """Close the connection to make room for another one."""
         LOG.say(logging.WARNING, "http.connection.closed", {"code": TOO_MANY.code, "address": self.address})
         self._is_deaf = True
         self._ours.abort()
 
-    # What it sends
+    # Input
 
     def data_received(self, data: bytes) -> None:
         if self._is_deaf:
@@ -369,7 +369,7 @@ class Connection(HttpToolsProtocol):
             for begin in range(0, len(data), SLICE_BYTES):
                 self._take(memoryview(data)[begin : begin + SLICE_BYTES])
         except httptools.HttpParserUpgrade:
-            self._is_deaf = True  # What follows would be of the other protocol.
+            self._is_deaf = True  # The following bytes belong to the other protocol.
         except Refusal as why:
             self._refuse(why.why)
         except httptools.HttpParserError as why:
@@ -378,7 +378,7 @@ class Connection(HttpToolsProtocol):
             self._note_state()
 
     def _take(self, data: memoryview) -> None:
-        """Parse some bytes, and count those that the parser keeps to itself. Raises `Refusal`, `HttpParserError`."""
+        """Parse bytes, and count those that the parser does not report. Raises `Refusal`, `HttpParserError`."""
         if self.parser is None:
             return  # The connection is lost.
         self._received += len(data)
@@ -409,7 +409,7 @@ class Connection(HttpToolsProtocol):
         self._tick_later()
 
     def _is_receiving(self) -> bool:
-        """Whether a request has a head, and not its whole body."""
+        """Return whether the head of a request is complete and its body is not."""
         return not self._in_head and self._last is not None and self._last.more_body
 
     def on_message_begin(self) -> None:
@@ -428,7 +428,7 @@ class Connection(HttpToolsProtocol):
         self._head_bytes += len(name) + len(value)
         if self._header_count > HEADERS_MAX or self._head_bytes > HEAD_BYTES_MAX:
             raise Refusal(HEAD_TOO_LARGE)
-        if self._in_head:  # Trailers are no headers: they come behind what they would change.
+        if self._in_head:  # Trailers are ignored: they follow the body to which headers would apply.
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
@@ -445,7 +445,7 @@ class Connection(HttpToolsProtocol):
         self._slow_s, self._received_before = 0.0, self._received
 
     def _check_authority(self) -> None:
-        """An address that names a server must name the one that `Host` names. Raises `Refusal`."""
+        """Require the authority of an absolute request target to equal `Host`. Raises `Refusal`."""
         host = [value for name, value in self.headers if name == b"host"]
         if host != [urlsplit(self.url).netloc]:
             raise Refusal(MALFORMED)
@@ -456,7 +456,7 @@ class Connection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._in_head = True
-        self.cycle.more_body = False  # Also where it was answered before.
+        self.cycle.more_body = False  # Also if the answer was sent before.
         super().on_message_complete()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
@@ -468,7 +468,7 @@ class Connection(HttpToolsProtocol):
         if not self._ours.is_closing() and self.cycle.response_complete:
             self._table.waits(self)
 
-    # When it is given up
+    # Deadlines and closing
 
     def _tick_later(self) -> None:
         if self._ticking is None:
@@ -494,7 +494,7 @@ class Connection(HttpToolsProtocol):
         self._tick_later()
 
     def _refuse(self, why: Complaint) -> None:
-        """Answer what cannot be a request of an operation, and close the connection."""
+        """Send the error, unless an earlier answer is unfinished or no request began, and close the connection."""
         LOG.say(logging.WARNING, "http.refused", {"code": why.code, "address": self.address})
         self._is_deaf = True
         asked = None if self._last is None or self._last.response_complete else self._last
@@ -505,7 +505,7 @@ class Connection(HttpToolsProtocol):
         self._ours.close()
 
     def _disconnect(self) -> None:
-        """Tell the request that is being answered; drop those behind it."""
+        """Signal the disconnect to the request that is being answered; drop the requests behind it."""
         self.pipeline.clear()
         for cycle in (self._running, self.cycle):
             if cycle is not None and not cycle.response_complete:
@@ -513,7 +513,10 @@ class Connection(HttpToolsProtocol):
                 cycle.message_event.set()
 
     def _linger(self) -> bool:
-        """Whether the client still sends, so that closing the connection would cost it the answer."""
+        """Start to discard input if the client still sends: closing at once would cost it the answer.
+
+        False: the connection can be closed at once.
+        """
         if not (self._is_deaf or self._is_receiving()) or not self._received:
             return False
         self._is_deaf = True
@@ -543,12 +546,14 @@ class Connection(HttpToolsProtocol):
             self._giving_up.cancel()
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Not logged: clients ask for it, and are answered in the protocol that they use."""
+        """Suppress the warning: clients that ask for an upgrade are answered in HTTP/1.1."""
 
 
 def _closing_early(cycle: RequestResponseCycle, app: ASGI3Application) -> ASGI3Application:
-    """Close the connection after an answer that begins before the whole body arrived: a client that waited for
-    `100 Continue` never sends the body, and its next request would be read as one."""
+    """Wrap an application to close the connection after an answer that begins before the whole body arrived.
+
+    A client that waited for `100 Continue` never sends the body, and its next request would be read as the body.
+    """
 
     async def answer(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         async def send_and_close(message: ASGISendEvent) -> None:
@@ -569,7 +574,7 @@ def _answer(why: Complaint) -> bytes:
 
 
 def connections_for(wanted: int) -> int:
-    """How many connections a server may have whose process may have so many files open as the system says."""
+    """Return the number of connections that the limit of open files of the process allows, at most `wanted`."""
     try:
         import resource  # Not on Windows.
     except ImportError:
@@ -581,9 +586,9 @@ def connections_for(wanted: int) -> int:
 
 
 def bound(listener: socket.socket) -> None:
-    """Give a listening socket the bounds that its connections inherit."""
+    """Set the options of a listening socket that its connections inherit."""
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)
-    # asyncio does so for sockets that say they are TCP; without it each answer waits 40 ms for an acknowledgement.
+    # asyncio sets this only on explicit TCP sockets; without it each answer waits 40 ms for an acknowledgement.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, DEAD_CLIENT_MS)

@@ -1,4 +1,4 @@
-"""What every operation of the server has at hand: the installation, who asks, and the channels it streams on."""
+"""Server context of the operations: the installation, the caller of a request, streams, limits, audit log."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BEARER: Final = HTTPBearer(
     scheme_name="key",
 )
 CALLER: Final = "known_caller"
-"""In the state of a request: who asks."""
+"""Key of the caller in the state of a request."""
 OF_PROXIES: Final = frozenset(
     {
         "cdn-loop",
@@ -59,7 +59,7 @@ OF_PROXIES: Final = frozenset(
     }
 )
 OF_PROXIES_BEGIN: Final = ("cf-", "x-amzn-", "x-arr-", "x-azure-", "x-envoy-", "x-forwarded", "x-original-")
-"""Headers that proxies add, or how they begin."""
+"""Prefixes of headers that proxies add, beside the names in `OF_PROXIES`."""
 REPLAY: Final = "/api/workflows/executions/{eid}/replay"
 CHANGING_NOTHING: Final = frozenset(
     {
@@ -73,10 +73,10 @@ CHANGING_NOTHING: Final = frozenset(
         REPLAY,
     }
 )
-"""They are sent a body, change nothing and cost nothing: an editor asks at every pause. What a tool of `/mcp` changes
-is told where it is called."""
+"""Operations with a body that change nothing and cost nothing; an editor calls some at every pause in typing. They are
+not audited; tools called over `/mcp` write their own audit entries."""
 EXPORTING: Final = frozenset({"/api/audit/export", "/api/workflows/executions/{eid}/export"})
-"""They change nothing, and take whole records out of the store: they are in the audit log too."""
+"""Read-only operations that export whole records, and are therefore audited."""
 COOKIE: Final = "__Host-pointsman"
 LOGIN: Final = APIKeyCookie(
     name=COOKIE, auto_error=False, description="What `POST /api/login` gave a browser.", scheme_name="login"
@@ -84,63 +84,63 @@ LOGIN: Final = APIKeyCookie(
 
 
 class NotSignedIn(CallerError):
-    """The server lets in who shows a key, and none was shown, or one that it does not know."""
+    """The server requires a key, and the request has none or an unknown one."""
 
     code: ClassVar[str] = "not-signed-in"
 
 
 class ProxyUnknown(CallerError):
-    """The server lets in everybody on this machine, and the request comes from elsewhere, through a proxy."""
+    """The server accepts local requests without a key, but a proxy forwards this request for someone else."""
 
     code: ClassVar[str] = "proxy-unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """One server."""
+    """State and services of one server."""
 
     app: Pointsman
     keys: Keys
     logins: Logins
     tokens: Tokens | None
     provider: IdentityProvider | None
-    """With which browsers log in."""
+    """Identity provider for browser logins; None: not configured."""
     seen: KnownPeople
-    """Whom it named."""
+    """People known from tokens of the identity provider."""
     audit: Audit
     pace: Pace
     streams: Seats
     strangers: Strangers
     webhook_pace: Pace
-    """Of the calls of webhooks, by address."""
+    """Rate limiter of webhook calls, by client address."""
     channels: Channels
     measuring: Measuring
     redact: Redactor
-    """Takes out what is secret, by its name or value."""
+    """Removes secrets, by their names or values."""
     is_local: bool
-    """It listens on this machine only: while no key is made, whoever reaches it is let in."""
+    """Whether the server listens on loopback only: requests need no key until the first key exists."""
     life: Life = field(default_factory=Life)
-    """How far this process has come."""
+    """Phase of the process: serving, leading, stopping."""
     writing: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Whoever replaces what they have read: nobody else of this server does meanwhile."""
+    """Lock for read-then-write operations: only one at a time in this server."""
     leaving: list[Callable[[], None]] = field(default_factory=list["Callable[[], None]"])
-    """What else holds clients, and lets them go."""
+    """Callbacks that end other long-lived connections when the server stops."""
     behind: Behind = field(default_factory=Behind)
     unchecked: Unchecked = field(default_factory=Unchecked)
     presence: Presence = field(init=False)
-    """Who has a stream open."""
+    """Callers with open streams."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "presence", Presence(self.still))
 
     def let_go(self) -> None:
-        """The server stops: whoever listens is told so, and nobody is waited for."""
+        """Notify all subscribers that the server stops, without waiting for them."""
         self.channels.let_go()
         for leave in self.leaving:
             leave()
 
     async def close(self) -> None:
-        """Nothing goes on behind it; what the audit log waits for is written."""
+        """Stop background work and write the pending audit entries."""
         self.presence.close()
         await self.behind.close()
         await self.channels.close()
@@ -148,11 +148,14 @@ class Desk:
         await self.audit.close()
 
     async def asks_nobody(self) -> bool:
-        """Whoever reaches it is let in: it is for this machine alone, and there is nothing to show."""
+        """Return whether requests need no key: the server is local, without an identity provider, and no key exists."""
         return self.is_local and self.tokens is None and not await self.keys.are_made()
 
     async def caller(self, credential: str, address: str) -> Caller:
-        """By an API key or a token. Raises `NotSignedIn`, `TooManyRequests`, `IssuerUnreachable`."""
+        """Return the caller of an API key or a token.
+
+        Raises `NotSignedIn`, `TooManyRequests`, `IssuerUnreachable`.
+        """
         self.strangers.may_try(address, credential)
         if self.tokens is not None and is_token(credential):
             caller = await self.tokens.caller(credential)
@@ -169,7 +172,7 @@ class Desk:
         return caller
 
     async def visitor(self, cookie: str, address: str) -> Caller | None:
-        """By what a browser was given; None: it opens nothing any more. Raises `TooManyRequests`."""
+        """Return the caller of a login cookie; None: the login has ended. Raises `TooManyRequests`."""
         self.strangers.may_try(address, cookie)
         caller = await self.logins.caller(cookie)
         if caller is None:
@@ -180,7 +183,7 @@ class Desk:
         return caller
 
     async def still(self, caller: Caller) -> bool:
-        """Whether what the caller showed would let them in now, as whom they were."""
+        """Return whether the credential of the caller is still valid for the same caller."""
         if caller.until is not None and caller.until <= self.app.clock.now():
             return False
         match caller.entrance:
@@ -194,13 +197,13 @@ class Desk:
                 return True
 
     def take_stream(self, caller: Caller) -> Seat:
-        """One more that the caller has open, until it leaves its seat. Raises `TooManyRequests`."""
+        """Count one more open stream of the caller until the returned seat is left. Raises `TooManyRequests`."""
         leave = (lambda: None) if caller.entrance == "local" else self.streams.take(caller.name)
         return self.presence.enter(caller, leave)
 
 
 class Attended:
-    """An ASGI application whose requests find their desk (`desk_of`), and their body within limits (`body_of`)."""
+    """ASGI middleware: gives requests their server context (`desk_of`) and a body with a size limit (`body_of`)."""
 
     def __init__(self, app: ASGIApp, desk: Desk, *, body_bytes_max: int) -> None:
         self._app = app
@@ -226,9 +229,10 @@ async def caller_of(
     shown: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)],
     cookie: Annotated[str | None, Security(LOGIN)],
 ) -> Caller:
-    """By the key where one is shown, else by the cookie. What asks for a change is told to the audit log first.
+    """Authenticate a request by its key, else by its cookie; write an audit entry first if it asks for a change.
 
-    Found out once for each request. Raises `NotSignedIn`, `TooManyRequests`.
+    The result is cached in the state of the request.
+    Raises `NotSignedIn`, `TooManyRequests`, `ProxyUnknown`, `IssuerUnreachable`, `Refused`.
     """
     known = cast("Caller | None", request.scope["state"].get(CALLER))
     if known is not None:
@@ -247,22 +251,22 @@ async def caller_of(
 
 
 def address_of(request: Request) -> str:
-    """From where it comes."""
+    """Return the address of the client; empty: unknown."""
     return request.client.host if request.client else ""
 
 
 def deed_of(request: Request) -> tuple[str, str]:
-    """What a request asks for, and of what: as the address says."""
+    """Return the audit action (method and route) and its target (path parameters) of a request."""
     path = str(getattr(request.scope.get("route"), "path", request.url.path))
     return f"{request.method} {path}", ", ".join(f"{name}={value}" for name, value in request.path_params.items())
 
 
 async def note_refusal(request: Request, code: str) -> None:
-    """What was asked for was not done."""
+    """Write an audit entry that the requested action was refused, if the request was audited."""
     asked = getattr(request.state, "asked", None)
     if asked is not None:
         caller, what, deed, _ = cast("tuple[Caller, str, str, str]", asked)
-        with suppress(OperatorError):  # The store is away: that is what the caller is told.
+        with suppress(OperatorError):  # The store is unavailable: the answer to the caller already reports that.
             await desk_of(request).audit.refused(caller, what, deed, code)
 
 
@@ -278,12 +282,12 @@ async def _let_in(
             return _local(request)
         raise NotSignedIn("no key was shown", hint="Send `Authorization: Bearer KEY`; `pointsman keys add` makes one.")
     if await desk.asks_nobody():
-        return _local(request)  # Clients of models show a key wherever they call.
+        return _local(request)  # Clients of model APIs always send some key.
     return _noted(request, await desk.caller(shown.credentials, address_of(request)))
 
 
 def _local(request: Request) -> Caller:
-    """Whoever is on this machine. A proxy on this machine calls for others. Raises `ProxyUnknown`."""
+    """Return the local caller. Raises `ProxyUnknown`: a local proxy forwards requests of other machines."""
     forwarded = sorted(name for name in request.headers if name in OF_PROXIES or name.startswith(OF_PROXIES_BEGIN))
     if forwarded:
         raise ProxyUnknown(
@@ -294,14 +298,16 @@ def _local(request: Request) -> Caller:
 
 
 def _noted(request: Request, caller: Caller) -> Caller:
-    """For the log of requests."""
+    """Note the name of the caller for the request log."""
     request.state.caller = caller.name
     return caller
 
 
 def _must_be_own_page(request: Request) -> None:
-    """Browsers send cookies by themselves, so what changes anything must say that a page of ours asked for it: the gate
-    has seen that what is said is true. Raises `Refused`."""
+    """Require an origin header for a change by cookie, since browsers send cookies with requests of any page.
+
+    The security middleware has already checked the value of the header. Raises `Refused`.
+    """
     if request.method not in READING and not {"origin", "sec-fetch-site"} & set(request.headers):
         raise Refused(
             HTTPStatus.FORBIDDEN,
@@ -317,11 +323,11 @@ Asking = Annotated[Caller, Depends(caller_of)]
 
 @dataclass(frozen=True, slots=True)
 class Must:
-    """A dependency: who asks must have the role."""
+    """FastAPI dependency that requires a role of the caller."""
 
     role: Role
     what: str
-    """As in "save workflows"."""
+    """Text for the error, as in "save workflows"."""
 
     def __call__(self, caller: Asking) -> Caller:
         caller.must_have(self.role, self.what)

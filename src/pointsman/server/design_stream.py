@@ -1,9 +1,9 @@
-"""Designing as server-sent events: each round as it happens, then what came of it.
+"""Server-sent events of workflow design: one event for each round, then the result.
 
-    round … round … done       its data is the answer without a stream
-                  … problem    it failed meanwhile; the data is the problem document
+    round … round … done       the data is the answer of the operation without a stream
+                  … problem    the work failed after a round; the data is the problem document
 
-What fails before anything was told is no stream: it is answered as any error. Who goes away ends the work.
+A failure before the first chunk gets an ordinary error response. A client that disconnects ends the work.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from pointsman.authoring.design import Round
 
 Designing: TypeAlias = Callable[["Callable[[Round], None]"], Awaitable[JsonObject]]
-"""The work, given who hears its rounds."""
+"""Design work; its argument is called with each round."""
 
 
 async def streamed(work: Designing, seat: Seat) -> EventStream:
-    """Answered with the first round, or the first sign of life. Raises what the work raises before. The seat is left
-    when it has ended."""
+    """Start the stream with the first round or heartbeat; leave the seat when the stream ends.
+
+    Raises what the work raises before that.
+    """
     chunks = _chunks(work)
     try:
         return EventStream(begun(await anext(chunks), chunks), seat)

@@ -1,8 +1,8 @@
-"""`If-Match`: the one rule, wherever a thing has an ETag. Each operation says what has which, and what is there now.
+"""Evaluation of `If-Match`, the same for everything that has an ETag.
 
-    no If-Match ─▶ over whatever is there      its ETag is named, or `*` ─▶ over that alone      else ─▶ 409
+    no If-Match ─▶ replace any version      current ETag, or `*` ─▶ replace only this version      else ─▶ 409
 
-One code for both refusals: of what had changed when it was looked at, and of what changes before it is written.
+The error code is the same whether the version had changed before the request or changes before the write.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ REVISION: Final = re.compile(r'\s*(?:W/)?"(\d{1,15})-')
 
 
 def etag_of(mark: str) -> str:
-    """The ETag of what has this mark."""
+    """Return the content hash as an ETag, in quotes."""
     return f'"{mark}"'
 
 
 def held(if_match: str | None, etag: str | None, now: T, moved: RevisionMoved) -> T | None:
-    """What it must be changed after: `now`, where its ETag was named; None: whatever is there then.
+    """Return the version that a write must replace: `now` if `If-Match` names its ETag; None: any version.
 
-    `etag`: None where nothing is there. Raises `moved` where something else was named.
+    `etag`: None if nothing exists. Raises `moved` if `If-Match` names something else.
     """
     if if_match is None:
         return None
-    # A proxy that compresses answers says that their ETags are weak; ours are of the content before.
+    # A compressing proxy marks ETags as weak; ours identify the content before compression.
     named = [one.strip().removeprefix("W/") for one in if_match.split(",")]
     if etag is None or not (etag in named or named == ["*"]):
         raise moved
@@ -36,7 +36,7 @@ def held(if_match: str | None, etag: str | None, now: T, moved: RevisionMoved) -
 
 
 def revision_of(if_match: str | None) -> int | None:
-    """The revision that an ETag of a workflow names; one that names none is of no revision there is."""
+    """Return the revision in the ETag of a workflow; None: any; 0, which never exists, if the ETag contains none."""
     if if_match is None or if_match.strip() == "*":
         return None
     found = REVISION.match(if_match)

@@ -1,4 +1,4 @@
-"""Answers: JSON as the journal writes it (integers keep all their digits), encoded once."""
+"""JSON responses: encoded once, like the journal (integers keep all digits)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ERRORS: Final = 400
 
 
 class JsonReply(Response):
-    """A JSON value."""
+    """Response with a JSON value; reports successful answers to the audit middleware."""
 
     def __init__(
         self,

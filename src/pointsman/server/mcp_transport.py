@@ -1,6 +1,6 @@
-"""`/mcp`: MCP over HTTP, for whoever the API lets in. The protocol is the SDK's; who asks is found out as everywhere.
+"""`/mcp`: MCP over HTTP, with the protocol of the SDK and the authentication of the API.
 
-Nothing of it is loaded before the first client comes.
+The SDK is imported when the first client connects.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PATH: Final = "/mcp"
 CALLER: Final = "pointsman.caller"
 BODY_BYTES_MAX: Final = 16 * 1024 * 1024
-"""As much as a workflow may have."""
+"""The limit of a workflow document."""
 VALUES_MAX: Final = 25_000
 """The SDK decodes and validates a message on the event loop, in about 1.5 µs for each value."""
 AS_TEXT: Final = (
@@ -39,7 +39,7 @@ AS_TEXT: Final = (
 
 
 class McpDoor:
-    """An ASGI application around another one, which has all other paths."""
+    """ASGI middleware that answers `/mcp` and passes on all other paths."""
 
     def __init__(self, app: ASGIApp, desk: Desk) -> None:
         self._app = app
@@ -58,7 +58,7 @@ class McpDoor:
             caller = await caller_of(request, self._desk, await BEARER(request), await LOGIN(request))
             body = body_of(scope)
             body.allow(BODY_BYTES_MAX)
-            # Whatever its type: the SDK reads more types as JSON than the API does.
+            # For any media type: the SDK reads more types as JSON than the API does.
             await body.measure_json(VALUES_MAX, AS_TEXT)
         except Refused as why:
             await refused(why)(scope, receive, send)
@@ -71,16 +71,18 @@ class McpDoor:
             await while_seated(seat, manager.handle_request(scope, receive, send))
 
     async def _opened(self) -> StreamableHTTPSessionManager:
-        """Its sessions live in a task of their own: until the server lets go."""
+        """Return the session manager, started at the first call; it runs in its own task until the server stops."""
         if self._manager is None:
             self._manager = asyncio.get_running_loop().create_future()
             self._serving = asyncio.create_task(self._serve(self._manager))
         return await asyncio.shield(self._manager)
 
     async def _serve(self, opened: asyncio.Future[StreamableHTTPSessionManager]) -> None:
-        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # Most servers have no such client.
+        from mcp.server.streamable_http_manager import (
+            StreamableHTTPSessionManager,
+        )  # Rarely needed.
 
-        from pointsman.mcp.audit import Deeds  # As above.
+        from pointsman.mcp.audit import Deeds  # Imports the SDK.
         from pointsman.mcp.server import McpEndpoint
 
         deeds = Deeds(self._desk.audit, lambda context: address_of(_request(context)))
@@ -91,7 +93,7 @@ class McpDoor:
             await self._stopped.wait()
 
     async def close(self) -> None:
-        """Let its clients go."""
+        """Disconnect the clients and wait until the sessions have ended."""
         self._stopped.set()
         if self._serving is not None:
             with suppress(asyncio.CancelledError):
@@ -111,8 +113,8 @@ def _caller(context: Context) -> Caller:
 
 
 def _user(request: Request, caller: Caller) -> object:
-    """A session goes on only for who began it."""
-    from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser  # As above.
+    """Return the user of the SDK, which continues a session only for the user that began it."""
+    from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser  # Imports the SDK.
     from mcp.server.auth.provider import AccessToken
 
     _, token = get_authorization_scheme_param(request.headers.get("authorization"))

@@ -1,5 +1,6 @@
-"""Nulls in examples: FastAPI leaves every null out of the document that it makes, and what is left is no example of its
-shape. So they are marked until the document is made.
+"""Nulls in OpenAPI examples: FastAPI drops every null, which would make the examples invalid for their schemas.
+
+The nulls are therefore replaced by a mark until the document is complete.
 """
 
 from __future__ import annotations
@@ -9,16 +10,16 @@ from typing import Final
 from pointsman.values import Json
 
 MARK: Final = "\0"
-"""No example says this."""
+"""Text that occurs in no example."""
 
 
 def marked(example: Json) -> Json:
-    """With a mark in the place of each null."""
+    """Replace each null by the mark."""
     return _replaced(example, None, MARK)
 
 
 def unmarked(document: Json) -> Json:
-    """With its nulls again."""
+    """Replace each mark by null."""
     return _replaced(document, MARK, None)
 
 

@@ -1,4 +1,4 @@
-"""Operations of the API: who asks is found out before anything of the body is read.
+"""Operations of the API: the caller is authenticated before any of the body is read.
 
 head ─▶ key or login ─▶ role ─▶ limit of the body ─▶ body ─▶ parameters ─▶ the operation
         401, 403, 429           413                  400     422
@@ -23,14 +23,14 @@ PARAMETER: Final = re.compile(r"\{[^}]*\}")
 
 
 class ApiRoute(APIRoute):
-    """One operation. An address that fits two paths belongs to the more exact one, whatever the method: `executions` is
-    not the id of a workflow."""
+    """Route of one operation. A URL that matches two path templates belongs to the more specific one, whatever the
+    method: `executions` is not the id of a workflow."""
 
     rivals: tuple[ApiRoute, ...] = ()
-    """Operations of paths that are more exact, and may fit the same address."""
+    """Operations with more specific path templates that may match the same URL."""
 
     def is_at(self, address: str) -> bool:
-        """Whether it is an operation of this address."""
+        """Return whether this path belongs to the operation."""
         return bool(self.path_regex.match(address)) and not any(one.path_regex.match(address) for one in self.rivals)
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
@@ -40,7 +40,10 @@ class ApiRoute(APIRoute):
         return found, child
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Raises `NotSignedIn`, `NotAllowed`, `TooManyRequests`, `Refused`, and what the operation raises."""
+        """Return a handler that authenticates the caller and checks role and body before the operation runs.
+
+        The handler raises `NotSignedIn`, `NotAllowed`, `TooManyRequests`, `Refused`, and what the operation raises.
+        """
         answer = super().get_route_handler()
         asks, demands = asks_for_key(self), demands_of(self)
         limit = bytes_for(self, asks=asks)
@@ -60,7 +63,7 @@ class ApiRoute(APIRoute):
 
 
 def order_by_path(operations: Iterable[ApiRoute]) -> None:
-    """Tell each operation its rivals."""
+    """Set the `rivals` of each operation."""
     known = [*operations]
     samples = {one.path_format: PARAMETER.sub("x", one.path_format) for one in known}
     for one in known:
@@ -74,7 +77,7 @@ def order_by_path(operations: Iterable[ApiRoute]) -> None:
 
 
 class Operations(APIRouter):
-    """A router whose routes are operations."""
+    """Router whose routes are instances of `ApiRoute`."""
 
     def __init__(self, *, prefix: str = "", tags: list[str] | None = None) -> None:
         super().__init__(prefix=prefix, tags=[*(tags or ())], route_class=ApiRoute)

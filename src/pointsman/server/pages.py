@@ -1,7 +1,7 @@
-"""The web app: files that were built, served to anyone; everything they show they ask of the operations, with a key.
+"""Web app: static files, served without a key; the app loads its data from the API, with a key.
 
-An address of a page answers with the app, which finds its way by itself. Files of `assets/` carry the hash of
-their content in their names and are kept for good; the rest is asked for each time.
+Every page address returns `index.html`; the app does its own routing. Files in `assets/` have content hashes in their
+names and are cached permanently by browsers; all others are revalidated each time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ POLICY: Final = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-"""Scripts are the app's own files alone. Styles may be written into the page: the editor's text fields do."""
+"""Allows scripts only from files of the app, and inline styles, which the text editor component needs."""
 HEADERS: Final[Mapping[str, str]] = {"content-security-policy": POLICY}
 PAGES: Final = frozenset(
     {
@@ -58,10 +58,10 @@ PAGES: Final = frozenset(
         "workflows",
     }
 )
-"""How addresses of pages begin. What else is no file and no operation, is nothing: programs are told so, and who looks
-for a page with a browser is told by the app."""
+"""First path segments of pages. Any other path that is neither a file nor an operation gets a 404: a problem document
+for programs, the page of the app for browsers."""
 PROGRAMS: Final = frozenset({"api", "v1", "mcp", "assets"})
-"""Below these no address is meant for people."""
+"""First path segments that get no 404 page, only a problem document."""
 MISSING: Final = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Pointsman</title>
 <h1>The web app is not built</h1>
 <p>The server runs; its API is described at <a href="/api/docs">/api/docs</a>.</p>
@@ -75,14 +75,14 @@ def is_built() -> bool:
 
 
 def is_page(address: str) -> bool:
-    """Whether it is the address of a page of this app, and of nothing else, however browsers read it."""
+    """Return whether the address is safe as a redirect target: a page of this app in every browser's interpretation."""
     path = address.partition("?")[0]
     plain = address.isascii() and address.isprintable() and not {"\\", " "}.intersection(address)
     return plain and path.startswith("/") and path.split("/")[1] in PAGES - {"", "login"} and ".." not in path
 
 
 def is_there(path: str) -> bool:
-    """Whether the app has a page or a file of this address, which begins without a slash."""
+    """Return whether the app has a page or a file at this path, given without its leading slash."""
     return _is_shown(path) or (is_built() and _is_file(path))
 
 
@@ -113,13 +113,13 @@ def _is_file(path: str) -> bool:
 
 @lru_cache(maxsize=1)
 def built_files(folder: Path, built: int) -> frozenset[str]:
-    """The names of all files, as addresses: nothing outside of the folder can be asked for. Listed once per build."""
+    """Return the paths of all files of a build, listed once; a path outside the folder is never among them."""
     return frozenset(one.relative_to(folder).as_posix() for one in folder.rglob("*") if one.is_file())
 
 
 @lru_cache(maxsize=512)
 def built_file(path: Path, built: int) -> bytes:
-    """The same bytes for all who read it, however slowly they do."""
+    """Return the content of a file, shared by all responses, so that slow clients do not multiply memory."""
     return path.read_bytes()
 
 

@@ -1,4 +1,4 @@
-"""Errors over HTTP: one shape for all of them (RFC 9457), and one place that knows which status says what.
+"""Errors over HTTP: problem documents (RFC 9457), and the mapping of error codes to statuses.
 
 {"type": "urn:pointsman:error:wrong-status", "title": "Conflict", "status": 409, "detail": "…", "code": "wrong-status",
  "hint": "…", "problems": […]}
@@ -33,13 +33,13 @@ OPERATIONS: Final[Mapping[str, str]] = {
     "notifications list": "GET /api/notifications",
     "secrets set": "PUT /api/secrets/ID",
 }
-"""What does over HTTP what a command does; `ID`: what the command names, where it names something."""
+"""HTTP operations equivalent to commands; `ID` stands for the argument of the command."""
 _NAMES: Final = "|".join(sorted(OPERATIONS, key=len, reverse=True))
 COMMAND: Final = re.compile(rf"`pointsman ({_NAMES})(?![\w-])(?: ([\w.-]+))?[^`]*`")
 
 
 def over_http(hint: str) -> str:
-    """A hint, for whoever has an address and no prompt."""
+    """Replace the commands in a hint by the equivalent HTTP operations."""
     return COMMAND.sub(lambda command: f"`{OPERATIONS[command[1]].replace('ID', command[2] or 'ID')}`", hint)
 
 
@@ -139,11 +139,11 @@ _BY_STATUS: Final[dict[HTTPStatus, tuple[str, ...]]] = {
     HTTPStatus.INSUFFICIENT_STORAGE: ("store-full",),
 }
 STATUS_OF: Final[dict[str, HTTPStatus]] = {code: status for status, codes in _BY_STATUS.items() for code in codes}
-"""Status by the code of an error; what is not here goes by who must act."""
+"""Status by error code; for other codes the class of the error decides (`status_of`)."""
 
 
 def status_of(why: PointsmanError) -> HTTPStatus:
-    """What status says it."""
+    """Return the HTTP status of an error."""
     known = STATUS_OF.get(why.code)
     if known is not None:
         return known
@@ -161,7 +161,7 @@ def status_of(why: PointsmanError) -> HTTPStatus:
 
 
 def refusal(why: PointsmanError) -> JsonReply:
-    """An error as it is answered."""
+    """Return the problem document of an error."""
     problems = cast("tuple[Problem, ...]", getattr(why, "problems", ()))
     status = status_of(why)
     headers = {"www-authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else {}
@@ -179,8 +179,10 @@ def refusal(why: PointsmanError) -> JsonReply:
 
 
 def run_reply(view: JsonObject) -> JsonReply:
-    """What came of a run that was waited for: its output; where it has none, why not, and how to go on. The header
-    `Pointsman-Scripted` marks an output that the scripted model made up."""
+    """Return the output of an execution, or a problem document with the reason and the next request.
+
+    The header `Pointsman-Scripted` marks output of the scripted model.
+    """
     if view["status"] == "completed":
         return JsonReply(view["output"], headers={"pointsman-scripted": "true"} if view["scripted"] else None)
     errors = cast("list[JsonObject]", view["errors"])
@@ -202,7 +204,7 @@ def run_reply(view: JsonObject) -> JsonReply:
 
 
 def is_json(media_type: str) -> bool:
-    """Whether the type of a body says so."""
+    """Return whether a media type is JSON."""
     kind = media_type.partition(";")[0].strip().lower()
     return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
 
@@ -217,7 +219,7 @@ def problem(
     problems: list[Json] | None = None,
     more: JsonObject | None = None,
 ) -> JsonReply:
-    """A problem document; `more` are members of its own."""
+    """Return a problem document; `more`: additional members."""
     said: JsonObject = {
         **(more or {}),
         "type": f"urn:pointsman:error:{code}",

@@ -1,4 +1,4 @@
-"""Which role an operation takes: read off the operation itself, which is what the server goes by."""
+"""Required roles of operations, read from the same dependencies that the server enforces."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from pointsman.auth.callers import ROLES, Role
 from pointsman.server.context import Must, caller_of
 
 ASK_THEMSELVES: Final[dict[str, Role]] = {"/metrics": "admin"}
-"""A scraper is let in without a key where the settings say so."""
+"""Roles that operations check themselves: the settings may allow scrapers without a key."""
 
 
 def described(routers: Iterable[APIRouter]) -> Iterator[APIRoute]:
-    """The operations of the API, without what is only there for browsers."""
+    """Iterate over the operations in the OpenAPI document."""
     for route in (route for router in routers for route in router.routes):
         if isinstance(route, APIRoute) and route.include_in_schema:
             yield route
 
 
 def least_of(route: APIRoute) -> Role | None:
-    """The least role that it takes; None: it asks nobody, or looks for itself."""
+    """Return the lowest sufficient role; None: no key is needed, or the operation authenticates by itself."""
     roles: list[Role] = [demand.role for demand in demands_of(route)]
     if roles:
         return sorted(roles, key=ROLES.index)[-1]
@@ -32,12 +32,12 @@ def least_of(route: APIRoute) -> Role | None:
 
 
 def demands_of(route: APIRoute) -> list[Must]:
-    """The roles that it demands of its caller."""
+    """Return the role requirements of an operation."""
     return [call for call in _calls(route.dependant) if isinstance(call, Must)]
 
 
 def asks_for_key(route: APIRoute) -> bool:
-    """Whether it is for known callers only."""
+    """Return whether an operation requires an authenticated caller."""
     return caller_of in _calls(route.dependant)
 
 

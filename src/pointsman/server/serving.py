@@ -1,9 +1,9 @@
-"""Serving: an application on a socket until it is told to stop, its streams let go first.
+"""Server process: listens on a socket until a signal stops it, leads the store, and reports to the service manager.
 
-    SIGTERM ─▶ not ready any more ─▶ no new connection, streams let go ─▶ requests end ─▶ steps end ─▶ store closed
-    again   ─▶ nothing is waited for any more
+    SIGTERM ─▶ not ready ─▶ no new connections, streams closed ─▶ requests end ─▶ steps end ─▶ store closed
+    again   ─▶ stop without waiting
 
-SIGINT and SIGHUP (the terminal is gone) mean the same; one that was ignored when the process began (`nohup`) stays so.
+SIGINT and SIGHUP have the same effect; a signal that was ignored when the process began (`nohup`) stays ignored.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ WATCHDOG_PID: Final = "WATCHDOG_PID"
 
 
 def tell(*said: str, environment: Mapping[str, str] | None = None) -> bool:
-    """Say lines such as `READY=1`. False: there is nobody to tell."""
+    """Send lines such as `READY=1` to the service manager (systemd). False: there is no manager."""
     address = (os.environ if environment is None else environment).get(SOCKET, "")
     if not address.startswith(("/", "@")):
         return False
@@ -50,12 +50,12 @@ def tell(*said: str, environment: Mapping[str, str] | None = None) -> bool:
             out.connect(address)
             out.sendall("\n".join(said).encode())
         except OSError:
-            return False  # The manager is gone: nothing depends on its hearing this.
+            return False  # The manager is gone; the notification is optional.
     return True
 
 
 def watched_every_s(environment: Mapping[str, str] | None = None) -> float | None:
-    """How often to say that the process lives: twice in the time after which it would be restarted. None: never."""
+    """Return the interval of watchdog notifications in seconds: half the watchdog timeout. None: no watchdog."""
     env = os.environ if environment is None else environment
     if env.get(WATCHDOG_PID, str(os.getpid())) != str(os.getpid()):
         return None
@@ -65,7 +65,7 @@ def watched_every_s(environment: Mapping[str, str] | None = None) -> float | Non
 
 @asynccontextmanager
 async def watched() -> AsyncGenerator[None]:
-    """Say so inside of this, as long as the event loop turns."""
+    """Send watchdog notifications while the context is open and the event loop is responsive."""
     every = watched_every_s()
 
     async def living(pause: float) -> None:
@@ -85,40 +85,40 @@ async def watched() -> AsyncGenerator[None]:
 
 STOPS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 REQUESTS_S: Final = 2
-"""For so long requests that run may finish."""
+"""Seconds that running requests have to finish after a stop signal."""
 BACKLOG: Final = 2048
 ACCEPT_FAILED: Final = "socket.accept() out of system resource"
-"""What asyncio calls it."""
+"""Message of asyncio when no connection can be accepted."""
 ACCEPT_LOG: Final = LogThrottle(each=1, period_s=60.0)
 ExceptionHandler: TypeAlias = Callable[[asyncio.AbstractEventLoop, dict[str, Any]], None]
 
 
 class Unguarded(OperatorError):
-    """Others could reach the server, and nobody would be asked for a key."""
+    """Other machines could reach the server, and no key exists."""
 
     code: ClassVar[str] = "unguarded"
 
 
 class AddressTaken(OperatorError):
-    """The server cannot listen there."""
+    """The server cannot listen on the host and port."""
 
     code: ClassVar[str] = "address-taken"
 
 
 @dataclass(frozen=True, slots=True)
 class ServerMessages:
-    """What an operator hears, at the start and later."""
+    """Callbacks for messages to the operator."""
 
     serving: Callable[[str], None]
-    """At which address."""
+    """Called with the address when the server listens."""
     keeping: Callable[[], None]
-    """Who stood by keeps the store from now on."""
+    """Called when a standby process becomes the leader."""
     trouble: ReportFailure
-    """An execution cannot be taken up; or (None) the store cannot be used for a while, or something due not be done."""
+    """Called when an execution cannot be resumed; with None when the store is unavailable or a periodic job fails."""
 
 
 class Server(uvicorn.Server):
-    """Lets its streams go before it waits for requests to finish: a stream alone would never."""
+    """uvicorn server that closes streams before it waits for requests: a stream would not end by itself."""
 
     def __init__(self, config: uvicorn.Config, let_go: Callable[[], None]) -> None:
         super().__init__(config)
@@ -139,20 +139,20 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
-        """Ours stop it: uvicorn would end the process by the signal, before the store is closed."""
+        """Install no handlers: those of uvicorn would end the process before the store is closed."""
         yield
 
 
 async def serve(app: Pointsman, *, settings: ServerSettings, standby: bool = False, said: ServerMessages) -> None:
-    """Serve an open installation until a signal stops it, and keep its store meanwhile.
+    """Serve an open installation and lead its store until a signal stops the server.
 
-    Raises `Unguarded`, `AddressTaken`, and `LeaderExists` where another process leads the store; with `standby` it
-    serves all the same, and takes the store over when that process is gone.
+    With `standby` it serves while another process leads, and becomes the leader when that process is gone.
+    Raises `Unguarded`, `AddressTaken`, and, without `standby`, `LeaderExists` if another process leads the store.
     """
     host, life, hurry = settings.host, Life(), asyncio.Event()
     desk = make_desk(app, is_local=is_loopback(host) and not settings.names and not settings.proxies, life=life)
     if desk.tokens is not None:
-        await desk.keys.require()  # Taking the provider out of the settings must not open the store.
+        await desk.keys.require()  # Removing the provider from the settings must not give access without a key.
     if not desk.is_local and desk.tokens is None and not await desk.keys.are_made():
         raise Unguarded(
             f"{', '.join(settings.names) or host} can be reached by others, and no key is made:"
@@ -177,7 +177,7 @@ async def serve(app: Pointsman, *, settings: ServerSettings, standby: bool = Fal
 
 
 def exception_handler(other: Callable[[asyncio.AbstractEventLoop, dict[str, Any]], object] | None) -> ExceptionHandler:
-    """Log once in a while that no connection can be accepted: asyncio tries again within a second, by itself."""
+    """Return a handler that logs, at most once a minute, that accepting connections fails; asyncio retries."""
 
     def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         if context.get("message") == ACCEPT_FAILED:
@@ -192,7 +192,7 @@ def exception_handler(other: Callable[[asyncio.AbstractEventLoop, dict[str, Any]
 
 
 def configured(application: ASGIApp, settings: ServerSettings = ServerSettings()) -> uvicorn.Config:  # noqa: B008 - frozen
-    """How it is served."""
+    """Return the configuration of uvicorn."""
     table = ConnectionTable(
         connections_for(settings.connections),
         most_per_address=settings.connections_per_address,
@@ -215,9 +215,9 @@ def configured(application: ASGIApp, settings: ServerSettings = ServerSettings()
 
 @asynccontextmanager
 async def kept(app: Pointsman, life: Life, said: ServerMessages, *, standby: bool) -> AsyncGenerator[None, None]:
-    """The store is kept by this process: from now on, or (`standby`) as soon as nobody else does."""
+    """Lead the store while the context is open: at once, or with `standby` as soon as no other process leads."""
     if app.store.read_only:
-        # It serves what can be read; `/ready` tells that nothing else can be done.
+        # Reads are served; `/ready` reports that the store is read-only.
         yield
         return
     if not standby:
@@ -265,14 +265,14 @@ def stopped_by_signals(server: uvicorn.Server, life: Life, hurry: asyncio.Event)
 
 @contextmanager
 def listening(host: str, port: int) -> Generator[socket.socket]:
-    """Raises `AddressTaken`."""
+    """Open a listening socket. Raises `AddressTaken`."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound(listener)
         try:
             listener.bind((host, port))
-            listener.listen(BACKLOG)  # From now on: who is told the address may call.
+            listener.listen(BACKLOG)  # The address is announced only after this.
         except OSError as why:
             raise AddressTaken(
                 f"cannot listen on {host} port {port}: {why.strerror}", hint="Choose another one: --port, --host."
@@ -281,7 +281,7 @@ def listening(host: str, port: int) -> Generator[socket.socket]:
 
 
 def is_loopback(host: str) -> bool:
-    """Only this machine reaches it."""
+    """Return whether the host is reachable from this machine only."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:

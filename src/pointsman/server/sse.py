@@ -1,7 +1,7 @@
-"""Server-sent events: how they are written, and the answer that carries them.
+"""Server-sent events: their encoding, and the streaming response.
 
-A connection that takes nothing holds one chunk: what comes meanwhile waits in the ring or the journal, and the
-connection is given up after a while (`serving.Connection`).
+A response to a client that does not read holds one chunk; further events wait in the ring buffer or the journal, and
+the connection is closed after `connections.STUCK_S`.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from pointsman.values import JsonObject
 
 MEDIA_TYPE: Final = "text/event-stream"
 HEADERS: Final = {"cache-control": "no-store", "x-accel-buffering": "no"}
-"""Proxies pass on what they get at once."""
+"""Prevent caching, and buffering by proxies."""
 BEAT: Final = b": still here\n\n"
 CLOSING: Final = "stream.closing"
 COME_BACK_MS: Final = (500, 3000)
-"""Between these, each at another moment: a server that begins again is not met by everybody at once."""
+"""Range of the random reconnect delay, so that clients do not all reconnect at once after a restart."""
 
 _ENCODER: Final = msgspec.json.Encoder()
 
 
 def server_sent(event: str, told: JsonObject, place: str, /) -> bytes:
-    """One event as it is sent."""
+    """Encode one event."""
     head = f"id: {place}\n" if place else ""
     return f"{head}event: {event}\ndata: ".encode() + _ENCODER.encode(told) + b"\n\n"
 
 
 def farewell() -> bytes:
-    """The server goes, and the client is to come back with the id of its last event."""
+    """Encode the event that the server stops; the client reconnects with the id of its last event."""
     wait = random.randint(*COME_BACK_MS)
     return f"retry: {wait}\n".encode() + server_sent(CLOSING, {"reason": "the server stops", "retryMs": wait}, "")
 
@@ -52,16 +52,16 @@ class _Gone(Exception):
 
 
 class _Revoked(Exception):
-    """What let the client in opens nothing any more."""
+    """The credential of the client is no longer valid."""
 
 
 class EventStream(Response):
-    """Sends chunks as they come, until there are no more or nobody listens."""
+    """Response that sends chunks until they end, the client disconnects, or its credential is revoked."""
 
     media_type = MEDIA_TYPE
 
     def __init__(self, chunks: AsyncGenerator[bytes, None], seat: Seat) -> None:
-        """The seat is left when it has ended; it ends, too, when what opened it is taken back."""
+        """Leave the seat when the stream ends; the stream ends when the seat is revoked."""
         super().__init__(headers=HEADERS)
         del self.headers["content-length"]
         self._chunks = chunks
@@ -102,7 +102,7 @@ async def _until_revoked(seat: Seat) -> None:
 
 
 async def while_seated(seat: Seat, work: Awaitable[None]) -> None:
-    """The work, until it is done or what let its client in is taken back."""
+    """Run the work until it ends or the seat is revoked; then leave the seat."""
     try:
         async with asyncio.TaskGroup() as group:
             watching = group.create_task(_until_revoked(seat))
@@ -115,7 +115,7 @@ async def while_seated(seat: Seat, work: Awaitable[None]) -> None:
 
 
 async def begun(first: bytes, chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """The chunks behind another one."""
+    """Yield a first chunk, unless it is empty, then the others."""
     if first:
         yield first
     async with aclosing(chunks):

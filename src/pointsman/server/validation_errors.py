@@ -1,6 +1,6 @@
-"""A request that is not what its operation takes: which field is wrong, what was meant, and what there is.
+"""Validation errors of requests: the wrong field, a suggestion, and the accepted fields.
 
-what pydantic says of a field ─▶ our words ─▶ a problem document: the first in `detail`, all in `problems`
+pydantic errors ─▶ messages for API callers ─▶ problem document: the first in `detail`, all in `problems`
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from pointsman.values import Json, JsonObject
 NAME_CHARS_MAX: Final = 60
 NO_OBJECT: Final = frozenset({"model_attributes_type", "model_type", "dict_type"})
 RAISED: Final = "Value error, "
-"""What pydantic puts before the words of a check of ours."""
+"""Prefix of pydantic for messages of our validators."""
 JSON_TOLD: Final = "Send JSON, with `Content-Type: application/json`."
 
 _Errors = Sequence[Mapping[str, object]]
 
 
 def misread(why: RequestValidationError, request: Request) -> JsonReply:
-    """As it is answered."""
+    """Return the problem document of a validation error."""
     errors, media_type = cast("_Errors", why.errors()), request.headers.get("content-type", "")
     if errors[0]["loc"] == ("body",) and errors[0]["type"] != "missing" and not is_json(media_type):
         said = f"the body is {media_type[:NAME_CHARS_MAX]!r}, and JSON is read here"
@@ -57,7 +57,7 @@ def misread(why: RequestValidationError, request: Request) -> JsonReply:
 
 
 def _told(error: Mapping[str, object]) -> str:
-    """What the reader of JSON said, and where."""
+    """Return the message and the position of a JSON syntax error."""
     said = error.get("ctx")
     why = str(cast("dict[str, object]", said).get("error", "")) if isinstance(said, dict) else ""
     return f"{why} at character {_place(error)[-1]}".strip()
@@ -69,7 +69,7 @@ def _field_problem(error: Mapping[str, object]) -> JsonObject:
 
 
 def _words(kind: str, place: tuple[object, ...], said: str) -> str:
-    """What is wrong; where pydantic speaks to programmers, in other words."""
+    """Return the message of an error; messages of pydantic meant for programmers are replaced."""
     name = repr(str(place[-1])[:NAME_CHARS_MAX])
     if kind == "missing":
         return "nothing was sent" if place == ("body",) else f"{name} is missing"
@@ -81,7 +81,7 @@ def _words(kind: str, place: tuple[object, ...], said: str) -> str:
 
 
 def _hint(errors: _Errors, fields: Mapping[str, bool]) -> str:
-    """The fields of the body, where one of them is at fault: first the one that was probably meant."""
+    """Return a suggestion and the fields of the body, if a top-level field is wrong; else a link to the reference."""
     at_fault = [error for error in errors if _place(error)[0] == "body" and len(_place(error)) <= 2]
     if not fields or not at_fault:
         return "/api/docs describes what each operation takes."
@@ -96,7 +96,7 @@ def _place(error: Mapping[str, object]) -> tuple[object, ...]:
 
 
 def _fields_of(route: APIRoute) -> dict[str, bool]:
-    """The fields of what an operation takes as its body, the required ones first, and whether each is."""
+    """Return the body fields of an operation, required ones first, each with whether it is required."""
     declared = route.body_field.field_info.annotation if route.body_field is not None else None
     for kind in (declared, *get_args(declared)):
         if isinstance(kind, type) and issubclass(kind, BaseModel):

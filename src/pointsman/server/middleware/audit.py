@@ -1,4 +1,4 @@
-"""What came of deeds: the ids of what is new are told to the audit log, beside who asked for it."""
+"""Audit middleware: record the ids of created things with the audit entry of the request."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pointsman.auth.callers import Caller
 
 
 def note_answer(scope: Scope, value: object) -> None:
-    """For `Recorded`, which comes to see it when it has been sent."""
+    """Note the ids in an answer to a POST, for `Recorded` to read after the response is sent."""
     if scope.get("method") == "POST" and isinstance(value, dict):
         scope.setdefault("state", {})["made"] = named_in(cast("Mapping[str, object]", value))
 
 
 class Recorded:
-    """An ASGI application around another one."""
+    """ASGI middleware that adds the ids of created things to the audit log."""
 
     def __init__(self, app: ASGIApp, audit: Audit) -> None:
         self._app = app

@@ -1,8 +1,8 @@
-"""Requests, from outside: each has an id, is timed, counted and logged when it is answered.
+"""Outermost middleware: gives each request an id; times, counts and logs it when it is answered.
 
-    request ─▶ id (its own, where it brings a good one) ─▶ gate, operations ─▶ counted by operation, logged
+    request ─▶ id (the client's, if valid) ─▶ security middleware, operations ─▶ counted by operation, logged
 
-What is logged is who asked for what and what came of it. Queries and bodies are not: they may hold anything.
+The log has caller, method, path and status, but neither queries nor bodies, which may contain secrets.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ SERVER_ERRORS: Final = 500
 LOOKED_AFTER: Final = frozenset({"/health", "/ready", "/metrics"})
 SECRET_PATHS: Final = frozenset({"/api/webhooks/{path}", "/api/webhooks/{path:path}"})
 CLIENT_LEFT: Final = 499
-"""It went before it was answered."""
+"""Logged status if the client disconnected before the answer."""
 STRANGERS: Final = LogThrottle(each=200, period_s=60.0)
-"""Requests that showed no key: of each status so many lines in a minute."""
+"""Limits the log lines of requests without a caller: 200 per status and minute."""
 
 
 class RequestRecord(NamedTuple):
-    """A request that is over."""
+    """Completed request, as it is counted and logged."""
 
     id: str
     method: str
     path: str
     operation: str
-    """The path as it is declared; empty: nothing is there."""
+    """Path template of the route; empty: no route matched."""
     status: int
     seconds: float
     caller: str
@@ -50,7 +50,7 @@ Heard: TypeAlias = Callable[[RequestRecord], None]
 
 
 class Requests:
-    """An ASGI application around another one."""
+    """ASGI middleware that calls each of `heard` after every request."""
 
     def __init__(self, app: ASGIApp, *heard: Heard) -> None:
         self._app = app
@@ -85,7 +85,7 @@ class Requests:
 
 
 def counted(measures: Measures) -> Heard:
-    """Counts requests by operation: paths as they are declared, so that ids make no labels."""
+    """Return a callback that counts requests by path template, so that ids do not become labels."""
     labels = ("method", "operation", "status")
     requests = measures.counter("pointsman_http_requests", "Requests that were answered.", *labels)
     seconds = measures.histogram(
@@ -106,7 +106,7 @@ METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OP
 
 
 def logged(one: RequestRecord) -> None:
-    """Logs a request: quietly those that look after the server all day long."""
+    """Log a request; successful health checks and scrapes only at debug level."""
     if one.status >= SERVER_ERRORS:
         weight = logging.ERROR
     else:
@@ -114,7 +114,7 @@ def logged(one: RequestRecord) -> None:
     fields: JsonObject = {
         "requestId": one.id,
         "method": one.method[:PATH_CHARS_MAX],
-        # What stands in the address of a webhook opens it.
+        # The address of a webhook contains its secret.
         "path": one.operation if one.operation in SECRET_PATHS else one.path[:PATH_CHARS_MAX],
         "status": one.status,
         "ms": round(one.seconds * 1000, 1),

@@ -1,8 +1,7 @@
-"""The gate before all operations: which names the server answers to, which pages may call, which headers answers carry.
+"""Security middleware: checks of `Host` and `Origin`, and security headers of responses.
 
-A server that asks nobody for a key listens on this machine only, but any page in a browser of this machine can call it.
-So it answers only to its own names (a foreign name that points here is a page's trick), and changes nothing for a page
-that it did not serve.
+A server without keys listens on loopback only, but any web page in a browser on this machine can call it. The server
+therefore answers only to its own names (against DNS rebinding), and refuses changes by pages of other origins.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from pointsman.server.problems import problem
 
 OWN_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
-"""No userinfo, path, spaces, or letters of other scripts."""
+"""Accepts no userinfo, path, spaces or non-ASCII letters."""
 PORT: Final = re.compile(r":[0-9]+$")
 USUAL_PORTS: Final[Mapping[str, str]] = {"http": ":80", "https": ":443"}
 PART_BYTES: Final = 65_536
-"""Of an answer, that are written at once."""
+"""Largest part of a response body that is written at once, in bytes."""
 READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 SAFE: Final[Mapping[str, str]] = {
     "x-content-type-options": "nosniff",
@@ -36,9 +35,9 @@ SAFE: Final[Mapping[str, str]] = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-"""For answers that are data. Pages bring their own policy."""
+"""Default headers, for data; pages set their own content security policy."""
 SAYS: Final[Mapping[int, str]] = {404: "no-such-page", 405: "method-refused", 415: "media-type-refused"}
-"""The code of what the framework refuses by its status; else the body is at fault."""
+"""Error codes of HTTP exceptions of the framework, by status; `body-invalid` for the others."""
 HINTS: Final[Mapping[int, str]] = {
     404: "/api/docs lists every address.",
     405: "The header `Allow` names the methods that it takes.",
@@ -46,23 +45,23 @@ HINTS: Final[Mapping[int, str]] = {
 
 
 class Refused(HTTPException):
-    """The request is not read any further."""
+    """Error of a request whose rest is not read."""
 
     def __init__(self, status: HTTPStatus, code: str, detail: str, hint: str) -> None:
-        # What is left of the body is not waited for.
+        # Closing the connection avoids waiting for the rest of the body.
         super().__init__(status, detail, headers={"connection": "close"})
         self.code, self.hint = code, hint
 
 
 def refused(why: Refused) -> JsonReply:
-    """As it is answered."""
+    """Return the problem document of the error."""
     return problem(
         HTTPStatus(why.status_code), why.code, str(why.detail), hint=why.hint, headers=dict(why.headers or {})
     )
 
 
 def turned_away(why: HTTPException) -> tuple[str, JsonReply]:
-    """Its code, and how it is answered: also what the framework refuses by itself."""
+    """Return the code and the problem document of an HTTP exception, also of one that the framework raised."""
     if isinstance(why, Refused):
         return why.code, refused(why)
     status = HTTPStatus(why.status_code)
@@ -72,10 +71,10 @@ def turned_away(why: HTTPException) -> tuple[str, JsonReply]:
 
 
 class SecurityMiddleware:
-    """An ASGI application around another one."""
+    """ASGI middleware that refuses foreign hosts and origins, adds headers, and splits large bodies."""
 
     def __init__(self, app: ASGIApp, *, names: frozenset[str] | None = None) -> None:
-        """`names`: those it answers to; None: all."""
+        """`names`: host names that the server answers to; None: all."""
         self._app = app
         self._names = names
 
@@ -112,7 +111,7 @@ class SecurityMiddleware:
             self._check_origin(headers, host)
 
     def _check_origin(self, headers: Headers, host: str) -> None:
-        """What changes anything comes from a program, or from a page of this server."""
+        """Accept a change only from a program or a page of this server. Raises `Refused`."""
         origins, site = headers.getlist("origin"), headers.get("sec-fetch-site", "none")
         if any(_authority_of(one) != host for one in origins) or site not in ("none", "same-origin"):
             raise Refused(
@@ -124,7 +123,7 @@ class SecurityMiddleware:
 
 
 def _host_of(headers: Headers) -> str:
-    """By what name, and port, the server was called; in lower case. Raises `Refused`."""
+    """Return the `Host` header (name and port) in lower case. Raises `Refused` if it is missing or invalid."""
     hosts = headers.getlist("host")
     if len(hosts) == 1 and HOST.fullmatch(hosts[0]):
         return hosts[0].lower()
@@ -137,7 +136,7 @@ def _host_of(headers: Headers) -> str:
 
 
 def _authority_of(origin: str) -> str:
-    """As `Host` says it; empty: the origin is not that of a page of a server."""
+    """Return the authority of an origin in the form of `Host`; empty: the origin is opaque or invalid."""
     try:
         found = urlsplit(origin)
     except ValueError:
@@ -146,7 +145,7 @@ def _authority_of(origin: str) -> str:
 
 
 def _parts_of(message: Message) -> Iterator[Message]:
-    """A large body in parts, so that no connection holds more of it than its client takes."""
+    """Split a large body into parts, so that a slow client does not make the server buffer all of it."""
     body = message.get("body", b"")
     if message["type"] != "http.response.body" or len(body) <= PART_BYTES:
         yield message

@@ -1,1 +1,1 @@
-"""The operations, by what they are about."""
+"""Operations of the API, one module for each subject."""

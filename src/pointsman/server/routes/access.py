@@ -1,4 +1,4 @@
-"""Who one is, and the keys that open the server."""
+"""Operations on API keys, and the identity of the caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Saved agents: described once, named by many workflows."""
+"""Operations on saved agents, which many workflows can refer to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The API as a page to read."""
+"""API reference as an HTML page, and the OpenAPI document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit log, for admins: page by page, as a file, and whether its chain is whole."""
+"""Operations on the audit log, for admins: pages, export, and verification of its hash chain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A backup of the store, as a download."""
+"""Download of a backup of the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many executions at once: one verb for all that fit."""
+"""Bulk operation: one action on all matching executions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NARROWED: Final[dict[str, Any]] = {
     ]
 }
 ALL: Final[dict[str, Any]] = {"required": ["all"], "properties": {"all": {"const": True}}}
-"""How executions are meant: by their names, by what they have in common, or all of them."""
+"""The three selections: executions by id (`NAMED`), by filters (`NARROWED`), or all of them."""
 
 
 class BulkBody(Body):

@@ -1,4 +1,4 @@
-"""What people do to executions that are there: answer, pause, resume, cancel, retry, copy, steer, signal, say."""
+"""Control operations on executions: answer, delegate, pause, resume, cancel, retry, fork, steer, say, signal."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ people = Operations(tags=["people"])
 
 
 def changed(*errors: str, shape: type[Answer] = ExecutionAnswer) -> Described:
-    """The answers of whatever changes an execution."""
+    """Return the documented responses of an operation that changes an execution."""
     return answers(shape, "unknown-execution", "wrong-status", 503, *errors, body=True)
 
 
 class NoConversation(CallerError):
-    """Something was said to an execution that belongs to no session."""
+    """The execution that received a message does not belong to a session."""
 
     code: ClassVar[str] = "no-conversation"
 
@@ -230,7 +230,7 @@ async def open_gates(
 
 
 async def _asked(desk: Desk, caller: Caller, eid: str) -> Execution:
-    """For answers, which also a caller gives who sees no more of it than a gate."""
+    """Open an execution for an answer, which is allowed to callers who see only one of its gates."""
     await must_see(desk.app.context, caller, eid)
     return await desk.app.open(eid)
 
@@ -241,7 +241,7 @@ async def _open(desk: Desk, caller: Caller, eid: str) -> Execution:
 
 
 async def _taken_up(desk: Desk, caller: Caller, eid: str) -> Execution:
-    """To be sent another way: from now on it acts for the caller too."""
+    """Open an execution for steering: from now on it acts on behalf of the caller too."""
     await must_run(desk.app.context, caller, eid)
     await join(desk.app.context, caller, eid)
     return await desk.app.open(eid)

@@ -1,4 +1,4 @@
-"""Workflows changed by operations, compared by them, and taken back to what they were."""
+"""Operations on the content of workflows: generate, edit, compare revisions, roll back."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ Accept = Annotated[
 
 
 class Work(Protocol):
-    """Designing that tells its rounds."""
+    """Design work that reports its rounds to `hear`."""
 
     def __call__(self, *, hear: Callable[[Round], None] = ...) -> Awaitable[JsonObject]: ...
 
 
 class DesignRequestContext(NamedTuple):
-    """Who asks, and how it is to be answered."""
+    """Caller, idempotency key and accepted media type of a design request."""
 
     desk: Desk
     caller: Caller
@@ -54,7 +54,10 @@ class DesignRequestContext(NamedTuple):
     accept: str | None
 
     async def told(self, work: Work) -> Response:
-        """Done once under a key: whoever lost the stream asks again, and pays no second time."""
+        """Answer as a stream if the client accepts one, else as a whole.
+
+        With an idempotency key the work runs once: a client that lost the stream can repeat the request free of cost.
+        """
         if MEDIA_TYPE not in (self.accept or "").lower():
             return await self.whole(work)
         return await streamed(partial(self._behind, work), self.desk.take_stream(self.caller))
@@ -66,7 +69,7 @@ class DesignRequestContext(NamedTuple):
         return cast("JsonObject", msgspec.json.decode(reply.body))
 
     async def whole(self, work: Callable[[], Awaitable[JsonObject]]) -> Response:
-        """Its answer, without rounds."""
+        """Answer without a stream of rounds."""
 
         async def answered() -> Response:
             return JsonReply(await work())

@@ -1,4 +1,4 @@
-"""Workflow documents beside the saved ones: written in another dialect, and played without calling anything."""
+"""Operations on unsaved workflow documents: conversion to another dialect, and dry runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Executions: started, listed, looked at, deleted."""
+"""Operations on executions: start, list, read, delete."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ STARTED: Final = answers(ExecutionAnswer) | answers(
     status=202,
     body=True,
 )
-"""Of a start: with the execution where it was waited for."""
+"""Documented responses of a start: the whole execution if the caller waits for it."""
 
 
 class DefinitionAnswer(Answer):
@@ -83,18 +83,18 @@ async def execute(
 
 
 def triggered(caller: Caller, traceparent: str | None) -> JsonObject:
-    """What began it; the trace it belongs to, where a good one was named."""
+    """Return the trigger of an execution: the caller, and the `traceparent` header if it is valid."""
     trace: JsonObject = {} if origin_in(traceparent) is None else {"traceparent": traceparent}
     return {"kind": "api", "by": caller.name, **trace}
 
 
 def seen(desk: Desk, view: JsonObject, **more: Json) -> JsonReply:
-    """An execution as it is shown: with its output and with what it asks people, and what else its level allows."""
+    """Answer with an execution view at the configured redaction level, always with output and open gates."""
     return JsonReply({**more, **view_told(view, desk.redact, keeps=("output", "waiting"))})
 
 
 async def started(desk: Desk, execution: Execution, *, wait: bool) -> Response:
-    """What a start is answered with."""
+    """Answer a start with the settled execution (`wait`), else with its id and status 202."""
     if wait:
         await execution.settled()
         return seen(desk, await execution.view())

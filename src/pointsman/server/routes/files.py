@@ -1,4 +1,4 @@
-"""Files: those executions keep, those they are given, and executions as files."""
+"""Operations on artifacts and uploaded files, and export and import of executions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from pointsman.values import Json
 router = Operations(prefix="/api/workflows", tags=["files"])
 
 FIELDS_MAX: Final = 100
-"""Parts of one form."""
+"""Maximal number of fields, and of files, in one form."""
 NDJSON: Final = "application/x-ndjson"
 EXPORT: Final = '{"pointsman": "export", "format": 1, "executions": ["exec-…"]}\n…\n'
 FORM: Final[dict[str, Any]] = {
@@ -82,7 +82,7 @@ async def execute(desk: AtDesk, caller: Operator, request: Request, id: Id, key:
 
 
 class UploadForm(NamedTuple):
-    """What a form had."""
+    """Content of an upload form."""
 
     input: Json
     files: dict[str, list[UploadedFile]]
@@ -196,7 +196,7 @@ async def bring_in(
                 file.write(part)
         name = await desk.app.storage.bring_in(path, name=desk.app.storage.new_id() if renamed else None)
     for one in await with_children(desk.app.context, name):
-        await own_fork(desk.app.context, caller, one)  # Whom it acted for elsewhere says nothing here.
+        await own_fork(desk.app.context, caller, one)  # Callers of the other store are unknown here.
     view = await desk.app.view(name)
     headers = {"location": f"/api/workflows/executions/{name}"}
     return JsonReply({"executionId": name, "status": view["status"]}, status=201, headers=headers)

@@ -1,4 +1,4 @@
-"""Expressions and templates while they are written: what is wrong with one, and what it gives."""
+"""Operations for editors of expressions and templates: check, evaluate, list functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The past of executions: where the time went, whether it would go the same again, and going on elsewhere."""
+"""Operations on the history of executions: timeline, replay, migration to another definition."""
 
 from __future__ import annotations
 

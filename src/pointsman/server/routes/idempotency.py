@@ -1,4 +1,4 @@
-"""Operations with an `Idempotency-Key`: done once, answered the same each time."""
+"""Idempotency keys: an operation with a known `Idempotency-Key` returns the first answer again."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from pointsman.server.context import Desk
 from pointsman.server.json_responses import JsonReply
 
 REPEATED: Final = {"idempotent-replayed": "true"}
-"""Says that nothing was done now."""
+"""Header of a repeated answer."""
 
 
 async def once(
     desk: Desk, caller: Caller, request: Request, key: str | None, work: Callable[[], Awaitable[Response]]
 ) -> Response:
-    """The answer of the work, or what it answered the first time. Without a key it is simply done.
+    """Run the work and store its answer under the key, or return the answer already stored. Without a key, run it.
 
-    Raises `KeyReused`, `KeyInUse`, and what the work does. What is refused leaves the key free.
+    Raises `KeyReused`, `KeyInUse`, and what the work raises; a `PointsmanError` of the work releases the key.
     """
     if key is None:
         return await work()
@@ -35,7 +35,7 @@ async def once(
     try:
         reply = await work()
     except PointsmanError:
-        with suppress(OperatorError):  # The store is away: the key stays taken, and what it stands for is looked at.
+        with suppress(OperatorError):  # The store is unavailable: the key stays taken.
             await kept.undone(name)
         raise
     headers = {"location": reply.headers["location"]} if "location" in reply.headers else {}

@@ -1,4 +1,4 @@
-"""The installation as its operator set it up: the settings in effect, and where each of them comes from."""
+"""Settings in effect, each with its source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logging in and out: a browser shows a key once, and has a cookie from then on."""
+"""Browser logins: a key is exchanged for a cookie; list and end logins."""
 
 from __future__ import annotations
 
@@ -166,6 +166,6 @@ async def end_login(desk: AtDesk, caller: Asking, id: LoginId) -> Response:
 
 
 def give_cookie(desk: Desk, reply: Response, token: str) -> None:
-    """What lets a browser in from now on."""
+    """Set the login cookie."""
     age = int(desk.app.settings.access.login.seconds)
     reply.set_cookie(COOKIE, token, max_age=age, path="/", secure=True, httponly=True, samesite="strict")

@@ -1,4 +1,4 @@
-"""Memory: who remembers what; looked up, searched, corrected, forgotten; what it was before, and who wrote it."""
+"""Operations on memory: list owners; read, search, change and delete values; their history with its writers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operators watch: measures for Prometheus."""
+"""Prometheus metrics, usage tables and budgets."""
 
 from __future__ import annotations
 

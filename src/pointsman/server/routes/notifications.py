@@ -1,4 +1,4 @@
-"""Notifications: which addresses are told of what, and what became of each notice."""
+"""Operations on notifications: configured addresses, and delivery status of notices."""
 
 from __future__ import annotations
 

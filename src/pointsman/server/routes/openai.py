@@ -1,4 +1,4 @@
-"""The OpenAI-compatible door: workflows as models, for clients that speak Chat Completions."""
+"""Chat Completions API of OpenAI: workflows as models."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pointsman.server.sse import BEAT, EventStream
 from pointsman.values import Json, JsonObject
 
 SCRIPTED_MARK: Final[JsonObject] = {"system_fingerprint": "scripted", "scripted": True}
-"""In every answer, and every chunk of one, whose words are made up. The first member is part of the protocol."""
+"""Members of every answer and chunk of the scripted model; `system_fingerprint` is part of the protocol."""
 CHUNK: Final = "chat.completion.chunk"
 DONE: Final = b"data: [DONE]\n\n"
 CHAT: Final[JsonObject] = {"model": "talk", "messages": [{"role": "user", "content": "Hello"}]}
@@ -168,7 +168,7 @@ async def complete(
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A dialogue as OpenAI writes it."""
+    """Chat completion of a dialogue."""
 
     dialogue: Dialogue
     model: str
@@ -182,7 +182,7 @@ class _Written:
         return {**self._envelope("chat.completion", [choice]), "usage": self._usage}
 
     async def chunks(self, *, with_usage: bool) -> AsyncGenerator[bytes, None]:
-        """What failed before the first of them was answered as an error; what fails now is told in one."""
+        """Yield the stream; a failure after its first chunk is sent as a chunk with an error."""
         yield self._delta({"role": "assistant", "content": ""})
         try:
             async for piece in self.dialogue.pieces():

@@ -1,4 +1,4 @@
-"""Errors as clients of OpenAI read them: of whatever is asked under `/v1`, also where nothing is."""
+"""Errors in the format of OpenAI, for all paths under `/v1`, including unknown ones."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from pointsman.values import JsonObject
 
 TYPES: Final = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 DOOR: Final = "v1"
-"""How the addresses of these operations begin."""
+"""First path segment of these operations."""
 OF_THE_BODY: Final = frozenset({"content-type", "content-length"})
-"""Headers that another body has differently."""
+"""Headers that describe the replaced body, and are not kept."""
 SHAPE: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["error"],
@@ -52,22 +52,22 @@ EVENT: Final[dict[str, Any]] = {
     "required": ["data"],
     "properties": {"event": {"type": "string"}, "data": {"type": "string"}},
 }
-"""Of a stream: `data` is JSON; after the last chunk of a chat completion it is `[DONE]`."""
+"""Schema of an event: `data` is JSON; after the last chunk of a chat completion it is `[DONE]`."""
 
 
 def error_told(status: int, code: str, detail: str, hint: str) -> JsonObject:
-    """The body of an error."""
+    """Return the body of an error."""
     kind = TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
     return {"error": {"message": f"{detail} {hint}".strip(), "type": kind, "param": None, "code": code}}
 
 
 def in_chat(described: Described) -> Described:
-    """Errors as these operations answer them."""
+    """Return documented responses with errors in the format of OpenAI."""
     return {status: _in_chat(int(status), one) for status, one in described.items()}
 
 
 def also_streamed(described: Described, example: str) -> Described:
-    """An operation that answers in events where `stream` asks for them."""
+    """Add an event stream to the documented response of status 200."""
     content = {MEDIA_TYPE: {"schema": EVENT, "example": example}}
     return described | {200: {**described[200], "content": content}}
 
@@ -81,7 +81,7 @@ def _in_chat(status: int, one: dict[str, Any]) -> dict[str, Any]:
 
 
 class InTheirWords:
-    """An ASGI application around another one: what is refused of `/v1`, by whom ever, is told as OpenAI tells it."""
+    """ASGI middleware that converts every problem document under `/v1` to an error of OpenAI."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -94,7 +94,7 @@ class InTheirWords:
         said = b""
 
         async def retold(message: Message) -> None:
-            """Problem documents are held back until they are whole; all else goes through."""
+            """Collect a problem document until it is complete, then convert it; pass on all other messages."""
             nonlocal begun, said
             if message["type"] == "http.response.start" and _is_problem(message):
                 begun = message
@@ -111,11 +111,11 @@ class InTheirWords:
 
 
 def in_their_words(status: int, headers: Headers, problem: bytes) -> JsonReply:
-    """A problem document as clients of OpenAI read errors."""
+    """Convert a problem document to an error of OpenAI."""
     said = msgspec.json.decode(problem)
     kept = {name: value for name, value in headers.items() if name not in OF_THE_BODY}
     if status not in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
-        kept["x-should-retry"] = "false"  # Else their clients run what failed again, twice.
+        kept["x-should-retry"] = "false"  # Otherwise the clients of OpenAI retry twice.
     told = error_told(status, said["code"], said["detail"], said.get("hint", ""))
     return JsonReply(told, status=status, headers=kept)
 

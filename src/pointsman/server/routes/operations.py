@@ -1,4 +1,4 @@
-"""Whether the server lives and is ready."""
+"""Health and readiness of the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters that many operations take."""
+"""Parameters shared by many operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trying workflows: a part of one is performed, the rest of it is said; of the draft that is on the screen."""
+"""Partial runs of workflows, with mocks for the other steps; also of unsaved drafts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is known here, and what each role may do."""
+"""Known people, and the rights of roles."""
 
 from __future__ import annotations
 

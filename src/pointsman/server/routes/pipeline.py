@@ -1,4 +1,4 @@
-"""The pipeline as its users know it: a command in, the record of the run out; and what was made in a session."""
+"""Pipeline API: run a command and return the record of the run; read the records of a session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logging in with the identity provider: a browser is sent there, comes back, and has a cookie from then on."""
+"""Browser login with the identity provider: redirect to it, callback, login cookie."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def visit_provider(
         reply = _to(await provider.address(visit, _back(request)))
     except PointsmanError as why:
         return _to_login(why, to)
-    # Lax: the way back begins at the provider.
+    # Lax: the callback is a navigation from the site of the provider.
     reply.set_cookie(
         VISIT,
         f"{visit.secret}.{quote(_page(to), safe='')}",
@@ -108,7 +108,10 @@ async def come_back(
 
 
 async def _entrant(desk: Desk, request: Request, provider: IdentityProvider, visit: Visit, code: str) -> Caller:
-    """Whom a code lets in. What lets nobody in counts as a wrong key: each makes us ask the provider."""
+    """Exchange the code of the callback for a caller.
+
+    A failure counts as a wrong key for the login throttle, since each attempt causes a request to the provider.
+    """
     address = address_of(request)
     desk.strangers.may_try(address, code)
     try:
@@ -127,12 +130,12 @@ def _provider(desk: Desk) -> IdentityProvider:
 
 
 def _back(request: Request) -> str:
-    """Where the provider sends a browser: to the name by which it called."""
+    """Return the callback URL, with the host name that the browser used."""
     return str(request.base_url.replace(path=BACK, query="", fragment=""))
 
 
 def _page(to: str) -> str:
-    """Where somebody wanted to go, if it is here."""
+    """Return the requested page, or the home page if the address is not a page of this app."""
     return to if is_page(to) else HOME
 
 
@@ -141,5 +144,5 @@ def _to(address: str) -> Response:
 
 
 def _to_login(why: PointsmanError, to: str) -> Response:
-    """The page that asks who one is, and says what was wrong."""
+    """Redirect to the login page, with the code of the error."""
     return _to(f"/login?{urlencode({'why': why.code, 'to': _page(to)})}")

@@ -1,4 +1,4 @@
-"""A closer look at executions: what they come from, what came of them, what their steps asked of the world."""
+"""Operations on relatives of executions (origin, forks, children) and on the calls of their steps."""
 
 from __future__ import annotations
 

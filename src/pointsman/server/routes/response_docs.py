@@ -1,10 +1,10 @@
-"""How operations describe their answers: the usual one, and the errors that callers should expect.
+"""Documented responses of operations: the successful one, and the errors that callers should expect.
 
     responses=answers(ExecutionAnswer, "unknown-execution", "wrong-status", body=True)
 
-An error is named by its code, which says its status; or by a status alone. What every operation may answer (no key, not
-the role, parameters that are none, too often; with `body`: no JSON, too large, of another type) is there by itself.
-What an operation cannot answer, as it takes no parameters or reads no JSON, the document leaves out again.
+An error is given by its code, which determines the status, or by a status alone. Errors of every operation are added:
+missing key, missing role, invalid parameters, too many requests; with `body` also invalid JSON, too large, wrong type.
+`openapi_document` removes errors that an operation without parameters or JSON body cannot return.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ Described: TypeAlias = dict[int | str, dict[str, Any]]
 
 CODE: Final = re.compile(r"`([a-z0-9-]+)`")
 _ANYBODY: Final = (403, 422)
-"""By another name, with parameters that are none."""
+"""Wrong host or origin (403), invalid parameters (422)."""
 _EVERYWHERE: Final = (*_ANYBODY, 401, 429)
-"""And without a key, too often."""
+"""Also missing key (401), too many requests (429)."""
 _BAD_BODY: Final = (400, 413, 415)
 
 
 def answers(
     shape: type[BaseModel], *errors: int | str, status: int = 200, body: bool = False, asks: bool = True
 ) -> Described:
-    """The answers of an operation. `body`: it reads one. `asks`: for a key."""
+    """Return the responses of an operation. `body`: it reads a JSON body. `asks`: it requires a key."""
     found: Described = {status: {"model": shape, "description": HTTPStatus(status).phrase}}
     return found | refusals(*errors, body=body, asks=asks)
 
 
 def refusals(*errors: int | str, body: bool = False, asks: bool = True) -> Described:
-    """The errors of an operation."""
+    """Return the error responses of an operation; `body` and `asks` as in `answers`."""
     usual = _EVERYWHERE if asks else _ANYBODY
     codes: defaultdict[int, list[str]] = defaultdict(list)
-    if "workflow-invalid" in errors:  # What may be found invalid is read.
+    if "workflow-invalid" in errors:  # Such an operation reads a document.
         errors = (*errors, "document-too-expensive")
     for one in errors:
         if isinstance(one, str):
@@ -57,24 +57,24 @@ def refusals(*errors: int | str, body: bool = False, asks: bool = True) -> Descr
 
 
 def with_code(described: dict[str, Any], status: int, code: str) -> dict[str, Any]:
-    """The refusal of a status as described, with one more code."""
+    """Add an error code to an error response."""
     made = _refusal(status, [*{*CODE.findall(str(described["description"])), code}])
     return {**made, "content": {**described.get("content", {}), **made["content"]}}
 
 
 def refusal_of(code: str) -> dict[str, Any]:
-    """The refusal of one code."""
+    """Return the error response of one code."""
     return _refusal(SAMPLES[code][0], [code])
 
 
 def text_answer(media_type: str, example: str, *, status: int = 200) -> Described:
-    """An answer that is no JSON."""
+    """Return a text response."""
     content = {media_type: {"schema": {"type": "string"}, "example": example}}
     return {status: {"description": HTTPStatus(status).phrase, "content": content}}
 
 
 def bytes_answer(media_type: str = "application/octet-stream", *, status: int = 200) -> Described:
-    """An answer that is a file."""
+    """Return a binary response."""
     content = {media_type: {"schema": {"type": "string", "format": "binary"}, "example": "(the file)"}}
     return {status: {"description": HTTPStatus(status).phrase, "content": content}}
 

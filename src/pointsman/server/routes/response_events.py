@@ -1,10 +1,10 @@
-"""A dialogue as a response of OpenAI's Responses: its items, and the events that tell how they came.
+"""Dialogue as a response of the Responses API of OpenAI: its output items, and the events that build them.
 
-    created · in_progress · ┬ reasoning: what happens meanwhile, until somebody speaks ┬ · completed
-                            ├ message: all that is said                                │   or failed
-                            └ function_call: each call for the client                  ┘
+    created · in_progress · ┬ reasoning: progress texts, until the message begins ┬ · completed
+                            ├ message: all text of the answer                     │   or failed
+                            └ function_call: each call of a client tool           ┘
 
-Whole or streamed, the items are made the same way: the events of what is not streamed are told nobody.
+Items are built by the same code with and without a stream; without one, the events are discarded.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from pointsman.server.sse import BEAT, server_sent
 from pointsman.values import Json, JsonObject
 
 Told: TypeAlias = tuple[str, JsonObject]
-"""The type of an event, and its members."""
+"""Type and members of an event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """An item that grows."""
+    """Members and event names of one type of text item."""
 
     item: JsonObject
     mark: str
-    """Its id begins so."""
+    """Prefix of its id."""
     parts: str
-    """The member with its parts; there is one."""
+    """Member that has its parts, of which there is one."""
     part: JsonObject
     place: str
     part_event: str
     text_event: str
     more: JsonObject
-    """What else events of text have."""
+    """Further members of its text events."""
 
 
 MESSAGE: Final = Shape(
@@ -65,14 +65,14 @@ THOUGHT: Final = Shape(
 
 @dataclass(slots=True)
 class Growing:
-    """An item of text that is not finished."""
+    """Unfinished text item."""
 
     shape: Shape
     id: str
     index: int
     text: str = ""
     held: str = ""
-    """Space that nothing has followed yet: no text ends with space."""
+    """Trailing white space, sent only when more text follows, so that no text ends with it."""
 
     def item(self, *, is_done: bool) -> JsonObject:
         shape = self.shape
@@ -88,18 +88,18 @@ class Growing:
 
 @dataclass(slots=True)
 class Telling:
-    """One response as it comes."""
+    """Response under construction."""
 
     dialogue: Dialogue
     envelope: JsonObject
-    """What is known of it from the start."""
+    """Members that are known from the start."""
     now: Callable[[], float]
     output: list[Json] = field(default_factory=list["Json"])
     _growing: Growing | None = None
     _spoke: bool = False
 
     async def events(self) -> AsyncGenerator[bytes, None]:
-        """As they are sent. What fails after the first one is told in the last one."""
+        """Yield the encoded events. A failure after the first one is reported in the last one."""
         number = 0
         async for told in self._told():
             if told is None:
@@ -110,14 +110,14 @@ class Telling:
             number += 1
 
     async def whole(self) -> JsonObject:
-        """The response when it is there. Raises what the dialogue does."""
+        """Return the complete response. Raises what the dialogue raises."""
         async for piece in self.dialogue.pieces():
             deque(self._heard(piece.kind, piece.text), maxlen=0)
         deque(self._ended(), maxlen=0)
         return self._completed()
 
     async def _told(self) -> AsyncGenerator[Told | None, None]:
-        """None: nothing happened for a while."""
+        """Yield the events; None: a heartbeat is due."""
         yield "response.created", {"response": self._as("in_progress")}
         yield "response.in_progress", {"response": self._as("in_progress")}
         try:
@@ -171,7 +171,7 @@ class Telling:
         yield "response.output_item.done", {"output_index": growing.index, "item": item}
 
     def _ended(self) -> Iterator[Told]:
-        """Somebody always says something, if only nothing, where no call is handed out."""
+        """Finish the open item; add an empty message if there is neither a message nor a client call; add the calls."""
         growing = self._growing
         if growing is not None:
             yield from self._finished(growing)
@@ -195,7 +195,7 @@ class Telling:
         yield "response.output_item.done", {"output_index": index, "item": done}
 
     def _as(self, status: str, **more: Json) -> JsonObject:
-        """The response as it is now."""
+        """Return the response in its present state."""
         mark: JsonObject = {"scripted": True} if self.dialogue.is_scripted else {}
         return {**self.envelope, **mark, "status": status, "output": [*self.output], **more}
 

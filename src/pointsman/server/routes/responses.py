@@ -1,4 +1,4 @@
-"""Responses of OpenAI: workflows as models, for clients that speak the newer of its two protocols."""
+"""Responses API of OpenAI: workflows as models."""
 
 from __future__ import annotations
 
@@ -25,11 +25,14 @@ from pointsman.server.sse import EventStream
 from pointsman.values import ExecutionId, Json, JsonObject
 
 TEXTS: Final = frozenset({"input_text", "output_text", "text"})
-"""Parts of content that are text."""
+"""Types of content parts that are text."""
 
 
 def messages_in(said: str | Sequence[JsonObject]) -> list[JsonObject]:
-    """A text is what the user says now. Raises `MessagesInvalid` for items that are neither said nor results."""
+    """Convert the input to chat messages; a plain text is a user message.
+
+    Raises `MessagesInvalid` for items other than messages, function calls and their outputs, and reasoning.
+    """
     if isinstance(said, str):
         return [{"role": "user", "content": said}]
     return [message for item in said for message in _messages_of(item)]
@@ -44,7 +47,7 @@ def _messages_of(item: JsonObject) -> Iterator[JsonObject]:
         case "function_call_output":
             called, result = item.get("call_id", ""), _content(item.get("output"))
             yield {"role": "tool", "tool_call_id": called, "content": result}
-        case "reasoning":  # What was told meanwhile; nobody asked for it back.
+        case "reasoning":  # Progress texts of earlier answers are ignored.
             return
         case kind:
             hint = "It takes messages, calls of functions and their outputs."

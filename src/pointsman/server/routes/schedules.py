@@ -1,4 +1,4 @@
-"""Schedules: what starts by itself, and when."""
+"""Operations on schedules."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ async def schedules(
     found = {kept.id: kept for kept in await desk.app.triggers.schedules.list() if is_wanted(kept)}
     named: list[JsonObject] = [{"id": id, "workflowId": kept.schedule.workflow} for id, kept in found.items()]
     page = await page_by("id", named, after=after, limit=limit, sees=seen)
-    # When each is next due is worked out for those alone that are shown.
+    # The next due time is computed only for the entries of the page.
     return JsonReply({"schedules": [schedule_view(found[str(one["id"])]) for one in page.entries], "next": page.next})
 
 
@@ -343,7 +343,7 @@ async def delete(desk: AtDesk, caller: Editor, sid: ScheduleId, if_match: IfMatc
 
 
 async def _schedule(desk: Desk, caller: Caller, sid: str) -> StoredSchedule:
-    """Raises `NoSuchSchedule`, also where the caller may not see its workflow."""
+    """Return a schedule. Raises `NoSuchSchedule`, also if the caller may not see its workflow."""
     kept = await desk.app.triggers.schedules.find(sid)
     if kept is None:
         raise no_such_schedule(sid)

@@ -1,4 +1,4 @@
-"""Secrets that the store keeps sealed. Their values go in, and never come out."""
+"""Operations on secrets, which the store keeps encrypted; values can be written, never read."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class SecretBody(Body):
     groups: Listed | None = Field(default=None, description=GROUPS)
 
     def rule(self, before: SecretRule) -> SecretRule | None:
-        """The rule before, with what the caller gave; None: the caller gave nothing of it."""
+        """Return the previous rule with the given changes; None: the body changes no part of it."""
         listed = {name: getattr(self, name) for name in ("hosts", "tools", "workflows", "groups")}
         given = {name: tuple(value) for name, value in listed.items() if value is not None}
         return replace(before, **given) if given else None

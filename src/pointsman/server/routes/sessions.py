@@ -1,4 +1,4 @@
-"""Conversations: which there are, what was said, what they are called, and forgetting them."""
+"""Operations on conversations: list, read, rename, delete."""
 
 from __future__ import annotations
 

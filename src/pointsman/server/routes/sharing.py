@@ -1,4 +1,4 @@
-"""The owner of a workflow or an agent, and who else may see and use it."""
+"""Operations on owner and sharing of workflows and agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams: an execution as server-sent events, from where a subscriber left off."""
+"""Event streams of executions, resumable from the last received event."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ router = Operations(prefix="/api/workflows/executions", tags=["executions"])
 
 SNAPSHOT: Final = "workflow.snapshot"
 EVERY_S: Final = 2.0
-"""How often it is asked, at most, whether a caller may still see what a stream tells."""
+"""Minimal interval, in seconds, between checks that a caller may still see the execution of a stream."""
 EXAMPLE: Final = 'id: 1.0\nevent: workflow.start\ndata: {"executionId": "exec-…", "workflowId": "letter"}\n\n'
 STREAM: Final[Described] = {
     200: {
@@ -109,7 +109,7 @@ async def stream(
 async def while_seen(
     app: Pointsman, caller: Caller, execution: str, frames: AsyncGenerator[bytes, None]
 ) -> AsyncGenerator[bytes, None]:
-    """The frames, for as long as the caller may see the execution: its workflow may be shared with fewer meanwhile."""
+    """Yield the frames until the caller loses access to the execution, for example by a change of its sharing."""
     looked = monotonic()
     async with aclosing(frames):
         async for frame in frames:
@@ -124,7 +124,7 @@ async def while_seen(
 
 
 def _first(joined: SubscriptionStart, begin: Beginning) -> bytes:
-    """What is said before the events: whoever is cut off at once must know where to go on."""
+    """Return the first chunk: the snapshot, or an id from which a client can resume if it is disconnected at once."""
     if joined.snapshot is not None:
         return server_sent(SNAPSHOT, joined.snapshot, joined.id)
     return f"id: {joined.id}\n\n".encode() if begin == "now" else b""

@@ -1,4 +1,4 @@
-"""Tools and models: what there is, what it takes, whether it answers."""
+"""Operations on tools, models and provider keys: list, try, ping."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What starts executions from outside: events and webhooks."""
+"""Operations on triggers: publish events; list, try and call webhooks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pointsman.values import JsonObject
 router = Operations(tags=["triggers"])
 
 SEARCHED: Final = ("path", "workflowId", "trigger", "event")
-"""Where words are looked for, beside the name of the workflow."""
+"""Fields that a search looks in, beside the name of the workflow."""
 
 Trigger = Annotated[str, Path(min_length=1, max_length=200, description="The trigger's id in the document.")]
 CALL: Final[dict[str, Any]] = raw_body(

@@ -1,4 +1,4 @@
-"""Saved workflows: listed, read, checked, written, deleted, compared."""
+"""Operations on saved workflows: list, read, check, write, delete, compare."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ DOCUMENT: Final = raw_body(
         "application/json": ({"type": "object"}, EXAMPLE_OBJECT),
     }
 )
-"""A YAML body is an object for a client that writes YAML, and a string for a client that sends a file as it is."""
+"""The YAML body is an object for clients that encode YAML, and a string for clients that send a file unchanged."""
 MEDIA: Final = {"mermaid": "text/vnd.mermaid; charset=utf-8", "bpmn": "application/xml"}
 
 READ: Final[Described] = {
@@ -320,13 +320,13 @@ async def _entry(desk: Desk, id: str) -> JsonObject:
 
 
 async def _known(desk: Desk, caller: Caller, id: str | None) -> int | None:
-    """The revision that saving a document of this id goes on top of, where the caller sees one."""
+    """Return the latest revision of a workflow id; None: there is none, or the caller may not see it."""
     found = await desk.app.library.workflows.find(id) if id is not None and id.isprintable() else None
     return found.revision if found is not None and await visible(desk.app.context, caller, found.draft.id) else None
 
 
 async def _matched(desk: Desk, id: str, if_match: str | None) -> int | None:
-    """The revision that must still be the latest when it is written; None: whichever is. Raises `RevisionMoved`."""
+    """Return the revision that the write must replace; None: any. Raises `RevisionMoved`."""
     if if_match is None:
         return None
     known = await _entry(desk, id)

@@ -1,4 +1,4 @@
-"""What errors look like, for the OpenAPI document: a sample of each that operations announce."""
+"""Examples of all documented errors, for the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     "workflow-invalid": (422, "node 'write' leads to 'sned', which does not exist", "Known nodes: write, send."),
     "wrong-status": (409, f"{EXECUTION_ID!r} is completed: it cannot be paused", "Start another one."),
 }
-"""Status, what it says, and what to do next."""
+"""Status, detail and hint by error code."""
 
 USUAL: Final[Mapping[int, str]] = {
     400: "body-invalid",
@@ -151,11 +151,11 @@ USUAL: Final[Mapping[int, str]] = {
     502: "tool-timeout",
     503: "store-failed",
 }
-"""What a status says where an operation does not name its errors."""
+"""Error code of a status for operations that name only the status."""
 
 
 def sample_of(code: str) -> JsonObject:
-    """A problem document of that code."""
+    """Return an example of a problem document with the code."""
     status, detail, hint = SAMPLES[code]
     said: JsonObject = {
         "type": f"urn:pointsman:error:{code}",

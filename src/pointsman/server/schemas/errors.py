@@ -1,4 +1,4 @@
-"""Why an execution stands still or failed, as operations answer it, for the OpenAPI document."""
+"""Response models of errors and limits that stop executions."""
 
 from __future__ import annotations
 

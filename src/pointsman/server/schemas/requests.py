@@ -1,4 +1,4 @@
-"""What operations take, and what all shapes have in common: bodies are held to them, answers (`shown`) described."""
+"""Request models, and bases of all models: bodies are validated, answers (`responses`) only documented."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from pydantic_core import PydanticKnownError
 
 from pointsman.server.null_examples import marked
 
-JsonValue = Any  # Whatever JSON there is: the type is recursive, which models cannot follow.
+JsonValue = Any  # Any JSON; its recursive type is not supported in models.
 
 
 def sample(**example: _Json) -> ConfigDict:
-    """`model_config` of a shape, with what one looks like. A member that is a Python word ends in `_`: `from_`."""
+    """Return a `model_config` with an example. Members that are Python keywords end in `_`: `from_`."""
     shown = marked({name.rstrip("_"): value for name, value in example.items()})
     return ConfigDict(json_schema_extra={"examples": [shown]})
 
 
 def ruled(config: ConfigDict, **rule: JsonValue) -> ConfigDict:
-    """A `model_config` whose schema also has these keywords: what a validator of several fields requires."""
+    """Add keywords to the schema of a `model_config`, to document validators that involve several fields."""
     extra = config.get("json_schema_extra")
     return config | ConfigDict(json_schema_extra={**(extra if isinstance(extra, dict) else {}), **rule})
 
 
 def given(*names: str) -> dict[str, JsonValue]:
-    """A schema of objects in which these fields are not null."""
+    """Return a schema of objects in which these fields are present and not null."""
     return {"required": [*names], "properties": {name: {"not": {"type": "null"}} for name in names}}
 
 
 WORKFLOW_ID_PATTERN: Final = "^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$"
 PROBLEMS_MAX: Final = 100
-"""Unknown fields of one object that are reported."""
+"""Maximal number of unknown fields that are reported for one object."""
 LIMITS_MAX: Final = 100
 _WHOLE: Final[tuple[object, ...]] = (int, int | None)
 
@@ -45,7 +45,7 @@ class BoundedBody(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _few_unknown(cls, given: object) -> object:
-        """Keep `PROBLEMS_MAX` of the unknown fields: each is a problem, and a body has room for 200 000."""
+        """Keep `PROBLEMS_MAX` of the unknown fields: each causes a problem, and a body can contain 200 000."""
         if not isinstance(given, dict) or len(cast("dict[str, JsonValue]", given)) <= PROBLEMS_MAX:
             return cast("object", given)
         sent = cast("dict[str, JsonValue]", given)
@@ -56,7 +56,7 @@ class BoundedBody(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _not_too_long(cls, value: object, info: ValidationInfo) -> object:
-        """Refuse a list or an object that is too long, before each of its members becomes a problem of its own."""
+        """Reject a list or an object that is too long before each of its members causes a problem."""
         if isinstance(value, list | dict):
             size = len(cast("list[object] | dict[str, object]", value))
             for rule in cls.model_fields[info.field_name or ""].metadata:
@@ -75,7 +75,7 @@ class Body(BoundedBody):
     @field_validator("*", mode="before")
     @classmethod
     def _whole(cls, value: object, info: ValidationInfo) -> object:
-        """JSON has one kind of number: 3.0 is an integer."""
+        """Accept 3.0 as an integer, since JSON has one type of number."""
         field = cls.model_fields.get(info.field_name or "")
         annotation = cast("object", field.annotation if field is not None else None)
         if isinstance(value, float) and value.is_integer() and annotation in _WHOLE:

@@ -1,4 +1,4 @@
-"""What operations answer, for the OpenAPI document. Nothing is held to these shapes: tests compare."""
+"""Response models, for the OpenAPI document. Answers are not validated at run time; tests compare them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pointsman.values import JsonObject
 Status = Literal[
     "pending", "running", "stopped", "waiting", "paused", "interrupted", "completed", "failed", "cancelled"
 ]
-"""`stopped` is `running` where the process that worked on it has ended."""
+"""`stopped`: stored as `running`, but the process that executed it has ended."""
 Severity = Literal["error", "warning", "note"]
 
 USAGE: JsonObject = {
