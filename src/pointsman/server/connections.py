@@ -290,7 +290,7 @@ class Connection(HttpToolsProtocol):
     """Whether further input is discarded."""
     _is_admitted = False
     _head_since: float | None = None
-    """Start of the request whose head is incomplete, in loop time; None: no head is expected."""
+    """Loop time at which the incomplete head (at first: the connection) began; None: no head is incomplete."""
     _head_wire_bytes = 0
     _head_bytes = 0
     _header_count = 0

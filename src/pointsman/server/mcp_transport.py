@@ -78,9 +78,7 @@ class McpDoor:
         return await asyncio.shield(self._manager)
 
     async def _serve(self, opened: asyncio.Future[StreamableHTTPSessionManager]) -> None:
-        from mcp.server.streamable_http_manager import (
-            StreamableHTTPSessionManager,
-        )  # Rarely needed.
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # Rarely needed.
 
         from pointsman.mcp.audit import Deeds  # Imports the SDK.
         from pointsman.mcp.server import McpEndpoint

@@ -102,7 +102,7 @@ def _announce(operation: Described, route: APIRoute, method: str) -> None:
         said.setdefault("413", cast("Described", unmarked(refusals(413)[413])))
     if not operation.get("parameters") and "requestBody" not in operation:
         said.pop("422", None)
-    if route.body_field is None:  # It reads the raw body, or none.
+    if route.body_field is None:  # It parses the raw body itself, or ignores it.
         said.pop("415", None)
     operation["responses"] = dict(sorted(said.items()))
 

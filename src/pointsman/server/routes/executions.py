@@ -89,7 +89,7 @@ def triggered(caller: Caller, traceparent: str | None) -> JsonObject:
 
 
 def seen(desk: Desk, view: JsonObject, **more: Json) -> JsonReply:
-    """Answer with an execution view at the configured redaction level, always with output and open gates."""
+    """Answer with an execution view at its own redaction level, but always with its output and what it waits for."""
     return JsonReply({**more, **view_told(view, desk.redact, keeps=("output", "waiting"))})
 
 
