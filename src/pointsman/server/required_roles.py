@@ -13,7 +13,7 @@ from pointsman.auth.callers import ROLES, Role
 from pointsman.server.context import Must, caller_of
 
 ASK_THEMSELVES: Final[dict[str, Role]] = {"/metrics": "admin"}
-"""Roles that operations check themselves: the settings may allow scrapers without a key."""
+"""Roles that operations check themselves: a scraper may send the key of the setting `metrics` instead."""
 
 
 def described(routers: Iterable[APIRouter]) -> Iterator[APIRoute]:

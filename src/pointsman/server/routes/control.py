@@ -241,7 +241,7 @@ async def _open(desk: Desk, caller: Caller, eid: str) -> Execution:
 
 
 async def _taken_up(desk: Desk, caller: Caller, eid: str) -> Execution:
-    """Open an execution for steering: from now on it acts on behalf of the caller too."""
+    """Open an execution for a retry or for steering: from now on it acts on behalf of the caller too."""
     await must_run(desk.app.context, caller, eid)
     await join(desk.app.context, caller, eid)
     return await desk.app.open(eid)
