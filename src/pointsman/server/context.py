@@ -172,7 +172,7 @@ class Desk:
         return caller
 
     async def visitor(self, cookie: str, address: str) -> Caller | None:
-        """Return the caller of a login cookie; None: the login has ended. Raises `TooManyRequests`."""
+        """Return the caller of a login cookie; None: the login is unknown or has ended. Raises `TooManyRequests`."""
         self.strangers.may_try(address, cookie)
         caller = await self.logins.caller(cookie)
         if caller is None:
