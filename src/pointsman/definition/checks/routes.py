@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from pointsman.definition.checks.subject import Subject
@@ -74,21 +75,49 @@ def _exclude_each_other(subject: Subject, first: EdgeRef, second: EdgeRef) -> bo
             return False
 
 
+_OPERAND: Final = r"[\w.$\[\]]+(\([\w.$\[\], ]*\))?"
+"""A path, or a function of paths."""
+_LITERAL: Final = r"""-?\d+(\.\d+)?|'[^'\\]*'|"[^"\\]*\""""
+_COMPARISON: Final = re.compile(rf"(?P<left>{_OPERAND}) (?P<operator>[!=]==?) (?P<right>[\w.$\[\]]+|{_LITERAL})")
+"""The only comparison that is compared by its text."""
+_PATH: Final = re.compile(_OPERAND)
+
+
 def opposite(one: str, other: str) -> bool:
     """Recognise `x == 1` and `x != 1`, `a` and `not a`, `x == 1` and `x == 2`. Other opposites are not recognised."""
     one, other = " ".join(one.split()), " ".join(other.split())
-    for left, right in ((one, other), (other, one)):
-        if right in (f"not {left}", f"!{left}", f"not ({left})", f"!({left})"):
-            return True
-        if "!=" in right and right.replace("!=", "==").replace("===", "==") == left.replace("===", "=="):
-            return True
-    first, second = one.replace("===", "==").split(" == "), other.replace("===", "==").split(" == ")
-    both = len(first) == len(second) == 2 and first[0] == second[0] and first[1] != second[1]
-    return both and _literals(first, second)
+    return _negates(one, other) or _negates(other, one) or _excludes(one, other)
 
 
-def _literals(*sides: list[str]) -> bool:
-    return all(side[1][:1] in "'\"-0123456789" or side[1].lower() in ("true", "false", "null") for side in sides)
+def _negates(negation: str, text: str) -> bool:
+    if negation in (f"not ({text})", f"!({text})"):
+        return True
+    if negation == f"!{text}":
+        return _PATH.fullmatch(text) is not None
+    return negation == f"not {text}" and (_PATH.fullmatch(text) or _COMPARISON.fullmatch(text)) is not None
+
+
+def _excludes(one: str, other: str) -> bool:
+    """Whether two comparisons of one path never hold together."""
+    first, second = _COMPARISON.fullmatch(one), _COMPARISON.fullmatch(other)
+    if first is None or second is None or first["left"] != second["left"]:
+        return False
+    if first["operator"][0] != second["operator"][0]:
+        return first["right"] == second["right"]
+    values = _literal(first["right"]), _literal(second["right"])
+    return first["operator"][0] == "=" and None not in values and values[0] != values[1]
+
+
+def _literal(text: str) -> tuple[str, str | float] | None:
+    """The type and the value of a literal; None for a path."""
+    if text[0] in "'\"":
+        return "text", text[1:-1]
+    if text.lower() in ("true", "false", "null"):
+        return "word", text.lower()
+    try:
+        return "number", float(text)
+    except ValueError:
+        return None
 
 
 def may_end(subject: Subject, node: int) -> bool:
