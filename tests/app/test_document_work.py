@@ -141,6 +141,15 @@ async def test_second_process_starts_only_while_the_first_is_busy(tmp_path: Path
     await work.close()
 
 
+async def test_worker_of_a_large_server_performs_more_than_one_job() -> None:
+    ballast = bytearray(os.urandom(1)) * 200_000_000
+    work = DocumentWork()
+    work.use_workers(LIMITS.model_copy(update={"workers": 1, "seconds": 30, "memory_mb": 300}), (__name__,))
+    assert len({await work.run(process, by="ada", chars=1) for _ in range(3)}) == 1
+    assert len(ballast) == 200_000_000
+    await work.close()
+
+
 async def test_limit_grows_with_the_document() -> None:
     work = DocumentWork()
     work.use_workers(LIMITS.model_copy(update={"seconds": 0.01, "seconds_per_mb": 0.1}), (__name__,))
