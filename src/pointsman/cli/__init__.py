@@ -1,8 +1,8 @@
-"""The command line: translates what is typed, calls the app, translates back. No logic of its own.
+"""Command line: parses arguments, calls the app and prints the results. It contains no business logic.
 
-entry    the commands, and the guard around them: every error is one line and an exit code
-options  what several commands take        printing  what several commands show
-the rest one module per family of commands, loaded when one of them is used
+entry           the commands            error_boundary  turns every error into one line and an exit code
+options         shared options          printing        shared output
+the rest        one module per group of commands, imported when one of its commands is used
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Final
 
 YOUNG_OBJECTS_MAX: Final = 10_000
-"""So many new objects before Python looks for circles among them (by default 700). A thousand executions at once are
-sixty thousand objects: to look through them again and again took a third of their time."""
+"""Generation-0 threshold of the garbage collector, in objects (Python's default: 700). A thousand concurrent executions
+have 60,000 objects; with the default, repeated collections took a third of the run time."""
 
 
 def main() -> None:
-    """Run the command of this process's arguments and exit with its code."""
+    """Run the command given by this process's arguments, and exit with its code."""
     import gc
     import sys
 
@@ -29,11 +29,11 @@ def main() -> None:
 
 
 def _keep_output_apart() -> None:
-    """Let only this program write to standard output. What C code or other programs that tools start write to file
+    """Reserve standard output for this program. Output that C code, or programs started by tools, write to file
     descriptor 1 goes to standard error.
 
-    A terminal stays as it is: its reader sees both streams anyway, and `input` edits lines only where standard output
-    is file descriptor 1.
+    A terminal is not changed: the user sees both streams anyway, and `input` supports line editing only if standard
+    output is file descriptor 1.
     """
     import os
     import sys
@@ -47,7 +47,7 @@ def _keep_output_apart() -> None:
         sys.stdout = own
         os.dup2(2, 1)
     except (AttributeError, OSError, ValueError):
-        return  # There is no standard output, or no standard error: nothing can be mixed up.
+        return  # Without standard output or standard error, the streams cannot mix.
 
 
 __all__ = ["YOUNG_OBJECTS_MAX", "main"]

@@ -1,4 +1,4 @@
-"""What commands that stay say of themselves: lines for people, or in the form of the logs around them."""
+"""Status messages of long-running commands: plain lines, or log records if the logs are not plain text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pointsman.settings.observability import LogSettings
 
 
 def announce(logs: LogSettings, what: str, about: str = "") -> None:
-    """As in "serving http://…"."""
+    """Print or log a status message, such as "serving http://…"."""
     if logs.format == "text":
         say(f"{what} {about}".rstrip())
     else:
@@ -22,7 +22,7 @@ def announce(logs: LogSettings, what: str, about: str = "") -> None:
 
 
 def warn_of_scripted(app: Pointsman) -> None:
-    """Print and log that the scripted model answers every agent of this process, where it does."""
+    """Log a warning, and print it beside text logs, if the scripted model answers every agent of this process."""
     if model_state(app.context) != "scripted":
         return
     if app.settings.logs.format == "text":

@@ -1,4 +1,4 @@
-"""Opens the app as the flags of a command say, and the file or the saved workflow that it names."""
+"""Open the app with a command's flags, and the file or saved workflow that the command names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ENDINGS = (".json", ".jsonc", ".yaml", ".yml", ".md")
 
 
 class NothingNamed(CallerError):
-    """What was named is neither a file nor a saved workflow."""
+    """The reference is neither a file nor a saved workflow."""
 
     code = "nothing-named"
 
@@ -37,20 +37,20 @@ def installation(
     variables: Sequence[tuple[str, str]] = (),
     delays: bool | None = None,
 ) -> Pointsman:
-    """The app, its settings read: file, environment, flags."""
+    """Return the app of a command, with settings from file, environment and flags."""
     settings = loaded(store, delays=delays).settings
     if variables:
         settings = settings.model_copy(update={"variables": {**settings.variables, **dict(variables)}})
     app = Prompted(settings=settings, model=model, script=None if script is None else _script(script))
     if settings.authoring != "off":
-        from pointsman.authoring.agents import offer_verbs  # Most installations offer agents nothing of the kind.
+        from pointsman.authoring.agents import offer_verbs  # Imported late: rarely enabled.
 
         offer_verbs(app.tools, lambda: app.context, settings.authoring)
     return app
 
 
 def _script(path: Path) -> Script:
-    """A script; its problems are told about its file."""
+    """Read a script; problems while parsing it are reported with the script's file name."""
     seen = face()
     before = seen.file, seen.text
     text = script_text(path)
@@ -65,7 +65,7 @@ def loaded(store: str | None = None, *, delays: bool | None = None) -> Loaded:
 
 
 def document(file: str, *, dialect: str | None = None) -> Workflow:
-    """The workflow in a file; problems that are told later are told about this file."""
+    """Load a workflow from a file, and report later problems with this file's name and text."""
     source = Workflow.load(file, dialect=dialect)
     speak_of(source, file)
     return source
@@ -78,16 +78,16 @@ def speak_of(source: Workflow, file: str) -> None:
 
 
 def named(reference: str, *, dialect: str | None = None) -> Workflow | str:
-    """FILE or ID: what looks like a file, or is one, is read; everything else is the id of a saved workflow."""
+    """Resolve FILE|ID: load it if it exists as a file or looks like a file name, else return it as a workflow id."""
     if Path(reference).exists() or reference.endswith(ENDINGS) or "/" in reference:
         return document(reference, dialect=dialect)
     return reference
 
 
 async def known(app: Pointsman, found: Workflow | str | None) -> Workflow | str:
-    """The same, once it is sure that the store has it; for None the pipeline. Raises `NothingNamed`."""
+    """Return the workflow, or for None the pipeline. Raises `NothingNamed` if a workflow id does not exist."""
     if found is None:
-        from pointsman.workflows.builtin.pipeline import pipeline_of  # Most runs name a workflow.
+        from pointsman.workflows.builtin.pipeline import pipeline_of  # Imported late: most runs name a workflow.
 
         found = await pipeline_of(app.context)
     if isinstance(found, str):
@@ -99,14 +99,14 @@ async def known(app: Pointsman, found: Workflow | str | None) -> Workflow | str:
 
 
 async def input_schema(app: Pointsman, found: Workflow | str) -> JsonObject | None:
-    """What a workflow says of its input, where it can be read."""
+    """Return the input schema of a workflow; None if it has none or the document cannot be read."""
     source = await app.source(found) if isinstance(found, str) else found
     return None if source.read.workflow is None else source.read.workflow.input_schema
 
 
 @asynccontextmanager
 async def speaking_of(app: Pointsman, found: Workflow | str) -> AsyncGenerator[None, None]:
-    """The problems of a saved workflow (a draft has some) are told with its name and text, as those of a file are."""
+    """Report problems of a saved workflow, such as those of a draft, with its name and text, as for a file."""
     try:
         yield
     except WorkflowInvalid:
@@ -116,5 +116,5 @@ async def speaking_of(app: Pointsman, found: Workflow | str) -> AsyncGenerator[N
 
 
 def go(work: Coroutine[Any, Any, T]) -> T:
-    """Run one command to its end."""
+    """Run the coroutine of a command in a new event loop, and return its result."""
     return asyncio.run(work)

@@ -1,4 +1,4 @@
-"""The audit log at a prompt."""
+"""`pointsman audit`: print the audit log."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What commands are about to change is in the audit log first, as requests to the server are.
+"""Audit entries of commands, written before a command changes anything, as for requests to the server.
 
-One table says which commands do, and which of their arguments name what it is done to: never values, which may be
-secret. Commands that take whole records out of the store are in it too.
+The table `CHANGES` lists the audited commands and the parameters that name their target. Values are never recorded:
+they may be secret. Commands that export whole records from the store are audited too.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from pointsman.errors import OperatorError, PointsmanError
 
 
 def at_the_prompt() -> Caller:
-    """Whoever runs a command: who can open the store can do everything."""
+    """Return the caller of a command, an admin: a user who can open the store can do everything."""
     return Caller(name=os_user(), role="admin", entrance="shell")
 
 
 class AuditedCommand(NamedTuple):
-    """A command that changes something."""
+    """Audit rule of a command that changes or exports data."""
 
     told: tuple[str, ...] = ()
-    """The parameters that name what it is done to, in this order, where they are given."""
+    """Parameters that name the target, in the order of the entry; parameters that are not given are omitted."""
     only_with: tuple[str, ...] = ()
-    """It changes something only with one of these options."""
+    """Options of which at least one must be given for the command to be audited; empty: always."""
     not_with: str = ""
-    """With this option it changes nothing."""
+    """Option with which the command changes nothing, so that it is not audited."""
     is_told_afterwards: bool = False
-    """The store must be empty before."""
+    """Write the entry after the command instead: `restore` requires an empty store."""
 
 
 _ONE: Final = ("execution",)
@@ -93,7 +93,7 @@ CHANGES: Final[dict[str, AuditedCommand]] = {
 
 
 class CommandAudit(NamedTuple):
-    """What the running command does, as the audit log tells it."""
+    """Audit entry of the running command."""
 
     what: str
     target: str
@@ -101,7 +101,7 @@ class CommandAudit(NamedTuple):
 
 
 def deed_of(context: click.Context | None) -> CommandAudit | None:
-    """None: it changes nothing that is told."""
+    """Return the audit entry of the running command; None if it is not audited."""
     path = "" if context is None else context.command_path.partition(" ")[2]
     change = CHANGES.get(path)
     if context is None or change is None:
@@ -124,8 +124,8 @@ def _text(value: object) -> str:
 
 
 class Prompted(Pointsman):
-    """The installation of a command: what the command changes is told once its store is open, and told again when it
-    was refused."""
+    """App of a command. Writes the command's audit entry once the store is open, and a second one if the command is
+    refused."""
 
     async def __aenter__(self) -> Self:
         await super().__aenter__()
@@ -148,7 +148,7 @@ class Prompted(Pointsman):
 
     async def _tell_end(self, deed: CommandAudit, error: object) -> None:
         if self._told and isinstance(error, PointsmanError):
-            with suppress(OperatorError):  # What the command was refused for is what there is to say.
+            with suppress(OperatorError):  # The error of the command takes precedence.
                 await self.audit.refused(at_the_prompt(), deed.what, self._told, error.code)
         elif deed.is_told_afterwards and error is None:
             await self.audit.asked(at_the_prompt(), deed.what, target=deed.target)

@@ -1,4 +1,4 @@
-"""Commands about the store as a whole: backup, restore."""
+"""Commands for the whole store: backup, restore."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that does one thing to many executions."""
+"""`pointsman bulk`: apply one action to many executions."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def _bulk(store: str | None, verb: Verb, which: Which, by: str, *, yes: bo
 
 
 def lines_of(found: list[BulkResult], verb: Verb, *, yes: bool) -> list[str]:
-    """One line for each, and what to do."""
+    """Return one line per execution, and a summary with the next step."""
     lines = [
         f"{one.execution}  {click.style(one.status, fg=COLOURS.get(one.status, 'yellow'))}  {shown(one.error)}".rstrip()
         for one in found

@@ -1,4 +1,4 @@
-"""`pointsman chat`: a conversation at the prompt; each message is a turn, an execution of its own in one session.
+"""`pointsman chat`: conversation at the terminal. Each message is a turn: a separate execution in one session.
 
 read a line ──▶ one turn, in the event loop ──▶ a gate? its answer is the next line ──▶ read a line
 Ctrl-C: forget the line     Ctrl-C: end the turn, keep the conversation       Ctrl-D: leave
@@ -45,19 +45,20 @@ from pointsman.values import Json, JsonObject
 
 
 def is_terminal() -> bool:
-    """A person types, and sees what is printed."""
+    """Return whether both standard input and standard output are terminals."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def read_line(prompt: str) -> str | None:
-    """The next line; None at the end of the input. Ctrl-C raises `KeyboardInterrupt`, the cursor on a new line."""
+    """Return the next line; None at the end of the input. On Ctrl-C, move to a new line and raise
+    `KeyboardInterrupt`."""
     if not is_terminal():
         if sys.stdin.isatty():
             click.echo(harmless(prompt), nl=False, err=True)
         line = sys.stdin.readline()
         return line.rstrip("\n") if line else None
     with suppress(ImportError):
-        import_module("readline")  # Once it is loaded, `input` edits and recalls.
+        import_module("readline")  # Importing it gives `input` line editing and history.
     try:
         return input(harmless(prompt))
     except EOFError:
@@ -82,7 +83,7 @@ Work: TypeAlias = Callable[[], Outcome]
 
 
 class NotConversational(CallerError):
-    """The workflow answers once; it does not talk."""
+    """The workflow is not conversational."""
 
     code: ClassVar[str] = "not-conversational"
 
@@ -131,7 +132,7 @@ def chat(
 
 @dataclass(slots=True)
 class Talk:
-    """One person, one workflow, one conversation at a time."""
+    """Chat of one user with one workflow, in one conversation at a time."""
 
     app: Pointsman
     runner: asyncio.Runner
@@ -142,10 +143,10 @@ class Talk:
     session: str = ""
     code: int = 0
     has_warned: bool = False
-    """It has said that answers are made up."""
+    """Whether the warning about the scripted model has been printed."""
 
     def talk(self, session: str | None, *, reopen: bool) -> int:
-        """Until the input ends; the exit code."""
+        """Chat until the input ends or the user leaves; return the exit code."""
         self.session = new_session() if session is None else session
         self.runner.run(self._must_be_conversational())
         if reopen:
@@ -162,7 +163,10 @@ class Talk:
         return self.code
 
     def _guarded(self, work: Work) -> Outcome:
-        """At a terminal what cannot be done is said, Ctrl-C ends the turn, and the conversation goes on."""
+        """Run work; at a terminal, print errors, let Ctrl-C cancel the turn, and continue the conversation.
+
+        Engine bugs, and all errors without a terminal, are raised.
+        """
         try:
             return work()
         except EngineBug:
@@ -171,7 +175,7 @@ class Talk:
             if not is_terminal():
                 raise
             with suppress(RuntimeError):
-                # Pressed as a part of the turn ends, Ctrl-C leaves its word to stop with the loop, for whoever is next.
+                # Ctrl-C at the very end of a `run` leaves a pending interrupt in the loop; this run consumes it.
                 self.runner.run(asyncio.sleep(0))
             return self._cancel()
         except PointsmanError as why:
@@ -181,7 +185,7 @@ class Talk:
             return "went on"
 
     def _take_up(self) -> Outcome:
-        """Go on with a turn that its process, or its person, left."""
+        """Continue a turn that was interrupted by the end of its process, or that the user left."""
         execution = self.runner.run(self._left(run=True))
         if execution is None:
             return "went on"
@@ -189,7 +193,7 @@ class Talk:
         return self._turn(execution)
 
     async def _left(self, *, run: bool) -> Execution | None:
-        """The turn that has not ended; to `run` it, or only to be told something."""
+        """Return the open turn of the session, if any: opened for execution (`run`), or only to send it requests."""
         left = await self.app.storage.open_turn(self.session)
         return None if left is None else await (self.app.open(left) if run else self.app.reach(left))
 
@@ -237,7 +241,7 @@ class Talk:
         await execution.settled()
 
     def _turn(self, execution: Execution) -> Outcome:
-        """One turn, with the answers to its gates."""
+        """Run one turn, and ask the user for the answers of its gates."""
         if execution.is_scripted and not self.has_warned and not self.quiet:
             self.has_warned = True
             say_scripted()
@@ -257,7 +261,7 @@ class Talk:
         return self._ended(execution)
 
     async def _go_on(self, execution: Execution) -> OpenGate | None:
-        """Drive it on; the gate it waits at."""
+        """Drive the execution, print its output, and return the gate at which it waits, if any."""
         nodes = (await self._definition()).nodes
         hidden = frozenset(node.id for node in nodes if node.chat_visible is False)
         with spoken(self.app, execution.names, hidden, quiet=self.quiet) as voice:
@@ -281,7 +285,8 @@ class Talk:
             )
 
     def _answer(self, execution: Execution, gate: OpenGate, text: str, *, seen: str) -> None:
-        """Answer what the person has `seen`, or say why that is no answer: the gate is asked again."""
+        """Answer the gate, with the digest of the data that the user has `seen`. If the answer is invalid, print why;
+        the caller then asks again."""
 
         def answer() -> Outcome:
             try:
@@ -323,7 +328,7 @@ def new_session() -> str:
 
 
 def say_message(message: Json) -> None:
-    """One message of a conversation, if it has words."""
+    """Print a message of a conversation, unless it is empty or the result of a tool."""
     if isinstance(message, dict) and isinstance(text := message.get("content"), str) and text.strip():
         who = "you" if message.get("role") == "user" else message.get("name") or message.get("role")
         if message.get("role") != "tool":
@@ -331,6 +336,6 @@ def say_message(message: Json) -> None:
 
 
 def options_of(gate: JsonObject) -> str:
-    """What can be said at it."""
+    """Return the actions of a gate, separated by `|`."""
     options = cast("list[JsonObject]", gate["options"])
     return "|".join(shown(one.get("value", one.get("action"))) for one in options) or "ACTION"

@@ -1,4 +1,4 @@
-"""Tab completion: the shell's script, and the ids that only the store knows."""
+"""Tab completion: the script for the shell, and completion of ids from the store."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ def completion(shell: str) -> None:
 
 
 def complete_workflow(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Saved workflows."""
+    """Complete ids of saved workflows."""
     return _found(_workflows, ctx, incomplete)
 
 
 def complete_file_or_workflow(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Saved workflows and files."""
+    """Complete ids of saved workflows, and file names."""
     return [*_found(_workflows, ctx, incomplete), CompletionItem(incomplete, type="file")]
 
 
 def complete_execution(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The latest executions."""
+    """Complete ids of the latest executions."""
     return _found(_executions, ctx, incomplete)
 
 
 def complete_gate(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Nodes at whose gates the execution waits."""
+    """Complete nodes at whose gates the execution waits."""
     return _found(_gates, ctx, incomplete)
 
 
@@ -64,7 +64,7 @@ def _found(find: Find, ctx: click.Context, incomplete: str) -> list[CompletionIt
 
     try:
         found = go(search())
-    except Exception:  # Whatever is wrong: a shell that completes must not be disturbed.
+    except Exception:  # No error may disturb the command line of a shell that completes.
         return []
     return [CompletionItem(value, help=says) for value, says in found if value.startswith(incomplete)]
 

@@ -1,4 +1,4 @@
-"""Commands that tell an execution something and leave: pause and cancel. Nothing of it runs in this process."""
+"""Commands that send a request to an execution: pause and cancel. This process runs at most its compensation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pointsman demo`: real workflows run offline, in seconds, with everything shown that an execution leaves behind."""
+"""`pointsman demo`: runs example workflows offline, in seconds, and prints their output, timeline and usage."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from pointsman.workflows.scripts import load_script, slowed
 
 DOCUMENT_LINES_MAX: Final = 16
 ANSWER_S: Final = 0.6
-"""How long an answer takes where a person watches."""
+"""Duration of a scripted answer in seconds if standard error is a terminal, so that the progress can be followed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One execution of the demo, and what is shown of it."""
+    """One execution of the demo, and the part of its output to print."""
 
     title: str
     says: str
@@ -39,7 +39,7 @@ class Scene:
     script: str
     input: JsonObject
     document: str
-    """The member of the output that people want to read; empty: all of it."""
+    """Member of the output to print; empty: the whole output."""
 
 
 SCENES: Final = (
@@ -97,13 +97,13 @@ def demo() -> int:
 
 
 def _shortest(path: Path) -> str:
-    """As the reader would type it from here."""
+    """Return a path relative to the working directory if it is inside."""
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
 def _program() -> str:
-    """How this program is begun from here: by its name alone where that finds this one."""
+    """Return the command that starts this program: its bare name if PATH resolves it to this program, else its path."""
     begun = Path(sys.argv[0]).absolute()
     if begun.stem != "pointsman":
         return f"{quote(_shortest(Path(sys.executable)))} -m pointsman"
@@ -112,7 +112,7 @@ def _program() -> str:
 
 
 async def _play(scene: Scene, folder: Path, settings: Settings) -> tuple[str, int]:
-    """The execution's id, and the exit code it stands for. The workflow is saved too, to be looked at."""
+    """Run a scene and print it; return the execution's id and exit code. Also saves the workflow for viewing."""
     click.echo()
     click.echo(click.style(f"━━ {scene.title}", bold=True))
     click.echo(f"   {scene.says}")

@@ -1,4 +1,4 @@
-"""Workflows designed and changed by words or operations, and taken back to what they were."""
+"""Commands to design and edit workflows by description or operations, and to roll them back."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ DONE, ERRORS = 0, 1
 
 
 def _bench(app: object) -> Workbench:
-    from pointsman.app import Pointsman  # Help needs no installation.
+    from pointsman.app import Pointsman  # Imported late: help does not need the app.
 
     assert isinstance(app, Pointsman)
     return Workbench(app.context, Caller(name=os_user() or LOCAL.name, role=LOCAL.role))
 
 
 def _tell(one: Round) -> None:
-    """On standard error, so that a document on standard output stays one."""
+    """Print a design round on standard error: standard output is reserved for the document."""
     errors = [problem for problem in one.problems if problem.severity == "error"]
     say(f"round {one.number} ({shown(one.model)}): {len(errors)} error{'' if len(errors) == 1 else 's'}")
     for problem in errors[:5]:
@@ -153,7 +153,7 @@ def _operations(given: str | None) -> Json:
 
 
 def _line(change: Json) -> str:
-    """An operation in one line."""
+    """Return an operation as one line."""
     assert isinstance(change, dict)
     rest = ", ".join(f"{key} {shown(value)}" for key, value in change.items() if key != "op")
     return f"{change['op']}: {rest}"

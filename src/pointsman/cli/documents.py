@@ -1,4 +1,4 @@
-"""Commands on workflow documents: check them, convert them, print the schema they follow."""
+"""Commands for workflow documents: check, convert, and print their schema."""
 
 from __future__ import annotations
 
@@ -75,7 +75,8 @@ def check(
 async def _checked(
     app: Pointsman, files: Sequence[str], *, dialect: str | None, lenient: bool
 ) -> list[tuple[CheckedSource, str, int]]:
-    """Of each: its problems, its text, its exit code. Saved workflows, and those that call others, need a store."""
+    """Return problems, text and exit code of each document. Opens the store only for saved workflows, and for
+    workflows that call others."""
     found = [_read(file, dialect=dialect) for file in files]
     needed = any(isinstance(one, str) or (isinstance(one, Workflow) and bool(one.calls)) for one in found)
     async with app if needed else nullcontext():
@@ -102,7 +103,7 @@ async def _checked_one(
     except (FileUnreadable, NothingNamed, UnknownWorkflow) as why:
         problem = error(why.code, "", str(why), hint=why.hint)
         return CheckedSource((problem,), None, None), "", UNREADABLE
-    if source.read.workflow is not None:  # MCP servers are asked, so that one that does not answer is seen here
+    if source.read.workflow is not None:  # contacts MCP servers, so that the check reports unreachable ones
         await app.tools.prepare(tools_in(source.read.workflow, app.settings.agents))
     result = await app.check(source, lenient=lenient, reader=LOCAL)
     code = UNREADABLE if source.unreadable else CLEAN if result.ok else ERRORS
@@ -110,7 +111,7 @@ async def _checked_one(
 
 
 async def _saved(app: Pointsman, reference: str) -> Workflow:
-    """A workflow that is saved here, or built in. Raises `NothingNamed`, `UnknownWorkflow`."""
+    """Return a saved or built-in workflow. Raises `NothingNamed`, `UnknownWorkflow`."""
     await known(app, reference)
     source = await app.source(reference)
     speak_of(source, reference)
@@ -178,12 +179,12 @@ def schema(*, openapi: bool, operations: bool) -> int:
     if openapi and operations:
         raise click.UsageError("give either --openapi or --operations")
     if operations:
-        from pointsman.authoring.operations import operations_schema  # As below.
+        from pointsman.authoring.operations import operations_schema  # Imported late, as below.
 
         print_json(operations_schema())
         return CLEAN
     if openapi:
-        from pointsman.server.application import openapi_document  # Loads a web framework.
+        from pointsman.server.application import openapi_document  # Imported late: it loads a web framework.
 
         print_json(openapi_document())
         return CLEAN

@@ -1,4 +1,4 @@
-"""The commands and where they are: a module is loaded when one of its commands is used, so that help costs nothing."""
+"""Table of commands and their modules. A module is imported when one of its commands is used, so that help is fast."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pointsman.cli.examples import show_examples
 
 
 class CommandLocation(NamedTuple):
-    """Where a command is, and its line in the list."""
+    """Module and name of a command, and its line in the list of commands."""
 
     module: str
     name: str

@@ -1,4 +1,4 @@
-"""The guard around every command: whatever happens becomes one line and an exit code, never a traceback.
+"""Error boundary of every command: turns each error into one line and an exit code, without a traceback.
 
 0 done · 1 failed or errors found · 2 wrong usage or unreadable · 3 waiting · 4 interrupted by a limit · 130 cancelled
 """
@@ -34,7 +34,7 @@ _HALF: Final = re.compile("[\ud800-\udfff]")
 DEBUG: Final = "POINTSMAN_DEBUG"
 DEBUG_OPTION: Final = "--debug"
 COMPLETE: Final = "_POINTSMAN_COMPLETE"
-"""Set by a shell that wants to know how a line could go on."""
+"""Environment variable that a shell sets to request completions."""
 
 UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
 
@@ -42,35 +42,35 @@ FAILED: Final = 1
 MISUSED: Final = 2
 CANCELLED: Final = 130
 AGAIN_S: Final = 0.02
-"""Until an interrupt that could not be raised comes again."""
+"""Delay in seconds before an interrupt that could not be raised is raised again."""
 
 
 class OutputUnwritable(OperatorError):
-    """Nobody could be told what a command did. It was done all the same."""
+    """The output cannot be written. The command has run nevertheless."""
 
     code: ClassVar[str] = "output-unwritable"
 
 
 @dataclass(slots=True)
 class OutputMode:
-    """What the guard must know of the command it guards."""
+    """State that a command shares with its error boundary."""
 
     json: bool = False
-    """Standard output is one JSON object, also when nothing could be done."""
+    """Whether standard output is one JSON value, also for errors."""
     text: str = ""
-    """The document that problems speak about, and its name."""
+    """Text of the document to which problems refer; `file` is its name."""
     file: str = ""
     unreadable: bool = False
-    """Nothing of the document could be read."""
+    """Whether the document cannot be read at all."""
 
 
 def face() -> OutputMode:
-    """The face of the running command."""
+    """Return the output mode of the running command."""
     return cast(OutputMode, click.get_current_context().find_root().obj)
 
 
 def run_guarded(arguments: Sequence[str]) -> int:
-    """Run a command; its exit code."""
+    """Run a command and return its exit code."""
     _survive_odd_terminals()
     seen = OutputMode()
     arguments = _debugging(arguments)
@@ -80,7 +80,7 @@ def run_guarded(arguments: Sequence[str]) -> int:
             sys.stdout.flush()
         except BrokenPipeError:
             _close_pipe()
-            return 0  # Who read the output had enough of it.
+            return 0  # The reader of the output closed the pipe.
         except OSError as why:
             _close_pipe()
             tell(OutputUnwritable(f"standard output cannot be written: {why.strerror}"), seen)
@@ -90,8 +90,8 @@ def run_guarded(arguments: Sequence[str]) -> int:
 
 @contextlib.contextmanager
 def hearing_interrupts() -> Generator[None]:
-    """Ctrl-C in a callback that cannot raise, as of a destructor or of pydantic, comes again a moment later. Without
-    this Python prints a traceback and goes on, and Ctrl-C is lost.
+    """Repeat a Ctrl-C that arrives in a callback that cannot raise, such as a destructor or a callback of pydantic,
+    after `AGAIN_S`. Otherwise Python prints a traceback, continues, and the Ctrl-C is lost.
     """
     before = sys.unraisablehook
 
@@ -111,7 +111,7 @@ def hearing_interrupts() -> Generator[None]:
 
 
 def _debugging(arguments: Sequence[str]) -> list[str]:
-    """The arguments without `--debug`, which may stand anywhere in front of `--`."""
+    """Return the arguments without `--debug`, which may be anywhere before `--`; if it is there, enable debugging."""
     kept = [*arguments]
     until = kept.index("--") if "--" in kept else len(kept)
     if DEBUG_OPTION in kept[:until]:
@@ -121,12 +121,12 @@ def _debugging(arguments: Sequence[str]) -> list[str]:
 
 
 def is_debugging() -> bool:
-    """Whether tracebacks are shown."""
+    """Return whether tracebacks are shown."""
     return bool(os.environ.get(DEBUG))
 
 
 def _colour() -> bool | None:
-    """Who sets NO_COLOR wants none; else terminals have colours, and pipes have none."""
+    """Return False if NO_COLOR is set, else None: colours on terminals only."""
     return False if os.environ.get("NO_COLOR") else None
 
 
@@ -151,7 +151,7 @@ def _run(arguments: Sequence[str], seen: OutputMode) -> int:
         return _refused(why, seen)
     except OSError as why:
         if why.errno in UNWRITABLE and why.filename is None:
-            raise  # no file: it is the output that cannot be written
+            raise  # without a file name, the output itself cannot be written
         return _unexpected(why, arguments, seen)
     except Exception as why:
         return _unexpected(why, arguments, seen)
@@ -159,7 +159,7 @@ def _run(arguments: Sequence[str], seen: OutputMode) -> int:
 
 
 def _invoked(arguments: Sequence[str], seen: OutputMode) -> object:
-    """As `root.main`, which would hide that nobody reads the output any more."""
+    """Do what `root.main` does, but let `BrokenPipeError` through."""
     instruction = os.environ.get(COMPLETE)
     if instruction:
         return shell_complete(root, {"obj": seen}, "pointsman", COMPLETE, instruction)
@@ -168,7 +168,7 @@ def _invoked(arguments: Sequence[str], seen: OutputMode) -> object:
 
 
 def _check_encoding(arguments: Sequence[str]) -> None:
-    """Bytes that are no text can only be the name of a file."""
+    """Raise `UsageError` for an argument that is not valid Unicode, unless it is the name of a file."""
     for number, argument in enumerate(arguments, start=1):
         if not argument.isprintable() and _HALF.search(argument) and not os.path.exists(argument):
             raise click.UsageError(f"argument {number} is not valid Unicode ({argument!r}), and no file has that name")
@@ -194,7 +194,7 @@ def _refused(why: PointsmanError, seen: OutputMode) -> int:
 
 
 def _stopped(seen: OutputMode) -> int:
-    """Ctrl-C came before, or after, there was an execution to go on with."""
+    """Report a Ctrl-C that arrived while no execution was being driven."""
     if seen.json:
         print_json(error_object("stopped", "it was stopped", hint="`pointsman list` shows what had been started."))
     click.echo("stopped", err=True)
@@ -202,7 +202,7 @@ def _stopped(seen: OutputMode) -> int:
 
 
 def tell(why: PointsmanError, seen: OutputMode) -> None:
-    """Say on standard error what could not be done, where, and what to do next."""
+    """Print an error on standard error: message, position and hint."""
     problems = cast("tuple[Problem, ...]", getattr(why, "problems", ()))
     for line in problem_lines(problems, file=seen.file, text=seen.text):
         click.echo(line, err=True)
@@ -215,7 +215,7 @@ def tell(why: PointsmanError, seen: OutputMode) -> None:
 
 
 def _unexpected(why: Exception, arguments: Sequence[str], seen: OutputMode) -> int:
-    """A bug of ours: its traceback goes to a file, for a report."""
+    """Report a bug of Pointsman, and write its traceback to a file."""
     code = why.code if isinstance(why, PointsmanError) else "engine-bug"
     message = f"{type(why).__name__}: {str(why)[:300]}"
     if seen.json:
@@ -242,8 +242,8 @@ def _written(why: Exception, arguments: Sequence[str]) -> str:
 
 
 def _survive_odd_terminals() -> None:
-    """Characters the terminal does not have are shown as escapes, and a stream that is closed is an empty one:
-    printing never fails for them."""
+    """Replace closed streams by empty ones, and print characters that the encoding lacks as escapes, so that printing
+    does not fail."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for the life of the process
@@ -257,6 +257,6 @@ class _Reconfigurable(TextIO):
 
 
 def _close_pipe() -> None:
-    """Let the interpreter's last flush go nowhere."""
+    """Redirect standard output to the null device, so that the interpreter's last flush does not fail."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

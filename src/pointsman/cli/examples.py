@@ -1,4 +1,4 @@
-"""An example of every command, shown below its help. A test parses each of them."""
+"""Examples of every command, shown below its help. A test parses each of them."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
 
 
 def show_examples(command: click.Command, name: str) -> None:
-    """Put the examples below the help of a command, and of the commands in it."""
+    """Add the examples to the help of a command and of its subcommands."""
     if name in EXAMPLES and not command.epilog:
         lines = "\n".join(f"  {line.strip()}" for line in EXAMPLES[name])
         command.epilog = f"\b\n{'Example' if len(EXAMPLES[name]) == 1 else 'Examples'}:\n{lines}"

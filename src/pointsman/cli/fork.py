@@ -1,4 +1,4 @@
-"""Commands that try again: retry in place, or by a copy that begins at an earlier row or step."""
+"""Commands `retry` and `fork`: retry in place, or continue a copy from an earlier row or step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pointsman.values import Json, JsonObject
 
 
 def changing_options(command: Decorated) -> Decorated:
-    """What every command takes that goes on with a changed copy."""
+    """Add the options of commands that continue a changed copy."""
     for option in (
         click.option("--by", default="", metavar="NAME", help="Your name; stored in the journal."),
         click.option("--limit", "limits", type=Pair(), multiple=True, metavar="NAME=NUMBER", help="Raise a limit."),

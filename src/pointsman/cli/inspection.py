@@ -1,4 +1,4 @@
-"""Commands that look at executions without touching them: list, show, events, timeline."""
+"""Read-only commands for executions: list, show, events, timeline."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STATUSES: Final = (
 
 
 class Narrowed(TypedDict):
-    """Which executions are listed."""
+    """Filters of the list of executions."""
 
     statuses: tuple[str, ...]
     workflow: str | None
@@ -91,7 +91,7 @@ async def _list(store: str | None, search: str | None, limit: int, **narrowed: U
 
 
 def when(at: Json) -> str:
-    """An instant in the local time of whoever reads it."""
+    """Format an instant in local time."""
     return datetime.fromtimestamp(cast(float, at), UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
@@ -135,13 +135,13 @@ def show(execution: str, *, words: Dialect | None, as_json: bool, store: str | N
 
 
 def _by_trigger(view: JsonObject) -> str:
-    """What started it, where nobody did by hand."""
+    """Return a note about the trigger that started the execution, if any."""
     trigger = view["trigger"]
     return f" by {shown(trigger['kind'])} {shown(trigger['id'])!r}" if isinstance(trigger, dict) else ""
 
 
 def _answer(answer: JsonObject) -> list[str]:
-    """How a gate was closed, and what that changed."""
+    """Return lines about how a gate was answered, and what the answer changed."""
     who = "nobody in time" if answer["cause"] == "timeout" else answer["by"] or "somebody"
     said = ": ".join(str(part) for part in (answer["action"], answer["comment"]) if part)
     changes = cast("list[JsonObject]", answer["changes"])

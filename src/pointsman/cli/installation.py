@@ -1,4 +1,4 @@
-"""Commands about this installation: tools, models, settings, verify, doctor."""
+"""Commands for this installation: tools, models, settings, verify, doctor."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def tools(context: click.Context, *, as_json: bool, script: Path | None) -> None
 
 
 async def _tools(script: Path | None) -> tuple[list[JsonObject], list[JsonObject]]:
-    """The tools and the MCP servers, without opening the store of the settings."""
+    """Return the tools and the MCP servers, without opening the store of the settings."""
     async with installation("memory:", script=script) as app:
         return await list_tools(app.context), server_views(app.context, with_stderr=True)
 
@@ -61,7 +61,7 @@ def import_(*, source: str, server: str, prefix: str, out: Path | None) -> None:
 
     The output is a tool file: review it, and name it under `tool_files` in the settings.
     """
-    from pointsman.workflows.http_tools import import_openapi, tool_file  # It loads an HTTP client.
+    from pointsman.workflows.http_tools import import_openapi, tool_file  # Imported late: it loads an HTTP client.
 
     found = go(import_openapi(loaded().settings, source, server=server, prefix=prefix))
     text = tool_file(found)
@@ -87,7 +87,7 @@ def models(*, ping: bool, keys: bool, as_json: bool, model: str | None, script: 
 
     Exit code 1 if a pinged model did not answer.
     """
-    # The models alone need no store, which may be absent or in use.
+    # Listing models alone does not require the store, which may be absent or in use.
     app = installation(store if keys else "memory:", model=model, script=script)
     found, pings, paying = go(_models(app, ping=ping, keys=keys))
     if as_json:
@@ -101,7 +101,7 @@ def models(*, ping: bool, keys: bool, as_json: bool, model: str | None, script: 
 
 
 async def _models(app: Pointsman, *, ping: bool, keys: bool) -> tuple[JsonObject, list[JsonObject], JsonObject | None]:
-    """The models, the result of each ping, and the state of the keys."""
+    """Return the models, the result of each ping, and the state of the keys."""
     async with app:
         pings = await ping_models(app.context) if ping else []
         return list_models(app.context), pings, await payers(app.context) if keys else None
