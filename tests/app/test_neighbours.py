@@ -12,10 +12,10 @@ import pytest
 from pointsman import Pointsman, Workflow, tool
 from pointsman.auth.callers import LOCAL
 from pointsman.authoring.workbench import Workbench
-from pointsman.executions.broker import Channels
 from pointsman.executions.execution import Execution, TakenOver
 from pointsman.runtime import foreign_writers
-from pointsman.server.sse import WIRE
+from pointsman.server.streaming.broker import SseBroker
+from pointsman.server.streaming.sse import WIRE
 from pointsman.settings import Settings
 from pointsman.store.errors import StoreLocked
 from pointsman.store.records import ExecutionQuery
@@ -131,8 +131,8 @@ async def test_a_stream_goes_on_although_the_store_was_away_when_a_row_came(
     async with Pointsman(url, settings=Settings()) as app, Pointsman(url, settings=Settings()) as other:
         execution = await other.start(WAITS)
         await execution.settled()
-        channels = Channels(app.context, WIRE, heartbeat_s=0.05)
-        frames = channels.frames(execution.id)
+        broker = SseBroker(app.context, WIRE, heartbeat_s=0.05)
+        frames = broker.frames(execution.id)
         assert b"workflow.start" in await anext(frames)
         last, refused = app.store.journal.last, list[ExecutionId]()
 
@@ -148,7 +148,7 @@ async def test_a_stream_goes_on_although_the_store_was_away_when_a_row_came(
             heard = b"".join([chunk async for chunk in frames])
         assert b"workflow.complete" in heard
         assert len(refused) == 3
-        await channels.close()
+        await broker.close()
 
 
 async def test_a_pause_from_elsewhere_stops_it_here_and_resuming_runs_the_step_again(url: str) -> None:

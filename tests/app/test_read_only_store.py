@@ -15,7 +15,7 @@ import pytest
 from pointsman import Pointsman, Workflow
 from pointsman.errors import PointsmanError
 from pointsman.operations.backup import back_up
-from pointsman.operations.readiness import Life, readiness
+from pointsman.operations.readiness import Lifecycle, readiness
 from pointsman.settings import Settings
 from pointsman.store.errors import StoreReadOnly
 from pointsman.store.sqlite import schema
@@ -77,7 +77,7 @@ async def nothing_is_written(app: Pointsman, execution: str) -> None:
             await verb()
         assert caught.value.code == "store-read-only", caught.value
         assert caught.value.hint
-    found = await readiness(app.context, Life())
+    found = await readiness(app.context, Lifecycle())
     assert (found.ready, found.writable, found.store) == (False, False, True)
 
 
@@ -140,25 +140,25 @@ async def test_a_store_that_becomes_read_only_under_a_process_is_not_ready(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Pointsman(f"sqlite:///{tmp_path}/s.db", settings=QUIET, model="scripted") as app:
-        assert (await readiness(app.context, Life())).ready
+        assert (await readiness(app.context, Lifecycle())).ready
         frozen(tmp_path, monkeypatch)
-        found = await readiness(app.context, Life())
+        found = await readiness(app.context, Lifecycle())
     assert (found.ready, found.writable, found.store) == (False, False, True)
 
 
 async def test_a_database_that_becomes_read_only_under_a_process_is_not_ready(cluster: postgres.Cluster) -> None:
     async with Pointsman(cluster.url(schema="fails_over"), settings=QUIET, model="scripted") as app:
-        assert (await readiness(app.context, Life())).ready
+        assert (await readiness(app.context, Lifecycle())).ready
         cluster.sql("ALTER SYSTEM SET default_transaction_read_only = on", "SELECT pg_reload_conf()")
         try:
             async with asyncio.timeout(PATIENCE_S):
-                while (found := await readiness(app.context, Life())).writable:  # noqa: ASYNC110 - the server tells nobody
+                while (found := await readiness(app.context, Lifecycle())).writable:  # noqa: ASYNC110 - the server tells nobody
                     await asyncio.sleep(0.02)
         finally:
             cluster.sql("ALTER SYSTEM RESET default_transaction_read_only", "SELECT pg_reload_conf()")
         assert (found.ready, found.store) == (False, True)
         async with asyncio.timeout(PATIENCE_S):
-            while not (await readiness(app.context, Life())).ready:  # noqa: ASYNC110 - as above
+            while not (await readiness(app.context, Lifecycle())).ready:  # noqa: ASYNC110 - as above
                 await asyncio.sleep(0.02)
 
 
@@ -175,7 +175,7 @@ async def test_a_standby_server_is_read_and_follows_what_the_primary_writes(prim
             await until_there(at_standby, execution.id, rows)
             async with Pointsman(at_standby, settings=QUIET, model="scripted") as reads:
                 assert reads.store.read_only
-                assert not (await readiness(reads.context, Life())).writable
+                assert not (await readiness(reads.context, Lifecycle())).writable
                 told = asyncio.Event()
                 leave = reads.store.follow(execution.id, told.set)
                 await asyncio.wait_for(told.wait(), PATIENCE_S)

@@ -6,10 +6,10 @@ import asyncio
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.engine.steps import Step
-from pointsman.executions.broker import Channels
-from pointsman.executions.partial_output import CHARS_MAX, Spoken
-from pointsman.executions.ring_buffer import Wire
 from pointsman.runtime.feed import Delta
+from pointsman.server.streaming.broker import SseBroker
+from pointsman.server.streaming.partial_output import CHARS_MAX, PartialOutput
+from pointsman.server.streaming.ring_buffer import StreamEncoder
 from pointsman.settings import Settings
 from pointsman.values import ExecutionId, JsonObject, NodeId
 from tests.server.flows import CHAIN
@@ -23,7 +23,7 @@ def delta(kind: str, text: str = "", *, execution: ExecutionId = ONE) -> Delta:
 
 
 def test_words_are_kept_until_they_are_taken_back_or_are_too_many() -> None:
-    spoken = Spoken()
+    spoken = PartialOutput()
     for text in ("Dear ", "harbour"):
         spoken.hear(delta("text", text))
     spoken.hear(delta("thought", "Hm."))
@@ -41,15 +41,15 @@ async def test_who_joins_late_is_told_once_what_was_said_and_nothing_of_what_is_
         return f"{event} {told.get('delta')}\n".encode()
 
     async with Pointsman("memory:", settings=Settings(delays=False), model="scripted") as app:
-        channels = Channels(app.context, Wire(encode, b"", lambda: b""))
+        broker = SseBroker(app.context, StreamEncoder(encode, b"", lambda: b""))
         execution = await app.start(Workflow.parse(CHAIN))
         await execution.settled()
         app.feed.show(delta("text", "Dear ", execution=execution.id))
-        told = b"".join([chunk async for chunk in channels.frames(execution.id)])
+        told = b"".join([chunk async for chunk in broker.frames(execution.id)])
         assert told.count(b"so_far") == 1
         assert b"'soFar': 'Dear '" in told
         again = await app.start(Workflow.parse(CHAIN))
         await again.settled()
         await asyncio.sleep(0)
-        assert b"so_far" not in b"".join([chunk async for chunk in channels.frames(again.id)])
-        await channels.close()
+        assert b"so_far" not in b"".join([chunk async for chunk in broker.frames(again.id)])
+        await broker.close()

@@ -76,7 +76,7 @@ def served() -> Generator[tuple[str, dict[str, str]]]:
             await execution.settled()
             desk = make_desk(app, is_local=True)
             with listening("127.0.0.1", 0) as listener:
-                server = Server(configured(make_application(desk)), desk.channels.let_go)
+                server = Server(configured(make_application(desk)), desk.broker.disconnect)
                 task = asyncio.create_task(server.serve(sockets=[listener]))
                 told.update(
                     address=f"http://127.0.0.1:{listener.getsockname()[1]}", id="hello", eid=execution.id, scope="user"
@@ -85,7 +85,7 @@ def served() -> Generator[tuple[str, dict[str, str]]]:
                 await asyncio.to_thread(stop.wait)
                 server.should_exit = True
                 await task
-            await desk.channels.close()
+            await desk.broker.close()
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()

@@ -15,9 +15,9 @@ from pointsman.auth.callers import Caller
 from pointsman.auth.keys import Keys
 from pointsman.auth.sharing import Sharing
 from pointsman.cli import main
-from pointsman.executions import broker as channels
-from pointsman.executions.ring_buffer import START, Place
 from pointsman.server import connections
+from pointsman.server.streaming import broker as channels
+from pointsman.server.streaming.ring_buffer import START, StreamPosition
 from pointsman.workflows.document_work import DocumentWork
 
 STUCK_S: Final = 1.0
@@ -41,16 +41,16 @@ async def on_the_loop(self: DocumentWork, job: Callable[..., T], *arguments: obj
 def plant(defect: str) -> None:
     match defect:
         case "repeats":
-            frames = channels.Channels.frames
+            frames = channels.SseBroker.frames
 
             def from_the_start(
-                self: channels.Channels, execution: str, *, after: Place = START
+                self: channels.SseBroker, execution: str, *, after: StreamPosition = START
             ) -> AsyncGenerator[bytes, None]:
                 return frames(self, execution, after=START if after < (3, 0) else (after[0] - 1, 0))
 
-            channels.Channels.frames = from_the_start
+            channels.SseBroker.frames = from_the_start
         case "deaf":
-            channels.Channels.let_go = lambda self: None
+            channels.SseBroker.disconnect = lambda self: None
         case "unshared":
             Sharing.lets_in = lambda self, caller: True
         case "ungrouped":

@@ -18,7 +18,7 @@ from pointsman.auth.callers import Role
 from pointsman.models.script import Script
 from pointsman.server.application import make_application, make_desk
 from pointsman.server.bodies import BODY_BYTES_MAX
-from pointsman.server.context import Desk
+from pointsman.server.context import ServerContext
 from pointsman.server.serving import Server, configured, listening
 from pointsman.settings import Settings
 from tests.patience import PATIENCE_S
@@ -39,7 +39,7 @@ class Told:
 class Served:
     """A server that runs, and a client of it."""
 
-    desk: Desk
+    desk: ServerContext
     client: httpx2.AsyncClient
     server: Server
 
@@ -132,7 +132,7 @@ async def serving_app(
     desk = make_desk(app, is_local=is_local)
     with listening("127.0.0.1", 0) as listener:
         application = make_application(desk, body_bytes_max=body_bytes_max)
-        server = Server(configured(application), desk.let_go)
+        server = Server(configured(application), desk.disconnect)
         task = asyncio.create_task(server.serve(sockets=[listener]))
         address = f"http://127.0.0.1:{listener.getsockname()[1]}"
         async with httpx2.AsyncClient(base_url=address, timeout=PATIENCE_S) as client:

@@ -12,7 +12,7 @@ from pointsman.app import Pointsman
 from pointsman.auth import audit as log
 from pointsman.auth.audit import Audit, AuditRow
 from pointsman.auth.callers import Caller
-from pointsman.auth.rate_limiter import Pace, TooManyRequests
+from pointsman.auth.rate_limiter import RateLimiter, TooManyRequests
 from pointsman.operations.health import damage
 from pointsman.settings import Settings
 from pointsman.settings.access import AccessSettings
@@ -112,7 +112,7 @@ async def test_who_asks_too_often_is_told_when_to_come_back() -> None:
 
 def test_a_bucket_fills_again_with_time() -> None:
     clock = HandClock()
-    pace = Pace(clock, per_s=2, burst=4, says="asks too often")
+    pace = RateLimiter(clock, per_s=2, burst=4, says="asks too often")
     for _ in range(4):
         pace.take("ada")
     with pytest.raises(TooManyRequests) as why:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from pointsman.executions import live_feed as board
-from pointsman.executions.live_feed import CHANGED, RESET, LiveFeed
-from pointsman.server.sse import BEAT, CLOSING, WIRE
+from pointsman.server.streaming import live_feed as board
+from pointsman.server.streaming.live_feed import CHANGED, RESET, LiveFeed
+from pointsman.server.streaming.sse import BEAT, CLOSING, WIRE
 from pointsman.store.errors import StoreLocked
 from pointsman.store.records import ExecutionQuery, Summary
 from tests import postgres

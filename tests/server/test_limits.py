@@ -9,8 +9,8 @@ import pytest
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.auth.callers import Caller, NotAllowed
-from pointsman.auth.login_throttle import Strangers
-from pointsman.auth.rate_limiter import Seats, TooManyRequests
+from pointsman.auth.login_throttle import LoginThrottle
+from pointsman.auth.rate_limiter import StreamQuota, TooManyRequests
 from pointsman.executions import start_quota as beginning
 from pointsman.executions.start import start_as
 from pointsman.json_meter import DEPTH_MAX, DIGITS_MAX, VALUES_MAX, excess_of
@@ -47,7 +47,7 @@ async def test_wrong_keys_from_an_address_are_soon_not_looked_at_and_who_was_in_
 
 def test_tries_come_back_with_time_and_each_address_has_its_own() -> None:
     clock = HandClock()
-    strangers = Strangers(clock, wrong_per_minute=2)
+    strangers = LoginThrottle(clock, wrong_per_minute=2)
     strangers.failed("here", "a")
     strangers.failed("here", "b")
     with pytest.raises(TooManyRequests):
@@ -87,7 +87,7 @@ async def test_a_caller_has_so_many_streams_and_may_open_another_when_one_ends()
 
 
 def test_a_seat_is_given_back_once() -> None:
-    seats = Seats(1)
+    seats = StreamQuota(1)
     leave = seats.take("ada")
     with pytest.raises(TooManyRequests):
         seats.take("ada")

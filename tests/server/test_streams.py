@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import pytest
 
-from pointsman.executions import ring_buffer as ring
-from pointsman.executions.broker import Channels
 from pointsman.executions.pages import place_of
-from pointsman.executions.ring_buffer import START
 from pointsman.models.script_reader import read_script
 from pointsman.server.routes import streams
-from pointsman.server.sse import BEAT, CLOSING, WIRE
+from pointsman.server.streaming import ring_buffer as ring
+from pointsman.server.streaming.broker import SseBroker
+from pointsman.server.streaming.ring_buffer import START
+from pointsman.server.streaming.sse import BEAT, CLOSING, WIRE
 from tests.patience import PATIENCE_S
 from tests.server.conftest import Served, Told, events_in, serving
 from tests.server.flows import CHAIN, LETTER, WAITS
@@ -87,7 +87,7 @@ async def test_those_who_listen_hear_what_happens_as_it_happens(served: Served) 
         return [one.id for one in await served.story(execution) if one.id]
 
     listeners = [asyncio.create_task(listen()) for _ in range(20)]
-    await until(lambda: served.desk.channels.listeners(execution) == len(listeners))
+    await until(lambda: served.desk.broker.listeners(execution) == len(listeners))
     await served.act(execution, "respond", {"gateId": "review", "action": "approve"})
     expected = [id for id, _ in await told(served, execution)]
     for heard in await asyncio.gather(*listeners):
@@ -95,7 +95,7 @@ async def test_those_who_listen_hear_what_happens_as_it_happens(served: Served) 
         assert len(heard) == len({*heard})
     final = [id for id, _ in await told(served, execution)]
     assert all(task.result() == final for task in listeners)
-    assert served.desk.channels.listeners(execution) == 0
+    assert served.desk.broker.listeners(execution) == 0
 
 
 async def test_live_text_is_heard_and_has_no_id() -> None:
@@ -127,7 +127,7 @@ async def test_one_who_falls_behind_the_ring_goes_on_in_the_journal(
     started = await served.client.post("/api/workflows/count/execute", json={"input": {}})
     execution = started.json()["executionId"]
     heard: list[str] = []
-    async for chunk in served.desk.channels.frames(execution, after=START):
+    async for chunk in served.desk.broker.frames(execution, after=START):
         heard += ids_in(chunk)
         await asyncio.sleep(0.002)  # Falls behind.
     assert heard == [id for id, _ in await told(served, execution)]
@@ -167,11 +167,11 @@ async def test_a_server_that_stops_lets_its_streams_go_and_the_next_one_goes_on(
 async def test_a_silent_stream_says_that_it_lives(served: Served) -> None:
     await served.save(WAITS)
     execution = await served.execute("waits")
-    channels = Channels(served.app.context, WIRE, heartbeat_s=0.001)
-    heard = channels.frames(execution)
+    broker = SseBroker(served.app.context, WIRE, heartbeat_s=0.001)
+    heard = broker.frames(execution)
     assert ids_in(await anext(heard))[0] == "1.0"
     assert [await anext(heard) for _ in range(2)] == [BEAT, BEAT]
-    await channels.close()
+    await broker.close()
 
 
 async def test_nothing_is_held_for_those_who_went(served: Served) -> None:
@@ -180,7 +180,7 @@ async def test_nothing_is_held_for_those_who_went(served: Served) -> None:
     for _ in range(5):
         async with served.stream(execution) as events:
             assert (await anext(events)).id == "1.0"
-    await until(lambda: served.desk.channels.listeners(execution) == 0)
+    await until(lambda: served.desk.broker.listeners(execution) == 0)
 
 
 async def test_who_comes_late_may_ask_for_the_execution_as_it_is_and_hear_the_rest(served: Served) -> None:
@@ -229,9 +229,9 @@ async def test_a_crowd_that_comes_back_at_once_reads_the_journal_once(
 ) -> None:
     await served.save(LETTER)
     execution = await served.execute("letter", {"goal": "tides"})
-    channels = served.desk.channels
+    broker = served.desk.broker
     story = await told(served, execution)
-    crowd = [channels.frames(execution, after=(1, number % 2)) for number in range(50)]
+    crowd = [broker.frames(execution, after=(1, number % 2)) for number in range(50)]
     first = ids_in(await anext(crowd[0]))
     monkeypatch.setattr(served.app.store.journal, "read", None)
     rest = [ids_in(await anext(one)) for one in crowd[1:]]
@@ -264,14 +264,14 @@ async def test_what_is_taken_back_ends_the_streams_that_it_opened_and_no_others(
             name: asyncio.create_task(listening(served, execution, headers))
             for name, headers in (("root", root), ("ada", ada), ("bob", bob), ("cookie", cookie))
         }
-        await until(lambda: served.desk.channels.listeners(execution) == 4)
+        await until(lambda: served.desk.broker.listeners(execution) == 4)
         await elsewhere.desk.keys.revoke("ada")
         assert (await heard["ada"])[-1].event == CLOSING
         assert (await served.client.get("/api/me", headers=ada)).status_code == 401
         (login,) = (await served.client.get("/api/logins?everyone=true", headers=root)).json()["logins"]
         assert (await served.client.delete(f"/api/logins/{login['id']}", headers=root)).status_code == 204
         assert (await heard["cookie"])[-1].event == CLOSING
-        await until(lambda: served.desk.channels.listeners(execution) == 2)
+        await until(lambda: served.desk.broker.listeners(execution) == 2)
         signal = f"/api/workflows/executions/{execution}/signals"
         assert (await served.client.post(signal, json={"name": "knock"}, headers=root)).status_code == 200
         for name in ("root", "bob"):
@@ -283,7 +283,7 @@ async def test_who_was_let_in_without_a_key_is_not_once_one_is_made(served: Serv
     await served.save(WAITS)
     execution = await served.execute("waits")
     heard = asyncio.create_task(listening(served, execution, {}))
-    await until(lambda: served.desk.channels.listeners(execution) == 1)
+    await until(lambda: served.desk.broker.listeners(execution) == 1)
     await served.key("root", "admin")
     assert (await heard)[-1].event == CLOSING
 

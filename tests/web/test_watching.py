@@ -34,7 +34,7 @@ async def test_eight_windows_watch_eight_executions_over_one_browsers_connection
         for tab in tabs:
             await expect(node(tab, "review").get_by_text("waiting")).to_be_attached()
         async with asyncio.timeout(PATIENCE_S):
-            while served.desk.channels.subscribers > 3:  # The board, and two that are looked at: in their own time.
+            while served.desk.broker.subscribers > 3:  # The board, and two that are looked at: in their own time.
                 await first.evaluate("new Promise(requestAnimationFrame)")
         for execution in ids:
             await served.act(execution, "respond", {"gateId": "review", "action": "approve"})
@@ -43,7 +43,7 @@ async def test_eight_windows_watch_eight_executions_over_one_browsers_connection
         for tab in tabs[1:]:
             await tab.close()
         async with asyncio.timeout(PATIENCE_S):
-            while served.desk.channels.subscribers > 1:
+            while served.desk.broker.subscribers > 1:
                 await first.evaluate("new Promise(requestAnimationFrame)")
 
 

@@ -13,17 +13,17 @@ from collections import OrderedDict
 from typing import Final
 
 from pointsman.auth.keys import digest_of
-from pointsman.auth.rate_limiter import Pace
+from pointsman.auth.rate_limiter import RateLimiter
 from pointsman.ports import Clock
 
 KNOWN_MAX: Final = 10_000
 
 
-class Strangers:
+class LoginThrottle:
     """Login throttle of one server."""
 
     def __init__(self, clock: Clock, *, wrong_per_minute: int) -> None:
-        self._pace = Pace(
+        self._pace = RateLimiter(
             clock,
             per_s=wrong_per_minute / 60,
             burst=wrong_per_minute,

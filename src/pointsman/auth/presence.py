@@ -22,10 +22,10 @@ from pointsman.errors import OperatorError
 EVERY_S: Final = 2.0
 
 
-class Seat:
+class OpenStream:
     """One open stream of a caller."""
 
-    def __init__(self, caller: Caller, leave: Callable[[Seat], None]) -> None:
+    def __init__(self, caller: Caller, leave: Callable[[OpenStream], None]) -> None:
         self.caller = caller
         self.revoked = asyncio.Event()
         """Set when the caller's credential is not valid any more: the stream ends."""
@@ -43,18 +43,18 @@ class Presence:
         """`still` returns whether the credential of a caller is still valid."""
         self._still = still
         self.every_s = every_s
-        self._seats: dict[Seat, Callable[[], None]] = {}
+        self._seats: dict[OpenStream, Callable[[], None]] = {}
         self._looking: asyncio.Task[None] | None = None
 
-    def enter(self, caller: Caller, left: Callable[[], None]) -> Seat:
+    def enter(self, caller: Caller, left: Callable[[], None]) -> OpenStream:
         """Add a stream. `left` is called once, when it has ended."""
-        seat = Seat(caller, self._part)
+        seat = OpenStream(caller, self._part)
         self._seats[seat] = left
         if self._looking is None:
             self._looking = asyncio.create_task(self._look())
         return seat
 
-    def _part(self, seat: Seat) -> None:
+    def _part(self, seat: OpenStream) -> None:
         left = self._seats.pop(seat, None)
         if left is not None:
             left()
@@ -70,7 +70,7 @@ class Presence:
     async def _look(self) -> None:
         while True:
             await asyncio.sleep(self.every_s)
-            by_proof: defaultdict[tuple[str, str, str], list[Seat]] = defaultdict(list)
+            by_proof: defaultdict[tuple[str, str, str], list[OpenStream]] = defaultdict(list)
             for seat in self._seats:
                 by_proof[seat.caller.entrance, seat.caller.name, seat.caller.proof].append(seat)
             for seats in by_proof.values():

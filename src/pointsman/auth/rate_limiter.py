@@ -26,7 +26,7 @@ class TooManyRequests(CallerError):
         self.retry_after_s = retry_after_s
 
 
-class Pace:
+class RateLimiter:
     """Token buckets of all callers, for one kind of action."""
 
     def __init__(self, clock: Clock, *, per_s: float, burst: int, says: str) -> None:
@@ -66,7 +66,7 @@ class Pace:
             )
 
 
-class Seats:
+class StreamQuota:
     """Limit of concurrent streams per caller."""
 
     def __init__(self, each_max: int) -> None:

@@ -50,10 +50,10 @@ from pointsman.engine.events.steps import StepStarted, StepSucceeded
 from pointsman.engine.forms import AnswerInvalid
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError, PointsmanError
-from pointsman.executions.broker import HEARTBEAT_S
 from pointsman.executions.families import OpenGate
 from pointsman.executions.inputs import text_field
 from pointsman.executions.opening import open_execution
+from pointsman.executions.public_events import HEARTBEAT_S
 from pointsman.executions.session_turns import open_turn
 from pointsman.executions.start import start_as
 from pointsman.ports import Row

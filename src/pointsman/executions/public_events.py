@@ -36,6 +36,8 @@ MINIMAL: Final = frozenset(
 )
 """Events of every level: errors, ends, and gates that wait for a person."""
 CALLS: Final = frozenset({"tool_call", "tool_result"})
+HEARTBEAT_S: Final = 15.0
+"""Seconds between heartbeats of a silent stream: proxies close streams that send nothing."""
 SHOWN_OF_CALLS: Final = frozenset({"arguments", "result"})
 """Fields that only `full` includes in live events of tool calls."""
 

@@ -15,7 +15,7 @@ from typing import Final, cast
 
 from pointsman.auth.callers import Caller, NotAllowed
 from pointsman.auth.policy import must_own_session
-from pointsman.auth.rate_limiter import Pace
+from pointsman.auth.rate_limiter import RateLimiter
 from pointsman.context import AppContext, Part
 from pointsman.store.errors import EntryMoved
 from pointsman.store.records import ExecutionQuery
@@ -26,12 +26,12 @@ CLAIM_S: Final = 60.0
 """A start takes much less."""
 
 
-def _pace(app: AppContext) -> Pace:
+def _pace(app: AppContext) -> RateLimiter:
     each = app.settings.access.starts_per_minute
-    return Pace(app.clock, per_s=each / 60, burst=each, says=f"begins more than {each} executions per minute")
+    return RateLimiter(app.clock, per_s=each / 60, burst=each, says=f"begins more than {each} executions per minute")
 
 
-PACE: Final = Part[Pace]("start quota", _pace)
+PACE: Final = Part[RateLimiter]("start quota", _pace)
 
 
 def take_start(app: AppContext, caller: Caller) -> None:

@@ -24,7 +24,7 @@ ANSWERS_WITHIN_S: Final = 5.0
 
 
 @dataclass(slots=True)
-class Life:
+class Lifecycle:
     """Lifecycle state of a serving process."""
 
     keeper: Keeper = "standby"
@@ -59,7 +59,7 @@ class Readiness:
         }
 
 
-async def readiness(app: AppContext, life: Life) -> Readiness:
+async def readiness(app: AppContext, life: Lifecycle) -> Readiness:
     """Check readiness. A store that does not answer within 5 s is not ready."""
     answers, writable = False, not app.store.read_only
     with suppress(TimeoutError, PointsmanError):

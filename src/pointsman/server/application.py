@@ -16,22 +16,21 @@ from starlette.types import ASGIApp
 
 from pointsman import Pointsman, PointsmanError, __version__
 from pointsman.auth.keys import Keys
-from pointsman.auth.login_throttle import Strangers
+from pointsman.auth.login_throttle import LoginThrottle
 from pointsman.auth.logins import Logins
 from pointsman.auth.oidc_login import provider_of
 from pointsman.auth.oidc_tokens import tokens_of
 from pointsman.auth.people import KnownPeople
-from pointsman.auth.rate_limiter import Pace, Seats
+from pointsman.auth.rate_limiter import RateLimiter, StreamQuota
 from pointsman.auth.redaction import redactor_for
-from pointsman.executions.broker import Channels
 from pointsman.operations.measuring import Measuring
-from pointsman.operations.readiness import Life
+from pointsman.operations.readiness import Lifecycle
 from pointsman.server import pages, problems
 from pointsman.server.bodies import BODY_BYTES_MAX
-from pointsman.server.context import Attended, Desk, note_refusal
+from pointsman.server.context import ContextMiddleware, ServerContext, note_refusal
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.mcp_transport import McpDoor
-from pointsman.server.middleware.audit import Recorded
+from pointsman.server.middleware.audit import AuditMiddleware
 from pointsman.server.middleware.requests import Heard, Requests, counted
 from pointsman.server.middleware.security import OWN_NAMES, SecurityMiddleware, turned_away
 from pointsman.server.openapi_document import document_of, operation_id
@@ -73,7 +72,8 @@ from pointsman.server.routes import metrics as observing
 from pointsman.server.routes import partial_runs as trying
 from pointsman.server.routes import relations as insight
 from pointsman.server.routes.openai_errors import InTheirWords
-from pointsman.server.sse import WIRE
+from pointsman.server.streaming.broker import SseBroker
+from pointsman.server.streaming.sse import WIRE
 from pointsman.server.validation_errors import misread
 from pointsman.values import JsonObject
 from pointsman.workflows.document_work import DOCUMENTS
@@ -154,48 +154,46 @@ ROUTERS: Final = (
 """The order matters: `executions` must not match as the id of a workflow, and pages match every remaining path."""
 
 
-def make_desk(app: Pointsman, *, is_local: bool, life: Life | None = None) -> Desk:
+def make_desk(app: Pointsman, *, is_local: bool, lifecycle: Lifecycle | None = None) -> ServerContext:
     """Create the server context for an open installation."""
     app.context[DOCUMENTS].use_workers(app.settings.documents, JOBS)
     keys, access = Keys(app.store.entries, app.clock), app.settings.access
     logins = Logins(app.store.entries, app.clock, keys, lasts=access.login.seconds)
     tokens = tokens_of(app.settings, app.clock)
-    channels, measuring = Channels(app.context, WIRE), Measuring(app.context)
-    measuring.measures.gauge(
-        "pointsman_streams", "Streams that are open now.", read=lambda: [((), channels.subscribers)]
-    )
-    return Desk(
+    broker, measuring = SseBroker(app.context, WIRE), Measuring(app.context)
+    measuring.measures.gauge("pointsman_streams", "Streams that are open now.", read=lambda: [((), broker.subscribers)])
+    return ServerContext(
         app=app,
         keys=keys,
         logins=logins,
         tokens=tokens,
         provider=provider_of(app.settings, tokens),
-        seen=KnownPeople(app.store.entries, app.clock),
+        known_people=KnownPeople(app.store.entries, app.clock),
         audit=app.audit,
-        pace=Pace(
+        rate_limiter=RateLimiter(
             app.clock,
             per_s=access.requests_per_s,
             burst=access.burst,
             says=f"makes more than {access.requests_per_s:g} requests per second",
         ),
-        streams=Seats(access.streams),
-        strangers=Strangers(app.clock, wrong_per_minute=access.wrong_keys_per_minute),
-        webhook_pace=Pace(
+        stream_quota=StreamQuota(access.streams),
+        login_throttle=LoginThrottle(app.clock, wrong_per_minute=access.wrong_keys_per_minute),
+        webhook_rate_limiter=RateLimiter(
             app.clock,
             per_s=access.webhook_calls_per_minute / 60,
             burst=access.webhook_calls_per_minute,
             says=f"calls webhooks more than {access.webhook_calls_per_minute} times per minute",
         ),
-        channels=channels,
+        broker=broker,
         measuring=measuring,
         redact=redactor_for(app.settings),
         is_local=is_local,
-        life=Life() if life is None else life,
+        lifecycle=Lifecycle() if lifecycle is None else lifecycle,
     )
 
 
 def make_application(
-    desk: Desk, *heard: Heard, names: Iterable[str] = (), body_bytes_max: int = BODY_BYTES_MAX
+    desk: ServerContext, *heard: Heard, names: Iterable[str] = (), body_bytes_max: int = BODY_BYTES_MAX
 ) -> ASGIApp:
     """Wrap the API into all middleware.
 
@@ -204,8 +202,8 @@ def make_application(
     """
     known = frozenset(name.lower() for name in names)
     own = OWN_NAMES | known if desk.is_local or known else None
-    attended = Attended(McpDoor(api(), desk), desk, body_bytes_max=body_bytes_max)
-    gate = SecurityMiddleware(Recorded(attended, desk.audit), names=own)
+    attended = ContextMiddleware(McpDoor(api(), desk), desk, body_bytes_max=body_bytes_max)
+    gate = SecurityMiddleware(AuditMiddleware(attended, desk.audit), names=own)
     return Requests(InTheirWords(gate), counted(desk.measuring.measures), *heard)
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class Behind:
+class BackgroundTasks:
     """Background tasks of one server."""
 
     def __init__(self) -> None:

@@ -18,22 +18,22 @@ from pointsman.app import Pointsman
 from pointsman.auth.audit import Audit
 from pointsman.auth.callers import LOCAL, Caller, Role
 from pointsman.auth.keys import Keys
-from pointsman.auth.login_throttle import Strangers
+from pointsman.auth.login_throttle import LoginThrottle
 from pointsman.auth.logins import Logins
 from pointsman.auth.oidc_login import IdentityProvider
 from pointsman.auth.oidc_tokens import Tokens, is_token
 from pointsman.auth.people import KnownPeople
-from pointsman.auth.presence import Presence, Seat
-from pointsman.auth.rate_limiter import Pace, Seats
+from pointsman.auth.presence import OpenStream, Presence
+from pointsman.auth.rate_limiter import RateLimiter, StreamQuota
 from pointsman.auth.redaction import Redactor
 from pointsman.errors import CallerError, OperatorError
-from pointsman.executions.broker import Channels
 from pointsman.operations.measuring import Measuring
-from pointsman.operations.readiness import Life
-from pointsman.server.background_tasks import Behind
+from pointsman.operations.readiness import Lifecycle
+from pointsman.server.background_tasks import BackgroundTasks
 from pointsman.server.bodies import STATE, RequestBody, Unchecked
 from pointsman.server.connections import ADMITTED
 from pointsman.server.middleware.security import READING, Refused
+from pointsman.server.streaming.broker import SseBroker
 
 BEARER: Final = HTTPBearer(
     auto_error=False,
@@ -96,7 +96,7 @@ class ProxyUnknown(CallerError):
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class ServerContext:
     """State and services of one server."""
 
     app: Pointsman
@@ -105,27 +105,27 @@ class Desk:
     tokens: Tokens | None
     provider: IdentityProvider | None
     """Identity provider for browser logins; None: not configured."""
-    seen: KnownPeople
+    known_people: KnownPeople
     """People known from tokens of the identity provider."""
     audit: Audit
-    pace: Pace
-    streams: Seats
-    strangers: Strangers
-    webhook_pace: Pace
+    rate_limiter: RateLimiter
+    stream_quota: StreamQuota
+    login_throttle: LoginThrottle
+    webhook_rate_limiter: RateLimiter
     """Rate limiter of webhook calls, by client address."""
-    channels: Channels
+    broker: SseBroker
     measuring: Measuring
     redact: Redactor
     """Removes secrets, by their names or values."""
     is_local: bool
     """Whether the server listens on loopback only: requests need no key until the first key exists."""
-    life: Life = field(default_factory=Life)
+    lifecycle: Lifecycle = field(default_factory=Lifecycle)
     """Phase of the process: serving, leading, stopping."""
     writing: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Lock for read-then-write operations: only one at a time in this server."""
-    leaving: list[Callable[[], None]] = field(default_factory=list["Callable[[], None]"])
+    on_stop: list[Callable[[], None]] = field(default_factory=list["Callable[[], None]"])
     """Callbacks that end other long-lived connections when the server stops."""
-    behind: Behind = field(default_factory=Behind)
+    background: BackgroundTasks = field(default_factory=BackgroundTasks)
     unchecked: Unchecked = field(default_factory=Unchecked)
     presence: Presence = field(init=False)
     """Callers with open streams."""
@@ -133,17 +133,17 @@ class Desk:
     def __post_init__(self) -> None:
         object.__setattr__(self, "presence", Presence(self.still))
 
-    def let_go(self) -> None:
+    def disconnect(self) -> None:
         """Notify all subscribers that the server stops, without waiting for them."""
-        self.channels.let_go()
-        for leave in self.leaving:
+        self.broker.disconnect()
+        for leave in self.on_stop:
             leave()
 
     async def close(self) -> None:
         """Stop background work and write the pending audit entries."""
         self.presence.close()
-        await self.behind.close()
-        await self.channels.close()
+        await self.background.close()
+        await self.broker.close()
         self.measuring.close()
         await self.audit.close()
 
@@ -156,30 +156,30 @@ class Desk:
 
         Raises `NotSignedIn`, `TooManyRequests`, `IssuerUnreachable`.
         """
-        self.strangers.may_try(address, credential)
+        self.login_throttle.may_try(address, credential)
         if self.tokens is not None and is_token(credential):
             caller = await self.tokens.caller(credential)
             if caller is not None:
-                await self.seen.note(caller)
+                await self.known_people.note(caller)
         else:
             caller = await self.keys.caller(credential)
         if caller is None:
             self.audit.failed_login(address)
-            self.strangers.failed(address, credential)
+            self.login_throttle.failed(address, credential)
             why = "this key or token opens nothing here"
             raise NotSignedIn(why, hint="It was revoked, has expired, or is of another store or issuer.")
-        self.strangers.opened(credential)
+        self.login_throttle.opened(credential)
         return caller
 
     async def visitor(self, cookie: str, address: str) -> Caller | None:
         """Return the caller of a login cookie; None: the login is unknown or has ended. Raises `TooManyRequests`."""
-        self.strangers.may_try(address, cookie)
+        self.login_throttle.may_try(address, cookie)
         caller = await self.logins.caller(cookie)
         if caller is None:
             self.audit.failed_login(address)
-            self.strangers.failed(address, cookie)
+            self.login_throttle.failed(address, cookie)
         else:
-            self.strangers.opened(cookie)
+            self.login_throttle.opened(cookie)
         return caller
 
     async def still(self, caller: Caller) -> bool:
@@ -196,16 +196,16 @@ class Desk:
             case "token" | "shell":
                 return True
 
-    def take_stream(self, caller: Caller) -> Seat:
+    def take_stream(self, caller: Caller) -> OpenStream:
         """Count one more open stream of the caller until the returned seat is left. Raises `TooManyRequests`."""
-        leave = (lambda: None) if caller.entrance == "local" else self.streams.take(caller.name)
+        leave = (lambda: None) if caller.entrance == "local" else self.stream_quota.take(caller.name)
         return self.presence.enter(caller, leave)
 
 
-class Attended:
+class ContextMiddleware:
     """ASGI middleware: gives requests their server context (`desk_of`) and a body with a size limit (`body_of`)."""
 
-    def __init__(self, app: ASGIApp, desk: Desk, *, body_bytes_max: int) -> None:
+    def __init__(self, app: ASGIApp, desk: ServerContext, *, body_bytes_max: int) -> None:
         self._app = app
         self._desk = desk
         self._body_bytes_max = body_bytes_max
@@ -219,13 +219,13 @@ class Attended:
         await self._app(scope, body, send)
 
 
-def desk_of(request: Request) -> Desk:
-    return cast("Desk", request.state.desk)
+def desk_of(request: Request) -> ServerContext:
+    return cast("ServerContext", request.state.desk)
 
 
 async def caller_of(
     request: Request,
-    desk: Annotated[Desk, Depends(desk_of)],
+    desk: Annotated[ServerContext, Depends(desk_of)],
     shown: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)],
     cookie: Annotated[str | None, Security(LOGIN)],
 ) -> Caller:
@@ -241,7 +241,7 @@ async def caller_of(
     request.scope["state"][CALLER] = caller
     if caller.entrance != "local":
         request.scope["state"][ADMITTED] = True
-        desk.pace.take(caller.name)
+        desk.rate_limiter.take(caller.name)
     what, target = deed_of(request)
     path = what.partition(" ")[2]
     if path in EXPORTING or (request.method not in READING and path not in CHANGING_NOTHING):
@@ -271,7 +271,7 @@ async def note_refusal(request: Request, code: str) -> None:
 
 
 async def _let_in(
-    request: Request, desk: Desk, shown: HTTPAuthorizationCredentials | None, cookie: str | None
+    request: Request, desk: ServerContext, shown: HTTPAuthorizationCredentials | None, cookie: str | None
 ) -> Caller:
     if shown is None:
         caller = None if cookie is None else await desk.visitor(cookie, address_of(request))
@@ -317,18 +317,18 @@ def _must_be_own_page(request: Request) -> None:
         )
 
 
-AtDesk = Annotated[Desk, Depends(desk_of)]
-Asking = Annotated[Caller, Depends(caller_of)]
+CurrentServer = Annotated[ServerContext, Depends(desk_of)]
+CurrentCaller = Annotated[Caller, Depends(caller_of)]
 
 
 @dataclass(frozen=True, slots=True)
-class Must:
+class RequireRole:
     """FastAPI dependency that requires a role of the caller."""
 
     role: Role
     what: str
     """Text for the error, as in "save workflows"."""
 
-    def __call__(self, caller: Asking) -> Caller:
+    def __call__(self, caller: CurrentCaller) -> Caller:
         caller.must_have(self.role, self.what)
         return caller

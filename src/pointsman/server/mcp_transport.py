@@ -16,10 +16,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from pointsman.auth.callers import Caller
 from pointsman.errors import PointsmanError
 from pointsman.server.bodies import body_of
-from pointsman.server.context import BEARER, LOGIN, Desk, address_of, caller_of
+from pointsman.server.context import BEARER, LOGIN, ServerContext, address_of, caller_of
 from pointsman.server.middleware.security import Refused, refused
 from pointsman.server.problems import refusal
-from pointsman.server.sse import while_seated
+from pointsman.server.streaming.sse import while_seated
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -41,13 +41,13 @@ AS_TEXT: Final = (
 class McpDoor:
     """ASGI middleware that answers `/mcp` and passes on all other paths."""
 
-    def __init__(self, app: ASGIApp, desk: Desk) -> None:
+    def __init__(self, app: ASGIApp, desk: ServerContext) -> None:
         self._app = app
         self._desk = desk
         self._serving: asyncio.Task[None] | None = None
         self._manager: asyncio.Future[StreamableHTTPSessionManager] | None = None
         self._stopped = asyncio.Event()
-        desk.leaving.append(self._stopped.set)
+        desk.on_stop.append(self._stopped.set)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] != PATH:

@@ -10,7 +10,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
 from pointsman.auth.callers import ROLES, Role
-from pointsman.server.context import Must, caller_of
+from pointsman.server.context import RequireRole, caller_of
 
 ASK_THEMSELVES: Final[dict[str, Role]] = {"/metrics": "admin"}
 """Roles that operations check themselves: a scraper may send the key of the setting `metrics` instead."""
@@ -31,9 +31,9 @@ def least_of(route: APIRoute) -> Role | None:
     return "viewer" if asks_for_key(route) else ASK_THEMSELVES.get(route.path)
 
 
-def demands_of(route: APIRoute) -> list[Must]:
+def demands_of(route: APIRoute) -> list[RequireRole]:
     """Return the role requirements of an operation."""
-    return [call for call in _calls(route.dependant) if isinstance(call, Must)]
+    return [call for call in _calls(route.dependant) if isinstance(call, RequireRole)]
 
 
 def asks_for_key(route: APIRoute) -> bool:

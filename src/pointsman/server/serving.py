@@ -26,7 +26,7 @@ from starlette.types import ASGIApp
 from pointsman import Pointsman
 from pointsman.errors import OperatorError
 from pointsman.operations.logs import LogThrottle
-from pointsman.operations.readiness import Life
+from pointsman.operations.readiness import Lifecycle
 from pointsman.operations.worker_role import ReportFailure, drain, first_of, keeping
 from pointsman.server.application import make_application, make_desk
 from pointsman.server.connections import IDLE_S, Connection, ConnectionTable, bound, connections_for
@@ -120,9 +120,9 @@ class ServerMessages:
 class Server(uvicorn.Server):
     """uvicorn server that closes streams before it waits for requests: a stream would not end by itself."""
 
-    def __init__(self, config: uvicorn.Config, let_go: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, disconnect: Callable[[], None]) -> None:
         super().__init__(config)
-        self._let_go = let_go
+        self._disconnect = disconnect
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         loop = asyncio.get_running_loop()
@@ -134,7 +134,7 @@ class Server(uvicorn.Server):
             loop.set_exception_handler(before)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._let_go()
+        self._disconnect()
         await super().shutdown(sockets)
 
     @contextmanager
@@ -149,8 +149,10 @@ async def serve(app: Pointsman, *, settings: ServerSettings, standby: bool = Fal
     With `standby` it serves while another process leads, and becomes the leader when that process is gone.
     Raises `Unguarded`, `AddressTaken`, and, without `standby`, `LeaderExists` if another process leads the store.
     """
-    host, life, hurry = settings.host, Life(), asyncio.Event()
-    desk = make_desk(app, is_local=is_loopback(host) and not settings.names and not settings.proxies, life=life)
+    host, lifecycle, hurry = settings.host, Lifecycle(), asyncio.Event()
+    desk = make_desk(
+        app, is_local=is_loopback(host) and not settings.names and not settings.proxies, lifecycle=lifecycle
+    )
     if desk.tokens is not None:
         await desk.keys.require()  # Removing the provider from the settings must not give access without a key.
     if not desk.is_local and desk.tokens is None and not await desk.keys.are_made():
@@ -162,10 +164,10 @@ async def serve(app: Pointsman, *, settings: ServerSettings, standby: bool = Fal
     heard = [logged] if app.settings.logs.access else []
     application = make_application(desk, *heard, names=settings.names, body_bytes_max=settings.body_bytes_max)
     with listening(host, settings.port) as listener:
-        server = Server(configured(application, settings), desk.let_go)
+        server = Server(configured(application, settings), desk.disconnect)
         try:
-            async with kept(app, life, said, standby=standby), watched():
-                with stopped_by_signals(server, life, hurry):
+            async with kept(app, lifecycle, said, standby=standby), watched():
+                with stopped_by_signals(server, lifecycle, hurry):
                     address = f"http://{shown_host(host)}:{listener.getsockname()[1]}"
                     said.serving(address)
                     tell("READY=1", f"STATUS=Serving {address}")
@@ -214,7 +216,9 @@ def configured(application: ASGIApp, settings: ServerSettings = ServerSettings()
 
 
 @asynccontextmanager
-async def kept(app: Pointsman, life: Life, said: ServerMessages, *, standby: bool) -> AsyncGenerator[None, None]:
+async def kept(
+    app: Pointsman, lifecycle: Lifecycle, said: ServerMessages, *, standby: bool
+) -> AsyncGenerator[None, None]:
     """Lead the store while the context is open: at once, or with `standby` as soon as no other process leads."""
     if app.store.read_only:
         # Reads are served; `/ready` reports that the store is read-only.
@@ -222,13 +226,13 @@ async def kept(app: Pointsman, life: Life, said: ServerMessages, *, standby: boo
         return
     if not standby:
         async with keeping(app.context, tell=said.trouble):
-            life.keeper = "here"
+            lifecycle.keeper = "here"
             yield
         return
 
     async def keep() -> None:
         async with keeping(app.context, wait=True, tell=said.trouble):
-            life.keeper = "here"
+            lifecycle.keeper = "here"
             said.keeping()
             await asyncio.Event().wait()
 
@@ -241,15 +245,15 @@ async def kept(app: Pointsman, life: Life, said: ServerMessages, *, standby: boo
 
 
 @contextmanager
-def stopped_by_signals(server: uvicorn.Server, life: Life, hurry: asyncio.Event) -> Generator[None]:
+def stopped_by_signals(server: uvicorn.Server, lifecycle: Lifecycle, hurry: asyncio.Event) -> Generator[None]:
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
-        if life.stopping:
+        if lifecycle.stopping:
             server.force_exit = True
             hurry.set()
             return
-        life.stopping = True
+        lifecycle.stopping = True
         server.should_exit = True
         tell("STOPPING=1")
 

@@ -13,12 +13,12 @@ from pointsman.auth.callers import Caller
 
 
 def note_answer(scope: Scope, value: object) -> None:
-    """Note the ids in an answer to a POST, for `Recorded` to read after the response is sent."""
+    """Note the ids in an answer to a POST, for `AuditMiddleware` to read after the response is sent."""
     if scope.get("method") == "POST" and isinstance(value, dict):
         scope.setdefault("state", {})["made"] = named_in(cast("Mapping[str, object]", value))
 
 
-class Recorded:
+class AuditMiddleware:
     """ASGI middleware that adds the ids of created things to the audit log."""
 
     def __init__(self, app: ASGIApp, audit: Audit) -> None:

@@ -10,7 +10,7 @@ from pydantic import Field
 from pointsman.auth.callers import Caller, Role, caller_view
 from pointsman.auth.keys import NAME_CHARS_MAX, key_view
 from pointsman.paging import page_by
-from pointsman.server.context import Asking, AtDesk, Must
+from pointsman.server.context import CurrentCaller, CurrentServer, RequireRole
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import After, Limit, OfRole, Order, Words
@@ -20,7 +20,7 @@ from pointsman.values import Instant, JsonObject
 
 router = Operations(tags=["access"])
 
-Admin = Annotated[Caller, Depends(Must("admin", "make or revoke keys"))]
+Admin = Annotated[Caller, Depends(RequireRole("admin", "make or revoke keys"))]
 KeyName = Annotated[str, Path(min_length=1, max_length=NAME_CHARS_MAX, description="The key's name.")]
 DAY_S: Final = 86_400.0
 DAYS_MAX: Final = 36_500
@@ -89,7 +89,7 @@ class MadeKey(Answer):
 
 
 @router.get("/api/me", responses=answers(Me), summary="Who am I?")
-async def me(caller: Asking) -> Response:
+async def me(caller: CurrentCaller) -> Response:
     """The caller's name, role and groups, and how it was let in."""
     return JsonReply(caller_view(caller))
 
@@ -97,7 +97,7 @@ async def me(caller: Asking) -> Response:
 @router.get("/api/settings/keys", responses=answers(KeyPage), summary="List keys")
 async def list_keys(
     *,
-    desk: AtDesk,
+    desk: CurrentServer,
     caller: Admin,
     search: Words = "",
     role: OfRole = None,
@@ -118,7 +118,7 @@ async def list_keys(
     responses=answers(MadeKey, "key-exists", status=201, body=True),
     summary="Make a key",
 )
-async def make_key(desk: AtDesk, caller: Admin, body: KeyBody) -> Response:
+async def make_key(desk: CurrentServer, caller: Admin, body: KeyBody) -> Response:
     """The answer is the only time it is told: what is kept is its hash."""
     expires = None if body.days is None else Instant(desk.app.clock.now() + body.days * DAY_S)
     token = await desk.keys.make(body.name, body.role, groups=tuple(body.groups), expires=expires)
@@ -132,7 +132,7 @@ async def make_key(desk: AtDesk, caller: Admin, body: KeyBody) -> Response:
     responses=refusals("no-such-key", "last-admin"),
     summary="Revoke a key",
 )
-async def revoke_key(desk: AtDesk, caller: Admin, name: KeyName) -> Response:
+async def revoke_key(desk: CurrentServer, caller: Admin, name: KeyName) -> Response:
     """It opens nothing any more, within a second, and what was logged in by it is not. Not the only one of an admin."""
     await desk.keys.revoke(name, but_last_admin=True)
     return Response(status_code=204)

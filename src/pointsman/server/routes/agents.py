@@ -12,7 +12,7 @@ from pointsman.auth.policy import sees_agent, visible
 from pointsman.authoring.agent_trials import try_agent
 from pointsman.executions.views import scripted_warnings
 from pointsman.paging import page_by, revision_place
-from pointsman.server.context import Asking, AtDesk
+from pointsman.server.context import CurrentCaller, CurrentServer
 from pointsman.server.if_match import etag_of, held
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
@@ -74,8 +74,8 @@ class NewAgentBody(AgentBody):
 @router.get("", responses=answers(AgentPage), summary="List agents")
 async def list_(
     *,
-    desk: AtDesk,
-    caller: Asking,
+    desk: CurrentServer,
+    caller: CurrentCaller,
     search: Words = "",
     name: Annotated[list[str] | None, Query(max_length=NAMES_MAX, description="Only these.")] = None,
     sort: Annotated[Literal["name", "savedAt"], Query(description="What orders them.")] = "name",
@@ -99,7 +99,7 @@ async def list_(
     status_code=201,
     summary="Save an agent",
 )
-async def create(*, desk: AtDesk, caller: Editor, body: NewAgentBody, if_new: IfNew = None) -> Response:
+async def create(*, desk: CurrentServer, caller: Editor, body: NewAgentBody, if_new: IfNew = None) -> Response:
     """A new one, which is the caller's, or a new revision of one that is. The same description again is the same
     revision."""
     after = 0 if if_new else None
@@ -108,7 +108,7 @@ async def create(*, desk: AtDesk, caller: Editor, body: NewAgentBody, if_new: If
 
 
 @router.get("/{name}", responses=answers(AgentAnswer, "no-such-agent"), summary="Read an agent")
-async def read(desk: AtDesk, caller: Asking, name: Name) -> Response:
+async def read(desk: CurrentServer, caller: CurrentCaller, name: Name) -> Response:
     """The latest revision, or the one that is named."""
     return _reply(await agent_for(desk.app.context, caller, name))
 
@@ -118,7 +118,9 @@ async def read(desk: AtDesk, caller: Asking, name: Name) -> Response:
     responses=answers(AgentAnswer, "workflow-invalid", "no-such-agent", "agent-taken", "revision-moved", body=True),
     summary="Replace an agent",
 )
-async def replace(desk: AtDesk, caller: Editor, name: Name, body: AgentBody, if_match: IfMatch = None) -> Response:
+async def replace(
+    desk: CurrentServer, caller: Editor, name: Name, body: AgentBody, if_match: IfMatch = None
+) -> Response:
     """A new revision, by its owner, or an admin. Executions keep the one they began with."""
     after = _held(await agent_for(desk.app.context, caller, name), if_match)
     return _reply(await save_agent_as(desk.app.context, caller, name, body.agent, after=after))
@@ -127,7 +129,7 @@ async def replace(desk: AtDesk, caller: Editor, name: Name, body: AgentBody, if_
 @router.delete(
     "/{name}", status_code=204, responses=refusals("no-such-agent", "revision-moved"), summary="Delete an agent"
 )
-async def delete(desk: AtDesk, caller: Editor, name: Name, if_match: IfMatch = None) -> Response:
+async def delete(desk: CurrentServer, caller: Editor, name: Name, if_match: IfMatch = None) -> Response:
     """By its owner, or an admin. Executions keep what they began with; workflows that name it cannot start until it is
     saved again."""
     after = _held(await agent_for(desk.app.context, caller, name), if_match)
@@ -137,7 +139,13 @@ async def delete(desk: AtDesk, caller: Editor, name: Name, if_match: IfMatch = N
 
 @router.get("/{name}/versions", responses=answers(AgentPage, "no-such-agent"), summary="List revisions of an agent")
 async def versions(
-    *, desk: AtDesk, caller: Asking, name: Name, order: Order = "desc", after: After = None, limit: Limit = 200
+    *,
+    desk: CurrentServer,
+    caller: CurrentCaller,
+    name: Name,
+    order: Order = "desc",
+    after: After = None,
+    limit: Limit = 200,
 ) -> Response:
     """Its revisions, newest first unless `order` says otherwise."""
     await agent_for(desk.app.context, caller, name)
@@ -166,7 +174,7 @@ class AgentUses(Answer):
 
 
 @router.get("/{name}/uses", responses=answers(AgentUses, "no-such-agent"), summary="List who uses an agent")
-async def uses(desk: AtDesk, caller: Asking, name: Name) -> Response:
+async def uses(desk: CurrentServer, caller: CurrentCaller, name: Name) -> Response:
     """The workflows that name it in their latest revision, as far as the caller may see them."""
     saved = await agent_for(desk.app.context, caller, name)
 
@@ -216,7 +224,7 @@ class SaidAnswer(Started):
     status_code=202,
     summary="Say something to an agent",
 )
-async def try_(desk: AtDesk, caller: Editor, name: Name, body: SayBody) -> Response:
+async def try_(desk: CurrentServer, caller: Editor, name: Name, body: SayBody) -> Response:
     """As it is saved, or as it is being written. Each message is an execution, streamed and answered as any; lists show
     it where they are asked for trials. Its tools do what they do."""
     said = await try_agent(

@@ -9,7 +9,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from pointsman.auth.callers import Caller
-from pointsman.server.context import AtDesk, Must
+from pointsman.server.context import CurrentServer, RequireRole
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import Limit
@@ -19,7 +19,7 @@ from pointsman.values import JsonObject
 
 router = Operations(tags=["access"])
 
-Admin = Annotated[Caller, Depends(Must("admin", "read the audit log"))]
+Admin = Annotated[Caller, Depends(RequireRole("admin", "read the audit log"))]
 DEED: Final[JsonObject] = {
     "id": "17.0",
     "at": 1_763_700_000.0,
@@ -60,7 +60,7 @@ class AuditPage(Answer):
 @router.get("/api/audit", responses=answers(AuditPage), summary="Read the audit log")
 async def read_audit(
     *,
-    desk: AtDesk,
+    desk: CurrentServer,
     caller: Admin,
     who: Annotated[str | None, Query(max_length=200, description="Only what this caller asked for.")] = None,
     what: Annotated[str | None, Query(max_length=200, description="With this in the operation or target.")] = None,
@@ -86,7 +86,7 @@ class AuditState(Answer):
 
 
 @router.get("/api/audit/state", responses=answers(AuditState), summary="Check the audit log")
-async def audit_state(desk: AtDesk, caller: Admin) -> Response:
+async def audit_state(desk: CurrentServer, caller: Admin) -> Response:
     """Whether each row is what was written, behind the row it was written behind. Reads the whole log."""
     return JsonReply(await desk.audit.state())
 
@@ -97,7 +97,7 @@ async def audit_state(desk: AtDesk, caller: Admin) -> Response:
     response_class=Response,
     summary="Export the audit log",
 )
-async def export_audit(desk: AtDesk, caller: Admin) -> Response:
+async def export_audit(desk: CurrentServer, caller: Admin) -> Response:
     """All rows, oldest first, a JSON object in a line each, with the hashes that chain them."""
     headers = {"content-disposition": 'attachment; filename="audit.jsonl"', "cache-control": "no-store"}
     return StreamingResponse(desk.audit.lines(), media_type=LINES, headers=headers)

@@ -12,13 +12,13 @@ from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
 
 from pointsman.auth.callers import Caller
-from pointsman.server.context import AtDesk, Must
+from pointsman.server.context import CurrentServer, RequireRole
 from pointsman.server.operation import Operations
 from pointsman.server.routes.response_docs import bytes_answer, refusals
 
 router = Operations(tags=["operations"])
 
-Admin = Annotated[Caller, Depends(Must("admin", "back the store up"))]
+Admin = Annotated[Caller, Depends(RequireRole("admin", "back the store up"))]
 MEDIA: Final = "application/vnd.sqlite3"
 NAME: Final = "pointsman.backup"
 
@@ -29,7 +29,7 @@ NAME: Final = "pointsman.backup"
     summary="Back up the store",
     response_class=Response,
 )
-async def back_up(desk: AtDesk, caller: Admin) -> Response:
+async def back_up(desk: CurrentServer, caller: Admin) -> Response:
     """Everything in the store as it is at this moment, verified, as the file that `pointsman restore` takes. It holds
     hashes of keys, and what executions were given: keep it as safe as the store."""
     folder = tempfile.mkdtemp(prefix="pointsman-")

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from pointsman.auth.callers import Caller
 from pointsman.auth.policy import sees
 from pointsman.executions.bulk import BulkResult, Which, each, fitting, named, runnable, told_view
-from pointsman.server.context import AtDesk, Desk
+from pointsman.server.context import CurrentServer, ServerContext
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.idempotency import once
@@ -92,7 +92,7 @@ class BulkAnswer(Answer):
 @router.post(
     "/bulk", responses=answers(BulkAnswer, "key-reused", "key-in-use", body=True), summary="Act on many executions"
 )
-async def bulk(desk: AtDesk, caller: Operator, request: Request, body: BulkBody, key: Key = None) -> Response:
+async def bulk(desk: CurrentServer, caller: Operator, request: Request, body: BulkBody, key: Key = None) -> Response:
     """Those that the caller sees and for which the verb means something. One that refuses does not stop the others.
     Deleting is for admins."""
     if body.verb == "delete":
@@ -100,7 +100,7 @@ async def bulk(desk: AtDesk, caller: Operator, request: Request, body: BulkBody,
     return await once(desk, caller, request, key, partial(_bulk, desk, caller, body))
 
 
-async def _bulk(desk: Desk, caller: Caller, body: BulkBody) -> Response:
+async def _bulk(desk: ServerContext, caller: Caller, body: BulkBody) -> Response:
     others: list[BulkResult] = []
     if body.executions:
         found, others = await named(

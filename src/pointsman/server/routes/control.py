@@ -15,7 +15,7 @@ from pointsman.executions.fork_migrate_replay import ForkOptions
 from pointsman.executions.inbox import inbox
 from pointsman.executions.pages import conversation_of
 from pointsman.executions.start import start_as
-from pointsman.server.context import Asking, AtDesk, Desk
+from pointsman.server.context import CurrentCaller, CurrentServer, ServerContext
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.executions import seen, started
@@ -65,7 +65,7 @@ class NoConversation(CallerError):
     ),
     summary="Answer a gate",
 )
-async def respond(desk: AtDesk, caller: Operator, eid: Eid, body: RespondBody, key: Key = None) -> Response:
+async def respond(desk: CurrentServer, caller: Operator, eid: Eid, body: RespondBody, key: Key = None) -> Response:
     """As the caller. It is durable when it is answered; who comes second is told how the first one did."""
     execution = await _asked(desk, caller, eid)
     await execution.answer(
@@ -86,7 +86,7 @@ async def respond(desk: AtDesk, caller: Operator, eid: Eid, body: RespondBody, k
     responses=changed("no-such-step", "gate-closed", "gate-unclear", "not-an-approver", "not-delegable"),
     summary="Pass a gate on",
 )
-async def delegate(desk: AtDesk, caller: Operator, eid: Eid, body: DelegateBody) -> Response:
+async def delegate(desk: CurrentServer, caller: Operator, eid: Eid, body: DelegateBody) -> Response:
     """The caller's right to answer an open gate becomes another person's."""
     execution = await _asked(desk, caller, eid)
     await execution.delegate(body.gate_id, body.to, by=caller.name, groups=caller.groups, comment=body.comment)
@@ -94,7 +94,7 @@ async def delegate(desk: AtDesk, caller: Operator, eid: Eid, body: DelegateBody)
 
 
 @router.post("/pause", responses=changed(), summary="Pause")
-async def pause(desk: AtDesk, caller: Operator, eid: Eid) -> Response:
+async def pause(desk: CurrentServer, caller: Operator, eid: Eid) -> Response:
     """No further step starts, here and in its sub-workflows."""
     execution = await _open(desk, caller, eid)
     await execution.pause(by=caller.name)
@@ -102,7 +102,7 @@ async def pause(desk: AtDesk, caller: Operator, eid: Eid) -> Response:
 
 
 @router.post("/resume", responses=changed(), summary="Resume")
-async def resume(desk: AtDesk, caller: Operator, eid: Eid, body: ResumeBody | None = None) -> Response:
+async def resume(desk: CurrentServer, caller: Operator, eid: Eid, body: ResumeBody | None = None) -> Response:
     """Go on after a pause, or after a limit that is raised; or only as far as the next step."""
     execution = await _open(desk, caller, eid)
     said = body or ResumeBody()
@@ -111,7 +111,7 @@ async def resume(desk: AtDesk, caller: Operator, eid: Eid, body: ResumeBody | No
 
 
 @router.post("/cancel", responses=changed(), summary="Cancel")
-async def cancel(desk: AtDesk, caller: Operator, eid: Eid, body: CancelBody | None = None) -> Response:
+async def cancel(desk: CurrentServer, caller: Operator, eid: Eid, body: CancelBody | None = None) -> Response:
     """Stop it for good. What its workflow knows to undo is undone first, unless `now`."""
     said = body or CancelBody()
     execution = await _open(desk, caller, eid)
@@ -121,7 +121,7 @@ async def cancel(desk: AtDesk, caller: Operator, eid: Eid, body: CancelBody | No
 
 @router.post("/retry", responses=changed("key-reused", "key-in-use"), summary="Retry")
 async def retry(
-    desk: AtDesk, caller: Operator, request: Request, eid: Eid, body: LimitsBody | None = None, key: Key = None
+    desk: CurrentServer, caller: Operator, request: Request, eid: Eid, body: LimitsBody | None = None, key: Key = None
 ) -> Response:
     """Try the step again that failed it."""
 
@@ -150,7 +150,9 @@ async def retry(
     status_code=202,
     summary="Fork",
 )
-async def fork(desk: AtDesk, caller: Operator, request: Request, eid: Eid, body: ForkBody, key: Key = None) -> Response:
+async def fork(
+    desk: CurrentServer, caller: Operator, request: Request, eid: Eid, body: ForkBody, key: Key = None
+) -> Response:
     """A new execution that begins as a copy of this one, up to a row or before a step."""
     await must_run(desk.app.context, caller, eid)
     how = ForkOptions(at=body.at, before=body.step, set=body.set, by=caller.name, caller=caller)
@@ -163,7 +165,7 @@ async def fork(desk: AtDesk, caller: Operator, request: Request, eid: Eid, body:
 
 @router.post("/steer", responses=changed("not-steerable", "edit-refused", "key-reused", "key-in-use"), summary="Steer")
 async def steer(
-    desk: AtDesk, caller: Operator, request: Request, eid: Eid, body: SteerBody, key: Key = None
+    desk: CurrentServer, caller: Operator, request: Request, eid: Eid, body: SteerBody, key: Key = None
 ) -> Response:
     """Between two steps: say something, change data, send control elsewhere."""
 
@@ -184,7 +186,7 @@ async def steer(
     status_code=202,
     summary="Say something",
 )
-async def say(desk: AtDesk, caller: Operator, eid: Eid, body: MessageBody, key: Key = None) -> Response:
+async def say(desk: CurrentServer, caller: Operator, eid: Eid, body: MessageBody, key: Key = None) -> Response:
     """The next turn of the conversation that this execution is a turn of: an execution of its own."""
     await must_see(desk.app.context, caller, eid)
     workflow, session = await conversation_of(desk.app.context, eid)
@@ -195,7 +197,7 @@ async def say(desk: AtDesk, caller: Operator, eid: Eid, body: MessageBody, key: 
 
 
 @router.post("/signals", responses=changed("input-invalid", shape=SignalledAnswer), summary="Signal")
-async def signal(desk: AtDesk, caller: Operator, eid: Eid, body: SignalBody, key: Key = None) -> Response:
+async def signal(desk: CurrentServer, caller: Operator, eid: Eid, body: SignalBody, key: Key = None) -> Response:
     """Send it an event: to the steps that wait for it, else to the first that will."""
     execution = await _open(desk, caller, eid)
     became = await execution.signal(body.name, body.data, key=body.key or key or "", by=caller.name)
@@ -205,8 +207,8 @@ async def signal(desk: AtDesk, caller: Operator, eid: Eid, body: SignalBody, key
 @people.get("/api/inbox", responses=answers(InboxPage, "cursor-invalid"), summary="What waits for the caller")
 async def open_gates(
     *,
-    desk: AtDesk,
-    caller: Asking,
+    desk: CurrentServer,
+    caller: CurrentCaller,
     everyone: Annotated[bool, Query(description="All open gates, not only the caller's. For admins.")] = False,
     workflow: Of = None,
     after: Annotated[str | None, Query(max_length=500, description="`cursor` of the last one before.")] = None,
@@ -229,18 +231,18 @@ async def open_gates(
     return JsonReply({"gates": [*found]})
 
 
-async def _asked(desk: Desk, caller: Caller, eid: str) -> Execution:
+async def _asked(desk: ServerContext, caller: Caller, eid: str) -> Execution:
     """Open an execution for an answer, which is allowed to callers who see only one of its gates."""
     await must_see(desk.app.context, caller, eid)
     return await desk.app.open(eid)
 
 
-async def _open(desk: Desk, caller: Caller, eid: str) -> Execution:
+async def _open(desk: ServerContext, caller: Caller, eid: str) -> Execution:
     await must_control(desk.app.context, caller, eid)
     return await desk.app.open(eid)
 
 
-async def _taken_up(desk: Desk, caller: Caller, eid: str) -> Execution:
+async def _taken_up(desk: ServerContext, caller: Caller, eid: str) -> Execution:
     """Open an execution for a retry or for steering: from now on it acts on behalf of the caller too."""
     await must_run(desk.app.context, caller, eid)
     await join(desk.app.context, caller, eid)

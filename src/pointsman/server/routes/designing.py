@@ -15,8 +15,7 @@ from pointsman.authoring.conversation_history import Earlier
 from pointsman.authoring.operations import operations_schema, read_operations
 from pointsman.authoring.workbench import Workbench
 from pointsman.definition.model.schema import native_schema
-from pointsman.server.context import Asking, AtDesk, Desk
-from pointsman.server.design_stream import streamed
+from pointsman.server.context import CurrentCaller, CurrentServer, ServerContext
 from pointsman.server.if_match import revision_of
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
@@ -25,7 +24,8 @@ from pointsman.server.routes.parameters import Editor, IfMatch, Key
 from pointsman.server.routes.response_docs import Described, answers
 from pointsman.server.schemas.requests import Answer, Body, JsonValue, sample
 from pointsman.server.schemas.responses import SavedAnswer
-from pointsman.server.sse import MEDIA_TYPE
+from pointsman.server.streaming.design_stream import streamed
+from pointsman.server.streaming.sse import MEDIA_TYPE
 from pointsman.values import JsonObject
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Work(Protocol):
 class DesignRequestContext(NamedTuple):
     """Caller, idempotency key and accepted media type of a design request."""
 
-    desk: Desk
+    desk: ServerContext
     caller: Caller
     request: Request
     key: str | None
@@ -65,7 +65,7 @@ class DesignRequestContext(NamedTuple):
     async def _behind(self, work: Work, hear: Callable[[Round], None]) -> JsonObject:
         if self.key is None:
             return await work(hear=hear)
-        reply = await self.desk.behind.finish(self.whole(partial(work, hear=hear)))
+        reply = await self.desk.background.finish(self.whole(partial(work, hear=hear)))
         return cast("JsonObject", msgspec.json.decode(reply.body))
 
     async def whole(self, work: Callable[[], Awaitable[JsonObject]]) -> Response:
@@ -78,7 +78,7 @@ class DesignRequestContext(NamedTuple):
 
 
 async def _asked(
-    request: Request, desk: AtDesk, caller: Editor, key: Key = None, accept: Accept = None
+    request: Request, desk: CurrentServer, caller: Editor, key: Key = None, accept: Accept = None
 ) -> DesignRequestContext:
     return DesignRequestContext(desk, caller, request, key, accept)
 
@@ -229,13 +229,13 @@ class SchemaAnswer(Answer):
 
 
 @router.get("/operations", responses=answers(SchemaAnswer), summary="Describe operations")
-async def operations(caller: Asking) -> Response:
+async def operations(caller: CurrentCaller) -> Response:
     """The JSON Schema of a list of operations."""
     return JsonReply(operations_schema())
 
 
 @router.get("/schema", responses=answers(LanguageAnswer), summary="Describe the language")
-async def schema(caller: Asking) -> Response:
+async def schema(caller: CurrentCaller) -> Response:
     """The JSON Schema of the native dialect: types of nodes, and what each of them takes."""
     return JsonReply(native_schema())
 
@@ -329,8 +329,8 @@ async def edit(asked: Designing, id: Name, body: EditBody, if_match: IfMatch = N
     summary="Compare two revisions by operations",
 )
 async def changes(
-    desk: AtDesk,
-    caller: Asking,
+    desk: CurrentServer,
+    caller: CurrentCaller,
     id: Name,
     old: Annotated[int | None, Query(alias="from", ge=1, le=2**53, description="The older revision.")] = None,
     new: Annotated[int | None, Query(alias="to", ge=1, le=2**53, description="The newer revision.")] = None,
@@ -344,7 +344,7 @@ async def changes(
     responses=answers(SavedAnswer, "unknown-workflow", "no-such-revision", "document-too-expensive", body=True),
     summary="Take a workflow back",
 )
-async def rollback(desk: AtDesk, caller: Editor, id: Name, body: RollbackBody) -> Response:
+async def rollback(desk: CurrentServer, caller: Editor, id: Name, body: RollbackBody) -> Response:
     """A new revision with the document of an old one."""
     async with desk.writing:
         return JsonReply(await Workbench(desk.app.context, caller).rollback(id, body.revision))

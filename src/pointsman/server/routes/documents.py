@@ -9,7 +9,7 @@ from pointsman.app import Workflow
 from pointsman.auth.policy import must_see_workflow
 from pointsman.executions.driving import GivenAnswer
 from pointsman.executions.dry_run import dry_view
-from pointsman.server.context import Asking, AtDesk
+from pointsman.server.context import CurrentCaller, CurrentServer
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import Id, Operator
@@ -24,7 +24,7 @@ router = Operations(prefix="/api/workflows", tags=["workflows"])
 @router.post(
     "/convert", responses=answers(ConvertedAnswer, "workflow-invalid", body=True), summary="Convert a document"
 )
-async def convert(desk: AtDesk, caller: Asking, body: ConvertBody) -> Response:
+async def convert(desk: CurrentServer, caller: CurrentCaller, body: ConvertBody) -> Response:
     """Written in another dialect, or drawn. Nothing is saved."""
     given = body.document
     text = given if isinstance(given, str) else msgspec.json.encode(given)
@@ -40,7 +40,7 @@ async def convert(desk: AtDesk, caller: Asking, body: ConvertBody) -> Response:
     ),
     summary="Play a workflow without calling anything",
 )
-async def dry_run(desk: AtDesk, caller: Operator, id: Id, body: DryRunBody) -> Response:
+async def dry_run(desk: CurrentServer, caller: Operator, id: Id, body: DryRunBody) -> Response:
     """The way it would go, what it would call, and what that would cost. Nothing is called or kept."""
     await must_see_workflow(desk.app.context, caller, id)
     said = [GivenAnswer(one.node, one.action, one.data, by=caller.name, groups=caller.groups) for one in body.answers]

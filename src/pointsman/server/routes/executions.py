@@ -15,7 +15,7 @@ from pointsman.executions.redaction_levels import view_told
 from pointsman.executions.start import start_as
 from pointsman.executions.views import scripted_warnings
 from pointsman.operations.spans import origin_in
-from pointsman.server.context import Asking, AtDesk, Desk
+from pointsman.server.context import CurrentCaller, CurrentServer, ServerContext
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import Admin, Eid, Id, Key, Limit, Of, Operator
@@ -58,7 +58,7 @@ class DefinitionAnswer(Answer):
 )
 async def execute(
     *,
-    desk: AtDesk,
+    desk: CurrentServer,
     caller: Operator,
     id: Id,
     body: ExecuteBody,
@@ -88,12 +88,12 @@ def triggered(caller: Caller, traceparent: str | None) -> JsonObject:
     return {"kind": "api", "by": caller.name, **trace}
 
 
-def seen(desk: Desk, view: JsonObject, **more: Json) -> JsonReply:
+def seen(desk: ServerContext, view: JsonObject, **more: Json) -> JsonReply:
     """Answer with an execution view at its own redaction level, but always with its output and what it waits for."""
     return JsonReply({**more, **view_told(view, desk.redact, keeps=("output", "waiting"))})
 
 
-async def started(desk: Desk, execution: Execution, *, wait: bool) -> Response:
+async def started(desk: ServerContext, execution: Execution, *, wait: bool) -> Response:
     """Answer a start with the settled execution (`wait`), else with its id and status 202."""
     if wait:
         await execution.settled()
@@ -110,8 +110,8 @@ async def started(desk: Desk, execution: Execution, *, wait: bool) -> Response:
 @router.get("/executions", responses=answers(ExecutionPage, "place-invalid"), summary="List executions")
 async def list_(
     *,
-    desk: AtDesk,
-    caller: Asking,
+    desk: CurrentServer,
+    caller: CurrentCaller,
     status: Annotated[list[Status] | None, Query(max_length=20, description="Only those of these statuses.")] = None,
     workflow: Of = None,
     session: Annotated[str | None, Query(max_length=200, description="Only the turns of this conversation.")] = None,
@@ -158,7 +158,7 @@ async def list_(
 
 
 @router.get("/executions/{eid}", responses=answers(ExecutionAnswer, "unknown-execution"), summary="Read an execution")
-async def read(desk: AtDesk, caller: Asking, eid: Eid) -> Response:
+async def read(desk: CurrentServer, caller: CurrentCaller, eid: Eid) -> Response:
     """Its state, as its journal tells."""
     await must_see(desk.app.context, caller, eid)
     return seen(desk, await desk.app.view(eid))
@@ -170,7 +170,7 @@ async def read(desk: AtDesk, caller: Asking, eid: Eid) -> Response:
     responses=refusals("unknown-execution", "execution-unfinished"),
     summary="Delete an execution",
 )
-async def delete(desk: AtDesk, caller: Admin, eid: Eid) -> Response:
+async def delete(desk: CurrentServer, caller: Admin, eid: Eid) -> Response:
     """For good, with everything that only it used. It must have ended."""
     await must_see(desk.app.context, caller, eid)
     await desk.app.storage.delete(eid)
@@ -183,8 +183,8 @@ async def delete(desk: AtDesk, caller: Admin, eid: Eid) -> Response:
     summary="Read events",
 )
 async def events(
-    desk: AtDesk,
-    caller: Asking,
+    desk: CurrentServer,
+    caller: CurrentCaller,
     eid: Eid,
     after: Annotated[str | None, Query(max_length=100, description="`last` of the page before.")] = None,
     limit: Annotated[int, Query(ge=1, le=EVENTS_MAX, description="At most so many.")] = 200,
@@ -198,8 +198,8 @@ async def events(
     "/executions/{eid}/state", responses=answers(ExecutionAnswer, "unknown-execution"), summary="Travel in time"
 )
 async def state(
-    desk: AtDesk,
-    caller: Asking,
+    desk: CurrentServer,
+    caller: CurrentCaller,
     eid: Eid,
     at: Annotated[int | None, Query(ge=1, le=2**53, description="A row of its journal; absent: the last one.")] = None,
 ) -> Response:
@@ -213,7 +213,7 @@ async def state(
     responses=answers(DefinitionAnswer, "unknown-execution", "definition-gone"),
     summary="Read what it runs on",
 )
-async def definition(desk: AtDesk, caller: Asking, eid: Eid) -> Response:
+async def definition(desk: CurrentServer, caller: CurrentCaller, eid: Eid) -> Response:
     """The definition as it was when it began, or was moved to: in the native dialect, whatever its author wrote."""
     await must_see(desk.app.context, caller, eid)
     return JsonReply({"document": await definition_of(desk.app.context, eid)})

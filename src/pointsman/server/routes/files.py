@@ -21,7 +21,7 @@ from pointsman.executions.files import UploadedFile, artifact, input_with_files,
 from pointsman.executions.redaction_levels import must_be_told
 from pointsman.executions.start import start_as
 from pointsman.json_meter import LESS, JsonUnreadable, TooMuchJson, decode_json
-from pointsman.server.context import Asking, AtDesk
+from pointsman.server.context import CurrentCaller, CurrentServer
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.executions import STARTED, started
@@ -72,7 +72,7 @@ class ArtifactList(Answer):
     summary="Start an execution with files",
     openapi_extra=FORM,
 )
-async def execute(desk: AtDesk, caller: Operator, request: Request, id: Id, key: Key = None) -> Response:
+async def execute(desk: CurrentServer, caller: Operator, request: Request, id: Id, key: Key = None) -> Response:
     """A form: each file goes to the field of the input it is sent for, several of one name as a list; what else the
     input has is sent as `input`, in JSON. Answers as a start without files."""
     sent = await _form(request)
@@ -123,7 +123,7 @@ def _decoded(text: str) -> Json:
 @router.get(
     "/executions/{eid}/artifacts", responses=answers(ArtifactList, "unknown-execution"), summary="List artifacts"
 )
-async def list_(desk: AtDesk, caller: Asking, eid: Eid) -> Response:
+async def list_(desk: CurrentServer, caller: CurrentCaller, eid: Eid) -> Response:
     """The files that it keeps."""
     await must_see(desk.app.context, caller, eid)
     return JsonReply({"artifacts": [*await artifacts_of(desk.app.settings, eid)]})
@@ -136,8 +136,8 @@ async def list_(desk: AtDesk, caller: Asking, eid: Eid) -> Response:
     response_class=Response,
 )
 async def read(
-    desk: AtDesk,
-    caller: Asking,
+    desk: CurrentServer,
+    caller: CurrentCaller,
     eid: Eid,
     name: Annotated[str, Path(min_length=1, max_length=1000, description="The path of the file.")],
 ) -> Response:
@@ -154,7 +154,7 @@ async def read(
     summary="Export an execution",
     response_class=Response,
 )
-async def export(desk: AtDesk, caller: Operator, eid: Eid) -> Response:
+async def export(desk: CurrentServer, caller: Operator, eid: Eid) -> Response:
     """Everything it needs to go on elsewhere, with its sub-workflows and files.
 
     Of files that are too large only the names and digests go along. An export is exact: at the level `minimal` there is
@@ -183,7 +183,7 @@ async def export(desk: AtDesk, caller: Operator, eid: Eid) -> Response:
 )
 async def bring_in(
     *,
-    desk: AtDesk,
+    desk: CurrentServer,
     caller: Admin,
     request: Request,
     renamed: Annotated[bool, Query(description="Under a new id, as a copy.")] = False,

@@ -9,7 +9,7 @@ from fastapi import Response
 from pydantic import Field
 
 from pointsman.expressions.limits import TEMPLATE_CHARS_MAX
-from pointsman.server.context import Asking, AtDesk
+from pointsman.server.context import CurrentCaller, CurrentServer
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.response_docs import answers
@@ -130,7 +130,7 @@ class FunctionsAnswer(Answer):
 
 
 @router.get("/functions", responses=answers(FunctionsAnswer), summary="List functions")
-async def list_functions(caller: Asking) -> Response:
+async def list_functions(caller: CurrentCaller) -> Response:
     """How each is called, and what it gives."""
     return JsonReply({"functions": functions_of_language()})
 
@@ -140,7 +140,7 @@ async def list_functions(caller: Asking) -> Response:
     responses=answers(CheckedFormula, "document-too-expensive", body=True),
     summary="Check an expression",
 )
-async def check_expression(desk: AtDesk, caller: Asking, body: FormulaBody) -> Response:
+async def check_expression(desk: CurrentServer, caller: CurrentCaller, body: FormulaBody) -> Response:
     """What is wrong with one formula, where, and what it reads: for whoever is writing it."""
     chars = len(body.text) + _chars_of(body.schemas)
     return JsonReply(await desk.app.context[DOCUMENTS].run(check_formula, body.formula(), by=caller.name, chars=chars))
@@ -151,7 +151,7 @@ async def check_expression(desk: AtDesk, caller: Asking, body: FormulaBody) -> R
     responses=answers(EvaluatedFormula, "document-too-expensive", body=True),
     summary="Evaluate an expression",
 )
-async def evaluate_expression(desk: AtDesk, caller: Asking, body: EvaluateBody) -> Response:
+async def evaluate_expression(desk: CurrentServer, caller: CurrentCaller, body: EvaluateBody) -> Response:
     """What one formula gives over the values that come with it, within the bounds of the language."""
     chars, formula = len(body.text) + _chars_of(body.values), body.formula()
     return JsonReply(

@@ -12,7 +12,7 @@ from pointsman.executions.authority import join
 from pointsman.executions.migrating import misfits_view
 from pointsman.executions.replays import replay_view
 from pointsman.executions.timeline import timeline as timeline_of
-from pointsman.server.context import Asking, AtDesk
+from pointsman.server.context import CurrentCaller, CurrentServer
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.control import changed
@@ -186,7 +186,7 @@ class TimelineAnswer(Answer):
     responses=answers(TimelineAnswer, "unknown-execution"),
     summary="Read where the time went",
 )
-async def timeline(desk: AtDesk, caller: Asking, eid: Eid) -> Response:
+async def timeline(desk: CurrentServer, caller: CurrentCaller, eid: Eid) -> Response:
     """What ran, waited and failed when; tokens, calls and cost by node."""
     await must_see(desk.app.context, caller, eid)
     return JsonReply(await timeline_of(desk.app.context, eid))
@@ -199,7 +199,7 @@ async def timeline(desk: AtDesk, caller: Asking, eid: Eid) -> Response:
     ),
     summary="Decide it again",
 )
-async def replay(desk: AtDesk, caller: Operator, eid: Eid, body: ReplayBody | None = None) -> Response:
+async def replay(desk: CurrentServer, caller: Operator, eid: Eid, body: ReplayBody | None = None) -> Response:
     """Its journal is decided row by row once more, and compared. No model and no tool is called, nothing changes."""
     await must_see(desk.app.context, caller, eid)
     against = None if body is None else body.against
@@ -219,7 +219,7 @@ async def replay(desk: AtDesk, caller: Operator, eid: Eid, body: ReplayBody | No
     ),
     summary="Go on with another definition",
 )
-async def move(desk: AtDesk, caller: Operator, eid: Eid, body: MoveBody) -> Response:
+async def move(desk: CurrentServer, caller: Operator, eid: Eid, body: MoveBody) -> Response:
     """For one that is paused, interrupted, failed or waiting. Nothing is moved unless all that is under way has a place
     there."""
     await must_run(desk.app.context, caller, eid)

@@ -11,7 +11,7 @@ from fastapi import Request, Response
 from pointsman.auth.callers import Caller
 from pointsman.errors import OperatorError, PointsmanError
 from pointsman.executions.idempotency import IdempotencyKeys, name_of
-from pointsman.server.context import Desk
+from pointsman.server.context import ServerContext
 from pointsman.server.json_responses import JsonReply
 
 REPEATED: Final = {"idempotent-replayed": "true"}
@@ -19,7 +19,7 @@ REPEATED: Final = {"idempotent-replayed": "true"}
 
 
 async def once(
-    desk: Desk, caller: Caller, request: Request, key: str | None, work: Callable[[], Awaitable[Response]]
+    desk: ServerContext, caller: Caller, request: Request, key: str | None, work: Callable[[], Awaitable[Response]]
 ) -> Response:
     """Run the work and store its answer under the key, or return the answer already stored. Without a key, run it.
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from pointsman import __version__
 from pointsman.auth.callers import Caller
-from pointsman.server.context import AtDesk, Must
+from pointsman.server.context import CurrentServer, RequireRole
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.response_docs import answers
@@ -20,7 +20,7 @@ from pointsman.values import Json, JsonObject
 
 router = Operations(tags=["operations"])
 
-Admin = Annotated[Caller, Depends(Must("admin", "read the settings"))]
+Admin = Annotated[Caller, Depends(RequireRole("admin", "read the settings"))]
 SETTING: Final[JsonObject] = {"name": "language", "value": "en", "source": "default"}
 
 
@@ -43,7 +43,7 @@ class SettingsAnswer(Answer):
 
 
 @router.get("/api/settings", responses=answers(SettingsAnswer), summary="Read the settings")
-async def read_settings(desk: AtDesk, caller: Admin) -> Response:
+async def read_settings(desk: CurrentServer, caller: Admin) -> Response:
     """Those in effect, with where each comes from; nothing secret is told. They are changed in files and variables."""
     settings = desk.app.settings
     told = shown(Loaded(settings, settings.sources))

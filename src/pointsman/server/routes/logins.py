@@ -11,7 +11,7 @@ from pointsman.auth.callers import caller_view
 from pointsman.auth.oidc_tokens import TOKEN_CHARS_MAX
 from pointsman.paging import page_by
 from pointsman.searching import says
-from pointsman.server.context import COOKIE, Asking, AtDesk, Desk, address_of
+from pointsman.server.context import COOKIE, CurrentCaller, CurrentServer, ServerContext, address_of
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.access import Me
@@ -85,7 +85,7 @@ class Ended(Answer):
 
 
 @router.get("/api/login", responses={200: {"model": Ways, "description": "The ways in."}}, summary="How to log in")
-async def ways(desk: AtDesk) -> Response:
+async def ways(desk: CurrentServer) -> Response:
     """Whether one must, and whether an identity provider lets browsers in. Needs no key."""
     provider: JsonObject | None = None
     if desk.provider is not None:
@@ -95,7 +95,10 @@ async def ways(desk: AtDesk) -> Response:
 
 @router.post("/api/login", responses=answers(Me, body=True), summary="Log in")
 async def log_in(
-    desk: AtDesk, request: Request, body: LoginBody, user_agent: Annotated[str, Header(include_in_schema=False)] = ""
+    desk: CurrentServer,
+    request: Request,
+    body: LoginBody,
+    user_agent: Annotated[str, Header(include_in_schema=False)] = "",
 ) -> Response:
     """Shows a key or a token once: a cookie that no page can read stands for it, until it expires or is ended.
 
@@ -113,7 +116,7 @@ async def log_in(
 
 
 @router.post("/api/logout", status_code=204, responses=refusals(), summary="Log out")
-async def log_out(desk: AtDesk, caller: Asking, request: Request) -> Response:
+async def log_out(desk: CurrentServer, caller: CurrentCaller, request: Request) -> Response:
     """Ends the login of this browser. Elsewhere it stays."""
     await desk.logins.end_this(request.cookies.get(COOKIE, ""))
     reply = Response(status_code=204)
@@ -124,8 +127,8 @@ async def log_out(desk: AtDesk, caller: Asking, request: Request) -> Response:
 @router.get("/api/logins", responses=answers(LoginPage), summary="List logins")
 async def logins(
     *,
-    desk: AtDesk,
-    caller: Asking,
+    desk: CurrentServer,
+    caller: CurrentCaller,
     everyone: Annotated[bool, Query(description="Those of all, not only the caller's. For admins.")] = False,
     search: Words = "",
     order: Order = "desc",
@@ -148,8 +151,8 @@ def _place(login: JsonObject) -> str:
 
 @router.delete("/api/logins", responses=answers(Ended), summary="Log out everywhere")
 async def end_logins(
-    desk: AtDesk,
-    caller: Asking,
+    desk: CurrentServer,
+    caller: CurrentCaller,
     name: Annotated[str | None, Query(max_length=200, description="Whose; absent: the caller's. For admins.")] = None,
 ) -> Response:
     """Ends all logins of one person, this one too, and the streams that they opened. Keys stay."""
@@ -159,13 +162,13 @@ async def end_logins(
 
 
 @router.delete("/api/logins/{id}", status_code=204, responses=refusals("no-such-login"), summary="End a login")
-async def end_login(desk: AtDesk, caller: Asking, id: LoginId) -> Response:
+async def end_login(desk: CurrentServer, caller: CurrentCaller, id: LoginId) -> Response:
     """Its cookie opens nothing any more. One's own; admins end those of all."""
     await desk.logins.end(id, name=None if caller.role == "admin" else caller.name)
     return Response(status_code=204)
 
 
-def give_cookie(desk: Desk, reply: Response, token: str) -> None:
+def give_cookie(desk: ServerContext, reply: Response, token: str) -> None:
     """Set the login cookie."""
     age = int(desk.app.settings.access.login.seconds)
     reply.set_cookie(COOKIE, token, max_age=age, path="/", secure=True, httponly=True, samesite="strict")

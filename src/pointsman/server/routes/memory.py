@@ -12,7 +12,7 @@ from pointsman.auth.policy import must_see_memory, sees_execution, sees_memory
 from pointsman.chat.memories import OneMemory, memory_page, nothing_remembered, owner_view
 from pointsman.chat.memory_history import history_page, writer_for
 from pointsman.paging import page_by
-from pointsman.server.context import Asking, AtDesk, Desk
+from pointsman.server.context import CurrentCaller, CurrentServer, ServerContext
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import After, Limit, Operator, Scope
@@ -141,7 +141,7 @@ class ForgottenAnswer(Answer):
 
 
 @router.get("", responses=answers(OwnerPage), summary="List who remembers")
-async def owners(*, desk: AtDesk, caller: Asking, after: After = None, limit: Limit = 50) -> Response:
+async def owners(*, desk: CurrentServer, caller: CurrentCaller, after: After = None, limit: Limit = 50) -> Response:
     """By scope and name: the memories that the caller may look into."""
 
     async def seen(one: JsonObject) -> bool:
@@ -159,8 +159,8 @@ async def owners(*, desk: AtDesk, caller: Asking, after: After = None, limit: Li
 )
 async def values(
     *,
-    desk: AtDesk,
-    caller: Asking,
+    desk: CurrentServer,
+    caller: CurrentCaller,
     scope: Scope,
     owner: Owner,
     namespace: Namespace = "",
@@ -182,7 +182,9 @@ async def values(
 @router.delete(
     "/{scope}", responses=answers(ForgottenAnswer, "unknown-memory", "memory-key-invalid"), summary="Forget everything"
 )
-async def clear(*, desk: AtDesk, caller: Operator, scope: Scope, owner: Owner, namespace: Namespace = "") -> Response:
+async def clear(
+    *, desk: CurrentServer, caller: Operator, scope: Scope, owner: Owner, namespace: Namespace = ""
+) -> Response:
     """All of it, or all that is under a namespace, and what it was before."""
     memory = await _memory(desk, caller, scope, owner, namespace)
     return JsonReply({"forgotten": await memory.clear()})
@@ -194,7 +196,7 @@ async def clear(*, desk: AtDesk, caller: Operator, scope: Scope, owner: Owner, n
     summary="Look up",
 )
 async def read(
-    *, desk: AtDesk, caller: Asking, scope: Scope, owner: Owner, key: KeyOf, namespace: Namespace = ""
+    *, desk: CurrentServer, caller: CurrentCaller, scope: Scope, owner: Owner, key: KeyOf, namespace: Namespace = ""
 ) -> Response:
     """One remembered value."""
     memory = await _memory(desk, caller, scope, owner, namespace)
@@ -211,7 +213,7 @@ async def read(
 )
 async def write(
     *,
-    desk: AtDesk,
+    desk: CurrentServer,
     caller: Operator,
     scope: Scope,
     owner: Owner,
@@ -232,7 +234,7 @@ async def write(
     summary="Forget",
 )
 async def forget(
-    *, desk: AtDesk, caller: Operator, scope: Scope, owner: Owner, key: KeyOf, namespace: Namespace = ""
+    *, desk: CurrentServer, caller: Operator, scope: Scope, owner: Owner, key: KeyOf, namespace: Namespace = ""
 ) -> Response:
     """One remembered value, and what it was before."""
     memory = await _memory(desk, caller, scope, owner, namespace)
@@ -248,8 +250,8 @@ async def forget(
 )
 async def history(
     *,
-    desk: AtDesk,
-    caller: Asking,
+    desk: CurrentServer,
+    caller: CurrentCaller,
     scope: Scope,
     owner: Owner,
     key: KeyOf,
@@ -275,7 +277,7 @@ async def history(
 )
 async def put_back(
     *,
-    desk: AtDesk,
+    desk: CurrentServer,
     caller: Operator,
     scope: Scope,
     owner: Owner,
@@ -289,7 +291,7 @@ async def put_back(
     return JsonReply({"namespace": namespace, "key": key, "value": value})
 
 
-async def _memory(desk: Desk, caller: Caller, scope: str, owner: str, namespace: str) -> OneMemory:
+async def _memory(desk: ServerContext, caller: Caller, scope: str, owner: str, namespace: str) -> OneMemory:
     memory = desk.app.memory.of(scope, owner, namespace=namespace)
     await must_see_memory(desk.app.context, caller, scope, owner)
     return memory

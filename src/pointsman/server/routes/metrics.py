@@ -14,7 +14,7 @@ from pointsman.operations.budgets import budgets
 from pointsman.operations.csv_tables import csv_of
 from pointsman.operations.metrics import OPEN, TEXT
 from pointsman.operations.usage_rights import narrowed, told_to
-from pointsman.server.context import BEARER, COOKIE, Asking, AtDesk, Desk, caller_of
+from pointsman.server.context import BEARER, COOKIE, CurrentCaller, CurrentServer, ServerContext, caller_of
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.response_docs import Described, answers, refusals, text_answer
@@ -132,7 +132,7 @@ USAGE: Final[Described] = answers(UsageAnswer, "period-invalid", "usage-unknown"
 )
 async def metrics(
     request: Request,
-    desk: AtDesk,
+    desk: CurrentServer,
     shown: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)] = None,
     accept: Annotated[str | None, Header(max_length=1000, description="OpenMetrics, where it is wanted.")] = None,
 ) -> Response:
@@ -149,8 +149,8 @@ async def metrics(
 @router.get("/api/usage", responses=USAGE, summary="What executions cost")
 async def usage(
     *,
-    desk: AtDesk,
-    caller: Asking,
+    desk: CurrentServer,
+    caller: CurrentCaller,
     by: Annotated[list[Dimension] | None, Query(max_length=7, description="What to tell apart (workflow).")] = None,
     of: Annotated[
         list[Narrow] | None,
@@ -176,8 +176,8 @@ async def usage(
 @router.get("/api/budgets", responses=answers(BudgetsAnswer, "period-invalid"), summary="What executions may spend")
 async def spendable(
     *,
-    desk: AtDesk,
-    caller: Asking,
+    desk: CurrentServer,
+    caller: CurrentCaller,
     since: Annotated[str, Query(max_length=40, description="Of what ended from this day on (UTC).")] = "",
     until: Annotated[str, Query(max_length=40, description="Up to this day.")] = "",
 ) -> Response:
@@ -188,6 +188,6 @@ async def spendable(
     return JsonReply({"budgets": [*found]})
 
 
-def _is_scraper(desk: Desk, shown: HTTPAuthorizationCredentials | None) -> bool:
+def _is_scraper(desk: ServerContext, shown: HTTPAuthorizationCredentials | None) -> bool:
     key = desk.app.settings.resolved(desk.app.settings.metrics.key)
     return key is not None and shown is not None and compare_digest(key.encode(), shown.credentials.encode())

@@ -8,7 +8,7 @@ from fastapi import Path, Query, Response
 from pydantic import Field
 
 from pointsman.paging import page_by
-from pointsman.server.context import AtDesk
+from pointsman.server.context import CurrentServer
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import Admin, After, Limit
@@ -85,7 +85,7 @@ class NoticePage(Answer):
 @router.get("", responses=answers(NoticePage), summary="List notifications")
 async def list_(
     *,
-    desk: AtDesk,
+    desk: CurrentServer,
     caller: Admin,
     state: Annotated[State | None, Query(description="Only those.")] = None,
     after: After = None,
@@ -99,7 +99,7 @@ async def list_(
 
 @router.post("/{id:path}/retry", responses=answers(NoticeAnswer, "no-such-notice"), summary="Send a notice again")
 async def retry(
-    desk: AtDesk,
+    desk: CurrentServer,
     caller: Admin,
     id: Annotated[str, Path(min_length=1, max_length=500, description="The notice's id.")],
 ) -> Response:

@@ -16,7 +16,7 @@ from pointsman.chat.formatting import Calls
 from pointsman.chat.workflows import speakers, speakers_page
 from pointsman.errors import PointsmanError
 from pointsman.server import problems
-from pointsman.server.context import Asking, AtDesk
+from pointsman.server.context import CurrentCaller, CurrentServer
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.openai_errors import DOOR, also_streamed, error_told, in_chat
@@ -24,7 +24,7 @@ from pointsman.server.routes.parameters import Id, Operator
 from pointsman.server.routes.response_docs import answers
 from pointsman.server.schemas.error_examples import EXECUTION_ID
 from pointsman.server.schemas.requests import BoundedBody, JsonValue
-from pointsman.server.sse import BEAT, EventStream
+from pointsman.server.streaming.sse import BEAT, EventStream
 from pointsman.values import Json, JsonObject
 
 SCRIPTED_MARK: Final[JsonObject] = {"system_fingerprint": "scripted", "scripted": True}
@@ -103,14 +103,14 @@ class Completion(BaseModel):
 
 
 @router.get("/models", responses=in_chat(answers(ModelList)), summary="List models")
-async def models(desk: AtDesk, caller: Asking) -> Response:
+async def models(desk: CurrentServer, caller: CurrentCaller) -> Response:
     """The workflows that can be talked to, as models: those that the caller may see."""
     found: list[Json] = [_model(one) for one in await speakers(desk.app.context, caller)]
     return JsonReply({"object": "list", "data": found})
 
 
 @router.get("/models/{id}", responses=in_chat(answers(ModelAnswer, "unknown-workflow")), summary="Read a model")
-async def model(desk: AtDesk, caller: Asking, id: Id) -> Response:
+async def model(desk: CurrentServer, caller: CurrentCaller, id: Id) -> Response:
     """One of them."""
     for one in (await speakers_page(desk.app.context, caller, ids=[id], limit=1)).entries:
         return JsonReply(_model(one))
@@ -139,7 +139,7 @@ async def model(desk: AtDesk, caller: Asking, id: Id) -> Response:
     summary="Talk to a workflow",
 )
 async def complete(
-    desk: AtDesk,
+    desk: CurrentServer,
     caller: Operator,
     body: ChatBody,
     x_session_id: Annotated[

@@ -13,7 +13,7 @@ from pointsman.server import problems
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.null_examples import marked
 from pointsman.server.routes.response_docs import Described
-from pointsman.server.sse import MEDIA_TYPE
+from pointsman.server.streaming.sse import MEDIA_TYPE
 from pointsman.values import JsonObject
 
 TYPES: Final = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}

@@ -8,7 +8,7 @@ from fastapi import Response
 
 from pointsman import __version__
 from pointsman.operations.readiness import readiness
-from pointsman.server.context import AtDesk
+from pointsman.server.context import CurrentServer
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.response_docs import Described
@@ -68,11 +68,11 @@ async def health() -> Response:
 
 
 @router.get("/ready", responses=READY, summary="Is it ready?")
-async def ready(desk: AtDesk) -> Response:
+async def ready(desk: CurrentServer) -> Response:
     """Whether to send it requests: its store answers, can be written and has room, and it is not about to end. No key.
 
     `keeper` tells whether this process keeps the store or stands by; both serve.
     """
-    found = await readiness(desk.app.context, desk.life)
+    found = await readiness(desk.app.context, desk.lifecycle)
     status = "ready" if found.ready else "unready"
     return JsonReply({"status": status, "version": __version__, **found.to_json()}, status=200 if found.ready else 503)

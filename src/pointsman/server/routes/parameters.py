@@ -7,11 +7,11 @@ from typing import Annotated, Final, Literal
 from fastapi import Depends, Header, Path, Query
 
 from pointsman.auth.callers import Caller, Role
-from pointsman.server.context import Must
+from pointsman.server.context import RequireRole
 
-Operator = Annotated[Caller, Depends(Must("operator", "run workflows"))]
-Editor = Annotated[Caller, Depends(Must("editor", "write workflows"))]
-Admin = Annotated[Caller, Depends(Must("admin", "delete data"))]
+Operator = Annotated[Caller, Depends(RequireRole("operator", "run workflows"))]
+Editor = Annotated[Caller, Depends(RequireRole("editor", "write workflows"))]
+Admin = Annotated[Caller, Depends(RequireRole("admin", "delete data"))]
 
 Eid = Annotated[str, Path(min_length=1, max_length=100, description="The execution's id.")]
 Id = Annotated[str, Path(min_length=1, max_length=300, description="`id`, `id@revision` or `id@version`.")]

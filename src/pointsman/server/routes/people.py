@@ -11,7 +11,7 @@ from pointsman.auth.callers import Caller, Role
 from pointsman.auth.people import people
 from pointsman.paging import page_by
 from pointsman.searching import says
-from pointsman.server.context import Asking, AtDesk, Must
+from pointsman.server.context import CurrentCaller, CurrentServer, RequireRole
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.required_roles import described, least_of
@@ -22,7 +22,7 @@ from pointsman.values import Json, JsonObject
 
 router = Operations(tags=["access"])
 
-Admin = Annotated[Caller, Depends(Must("admin", "see who is known here"))]
+Admin = Annotated[Caller, Depends(RequireRole("admin", "see who is known here"))]
 PERSON: Final[JsonObject] = {
     "name": "ada",
     "role": "editor",
@@ -81,7 +81,7 @@ class RightsPage(Answer):
 @router.get("/api/people", responses=answers(PeoplePage), summary="List people")
 async def list_people(
     *,
-    desk: AtDesk,
+    desk: CurrentServer,
     caller: Admin,
     search: Words = "",
     role: OfRole = None,
@@ -91,14 +91,14 @@ async def list_people(
 ) -> Response:
     """Whoever has a key, and whomever the identity provider named, by name; and in how many browsers they are logged
     in. With `search` only those with all these words in their name or groups."""
-    known = people(await desk.keys.all(), await desk.logins.all(), await desk.seen.all(), desk.app.clock.now())
+    known = people(await desk.keys.all(), await desk.logins.all(), await desk.known_people.all(), desk.app.clock.now())
     found = (one for one in known if role in (None, one["role"]) and says(search, one["name"], one["groups"]))
     page = await page_by("name", found, after=after, limit=limit, backwards=order == "desc")
     return JsonReply({"people": [*page.entries], "next": page.next})
 
 
 @router.get("/api/rights", responses=answers(RightsPage), summary="What each role may do")
-async def list_rights(request: Request, caller: Asking) -> Response:
+async def list_rights(request: Request, caller: CurrentCaller) -> Response:
     """Each operation with the least role that it takes. A role may do all that the roles before it may."""
     found: list[Json] = [
         {

@@ -13,7 +13,7 @@ from pointsman.auth.subjects import unknown_session
 from pointsman.chat.commands import CHARS_MAX, Command, command_of, parse_command
 from pointsman.chat.records import free_session, records_of
 from pointsman.executions.start import start_as
-from pointsman.server.context import Asking, AtDesk, Desk
+from pointsman.server.context import CurrentCaller, CurrentServer, ServerContext
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.problems import run_reply
@@ -76,7 +76,7 @@ class SessionRecords(Answer):
 
 
 @router.post("/run", responses=answers(RunAnswer, *RAN, body=True), summary="Run the pipeline")
-async def run(desk: AtDesk, caller: Operator, body: RunRequest) -> Response:
+async def run(desk: CurrentServer, caller: Operator, body: RunRequest) -> Response:
     """Runs the workflow that the setting `pipeline` names, in a session of its own, and answers with its output.
     Where none of that name is saved, the built-in one of that name.
 
@@ -90,12 +90,12 @@ async def run(desk: AtDesk, caller: Operator, body: RunRequest) -> Response:
     responses=answers(RunAnswer, *RAN, body=True),
     summary="Run the pipeline, in parts",
 )
-async def run_legacy(desk: AtDesk, caller: Operator, body: LegacyRequest) -> Response:
+async def run_legacy(desk: CurrentServer, caller: Operator, body: LegacyRequest) -> Response:
     """As `/run` with a goal."""
     return await _run(desk, caller, command_of(body.goal, body.email))
 
 
-async def _run(desk: Desk, caller: Caller, asked: Command) -> Response:
+async def _run(desk: ServerContext, caller: Caller, asked: Command) -> Response:
     name = await pipeline_of(desk.app.context)
     session = await free_session(desk.app.context)
     execution = await start_as(desk.app.context, caller, name, asked.input, session=session)
@@ -104,7 +104,7 @@ async def _run(desk: Desk, caller: Caller, asked: Command) -> Response:
 
 
 @router.get("/session/{id}", responses=answers(SessionRecords, "unknown-session"), summary="What was made in a session")
-async def session(desk: AtDesk, caller: Asking, id: Session) -> Response:
+async def session(desk: CurrentServer, caller: CurrentCaller, id: Session) -> Response:
     """Its executions and their records, oldest first: those of workflows that the caller may see.
 
     A session is there for whoever began it, and for admins.

@@ -21,7 +21,7 @@ from pointsman.auth.oidc_login import (
 )
 from pointsman.errors import PointsmanError
 from pointsman.operations.logs import say
-from pointsman.server.context import COOKIE, AtDesk, Desk, address_of
+from pointsman.server.context import COOKIE, CurrentServer, ServerContext, address_of
 from pointsman.server.operation import Operations
 from pointsman.server.pages import is_page
 from pointsman.server.routes.logins import BY_PROVIDER, give_cookie
@@ -44,7 +44,7 @@ SEE: Final[Described] = {303: {"description": "To a page: of the provider, or of
 )
 async def visit_provider(
     *,
-    desk: AtDesk,
+    desk: CurrentServer,
     request: Request,
     to: Annotated[str, Query(max_length=1000, description="The page of the app to come back to.")] = HOME,
 ) -> Response:
@@ -77,7 +77,7 @@ async def visit_provider(
 )
 async def come_back(
     *,
-    desk: AtDesk,
+    desk: CurrentServer,
     request: Request,
     code: Annotated[str, Query(max_length=CODE_CHARS_MAX, description="What the provider gave.")] = "",
     state: Annotated[str, Query(max_length=200, description="What it was sent.")] = "",
@@ -98,7 +98,7 @@ async def come_back(
         say(logging.WARNING, "login.refused", {"code": why.code, "message": str(why)})
         reply = _to_login(why, unquote(to))
     else:
-        await desk.seen.note(caller)
+        await desk.known_people.note(caller)
         await desk.audit.asked(caller, f"GET {BACK}", origin=address_of(request))
         token, _ = await desk.logins.begin(caller, agent=user_agent, instead_of=request.cookies.get(COOKIE, ""))
         reply = _to(_page(unquote(to)))
@@ -107,22 +107,24 @@ async def come_back(
     return reply
 
 
-async def _entrant(desk: Desk, request: Request, provider: IdentityProvider, visit: Visit, code: str) -> Caller:
+async def _entrant(
+    desk: ServerContext, request: Request, provider: IdentityProvider, visit: Visit, code: str
+) -> Caller:
     """Exchange the code of the callback for a caller.
 
     A failure counts as a wrong key for the login throttle, since each attempt causes a request to the provider.
     """
     address = address_of(request)
-    desk.strangers.may_try(address, code)
+    desk.login_throttle.may_try(address, code)
     try:
         return await provider.caller(visit, code, _back(request))
     except PointsmanError:
         desk.audit.failed_login(address)
-        desk.strangers.failed(address, code)
+        desk.login_throttle.failed(address, code)
         raise
 
 
-def _provider(desk: Desk) -> IdentityProvider:
+def _provider(desk: ServerContext) -> IdentityProvider:
     if desk.provider is None:
         hint = "`access.oidc` with a `client_id` offers it; a key opens the server too."
         raise LoginNotOffered("no identity provider is configured here", hint=hint)

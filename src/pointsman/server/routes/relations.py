@@ -10,7 +10,7 @@ from pydantic import Field
 from pointsman.auth.policy import must_see, sees
 from pointsman.executions.calls import calls_of
 from pointsman.executions.relations import kin_of, kin_view
-from pointsman.server.context import Asking, AtDesk
+from pointsman.server.context import CurrentCaller, CurrentServer
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import Eid
@@ -115,7 +115,7 @@ class CallsAnswer(Answer):
 
 
 @router.get("/family", responses=answers(KinAnswer, "unknown-execution"), summary="Read the relatives of an execution")
-async def family(desk: AtDesk, caller: Asking, eid: Eid) -> Response:
+async def family(desk: CurrentServer, caller: CurrentCaller, eid: Eid) -> Response:
     """What called it, what it called, and its forks: as far as the caller may see them."""
     await must_see(desk.app.context, caller, eid)
     return JsonReply(
@@ -125,8 +125,8 @@ async def family(desk: AtDesk, caller: Asking, eid: Eid) -> Response:
 
 @router.get("/calls", responses=answers(CallsAnswer, "unknown-execution"), summary="Read the calls of a step")
 async def calls(
-    desk: AtDesk,
-    caller: Asking,
+    desk: CurrentServer,
+    caller: CurrentCaller,
     eid: Eid,
     step: Annotated[str, Query(min_length=1, max_length=500, description="As events name it.")],
 ) -> Response:

@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 from pointsman.chat.adapter import Dialogue
 from pointsman.chat.formatting import HandedOut
 from pointsman.errors import PointsmanError
-from pointsman.server.sse import BEAT, server_sent
+from pointsman.server.streaming.sse import BEAT, server_sent
 from pointsman.values import Json, JsonObject
 
 Told: TypeAlias = tuple[str, JsonObject]

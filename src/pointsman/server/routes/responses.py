@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from pointsman.chat.adapter import ChatRequest, Dialogue, begin
 from pointsman.chat.formatting import EXECUTION, MessagesInvalid
-from pointsman.server.context import AtDesk, Desk
+from pointsman.server.context import CurrentServer, ServerContext
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.openai_errors import DOOR, also_streamed, in_chat
@@ -21,7 +21,7 @@ from pointsman.server.routes.response_docs import answers
 from pointsman.server.routes.response_events import Telling
 from pointsman.server.schemas.error_examples import EXECUTION_ID
 from pointsman.server.schemas.requests import BoundedBody, JsonValue
-from pointsman.server.sse import EventStream
+from pointsman.server.streaming.sse import EventStream
 from pointsman.values import ExecutionId, Json, JsonObject
 
 TEXTS: Final = frozenset({"input_text", "output_text", "text"})
@@ -166,7 +166,7 @@ class ResponseAnswer(BaseModel):
     summary="Talk to a workflow, in responses",
 )
 async def respond(
-    desk: AtDesk,
+    desk: CurrentServer,
     caller: Operator,
     body: ResponsesBody,
     x_session_id: Annotated[
@@ -209,7 +209,7 @@ def _previous(body: ResponsesBody) -> ExecutionId | None:
     return ExecutionId(found[1])
 
 
-def _telling(desk: Desk, body: ResponsesBody, session: str | None, dialogue: Dialogue) -> Telling:
+def _telling(desk: ServerContext, body: ResponsesBody, session: str | None, dialogue: Dialogue) -> Telling:
     envelope: JsonObject = {
         "id": f"resp_{dialogue.execution.id}",
         "object": "response",

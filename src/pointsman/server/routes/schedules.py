@@ -13,7 +13,7 @@ from pointsman.etags import moved
 from pointsman.executions.lists import names_of_workflows
 from pointsman.paging import page_by
 from pointsman.searching import says
-from pointsman.server.context import Asking, AtDesk, Desk
+from pointsman.server.context import CurrentCaller, CurrentServer, ServerContext
 from pointsman.server.if_match import etag_of, held
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
@@ -170,8 +170,8 @@ class ScheduleBody(RevisedBody):
 @router.get("/api/schedules", responses=answers(SchedulePage), summary="List schedules")
 async def schedules(
     *,
-    desk: AtDesk,
-    caller: Asking,
+    desk: CurrentServer,
+    caller: CurrentCaller,
     workflow: Of = None,
     search: Words = "",
     after: After = None,
@@ -204,7 +204,7 @@ async def schedules(
     status_code=201,
     summary="Schedule a workflow",
 )
-async def plan(desk: AtDesk, caller: Editor, body: ScheduleBody) -> Response:
+async def plan(desk: CurrentServer, caller: Editor, body: ScheduleBody) -> Response:
     """Due from now on, as long as a process keeps the store. The same one again is refused: it is there."""
     await must_see_workflow(desk.app.context, caller, body.workflow)
     kept = await desk.app.schedule(
@@ -228,8 +228,8 @@ async def plan(desk: AtDesk, caller: Editor, body: ScheduleBody) -> Response:
     summary="Try a timing",
 )
 async def tried(
-    desk: AtDesk,
-    caller: Asking,
+    desk: CurrentServer,
+    caller: CurrentCaller,
     body: TimingBody,
     count: Annotated[int, Query(ge=1, le=100, description="How many.")] = 5,
 ) -> Response:
@@ -240,8 +240,8 @@ async def tried(
 
 @router.get("/api/schedules/{sid:path}/times", responses=answers(TimesAnswer, "no-such-schedule"), summary="Look ahead")
 async def times(
-    desk: AtDesk,
-    caller: Asking,
+    desk: CurrentServer,
+    caller: CurrentCaller,
     sid: ScheduleId,
     count: Annotated[int, Query(ge=1, le=100, description="How many.")] = 5,
 ) -> Response:
@@ -253,7 +253,7 @@ async def times(
 @router.get(
     "/api/schedules/{sid:path}", responses=answers(ScheduleAnswer, "no-such-schedule"), summary="Read a schedule"
 )
-async def read(desk: AtDesk, caller: Asking, sid: ScheduleId) -> Response:
+async def read(desk: CurrentServer, caller: CurrentCaller, sid: ScheduleId) -> Response:
     """With what became of its latest times."""
     return _reply(await _schedule(desk, caller, sid))
 
@@ -272,7 +272,7 @@ async def read(desk: AtDesk, caller: Asking, sid: ScheduleId) -> Response:
     summary="Change a schedule",
 )
 async def revise(
-    desk: AtDesk, caller: Editor, sid: ScheduleId, body: RevisedBody, if_match: IfMatch = None
+    desk: CurrentServer, caller: Editor, sid: ScheduleId, body: RevisedBody, if_match: IfMatch = None
 ) -> Response:
     """By its owner, or an admin. What it started, and whether it is paused, stays as it is. Other times count from now
     on. One that a workflow's document declares is changed there."""
@@ -299,7 +299,7 @@ async def revise(
     responses=answers(FiredAnswer, "no-such-schedule"),
     summary="Run a schedule now",
 )
-async def run(desk: AtDesk, caller: Operator, sid: ScheduleId) -> Response:
+async def run(desk: CurrentServer, caller: Operator, sid: ScheduleId) -> Response:
     """Once, whatever its times and its pause say. Where it cannot be started, the answer says why."""
     await _schedule(desk, caller, sid)
     return JsonReply(fired_view(await desk.app.triggers.scheduler.run_now(sid, caller=caller)))
@@ -308,7 +308,7 @@ async def run(desk: AtDesk, caller: Operator, sid: ScheduleId) -> Response:
 @router.post(
     "/api/schedules/{sid:path}/pause", responses=answers(ScheduleAnswer, "no-such-schedule"), summary="Pause a schedule"
 )
-async def pause(desk: AtDesk, caller: Operator, sid: ScheduleId) -> Response:
+async def pause(desk: CurrentServer, caller: Operator, sid: ScheduleId) -> Response:
     """Nothing is due until it is resumed."""
     await _schedule(desk, caller, sid)
     return JsonReply(schedule_view(await desk.app.triggers.schedules.pause(sid)))
@@ -319,7 +319,7 @@ async def pause(desk: AtDesk, caller: Operator, sid: ScheduleId) -> Response:
     responses=answers(ScheduleAnswer, "no-such-schedule"),
     summary="Resume a schedule",
 )
-async def resume(desk: AtDesk, caller: Operator, sid: ScheduleId) -> Response:
+async def resume(desk: CurrentServer, caller: Operator, sid: ScheduleId) -> Response:
     """Due from now on: times that passed meanwhile are not made up for. Also one that was stopped, which starts nothing
     unless its owner may do so again."""
     await _schedule(desk, caller, sid)
@@ -332,7 +332,7 @@ async def resume(desk: AtDesk, caller: Operator, sid: ScheduleId) -> Response:
     responses=refusals("no-such-schedule", "schedule-invalid", "revision-moved"),
     summary="Delete a schedule",
 )
-async def delete(desk: AtDesk, caller: Editor, sid: ScheduleId, if_match: IfMatch = None) -> Response:
+async def delete(desk: CurrentServer, caller: Editor, sid: ScheduleId, if_match: IfMatch = None) -> Response:
     """By its owner, or an admin. Executions that it started go on. One that a workflow's document declares is paused
     instead."""
     known = await _schedule(desk, caller, sid)
@@ -342,7 +342,7 @@ async def delete(desk: AtDesk, caller: Editor, sid: ScheduleId, if_match: IfMatc
     return Response(status_code=204)
 
 
-async def _schedule(desk: Desk, caller: Caller, sid: str) -> StoredSchedule:
+async def _schedule(desk: ServerContext, caller: Caller, sid: str) -> StoredSchedule:
     """Return a schedule. Raises `NoSuchSchedule`, also if the caller may not see its workflow."""
     kept = await desk.app.triggers.schedules.find(sid)
     if kept is None:

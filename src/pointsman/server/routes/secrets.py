@@ -15,7 +15,7 @@ from pointsman.etags import NOTHING, moved
 from pointsman.paging import page_by
 from pointsman.redaction import ANYWHERE_CHARS_MIN as CHARS_MIN
 from pointsman.searching import says
-from pointsman.server.context import AtDesk, Must
+from pointsman.server.context import CurrentServer, RequireRole
 from pointsman.server.if_match import etag_of, held
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
@@ -27,7 +27,7 @@ from pointsman.workflows.secret_uses import secrets_elsewhere, uses_of
 
 router = Operations(tags=["access"])
 
-Admin = Annotated[Caller, Depends(Must("admin", "see or change secrets"))]
+Admin = Annotated[Caller, Depends(RequireRole("admin", "see or change secrets"))]
 SecretName = Annotated[str, Path(min_length=1, max_length=100, description="`NAME` of the handle `secret.NAME`.")]
 SECRET: Final[JsonObject] = {
     "name": "WEATHER",
@@ -129,7 +129,7 @@ class SecretUses(Answer):
 @router.get("/api/secrets", responses=answers(SecretPage), summary="List secrets")
 async def list_secrets(
     *,
-    desk: AtDesk,
+    desk: CurrentServer,
     caller: Admin,
     search: Words = "",
     order: Order = "asc",
@@ -156,7 +156,7 @@ async def list_secrets(
 
 
 @router.get("/api/secrets/{name}/uses", responses=answers(SecretUses), summary="Who uses a secret")
-async def secret_uses(desk: AtDesk, caller: Admin, name: SecretName) -> Response:
+async def secret_uses(desk: CurrentServer, caller: Admin, name: SecretName) -> Response:
     """Saved workflows and agents, as they are now, and settings that name its handle. There need be no such secret."""
     return JsonReply(await uses_of(desk.app.context, name))
 
@@ -171,7 +171,7 @@ async def secret_uses(desk: AtDesk, caller: Admin, name: SecretName) -> Response
 )
 async def set_secret(
     *,
-    desk: AtDesk,
+    desk: CurrentServer,
     caller: Admin,
     name: SecretName,
     body: SecretBody,
@@ -192,7 +192,7 @@ async def set_secret(
     responses=refusals("no-such-secret", "revision-moved"),
     summary="Delete a secret",
 )
-async def delete_secret(desk: AtDesk, caller: Admin, name: SecretName, if_match: IfMatch = None) -> Response:
+async def delete_secret(desk: CurrentServer, caller: Admin, name: SecretName, if_match: IfMatch = None) -> Response:
     """Steps that name it fail from now on."""
     mark = await desk.app.vault.mark(name)
     await desk.app.vault.delete(name, after=None if mark == NOTHING else _held(name, mark, if_match))

@@ -18,7 +18,7 @@ from pointsman.chat.conversations import (
 )
 from pointsman.chat.workflows import speakers_page
 from pointsman.etags import moved
-from pointsman.server.context import Asking, AtDesk
+from pointsman.server.context import CurrentCaller, CurrentServer
 from pointsman.server.if_match import etag_of, held
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
@@ -137,8 +137,8 @@ class DeletedAnswer(Answer):
 @router.get("/api/chat/workflows", responses=answers(SpeakerList), summary="List whom one can talk to")
 async def speaking(
     *,
-    desk: AtDesk,
-    caller: Asking,
+    desk: CurrentServer,
+    caller: CurrentCaller,
     search: Words = "",
     id: Annotated[list[str] | None, Query(max_length=NAMES_MAX, description="Only these.")] = None,
     after: After = None,
@@ -153,8 +153,8 @@ async def speaking(
 @router.get("/api/sessions", responses=answers(ConversationList, "place-invalid"), summary="List conversations")
 async def list_(
     *,
-    desk: AtDesk,
-    caller: Asking,
+    desk: CurrentServer,
+    caller: CurrentCaller,
     everyone: Annotated[bool, Query(description="Not only the caller's. For admins.")] = False,
     workflow: Of = None,
     q: Annotated[
@@ -176,7 +176,7 @@ async def list_(
 
 
 @router.get("/api/sessions/{id}", responses=answers(SessionAnswer, "unknown-session"), summary="Read a conversation")
-async def read(desk: AtDesk, caller: Asking, id: Session) -> Response:
+async def read(desk: CurrentServer, caller: CurrentCaller, id: Session) -> Response:
     """For whoever began it, and for admins."""
     await must_see_session(desk.app.context, caller, id)
     return JsonReply(await conversation_view(desk.app.context, id))
@@ -187,7 +187,9 @@ async def read(desk: AtDesk, caller: Asking, id: Session) -> Response:
     responses=answers(ConversationEntry, "unknown-session", "input-invalid", "revision-moved", body=True),
     summary="Give a conversation a title",
 )
-async def rename(desk: AtDesk, caller: Operator, id: Session, body: TitleBody, if_match: IfMatch = None) -> Response:
+async def rename(
+    desk: CurrentServer, caller: Operator, id: Session, body: TitleBody, if_match: IfMatch = None
+) -> Response:
     """For whoever began it, and for admins. `etag` in a list of conversations is that of its title."""
     await must_see_session(desk.app.context, caller, id)
     mark = await title_mark(desk.app.context, id)
@@ -201,7 +203,7 @@ async def rename(desk: AtDesk, caller: Operator, id: Session, body: TitleBody, i
     responses=answers(DeletedAnswer, "unknown-session", "execution-unfinished"),
     summary="Delete a conversation",
 )
-async def delete(desk: AtDesk, caller: Operator, id: Session) -> Response:
+async def delete(desk: CurrentServer, caller: Operator, id: Session) -> Response:
     """For good: what was said, its executions, and what it remembered. All its executions must have ended. For whoever
     began it, and for admins."""
     await must_see_session(desk.app.context, caller, id)

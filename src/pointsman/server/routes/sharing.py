@@ -10,7 +10,7 @@ from pydantic import Field
 from pointsman.auth.policy import must_see_workflow
 from pointsman.auth.sharing import Audience, Sharing, share, sharing_mark, sharing_of, sharing_view
 from pointsman.etags import moved
-from pointsman.server.context import Asking, AtDesk
+from pointsman.server.context import CurrentCaller, CurrentServer
 from pointsman.server.if_match import etag_of, held
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
@@ -57,7 +57,7 @@ class SharingAnswer(Answer):
 @router.get(
     "/api/workflows/{id}/sharing", responses=answers(SharingAnswer, "unknown-workflow"), summary="Read who may see it"
 )
-async def read_sharing(desk: AtDesk, caller: Asking, id: Id) -> Response:
+async def read_sharing(desk: CurrentServer, caller: CurrentCaller, id: Id) -> Response:
     """The owner of a workflow, and with whom it is shared."""
     await must_see_workflow(desk.app.context, caller, id)
     return _reply(await sharing_of(desk.app.context, id))
@@ -68,7 +68,9 @@ async def read_sharing(desk: AtDesk, caller: Asking, id: Id) -> Response:
     responses=answers(SharingAnswer, "unknown-workflow", "revision-moved", "sharing-invalid", body=True),
     summary="Share it",
 )
-async def change_sharing(desk: AtDesk, caller: Editor, id: Id, body: SharingBody, if_match: IfMatch = None) -> Response:
+async def change_sharing(
+    desk: CurrentServer, caller: Editor, id: Id, body: SharingBody, if_match: IfMatch = None
+) -> Response:
     """By its owner, or an admin. It holds from the next request on, for its executions too."""
     await must_see_workflow(desk.app.context, caller, id)
     mark = sharing_mark(await sharing_of(desk.app.context, id))
@@ -87,7 +89,7 @@ async def change_sharing(desk: AtDesk, caller: Editor, id: Id, body: SharingBody
 @router.get(
     "/api/agents/{name}/sharing", responses=answers(SharingAnswer, "no-such-agent"), summary="Read who may use an agent"
 )
-async def read_agent_sharing(desk: AtDesk, caller: Asking, name: Name) -> Response:
+async def read_agent_sharing(desk: CurrentServer, caller: CurrentCaller, name: Name) -> Response:
     """The owner of an agent, and with whom it is shared."""
     await agent_for(desk.app.context, caller, name)
     return _reply(await sharing_of(desk.app.context, name, "agent"))
@@ -99,7 +101,7 @@ async def read_agent_sharing(desk: AtDesk, caller: Asking, name: Name) -> Respon
     summary="Share an agent",
 )
 async def change_agent_sharing(
-    desk: AtDesk, caller: Editor, name: Name, body: SharingBody, if_match: IfMatch = None
+    desk: CurrentServer, caller: Editor, name: Name, body: SharingBody, if_match: IfMatch = None
 ) -> Response:
     """By its owner, or an admin. Whom it is not shared with can neither see it nor run workflows that use it."""
     await agent_for(desk.app.context, caller, name)

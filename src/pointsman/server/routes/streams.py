@@ -13,13 +13,13 @@ from pointsman.app import Pointsman
 from pointsman.auth.callers import Caller
 from pointsman.auth.policy import must_see
 from pointsman.errors import CallerError
-from pointsman.executions.live_feed import moment_of, wanted
-from pointsman.executions.subscriptions import Beginning, SubscriptionStart, join
-from pointsman.server.context import Asking, AtDesk
+from pointsman.server.context import CurrentCaller, CurrentServer
 from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import Eid, Of
 from pointsman.server.routes.response_docs import Described, refusals
-from pointsman.server.sse import BEAT, MEDIA_TYPE, SHUT, EventStream, begun, server_sent
+from pointsman.server.streaming.live_feed import moment_of, wanted
+from pointsman.server.streaming.sse import BEAT, MEDIA_TYPE, SHUT, EventStream, begun, server_sent
+from pointsman.server.streaming.subscriptions import Beginning, SubscriptionStart, join
 
 router = Operations(prefix="/api/workflows/executions", tags=["executions"])
 
@@ -53,8 +53,8 @@ BOARD: Final[Described] = {
     summary="Stream all executions",
 )
 async def stream_all(
-    desk: AtDesk,
-    caller: Asking,
+    desk: CurrentServer,
+    caller: CurrentCaller,
     workflow: Of = None,
     session: Annotated[str | None, Query(max_length=200, description="Only the turns of this conversation.")] = None,
     last_event_id: Annotated[
@@ -69,7 +69,7 @@ async def stream_all(
     shown = wanted(desk.app.context, caller, workflow=workflow, session=session)
     after = moment_of(last_event_id)
     seat = desk.take_stream(caller)
-    return EventStream(desk.channels.board.changes(shown, after=after), seat)
+    return EventStream(desk.broker.board.changes(shown, after=after), seat)
 
 
 @router.get(
@@ -80,8 +80,8 @@ async def stream_all(
 )
 async def stream(
     *,
-    desk: AtDesk,
-    caller: Asking,
+    desk: CurrentServer,
+    caller: CurrentCaller,
     eid: Eid,
     begin: Annotated[
         Beginning,
@@ -98,11 +98,11 @@ async def stream(
 ) -> Response:
     """What is in its journal and then what comes, without loss or repeat, until it ends."""
     await must_see(desk.app.context, caller, eid)
-    joined = await join(desk.app.context, desk.channels, eid, begin=begin, last=last_event_id or after)
+    joined = await join(desk.app.context, desk.broker, eid, begin=begin, last=last_event_id or after)
     if joined is None:
         return Response(status_code=204)
     seat = desk.take_stream(caller)
-    frames = while_seen(desk.app, caller, eid, desk.channels.frames(eid, after=joined.after))
+    frames = while_seen(desk.app, caller, eid, desk.broker.frames(eid, after=joined.after))
     return EventStream(begun(_first(joined, begin), frames), seat)
 
 

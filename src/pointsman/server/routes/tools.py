@@ -13,7 +13,7 @@ from pointsman.executions.lists import found_tools, place_by_origin, server_view
 from pointsman.operations.key_usage import payers
 from pointsman.operations.model_catalogue import list_models, ping_models
 from pointsman.paging import page_by
-from pointsman.server.context import Asking, AtDesk
+from pointsman.server.context import CurrentCaller, CurrentServer
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import NAMES_MAX, Admin, After, Editor, Limit, Operator, Words
@@ -269,8 +269,8 @@ class PingAnswer(Answer):
 @router.get("/api/tools", responses=answers(ToolPage), summary="List tools")
 async def list_(
     *,
-    desk: AtDesk,
-    caller: Asking,
+    desk: CurrentServer,
+    caller: CurrentCaller,
     search: Words = "",
     name: Annotated[list[str] | None, Query(max_length=NAMES_MAX, description="Only these.")] = None,
     origin: Annotated[str | None, Query(max_length=20, description="Only those that come from there.")] = None,
@@ -296,7 +296,7 @@ async def list_(
 
 
 @router.get("/api/tools/{name}", responses=answers(ToolAnswer, "no-such-tool"), summary="Read a tool")
-async def read(desk: AtDesk, caller: Asking, name: Name) -> Response:
+async def read(desk: CurrentServer, caller: CurrentCaller, name: Name) -> Response:
     """What it does and takes."""
     await desk.app.tools.prepare([name])
     view = tool_view(desk.app.context, name) if await sees_tool(desk.app.context, caller, name) else None
@@ -310,7 +310,7 @@ async def read(desk: AtDesk, caller: Asking, name: Name) -> Response:
     responses=answers(TriedAnswer, "no-such-tool", "tool-not-tried", body=True),
     summary="Try a tool",
 )
-async def try_(desk: AtDesk, caller: Editor, name: Name, body: TryBody) -> Response:
+async def try_(desk: CurrentServer, caller: Editor, name: Name, body: TryBody) -> Response:
     """One call, for real. What the tool does wrong is told in the answer."""
     await desk.app.tools.prepare([name])
     if not await sees_tool(desk.app.context, caller, name):
@@ -319,13 +319,13 @@ async def try_(desk: AtDesk, caller: Editor, name: Name, body: TryBody) -> Respo
 
 
 @router.get("/api/models", responses=answers(ModelsAnswer), summary="List models")
-async def models(desk: AtDesk, caller: Asking) -> Response:
+async def models(desk: CurrentServer, caller: CurrentCaller) -> Response:
     """Which models are named where, what they cost, and who answers for them."""
     return JsonReply(list_models(desk.app.context))
 
 
 @router.get("/api/models/keys", responses=answers(KeysAnswer), summary="How keys of models stand")
-async def keys(desk: AtDesk, caller: Operator) -> Response:
+async def keys(desk: CurrentServer, caller: Operator) -> Response:
     """Which keys are free, rest, or have paid for enough today; by their names. What is under way is that of the
     process that answers.
     """
@@ -333,6 +333,6 @@ async def keys(desk: AtDesk, caller: Operator) -> Response:
 
 
 @router.post("/api/models/ping", responses=answers(PingAnswer), summary="Ask the models")
-async def ping(desk: AtDesk, caller: Admin) -> Response:
+async def ping(desk: CurrentServer, caller: Admin) -> Response:
     """Asks each model that is named for one word. It may cost something."""
     return JsonReply({"models": [*await ping_models(desk.app.context)]})

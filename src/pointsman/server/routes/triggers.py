@@ -12,7 +12,7 @@ from pointsman.executions.lists import names_of_workflows
 from pointsman.paging import page_by
 from pointsman.searching import says
 from pointsman.server.bodies import body_of
-from pointsman.server.context import AtDesk, address_of
+from pointsman.server.context import CurrentServer, address_of
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import After, Editor, Id, Key, Limit, Operator, Words
@@ -93,7 +93,7 @@ class CalledAnswer(Answer):
 
 
 @router.post("/api/events", responses=answers(PublishedAnswer, "input-invalid", body=True), summary="Publish an event")
-async def publish(desk: AtDesk, caller: Operator, body: SignalBody, key: Key = None) -> Response:
+async def publish(desk: CurrentServer, caller: Operator, body: SignalBody, key: Key = None) -> Response:
     """To every execution that waits for it and that the caller sees; and to the triggers that start workflows with it,
     where the caller may execute these."""
     published = await desk.app.publish(body.name, body.data, key=body.key or key or "", by=caller.name, caller=caller)
@@ -130,7 +130,7 @@ class TriedWebhookAnswer(CalledAnswer):
     summary="Try a webhook",
 )
 async def try_(
-    desk: AtDesk,
+    desk: CurrentServer,
     caller: Operator,
     id: Id,
     trigger: Trigger,
@@ -189,7 +189,7 @@ class DeliveryList(Answer):
     responses=answers(DeliveryList, "unknown-workflow", "no-such-trigger"),
     summary="List the calls of a webhook",
 )
-async def deliveries(desk: AtDesk, caller: Editor, id: Id, trigger: Trigger) -> Response:
+async def deliveries(desk: CurrentServer, caller: Editor, id: Id, trigger: Trigger) -> Response:
     """The last 40 that were taken and the last 10 that were refused, the newest first. What another process
     refused is shown some seconds later."""
     await must_see_workflow(desk.app.context, caller, id)
@@ -198,7 +198,7 @@ async def deliveries(desk: AtDesk, caller: Editor, id: Id, trigger: Trigger) -> 
 
 @router.get("/api/webhooks", responses=answers(WebhookPage), summary="List webhooks")
 async def webhooks(
-    *, desk: AtDesk, caller: Editor, search: Words = "", after: After = None, limit: Limit = 50
+    *, desk: CurrentServer, caller: Editor, search: Words = "", after: After = None, limit: Limit = 50
 ) -> Response:
     """By path: those that saved workflows declare, of workflows that the caller may see. With `search` only those with
     all these words in the path, the workflow, its trigger or the event."""
@@ -235,14 +235,14 @@ async def webhooks(
     openapi_extra=CALL,
 )
 async def call(
-    desk: AtDesk,
+    desk: CurrentServer,
     request: Request,
     path: Annotated[str, Path(min_length=1, max_length=500, description="As the workflow declares it.")],
 ) -> Response:
     """Takes no key: a call is signed with the webhook's secret in the scheme of its trigger: as
     Standard Webhooks, or as GitHub signs. A call that
     comes again with the same id is taken once."""
-    desk.webhook_pace.take(address_of(request))
+    desk.webhook_rate_limiter.take(address_of(request))
     body_of(request.scope).allow(desk.app.settings.server.webhook_bytes_max)
     body = await desk.unchecked.read(request.receive)
     try:

@@ -15,7 +15,7 @@ from pointsman.definition.problems import problems_to_json
 from pointsman.errors import AuthorError
 from pointsman.executions.pages import with_last
 from pointsman.paging import page_by, revision_place
-from pointsman.server.context import Asking, AtDesk, Desk
+from pointsman.server.context import CurrentCaller, CurrentServer, ServerContext
 from pointsman.server.if_match import etag_of, held
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
@@ -96,8 +96,8 @@ READ: Final[Described] = {
 @router.get("", responses=answers(CataloguePage), summary="List workflows")
 async def list_(
     *,
-    desk: AtDesk,
-    caller: Asking,
+    desk: CurrentServer,
+    caller: CurrentCaller,
     disabled: Annotated[bool, Query(description="Those that are switched off too.")] = False,
     built_in: Annotated[bool | None, Query(alias="builtIn", description="Only those, or only the others.")] = None,
     search: Annotated[
@@ -145,7 +145,7 @@ async def list_(
 )
 async def create(
     *,
-    desk: AtDesk,
+    desk: CurrentServer,
     caller: Editor,
     request: Request,
     draft: Draft = False,
@@ -158,7 +158,7 @@ async def create(
 
 
 @router.post("/check", responses=answers(CheckAnswer, "document-too-expensive", body=True), summary="Check a document")
-async def check(desk: AtDesk, caller: Asking, body: CheckBody) -> Response:
+async def check(desk: CurrentServer, caller: CurrentCaller, body: CheckBody) -> Response:
     """All its problems, with their places, and what saving it would go on top of. Nothing is saved."""
     given = body.document
     text = given if isinstance(given, str) else msgspec.json.encode(given)
@@ -169,8 +169,8 @@ async def check(desk: AtDesk, caller: Asking, body: CheckBody) -> Response:
 
 @router.get("/{id}", responses=READ | refusals("unknown-workflow", "document-too-expensive"), summary="Read a workflow")
 async def read(
-    desk: AtDesk,
-    caller: Asking,
+    desk: CurrentServer,
+    caller: CurrentCaller,
     id: Id,
     dialect: Annotated[Target | None, Query(description="Written in this dialect, or drawn.")] = None,
 ) -> Response:
@@ -201,7 +201,7 @@ async def read(
 )
 async def replace(
     *,
-    desk: AtDesk,
+    desk: CurrentServer,
     caller: Editor,
     request: Request,
     id: Id,
@@ -225,7 +225,7 @@ async def replace(
     ),
     summary="Change what is said about a workflow",
 )
-async def patch(desk: AtDesk, caller: Editor, id: Id, body: PatchBody, if_match: IfMatch = None) -> Response:
+async def patch(desk: CurrentServer, caller: Editor, id: Id, body: PatchBody, if_match: IfMatch = None) -> Response:
     """A JSON merge patch of its name, description, version, tags, status and metadata, and of whether it is enabled: a
     member that is null is taken out. Nodes and edges are not patched. A new revision, as with PUT. What it does not
     keep of the author's text is named in `losses`."""
@@ -253,7 +253,7 @@ async def patch(desk: AtDesk, caller: Editor, id: Id, body: PatchBody, if_match:
     status_code=201,
     summary="Clone a workflow",
 )
-async def clone(desk: AtDesk, caller: Editor, id: Id, body: CloneBody) -> Response:
+async def clone(desk: CurrentServer, caller: Editor, id: Id, body: CloneBody) -> Response:
     """Save it once more under an id of its own, as its author wrote it: a built-in one to change it, or a saved one."""
     return _saved(saved_view(await clone_as(desk.app.context, caller, id, body.id)), status=201)
 
@@ -264,7 +264,7 @@ async def clone(desk: AtDesk, caller: Editor, id: Id, body: CloneBody) -> Respon
     responses=refusals("unknown-workflow", "built-in-workflow", "revision-moved"),
     summary="Delete a workflow",
 )
-async def delete(desk: AtDesk, caller: Editor, id: Id, if_match: IfMatch = None) -> Response:
+async def delete(desk: CurrentServer, caller: Editor, id: Id, if_match: IfMatch = None) -> Response:
     """Hide it. Executions keep the revision they run; saving it again brings it back."""
     await must_see_workflow(desk.app.context, caller, id)
     await delete_as(desk.app.context, caller, id, after=await _matched(desk, id, if_match))
@@ -273,7 +273,13 @@ async def delete(desk: AtDesk, caller: Editor, id: Id, if_match: IfMatch = None)
 
 @router.get("/{id}/versions", responses=answers(WorkflowPage, "unknown-workflow"), summary="List revisions")
 async def versions(
-    *, desk: AtDesk, caller: Asking, id: Id, order: Order = "desc", after: After = None, limit: Limit = 200
+    *,
+    desk: CurrentServer,
+    caller: CurrentCaller,
+    id: Id,
+    order: Order = "desc",
+    after: After = None,
+    limit: Limit = 200,
 ) -> Response:
     """The revisions of a workflow, newest first unless `order` says otherwise."""
     await must_see_workflow(desk.app.context, caller, id)
@@ -290,8 +296,8 @@ async def versions(
     response_class=Response,
 )
 async def diff(
-    desk: AtDesk,
-    caller: Asking,
+    desk: CurrentServer,
+    caller: CurrentCaller,
     id: Id,
     old: Annotated[int | None, Query(alias="from", ge=1, le=2**53, description="The older revision.")] = None,
     new: Annotated[int | None, Query(alias="to", ge=1, le=2**53, description="The newer revision.")] = None,
@@ -304,7 +310,7 @@ async def diff(
 
 
 async def _save(
-    desk: Desk, caller: Caller, source: Workflow, *, draft: bool, status: int, after: int | None = None
+    desk: ServerContext, caller: Caller, source: Workflow, *, draft: bool, status: int, after: int | None = None
 ) -> Response:
     return _saved(saved_view(await save_as(desk.app.context, caller, source, draft=draft, after=after)), status=status)
 
@@ -313,19 +319,19 @@ def _saved(said: JsonObject, *, status: int) -> Response:
     return JsonReply(said, status=status, headers={"etag": _etag(said), "location": f"/api/workflows/{said['id']}"})
 
 
-async def _entry(desk: Desk, id: str) -> JsonObject:
+async def _entry(desk: ServerContext, id: str) -> JsonObject:
     name, _, _ = id.partition("@")
     revision = (await desk.app.library.found(id)).revision
     return next(entry for entry in await list_workflows(desk.app.context, name) if entry["revision"] == revision)
 
 
-async def _known(desk: Desk, caller: Caller, id: str | None) -> int | None:
+async def _known(desk: ServerContext, caller: Caller, id: str | None) -> int | None:
     """Return the latest revision of a workflow id; None: there is none, or the caller may not see it."""
     found = await desk.app.library.workflows.find(id) if id is not None and id.isprintable() else None
     return found.revision if found is not None and await visible(desk.app.context, caller, found.draft.id) else None
 
 
-async def _matched(desk: Desk, id: str, if_match: str | None) -> int | None:
+async def _matched(desk: ServerContext, id: str, if_match: str | None) -> int | None:
     """Return the revision that the write must replace; None: any. Raises `RevisionMoved`."""
     if if_match is None:
         return None

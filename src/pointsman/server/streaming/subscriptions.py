@@ -15,12 +15,12 @@ from pointsman.engine.state import ENDED
 from pointsman.executions.family_view import seen
 from pointsman.executions.pages import PlaceInvalid, place_of
 from pointsman.executions.public_events import bulletins
-from pointsman.executions.ring_buffer import START, Place
 from pointsman.ports import Row
+from pointsman.server.streaming.ring_buffer import START, StreamPosition
 from pointsman.values import ExecutionId, JsonObject
 
 if TYPE_CHECKING:
-    from pointsman.executions.broker import Channels
+    from pointsman.server.streaming.broker import SseBroker
 
 Beginning: TypeAlias = Literal["start", "now", "snapshot"]
 
@@ -28,7 +28,7 @@ Beginning: TypeAlias = Literal["start", "now", "snapshot"]
 class SubscriptionStart(NamedTuple):
     """The position where a subscription begins."""
 
-    after: Place
+    after: StreamPosition
     snapshot: JsonObject | None = None
     """The execution view as of that position."""
 
@@ -38,7 +38,7 @@ class SubscriptionStart(NamedTuple):
 
 
 async def join(
-    app: AppContext, channels: Channels, execution: str, *, begin: Beginning, last: str | None
+    app: AppContext, broker: SseBroker, execution: str, *, begin: Beginning, last: str | None
 ) -> SubscriptionStart | None:
     """Return where a subscription begins. `last`: the id of the last received event. None: the execution has ended and
     no event is left.
@@ -49,7 +49,7 @@ async def join(
     if last:
         place = place_of(last)
         await _must_be_told(app, name, place)
-        return None if await channels.is_over(name, place) else SubscriptionStart(place)
+        return None if await broker.is_over(name, place) else SubscriptionStart(place)
     if begin == "start":
         return SubscriptionStart(START)
     if begin == "snapshot":
@@ -62,7 +62,7 @@ async def join(
     return SubscriptionStart(START if row is None else _end_of(name, row))
 
 
-async def _must_be_told(app: AppContext, execution: ExecutionId, place: Place) -> None:
+async def _must_be_told(app: AppContext, execution: ExecutionId, place: StreamPosition) -> None:
     row = await _row(app, execution, place[0])
     if place[0] and (row is None or place > _end_of(execution, row)):
         raise PlaceInvalid(
@@ -77,7 +77,7 @@ async def _row(app: AppContext, execution: ExecutionId, seq: int) -> Row | None:
     return None
 
 
-def _end_of(execution: ExecutionId, row: Row) -> Place:
+def _end_of(execution: ExecutionId, row: Row) -> StreamPosition:
     """Return the position after all public events of the row."""
     *_, last = bulletins(execution, row)
     return row.seq, int(str(last["id"]).partition(".")[2])

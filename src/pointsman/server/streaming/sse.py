@@ -16,8 +16,8 @@ import msgspec
 from fastapi import Response
 from starlette.types import Receive, Scope, Send
 
-from pointsman.auth.presence import Seat
-from pointsman.executions.ring_buffer import Wire
+from pointsman.auth.presence import OpenStream
+from pointsman.server.streaming.ring_buffer import StreamEncoder
 from pointsman.values import JsonObject
 
 MEDIA_TYPE: Final = "text/event-stream"
@@ -44,7 +44,7 @@ def farewell() -> bytes:
 
 
 SHUT: Final = server_sent(CLOSING, {"reason": "what opened this stream opens nothing any more"}, "")
-WIRE: Final = Wire(server_sent, BEAT, farewell)
+WIRE: Final = StreamEncoder(server_sent, BEAT, farewell)
 
 
 class _Gone(Exception):
@@ -60,7 +60,7 @@ class EventStream(Response):
 
     media_type = MEDIA_TYPE
 
-    def __init__(self, chunks: AsyncGenerator[bytes, None], seat: Seat) -> None:
+    def __init__(self, chunks: AsyncGenerator[bytes, None], seat: OpenStream) -> None:
         """Leave the seat when the stream ends; the stream ends when the seat is revoked."""
         super().__init__(headers=HEADERS)
         del self.headers["content-length"]
@@ -96,12 +96,12 @@ async def _until_gone(receive: Receive) -> None:
     raise _Gone
 
 
-async def _until_revoked(seat: Seat) -> None:
+async def _until_revoked(seat: OpenStream) -> None:
     await seat.revoked.wait()
     raise _Revoked
 
 
-async def while_seated(seat: Seat, work: Awaitable[None]) -> None:
+async def while_seated(seat: OpenStream, work: Awaitable[None]) -> None:
     """Run the work until it ends or the seat is revoked; then leave the seat."""
     try:
         async with asyncio.TaskGroup() as group:

@@ -19,7 +19,7 @@ CHARS_MAX: Final = 100_000
 """Limit per step; of a longer text nothing is kept, since its beginning would be missing."""
 
 
-class Spoken:
+class PartialOutput:
     """Partial output by execution and step."""
 
     def __init__(self) -> None:

@@ -7,10 +7,10 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from pointsman.values import JsonObject
 
-Place: TypeAlias = tuple[int, int]
+StreamPosition: TypeAlias = tuple[int, int]
 """`(seq, n)`: public event `n` of row `seq`."""
 
-START: Final[Place] = (0, -1)
+START: Final[StreamPosition] = (0, -1)
 """Before the first event."""
 ROW_END: Final = 1 << 62
 """As `n`: after all public events of the row."""
@@ -23,14 +23,14 @@ CHUNK_BYTES: Final = 16_384
 class StreamFrame(NamedTuple):
     """What is sent at once. `place` is None for live frames."""
 
-    place: Place | None
+    place: StreamPosition | None
     data: bytes
 
 
-class Ring:
+class RingBuffer:
     """Frames by position. Positions count all frames that were ever put."""
 
-    def __init__(self, behind: Place) -> None:
+    def __init__(self, behind: StreamPosition) -> None:
         self.behind = behind
         """Every frame with a place after this one is in the ring."""
         self.begin = 0
@@ -66,7 +66,7 @@ class Encode(Protocol):
     def __call__(self, event: str, told: JsonObject, place: str, /) -> bytes: ...
 
 
-class Wire(NamedTuple):
+class StreamEncoder(NamedTuple):
     """The wire format of a channel."""
 
     encode: Encode

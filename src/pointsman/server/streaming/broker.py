@@ -21,38 +21,46 @@ from pointsman.context import AppContext
 from pointsman.engine.events.lifecycle import ExecutionCancelled, ExecutionCompleted, ExecutionFailed, ExecutionRetried
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.engine.steps import Step
-from pointsman.executions.live_feed import LiveFeed
-from pointsman.executions.partial_output import Spoken
-from pointsman.executions.public_events import Observability, bulletins, live_told, observability_of
-from pointsman.executions.ring_buffer import CHUNK_BYTES, ROW_END, START, Place, Ring, StreamFrame, Wire
+from pointsman.executions.public_events import HEARTBEAT_S, Observability, bulletins, live_told, observability_of
 from pointsman.ports import Row
 from pointsman.runtime.feed import Committed, Delta
+from pointsman.server.streaming.live_feed import LiveFeed
+from pointsman.server.streaming.partial_output import PartialOutput
+from pointsman.server.streaming.ring_buffer import (
+    CHUNK_BYTES,
+    ROW_END,
+    START,
+    RingBuffer,
+    StreamEncoder,
+    StreamFrame,
+    StreamPosition,
+)
 from pointsman.values import ExecutionId, JsonObject
 
 ROWS_AT_HAND: Final = 64
 """Number of latest rows that are in the ring for the first subscriber."""
-HEARTBEAT_S: Final = 15.0
-"""Seconds between heartbeats of a silent stream: proxies close streams that send nothing."""
 LIVE: Final = "workflow.node.delta"
 SO_FAR: Final = "so_far"
 """Kind of delta that carries all text of a step since it began; it replaces what the subscriber received before."""
 
 
-class Channel:
+class ExecutionStream:
     """Stream of one execution that has subscribers."""
 
-    def __init__(self, app: AppContext, wire: Wire, execution: ExecutionId, level: Observability, *, seq: int) -> None:
+    def __init__(
+        self, app: AppContext, wire: StreamEncoder, execution: ExecutionId, level: Observability, *, seq: int
+    ) -> None:
         """`seq`: the execution's last row. The ring begins `ROWS_AT_HAND` rows before it."""
         self.execution = execution
         self.listeners = 0
         self.seq = max(0, seq - ROWS_AT_HAND)
         """The last row whose frames are in the ring or before it."""
-        self.ring = Ring((self.seq, ROW_END) if self.seq else START)
+        self.ring = RingBuffer((self.seq, ROW_END) if self.seq else START)
         self.ended = False
         """The execution has ended and its last frame is in the ring: nothing more will be sent."""
         self.behind = False
         """There may be rows that the channel has not read."""
-        self.let_go = False
+        self.disconnected = False
         """All subscribers must disconnect, even if the execution goes on."""
         self._app = app
         self._wire = wire
@@ -66,7 +74,7 @@ class Channel:
 
     async def news(self, position: int) -> None:
         """Wait until there is a frame after the position, or all subscribers must disconnect."""
-        while self.ring.end == position and not self.ended and not self.let_go:
+        while self.ring.end == position and not self.ended and not self.disconnected:
             await self._news.wait()
 
     def committed(self, seen: Committed) -> None:
@@ -129,7 +137,7 @@ class Channel:
         return StreamFrame((int(seq), int(number)), self._wire.encode(str(told["event"]), told, place))
 
     def close(self) -> None:
-        self.let_go = True
+        self.disconnected = True
         self._tell()
 
     def _put_row(self, row: Row) -> None:
@@ -141,24 +149,24 @@ class Channel:
         news.set()
 
 
-class Channels:
+class SseBroker:
     """All channels of one server."""
 
-    def __init__(self, app: AppContext, wire: Wire, *, heartbeat_s: float = HEARTBEAT_S) -> None:
+    def __init__(self, app: AppContext, wire: StreamEncoder, *, heartbeat_s: float = HEARTBEAT_S) -> None:
         self._app = app
         self._wire = wire
         self._heartbeat_s = heartbeat_s
         self._beating: asyncio.Task[None] | None = None
-        self._open: dict[ExecutionId, Channel] = {}
+        self._open: dict[ExecutionId, ExecutionStream] = {}
         self._opening = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._leave = app.feed.watch(self._see)
         self._closed = False
-        self._spoken = Spoken()
+        self._spoken = PartialOutput()
         self.board = LiveFeed(app, wire)
         """The live feed of all executions."""
 
-    async def frames(self, execution: str, *, after: Place = START) -> AsyncGenerator[bytes, None]:
+    async def frames(self, execution: str, *, after: StreamPosition = START) -> AsyncGenerator[bytes, None]:
         """Yield the frames after a place and then those that arrive, until the execution ends; each item joins all
         frames available. Raises `UnknownExecution` at the first step."""
         channel = await self._join(ExecutionId(execution), after)
@@ -170,7 +178,7 @@ class Channels:
             said = self._spoken.so_far(channel.execution)
             if position >= 0 and said:
                 yield channel.so_far(said)
-            while not channel.let_go:
+            while not channel.disconnected:
                 if position < ring.begin:  # It begins before the ring, or fell behind it.
                     live = position = ring.end
                     said = self._spoken.so_far(channel.execution)
@@ -197,13 +205,13 @@ class Channels:
         finally:
             self._part(channel)
 
-    async def is_over(self, execution: str, place: Place) -> bool:
+    async def is_over(self, execution: str, place: StreamPosition) -> bool:
         """Return whether the execution has ended and the place is its last frame. Raises `UnknownExecution`."""
         name = ExecutionId(execution)
         state = await self._app.runtime.load(name)
         if state.status not in ENDED or place[0] < state.seq:
             return False
-        channel = Channel(self._app, self._wire, name, observability_of(state.options), seq=state.seq)
+        channel = ExecutionStream(self._app, self._wire, name, observability_of(state.options), seq=state.seq)
         return not [frames async for frames in self._kept(channel, place)]
 
     def listeners(self, execution: str) -> int:
@@ -216,7 +224,7 @@ class Channels:
         """The number of current subscribers of all streams."""
         return self.board.subscribers + sum(channel.listeners for channel in self._open.values())
 
-    async def _kept(self, channel: Channel, after: Place) -> AsyncIterator[list[StreamFrame]]:
+    async def _kept(self, channel: ExecutionStream, after: StreamPosition) -> AsyncIterator[list[StreamFrame]]:
         """Yield frames of the journal after a place, in chunks, including the rest of the row that the place is in."""
         found: list[StreamFrame] = []
         size = 0
@@ -225,7 +233,7 @@ class Channels:
                 if frame.place is not None and frame.place > after:
                     found.append(frame)
                     size += len(frame.data)
-            if channel.let_go:
+            if channel.disconnected:
                 return
             if size > CHUNK_BYTES:
                 yield found
@@ -233,7 +241,7 @@ class Channels:
         if found:
             yield found
 
-    async def _join(self, execution: ExecutionId, after: Place) -> Channel:
+    async def _join(self, execution: ExecutionId, after: StreamPosition) -> ExecutionStream:
         async with self._opening:
             channel = self._open.get(execution) or await self._opened(execution)
             channel.listeners += 1
@@ -245,9 +253,9 @@ class Channels:
             raise
         return channel
 
-    async def _opened(self, execution: ExecutionId) -> Channel:
+    async def _opened(self, execution: ExecutionId) -> ExecutionStream:
         state = await self._app.runtime.load(execution)
-        channel = Channel(self._app, self._wire, execution, observability_of(state.options), seq=state.seq)
+        channel = ExecutionStream(self._app, self._wire, execution, observability_of(state.options), seq=state.seq)
         if self._closed:
             channel.close()
         channel.leave = self._app.store.follow(execution, lambda: self._look(channel))
@@ -261,12 +269,12 @@ class Channels:
             self._beating = asyncio.create_task(self._beat())
         return channel
 
-    def _part(self, channel: Channel) -> None:
+    def _part(self, channel: ExecutionStream) -> None:
         channel.listeners -= 1
         if channel.listeners == 0 and self._open.get(channel.execution) is channel:
             self._forget(channel)
 
-    def _forget(self, channel: Channel) -> None:
+    def _forget(self, channel: ExecutionStream) -> None:
         channel.leave()
         del self._open[channel.execution]
 
@@ -282,12 +290,12 @@ class Channels:
         else:
             channel.committed(seen)
 
-    def _look(self, channel: Channel) -> None:
+    def _look(self, channel: ExecutionStream) -> None:
         task = asyncio.ensure_future(self._catch_up(channel))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _catch_up(self, channel: Channel) -> None:
+    async def _catch_up(self, channel: ExecutionStream) -> None:
         channel.behind = True
         with retried(f"to follow {channel.execution!r}"):
             await channel.catch_up()
@@ -302,16 +310,16 @@ class Channels:
                 if channel.behind:
                     self._look(channel)
 
-    def let_go(self) -> None:
+    def disconnect(self) -> None:
         """Disconnect all subscribers; they reconnect with the id of their last frame."""
         self._closed = True
-        self.board.let_go()
+        self.board.disconnect()
         for channel in self._open.values():
             channel.close()
 
     async def close(self) -> None:
         """Disconnect all subscribers and wait until every task has ended."""
-        self.let_go()
+        self.disconnect()
         await self.board.close()
         self._leave()
         for channel in self._open.values():

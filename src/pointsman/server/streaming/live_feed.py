@@ -19,12 +19,13 @@ from pointsman.background import retried
 from pointsman.context import AppContext
 from pointsman.executions.lists import summary_view
 from pointsman.executions.pages import DIGITS_MAX, PlaceInvalid
+from pointsman.executions.public_events import HEARTBEAT_S
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, Instant
 
 if TYPE_CHECKING:
-    from pointsman.executions.ring_buffer import Wire
+    from pointsman.server.streaming.ring_buffer import StreamEncoder
 
 CHANGED: Final = "workflow.execution.changed"
 RESET: Final = "workflow.executions.reset"
@@ -37,7 +38,6 @@ SOON_S: Final = 0.1
 OFTEN_S: Final = 1.0
 LATE_S: Final = 10.0
 """Margin in seconds for changes of other processes that become visible late, and for clocks that differ."""
-HEARTBEAT_S: Final = 15.0
 
 Sees: TypeAlias = Callable[[Summary], Awaitable[bool]]
 
@@ -62,7 +62,7 @@ class LiveChange(NamedTuple):
 class LiveFeed:
     """All executions of one installation, for the subscribers of one server."""
 
-    def __init__(self, app: AppContext, wire: Wire) -> None:
+    def __init__(self, app: AppContext, wire: StreamEncoder) -> None:
         self._app = app
         self._wire = wire
         self._changes: list[LiveChange] = []
@@ -74,7 +74,7 @@ class LiveFeed:
         """The latest update time that was read from the list."""
         self._news = asyncio.Event()
         self._woken = asyncio.Event()
-        self._let_go = False
+        self._disconnected = False
         self._reading: asyncio.Task[None] | None = None
         self._leave: Callable[[], None] = lambda: None
         self.subscribers = 0
@@ -89,7 +89,7 @@ class LiveFeed:
             for change in await self._since(after):
                 if change.summary is None or await sees(change.summary):
                     yield change.data
-            while not self._let_go:
+            while not self._disconnected:
                 if position < self._begin:  # It fell behind.
                     position = self._begin + len(self._changes)
                     yield self._reset().data
@@ -122,7 +122,7 @@ class LiveFeed:
 
     async def _enter(self) -> None:
         self.subscribers += 1
-        if self._reading is None and not self._let_go:
+        if self._reading is None and not self._disconnected:
             self._mark = self._app.clock.now()
             self._leave = self._app.feed.watch(self._see)
             self._reading = asyncio.create_task(self._read())
@@ -191,13 +191,13 @@ class LiveFeed:
         news, self._news = self._news, asyncio.Event()
         news.set()
 
-    def let_go(self) -> None:
+    def disconnect(self) -> None:
         """Disconnect all subscribers."""
-        self._let_go = True
+        self._disconnected = True
         self._tell()
 
     async def close(self) -> None:
-        self.let_go()
+        self.disconnect()
         reading = self._reading
         self._stop()
         if reading is not None:

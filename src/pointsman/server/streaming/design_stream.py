@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from pointsman.auth.presence import Seat
+from pointsman.auth.presence import OpenStream
 from pointsman.errors import PointsmanError
-from pointsman.executions.broker import HEARTBEAT_S
+from pointsman.executions.public_events import HEARTBEAT_S
 from pointsman.server.problems import refusal
-from pointsman.server.sse import BEAT, EventStream, begun, server_sent
+from pointsman.server.streaming.sse import BEAT, EventStream, begun, server_sent
 from pointsman.values import JsonObject
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ Designing: TypeAlias = Callable[["Callable[[Round], None]"], Awaitable[JsonObjec
 """Design work; its argument is called with each round."""
 
 
-async def streamed(work: Designing, seat: Seat) -> EventStream:
+async def streamed(work: Designing, seat: OpenStream) -> EventStream:
     """Start the stream with the first round or heartbeat; leave the seat when the stream ends.
 
     Raises what the work raises before that.

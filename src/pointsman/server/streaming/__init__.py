@@ -1,0 +1,1 @@
+"""Live streams to browsers and other clients of the API: SSE broker, live feed, encoding of events."""
