@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from pointsman.values import JsonObject
+Entry = TypeVar("Entry", bound=Mapping[str, Any])
 
 
-class Page(NamedTuple):
+class Page(NamedTuple, Generic[Entry]):
     """A page of a list, and the `after` of the next page, or None."""
 
-    entries: list[JsonObject]
+    entries: list[Entry]
     next: str | None
 
 
 async def page_by(
-    name: str | Callable[[JsonObject], str],
-    entries: Iterable[JsonObject],
+    name: str | Callable[[Entry], str],
+    entries: Iterable[Entry],
     *,
     after: str | None = None,
     limit: int,
-    sees: Callable[[JsonObject], Awaitable[bool]] | None = None,
+    sees: Callable[[Entry], Awaitable[bool]] | None = None,
     backwards: bool = False,
-) -> Page:
+) -> Page[Entry]:
     """Return the next page after `after`, sorted by the member or function `name`, or `backwards`, limited to entries
     that `sees` admits. It has `limit` entries, or fewer at the end. The sort keys must not change between pages."""
-    place: Callable[[JsonObject], str] = (lambda one: str(one[name])) if isinstance(name, str) else name
-    found: list[JsonObject] = []
+    place: Callable[[Entry], str] = (lambda one: str(one[name])) if isinstance(name, str) else name
+    found: list[Entry] = []
     for entry in sorted(entries, key=place, reverse=backwards):
         read = after is not None and (place(entry) >= after if backwards else place(entry) <= after)
         if read or (sees is not None and not await sees(entry)):
@@ -38,6 +38,6 @@ async def page_by(
     return Page(found, None)
 
 
-def revision_place(entry: JsonObject) -> str:
+def revision_place(entry: Mapping[str, Any]) -> str:
     """Return the sort key of a revision of one thing."""
     return f"{entry['revision']:015d}"

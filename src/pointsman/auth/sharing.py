@@ -19,13 +19,13 @@ from collections.abc import Mapping
 from typing import ClassVar, Final, Literal, TypeAlias, get_args
 
 import msgspec
+from typing_extensions import TypedDict
 
 from pointsman.auth.callers import Caller, NotAllowed
 from pointsman.context import AppContext
 from pointsman.errors import CallerError
 from pointsman.etags import mark_at, mark_of, moved, put_after
 from pointsman.store.errors import EntryMoved
-from pointsman.values import JsonObject
 
 Audience: TypeAlias = Literal["private", "groups", "everyone"]
 AUDIENCES: Final[tuple[Audience, ...]] = get_args(Audience)
@@ -146,5 +146,15 @@ def must_be_of(sharing: Sharing, caller: Caller, thing: str, what: str) -> None:
         raise NotAllowed(f"{thing} {owner}, and {caller.name!r} may not {what}", hint="Its owner and admins may.")
 
 
-def sharing_view(sharing: Sharing) -> JsonObject:
+class SharingView(TypedDict):
+    """The owner of a workflow or an agent, and who else may see and use it. The `allowedGroups` of a document narrow
+    it."""
+
+    owner: str | None
+    """Null: no owner; admins share and delete it."""
+    audience: Audience
+    groups: list[str]
+
+
+def sharing_view(sharing: Sharing) -> SharingView:
     return {"owner": sharing.owner or None, "audience": sharing.audience, "groups": [*sharing.groups]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import click
@@ -27,8 +27,8 @@ def harmless(text: str) -> str:
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def print_json(value: Json) -> None:
-    """One JSON value on standard output; on one line where no person reads it."""
+def print_json(value: Json | Mapping[str, object]) -> None:
+    """Print a JSON value to standard output: indented on a terminal, else on one line."""
     click.echo(json.dumps(value, ensure_ascii=_plain(), indent=2 if sys.stdout.isatty() else None))
 
 

@@ -21,7 +21,7 @@ class JsonReply(Response):
 
     def __init__(
         self,
-        value: Json,
+        value: Json | Mapping[str, object],
         *,
         status: int = 200,
         headers: Mapping[str, str] | None = None,

@@ -18,6 +18,7 @@ from pointsman.server.required_roles import described
 from pointsman.server.routes.openai_errors import in_chat
 from pointsman.server.routes.response_docs import refusal_of, refusals, with_code
 from pointsman.server.schemas.requests import ProblemDocument
+from pointsman.server.schemas.views import view_schemas
 
 METHODS: Final = ("get", "put", "post", "delete", "patch")
 TAGS: Final = {
@@ -66,7 +67,7 @@ def document_of(api: FastAPI) -> Described:
         servers=[{"url": "/", "description": "This server."}],
     )
     schemas = cast("dict[str, Described]", made.setdefault("components", {}).setdefault("schemas", {}))
-    schemas.update(_problem_shape())
+    schemas.update(view_schemas() | _problem_shape())
     made["components"]["responses"] = {code: refusal_of(code) for code in BEFORE.values()}
     made = cast("Described", unmarked(made))
     schemas = cast("dict[str, Described]", made["components"]["schemas"])

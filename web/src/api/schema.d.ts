@@ -4314,19 +4314,6 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /**
-         * @description The owner of a workflow or an agent, and who else may see and use it. The `allowedGroups` of a document narrow
-         *     it.
-         */
-        SharingAnswer: {
-            /** @enum {string} */
-            audience: "private" | "groups" | "everyone";
-            groups: string[];
-            /** @description Null: nobody's; admins share and delete it. */
-            owner: string | null;
-        } & {
-            [key: string]: unknown;
-        };
         /** @description Who shall see and use it. */
         SharingBody: {
             /**
@@ -4338,6 +4325,19 @@ export interface components {
             groups?: string[];
             /** @description Whose it shall be from now on. */
             owner?: string | null;
+        };
+        /**
+         * @description The owner of a workflow or an agent, and who else may see and use it. The `allowedGroups` of a document narrow
+         *     it.
+         */
+        SharingView: {
+            /** @enum {string} */
+            audience: "private" | "groups" | "everyone";
+            groups: string[];
+            /** @description Null: no owner; admins share and delete it. */
+            owner: string | null;
+        } & {
+            [key: string]: unknown;
         };
         /** @description An event. */
         SignalBody: {
@@ -5049,7 +5049,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SharingAnswer"];
+                    "application/json": components["schemas"]["SharingView"];
                 };
             };
         };
@@ -5079,7 +5079,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SharingAnswer"];
+                    "application/json": components["schemas"]["SharingView"];
                 };
             };
         };
@@ -7252,7 +7252,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SharingAnswer"];
+                    "application/json": components["schemas"]["SharingView"];
                 };
             };
         };
@@ -7282,7 +7282,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SharingAnswer"];
+                    "application/json": components["schemas"]["SharingView"];
                 };
             };
         };

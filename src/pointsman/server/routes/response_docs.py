@@ -20,6 +20,7 @@ from pydantic import BaseModel
 from pointsman.server.problems import MEDIA_TYPE
 from pointsman.server.schemas.error_examples import SAMPLES, USUAL, sample_of
 from pointsman.server.schemas.requests import ProblemDocument
+from pointsman.server.schemas.views import reference_to
 from pointsman.values import Json, JsonObject
 
 Described: TypeAlias = dict[int | str, dict[str, Any]]
@@ -33,11 +34,16 @@ _BAD_BODY: Final = (400, 413, 415)
 
 
 def answers(
-    shape: type[BaseModel], *errors: int | str, status: int = 200, body: bool = False, asks: bool = True
+    shape: type[Any], *errors: int | str, status: int = 200, body: bool = False, asks: bool = True
 ) -> Described:
-    """Return the responses of an operation. `body`: it reads a JSON body. `asks`: it requires a key."""
-    found: Described = {status: {"model": shape, "description": HTTPStatus(status).phrase}}
-    return found | refusals(*errors, body=body, asks=asks)
+    """Return the responses of an operation. `shape`: the view or model of its answer. `body`: it reads a JSON body.
+    `asks`: it requires a key."""
+    described: dict[str, Any] = {"description": HTTPStatus(status).phrase}
+    if issubclass(shape, BaseModel):
+        described["model"] = shape
+    else:
+        described["content"] = {"application/json": {"schema": reference_to(shape)}}
+    return {status: described, **refusals(*errors, body=body, asks=asks)}
 
 
 def refusals(*errors: int | str, body: bool = False, asks: bool = True) -> Described:

@@ -8,7 +8,7 @@ from fastapi import Path, Response
 from pydantic import Field
 
 from pointsman.auth.policy import must_see_workflow
-from pointsman.auth.sharing import Audience, Sharing, share, sharing_mark, sharing_of, sharing_view
+from pointsman.auth.sharing import Audience, Sharing, SharingView, share, sharing_mark, sharing_of, sharing_view
 from pointsman.etags import moved
 from pointsman.server.context import CurrentCaller, CurrentServer
 from pointsman.server.if_match import etag_of, held
@@ -16,7 +16,8 @@ from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import Editor, Id, IfMatch
 from pointsman.server.routes.response_docs import answers
-from pointsman.server.schemas.requests import Answer, Body, ruled, sample
+from pointsman.server.schemas.requests import Body, ruled, sample
+from pointsman.server.schemas.views import example
 from pointsman.workflows.saving import agent_for
 
 router = Operations(tags=["access"])
@@ -44,18 +45,11 @@ class SharingBody(Body):
     owner: str | None = Field(default=None, min_length=1, max_length=200, description="Whose it shall be from now on.")
 
 
-class SharingAnswer(Answer):
-    """The owner of a workflow or an agent, and who else may see and use it. The `allowedGroups` of a document narrow
-    it."""
-
-    model_config = sample(owner="ada", audience="groups", groups=["desk"])
-    owner: str | None = Field(description="Null: nobody's; admins share and delete it.")
-    audience: Audience
-    groups: list[str]
+example(SharingView, {"owner": "ada", "audience": "groups", "groups": ["desk"]})
 
 
 @router.get(
-    "/api/workflows/{id}/sharing", responses=answers(SharingAnswer, "unknown-workflow"), summary="Read who may see it"
+    "/api/workflows/{id}/sharing", responses=answers(SharingView, "unknown-workflow"), summary="Read who may see it"
 )
 async def read_sharing(desk: CurrentServer, caller: CurrentCaller, id: Id) -> Response:
     """The owner of a workflow, and with whom it is shared."""
@@ -65,7 +59,7 @@ async def read_sharing(desk: CurrentServer, caller: CurrentCaller, id: Id) -> Re
 
 @router.put(
     "/api/workflows/{id}/sharing",
-    responses=answers(SharingAnswer, "unknown-workflow", "revision-moved", "sharing-invalid", body=True),
+    responses=answers(SharingView, "unknown-workflow", "revision-moved", "sharing-invalid", body=True),
     summary="Share it",
 )
 async def change_sharing(
@@ -87,7 +81,7 @@ async def change_sharing(
 
 
 @router.get(
-    "/api/agents/{name}/sharing", responses=answers(SharingAnswer, "no-such-agent"), summary="Read who may use an agent"
+    "/api/agents/{name}/sharing", responses=answers(SharingView, "no-such-agent"), summary="Read who may use an agent"
 )
 async def read_agent_sharing(desk: CurrentServer, caller: CurrentCaller, name: Name) -> Response:
     """The owner of an agent, and with whom it is shared."""
@@ -97,7 +91,7 @@ async def read_agent_sharing(desk: CurrentServer, caller: CurrentCaller, name: N
 
 @router.put(
     "/api/agents/{name}/sharing",
-    responses=answers(SharingAnswer, "no-such-agent", "revision-moved", body=True),
+    responses=answers(SharingView, "no-such-agent", "revision-moved", body=True),
     summary="Share an agent",
 )
 async def change_agent_sharing(

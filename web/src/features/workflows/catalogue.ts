@@ -40,7 +40,7 @@ export const catalogue = (search: CatalogueSearch, builtIn: boolean) =>
     placeholderData: (before) => before,
   });
 
-export type Sharing = Schemas["SharingAnswer"];
+export type Sharing = Schemas["SharingView"];
 export type Audience = Sharing["audience"];
 
 export const sharing = (id: string) =>
