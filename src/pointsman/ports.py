@@ -9,6 +9,7 @@ from typing import Literal, Protocol, TypeAlias
 from msgspec import Struct
 
 from pointsman.engine.actions import WorkSpec
+from pointsman.engine.causes import Cause
 from pointsman.engine.commands import Execute
 from pointsman.engine.events.steps import Event
 from pointsman.engine.failures import Failure
@@ -24,6 +25,8 @@ class Row(Struct, frozen=True, gc=False):
     at: float
     """Unix seconds."""
     events: tuple[Event, ...]
+    cause: Cause | None = None
+    """The report; None in rows from before causes were stored."""
 
 
 class Journal(Protocol):

@@ -76,6 +76,8 @@ async def test_an_exported_execution_goes_on_in_another_store(kind: str, file: P
         execution = await app.storage.bring_in(file)
         listed = {one.execution: one for one in await app.executions()}
         assert listed[execution].status == "running"
+        assert all([row.cause is not None async for row in app.store.journal.read(execution)])
+        assert (await app.replay(execution)).untold == []
         assert [one.parent for one in listed.values() if one.execution != execution] == [execution]
         assert await app.store.memory.get("execution", execution, "note") == {"kept": [10**30]}
         assert await app.store.effects.recorded(execution, "call:1") == {1: {"paid": True}}
@@ -161,7 +163,9 @@ def rows_of(lines: list[dict[str, Json]]) -> list[dict[str, Json]]:
 def redefined(lines: list[dict[str, Json]], text: str) -> None:
     digest = hashlib.sha256(text.encode()).hexdigest()
     next(line for line in lines if "blob" in line).update(text=text, blob=digest)
-    started = rows_of(lines)[0]["events"]
+    content = rows_of(lines)[0]["events"]
+    assert isinstance(content, dict)
+    started = content["events"]
     assert isinstance(started, list)
     assert isinstance(started[0], dict)
     started[0]["definition"] = digest

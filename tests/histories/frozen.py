@@ -1,7 +1,7 @@
 """A frozen history: a workflow, and the rows of one execution of it as a store of that day held them.
 
 line 1   {"shape": 0, "definition": {…}, "status": "completed", "output": …}
-line n   [seq, at, [event, …]]
+line n   [seq, at, [event, …]], or since rows store their cause [seq, at, {"events": [event, …], "cause": {…}}]
 
 Histories are written once (`python -m tests.histories.freeze RELEASE`) and never changed: what they hold is in the
 stores of people.
@@ -20,7 +20,7 @@ from pointsman.engine.plan import Plan
 from pointsman.engine.reports import AdmissionGranted, ResumeRequested, WorkerOffered
 from pointsman.engine.state import ENDED
 from pointsman.ports import Row
-from pointsman.store.codec import Codec
+from pointsman.store.codec import Codec, RowContent
 from pointsman.store.upcasters import UPCASTERS
 from pointsman.testing.graphs import perform
 from pointsman.testing.simulation import Simulation
@@ -66,12 +66,16 @@ def read_history(path: Path) -> History:
     first, *lines = path.read_bytes().splitlines()
     head = msgspec.json.decode(first, type=Head)
     raw = [msgspec.json.decode(line, type=tuple[int, float, msgspec.Raw]) for line in lines]
-    return History(head, tuple(Row(seq, at, CODEC.decode(bytes(events), head.shape)) for seq, at, events in raw))
+    return History(head, tuple(_row(seq, at, CODEC.decode(bytes(events), head.shape)) for seq, at, events in raw))
+
+
+def _row(seq: int, at: float, content: RowContent[Event]) -> Row:
+    return Row(seq, at, content.events, content.cause)
 
 
 def write_history(path: Path, definition: JsonObject, rows: Iterable[Row], *, status: str, output: Json) -> None:
     lines = [msgspec.json.encode(Head(CODEC.shape, definition, status, output))]
-    lines += [msgspec.json.encode((row.seq, row.at, msgspec.Raw(CODEC.encode(row.events)))) for row in rows]
+    lines += [msgspec.json.encode((row.seq, row.at, msgspec.Raw(CODEC.encode(row.events, row.cause)))) for row in rows]
     path.write_bytes(b"\n".join(lines) + b"\n")
 
 

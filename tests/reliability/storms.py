@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from pointsman.engine.causes import cause_of
 from pointsman.engine.commands import Execute
 from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.decide.outstanding import outstanding
@@ -87,10 +88,11 @@ class Stormy(Simulation):
         owed = [command for command in outstanding(self.plan, state) if isinstance(command, Execute)]
         if not owed:
             return False
-        decision = decide(self.plan, state, self.work(self.random.choice(owed)), self.now)
+        report = self.work(self.random.choice(owed))
+        decision = decide(self.plan, state, report, self.now)
         if not decision.events:
             raise LawBroken("an attempt that is outstanding was not waited for")
-        self.rows.append(stored(Row(state.seq, state.at, decision.events)))
+        self.rows.append(stored(Row(state.seq, state.at, decision.events, cause_of(report, decision.events))))
         self.rows_of_rivals += 1
         return True
 

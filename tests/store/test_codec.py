@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
+from pointsman.engine.causes import Cause
 from pointsman.engine.events.lifecycle import ExecutionStarted
 from pointsman.engine.events.steps import Event
-from pointsman.store.codec import Codec, Upcaster, decode_json, encode_json
+from pointsman.engine.reports import EventReceived
+from pointsman.store.codec import Codec, RowContent, Upcaster, decode_json, encode_json
 from pointsman.store.compression import Form, pack, unpack
 from pointsman.store.errors import RowUnreadable, StoreDamaged, UnstorableValue
 from pointsman.values import Json, JsonObject
@@ -33,6 +35,7 @@ class Ended(Struct, frozen=True, tag_field="kind", tag="ended"):
 
 
 CODEC = Codec[Began | Ended](Began | Ended)
+CAUSE = Cause(kind="event_received", by="ada", key="k", report=EventReceived(name="paid", data=[None, 1]))
 
 JSON = st.recursive(
     st.none()
@@ -49,7 +52,7 @@ JSON = st.recursive(
 @pytest.mark.requirement("S1-59", "S1-154")
 def test_events_come_back_as_they_were(one: Json, other: Json) -> None:
     events = (Began(one), Ended(other, attempt=3))
-    assert CODEC.decode(CODEC.encode(events), CODEC.shape) == events
+    assert CODEC.decode(CODEC.encode(events, CAUSE), CODEC.shape) == RowContent(events, CAUSE)
 
 
 @given(JSON)
@@ -107,6 +110,7 @@ def test_a_value_within_an_event_is_named_by_its_field() -> None:
         b'[{"kind":"ended","status":"ugly"}]',
         b'[{"output":1}]',
         b'{"kind":"ended"}',
+        b'{"events":[{"kind":"ended"}],"cause":{"kind":"k","report":{"type":"exploded"}}}',
         b"[",
         b"\xff\xfe",
         b'[{"kind":"done","output":"\xb9"}]',
@@ -132,9 +136,20 @@ LIFTS: tuple[Upcaster, ...] = (attempts_begin, done_is_called_ended)
 def test_old_rows_are_lifted_step_by_step() -> None:
     codec = Codec[Began | Ended](Began | Ended, LIFTS)
     assert codec.shape == 2
-    assert codec.decode(b'[{"kind":"began"},{"kind":"done","output":7}]', 0) == (Began(), Ended(7))
-    assert codec.decode(b'[{"kind":"done","output":7,"attempt":4}]', 1) == (Ended(7, attempt=4),)
-    assert codec.decode(codec.encode((Ended(7),)), codec.shape) == (Ended(7),)
+    assert codec.decode(b'[{"kind":"began"},{"kind":"done","output":7}]', 0).events == (Began(), Ended(7))
+    assert codec.decode(b'[{"kind":"done","output":7,"attempt":4}]', 1).events == (Ended(7, attempt=4),)
+    assert codec.decode(codec.encode((Ended(7),)), codec.shape).events == (Ended(7),)
+
+
+def test_upcasters_keep_the_cause_of_a_row() -> None:
+    codec = Codec[Began | Ended](Began | Ended, LIFTS)
+    row = b'{"events":[{"kind":"done","output":7}],"cause":{"kind":"pause_requested","by":"ada"}}'
+    assert codec.decode(row, 0) == RowContent((Ended(7),), Cause(kind="pause_requested", by="ada"))
+
+
+def test_rows_without_a_cause_are_lists_of_events() -> None:
+    assert CODEC.encode((Ended(7),)).startswith(b"[")
+    assert CODEC.decode(b'[{"kind":"ended","output":7}]', CODEC.shape) == RowContent((Ended(7),))
 
 
 @pytest.mark.parametrize("stored", [b"{", b'"\xb9"', b""])
@@ -152,7 +167,7 @@ def test_a_row_of_the_future_says_so() -> None:
 def test_the_events_of_the_engine_are_a_closed_set() -> None:
     codec = Codec[Event](Event)
     started = ExecutionStarted(workflow="desk", version="1", input={"goal": "g", "big": 10**29})
-    assert codec.decode(codec.encode((started,)), codec.shape) == (started,)
+    assert codec.decode(codec.encode((started,)), codec.shape).events == (started,)
 
 
 @pytest.mark.parametrize(

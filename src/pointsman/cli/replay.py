@@ -46,7 +46,7 @@ def lines_of(found: JsonObject) -> list[str]:
     untold = cast("list[int]", found["untold"])
     if untold:
         rows = ", ".join(map(str, untold))
-        lines.append(f"note: row {rows} cannot be decided again, as not all that caused it is kept")
+        lines.append(f"note: row {rows} cannot be decided again: its report is not stored")
     said = click.style("the same", fg="green") if found["same"] else click.style("different", fg="red")
     lines.append(f"{said}: {found['rows']} rows decided again, then {found['status']}")
     return lines

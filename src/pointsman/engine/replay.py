@@ -2,7 +2,8 @@
 
     row ─▶ the report that caused it ─▶ decide on the state before ─▶ the same events?
 
-Rows that do not hold their whole report are folded as they are, and listed as not comparable.
+Rows from before causes were stored may lack a part of their report: they are folded as they are, and listed as not
+comparable.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Final, Protocol, TypeAlias, cast
 import msgspec
 from msgspec import Struct
 
-from pointsman.engine.causes import report_of
+from pointsman.engine.causes import Cause, report_of
 from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.decide.migrate import MigrationMismatch, misfits
 from pointsman.engine.events.lifecycle import ExecutionForked, ExecutionMigrated, ExecutionStarted
@@ -42,6 +43,8 @@ class RecordedRow(Protocol):
     def at(self) -> float: ...
     @property
     def events(self) -> tuple[Event, ...]: ...
+    @property
+    def cause(self) -> Cause | None: ...
 
 
 class ReplayDifference(Struct, frozen=True, kw_only=True):
@@ -71,7 +74,7 @@ class Replay(Struct):
     rows: int = 0
     differences: list[ReplayDifference] = []
     untold: list[int] = []
-    """Rows that hold less than their report; they are folded as they are."""
+    """Rows without their whole report; they are folded as they are."""
 
 
 def replay(
@@ -91,7 +94,7 @@ def replay(
         if unfit:
             found.differences += unfit
             break
-        report = report_of(found.state, row.events)
+        report = report_of(found.state, row.cause, row.events)
         if report is None:
             found.untold.append(row.seq)
             _fold(found.state, row)
@@ -199,7 +202,7 @@ def short_of(plan: Plan, state: ExecutionState, row: RecordedRow, step: Step) ->
 
     `state` is the state before the row; the events are folded into it. Raises `NoWayBack`.
     """
-    report = report_of(state, row.events)
+    report = report_of(state, row.cause, row.events)
     if report is not None:
         decided = decide(plan, state, report, row.at, before=step)
         if state.status == "paused" and step not in state.steps:

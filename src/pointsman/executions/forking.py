@@ -87,7 +87,8 @@ async def before_step(library: Library, execution: ExecutionId, rows: Sequence[R
     begun = rows[0].events[0] if number == 0 else None
     definition, options = getattr(begun, "definition", state.definition), getattr(begun, "options", state.options)
     events = short_of(await library.pinned(definition, options), state, rows[number], step)
-    return ForkOrigin(execution, (*rows[:number], Row(state.seq, state.at, events)), number + 1, step)
+    last = Row(state.seq, state.at, events, rows[number].cause)
+    return ForkOrigin(execution, (*rows[:number], last), number + 1, step)
 
 
 async def fork(

@@ -60,6 +60,7 @@ class RowLine(Struct, frozen=True, forbid_unknown_fields=True):
     at: float
     shape: int
     events: Raw
+    """The encoded row: its events and its cause; in old files a list of its events."""
     hash: str
 
 

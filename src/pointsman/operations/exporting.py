@@ -60,7 +60,7 @@ async def _lines(app: AppContext, members: list[ExecutionId]) -> AsyncIterator[L
                 if digest not in told:
                     told.add(digest)
                     yield await _blob(app, digest)
-            text = codec.encode(row.events)
+            text = codec.encode(row.events, row.cause)
             hashed = chains.next(execution, row.seq, row.at, codec.shape, text)
             yield RowLine(execution, row.seq, row.at, codec.shape, Raw(text), hashed)
         for attempt in await app.store.effects.attempts(execution):

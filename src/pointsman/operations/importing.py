@@ -103,7 +103,7 @@ def verified(path: Path) -> ArchiveContents:
             case BlobLine():
                 found.contents[bytes.fromhex(line.blob)] = content_of(line)
             case RowLine():
-                _learn(found, line, codec.decode(bytes(line.events), line.shape))
+                _learn(found, line, codec.decode(bytes(line.events), line.shape).events)
             case FileLine():
                 learn_file(found.files, line)
             case MemoryLine() if line.scope not in SCOPES:
@@ -200,8 +200,8 @@ async def _bring_rows(app: AppContext, path: Path, found: ArchiveContents) -> No
         name = found.new[line.execution]
         match line:
             case RowLine():
-                events = codec.decode(bytes(line.events), line.shape)
-                row = Row(line.seq, line.at, _renamed(found, events))
+                content = codec.decode(bytes(line.events), line.shape)
+                row = Row(line.seq, line.at, _renamed(found, content.events), content.cause)
                 if line.seq == found.states[line.execution].seq:
                     last[line.execution] = row
                     continue

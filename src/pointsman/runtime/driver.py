@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from pointsman.engine import commands
 from pointsman.engine.actions import WorkAction
+from pointsman.engine.causes import cause_of
 from pointsman.engine.commands import Command, Execute, OutboxMessage
 from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.decide.outstanding import outstanding
@@ -131,11 +132,12 @@ class Driver:
             raise DriverLost(f"{self.execution!r} is not driven here any more", hint="Read it again.") from self.failure
         state = self.state
         before = state.status
-        decision = decide(self.plan, state, storable(report), self.world.clock.now())
+        report = storable(report)
+        decision = decide(self.plan, state, report, self.world.clock.now())
         events = decision.events
         if not events:
             return (), ()
-        row = Row(state.seq, state.at, events)
+        row = Row(state.seq, state.at, events, cause_of(report, events))
         summary = self.passivation.changed(self.execution, state, events)
         if self.behind_s != 0.0 and can_wait(state, report, decision.commands):
             await self.commits.later(self.journal, row, summary, within_s=self.behind_s, spawn=self.spawn)

@@ -1,9 +1,10 @@
-"""Encodes events to bytes and back, exactly or with a typed error. Builds only the closed set of events it has.
+"""Encodes rows to bytes and back, exactly or with a typed error. Builds only the closed set of events it has.
 
-    events ── encode ──▶ JSON ── pack (see `packing`) ──▶ stored
+    row ── encode ──▶ {"events": […], "cause": {…}} ── pack (see `compression`) ──▶ stored
 
-A stored event is never rewritten: each row remembers the shape number of its day, and `lifts[n]` brings one raw event
-from shape n to shape n + 1 when it is read. Lifts are only ever appended.
+Rows from before causes were stored are the list of their events. A stored event is never rewritten: each row stores the
+number of the shape in which it was written, and `lifts[n]` brings one raw event from shape n to shape n + 1 when it is
+read. Lifts are only ever appended.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from collections.abc import Callable, Sequence
 from typing import Final, Generic, TypeAlias, TypeVar, cast
 
 import msgspec
+from msgspec import Struct
 
+from pointsman.engine.causes import Cause
 from pointsman.store.compression import VERIFY
 from pointsman.store.errors import RowUnreadable, StoreDamaged, UnstorableValue
 from pointsman.values import Json, JsonObject
@@ -31,12 +34,24 @@ UPGRADE: Final = "A newer version of Pointsman wrote it: upgrade this one."
 _encode = msgspec.json.Encoder().encode
 
 
+class RowContent(Struct, Generic[E], frozen=True, omit_defaults=True, gc=False):
+    """The stored part of a row: its events and its cause."""
+
+    events: tuple[E, ...]
+    cause: Cause | None = None
+
+
+_raw_rows: Final = msgspec.json.Decoder(list[JsonObject] | RowContent[JsonObject])
+
+
 class Codec(Generic[E]):
-    """Encodes tuples of one closed set of structs. `union` is that set; `lifts` bring old shapes up to it."""
+    """Encodes rows with events of one closed set of structs. `union` is that set; `lifts` bring old shapes up to it."""
 
     def __init__(self, union: object, lifts: Sequence[Upcaster] = ()) -> None:
         # A union of classes has no static type: the cast states the decoded type.
-        self._type = cast("type[tuple[E, ...]]", tuple[union, ...])
+        self._events = cast("type[tuple[E, ...]]", tuple[union, ...])
+        self._type = cast("type[RowContent[E]]", RowContent[union])
+        self._events_decoder = msgspec.json.Decoder(self._events)
         self._decoder = msgspec.json.Decoder(self._type)
         self._lifts = tuple(lifts)
 
@@ -45,28 +60,34 @@ class Codec(Generic[E]):
         """The present shape number, which `encode` writes."""
         return len(self._lifts)
 
-    def encode(self, events: tuple[E, ...]) -> bytes:
-        """Encode events. Raises `UnstorableValue` for values that would not be decoded unchanged."""
-        return encode_exactly(events, self._decoder.decode)
+    def encode(self, events: tuple[E, ...], cause: Cause | None = None) -> bytes:
+        """Encode a row. Raises `UnstorableValue` for values that would not be decoded unchanged."""
+        if cause is None:
+            return encode_exactly(events, self._events_decoder.decode)
+        return encode_exactly(RowContent(events, cause), self._decoder.decode)
 
-    def decode(self, data: bytes, shape: int) -> tuple[E, ...]:
-        """Decode events. Raises `RowUnreadable` for anything outside the closed set."""
+    def decode(self, data: bytes, shape: int) -> RowContent[E]:
+        """Decode a row. Raises `RowUnreadable` for anything outside the closed set."""
         try:
-            if shape == len(self._lifts):
-                return self._decoder.decode(data)
-            return self._lifted(data, shape)
+            if shape != len(self._lifts):
+                return self._lifted(data, shape)
+            if data.startswith(b"["):
+                return RowContent(self._events_decoder.decode(data))
+            return self._decoder.decode(data)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError, TypeError) as why:
             raise RowUnreadable(
                 f"a row of shape {shape} cannot be read: {why}", hint="Run `pointsman verify`."
             ) from why
 
-    def _lifted(self, data: bytes, shape: int) -> tuple[E, ...]:
+    def _lifted(self, data: bytes, shape: int) -> RowContent[E]:
         if shape > len(self._lifts):
             raise RowUnreadable(f"a row has the future shape {shape}", hint=UPGRADE)
-        raws = msgspec.json.decode(data, type=list[dict[str, Json]])
+        found: list[JsonObject] | RowContent[JsonObject] = _raw_rows.decode(data)
+        row = RowContent(tuple(found)) if isinstance(found, list) else found
+        raws: Sequence[JsonObject] = row.events
         for lift in self._lifts[shape:]:
             raws = [lift(raw) for raw in raws]
-        return msgspec.convert(raws, self._type)
+        return RowContent(msgspec.convert(raws, self._events), row.cause)
 
 
 def encode_json(value: Json) -> bytes:

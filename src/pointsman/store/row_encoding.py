@@ -28,6 +28,6 @@ class EncodedRow(Struct, frozen=True, gc=False):
 
 def encoded_row(row: Row, codec: Codec[Event]) -> EncodedRow:
     """Encode a row. Raises `UnstorableValue`."""
-    plain = codec.encode(row.events)
-    large = large_values(row.events) if len(plain) > PACKED_BYTES_MAX else ()
+    plain = codec.encode(row.events, row.cause)
+    large = large_values((*row.events, row.cause)) if len(plain) > PACKED_BYTES_MAX else ()
     return EncodedRow(row.seq, row.at, codec.shape, plain, large, blobs_named(row.events))

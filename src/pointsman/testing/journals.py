@@ -18,7 +18,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Final, TypeAlias
 
+from pointsman.engine.causes import WORK_DONE, cause_of
 from pointsman.engine.events.steps import StepSucceeded
+from pointsman.engine.reports import GateAnswered
 from pointsman.engine.steps import Branch, Step
 from pointsman.errors import PointsmanError
 from pointsman.ports import Row
@@ -53,9 +55,11 @@ async def refused(call: Awaitable[object], with_: type[PointsmanError]) -> bool:
 
 
 def row_of(seq: int, value: Json = None) -> Row:
-    """Return a row with one event that carries `value`."""
+    """Return a row with one event that carries `value`. Its cause has a report, or no report, or is missing."""
     step = Step("work", (Branch("each", 1, seq),), seq)
-    return Row(seq, 1_700_000_000.25 + seq, (StepSucceeded(step=step, result=value),))
+    answer = GateAnswered(step=step, action="approve", data=value, by="Ädä", groups=("a", "b"), key=str(seq))
+    causes = (None, WORK_DONE, cause_of(answer, ()))
+    return Row(seq, 1_700_000_000.25 + seq, (StepSucceeded(step=step, result=value),), causes[seq % 3])
 
 
 async def rows_in(journal: StoreJournal, execution: ExecutionId, *, after: int = 0) -> list[Row]:

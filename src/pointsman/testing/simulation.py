@@ -21,6 +21,7 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from pointsman.engine.actions import WaitAction
+from pointsman.engine.causes import cause_of
 from pointsman.engine.commands import (
     AnnounceGate,
     Command,
@@ -266,7 +267,7 @@ class Simulation:
             if not isinstance(report, ANSWERS):
                 self.tell(report)
             return
-        self.rows.append(stored(Row(self.state.seq, self.state.at, decision.events)))
+        self.rows.append(stored(Row(self.state.seq, self.state.at, decision.events, cause_of(report, decision.events))))
         self.reports.append(report)
         if self.state.seq != len(self.rows):
             raise LawBroken(f"row {len(self.rows)} is numbered {self.state.seq}")

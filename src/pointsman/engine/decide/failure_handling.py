@@ -7,7 +7,6 @@ A failure that will fail the whole execution leaves all other steps in place, so
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from pointsman.engine.actions import ParallelAction, Retry, WorkAction, WorkflowAction
@@ -15,8 +14,7 @@ from pointsman.engine.decide import compensation, completion, loops, parallels
 from pointsman.engine.decide.context import DecisionContext, EnterNode, ExitStep, PropagateFailure
 from pointsman.engine.decide.entry import catching, execute, fail_open_step, set_timer
 from pointsman.engine.decide.outputs import check_writes, evaluate_outputs, failure_from
-from pointsman.engine.events.steps import AttemptStarted, Event, StepFailed, StepSucceeded
-from pointsman.engine.events.waits import WarningRaised
+from pointsman.engine.events.steps import AttemptStarted, StepFailed, StepSucceeded
 from pointsman.engine.failures import Failure, is_one_of
 from pointsman.engine.fold.scopes import failure_of
 from pointsman.engine.plan import PlanNode
@@ -142,12 +140,6 @@ def advised(ctx: DecisionContext, at: StepState, report: WorkDone) -> None:
         fail_open_step(ctx, step, failure)
     if isinstance(reason := advice.get("reason"), str) and reason:
         ctx.warn(ADVICE, f"advice of the model: {reason[:REASON_CHARS_MAX]}", step)
-
-
-def reason_in(events: Sequence[Event]) -> JsonObject:
-    """Return the reason that a model gave for its advice, read from the events of the following row; empty: none."""
-    told = next((one.message for one in events if isinstance(one, WarningRaised) and one.code == ADVICE), "")
-    return {"reason": told.partition(": ")[2]} if told else {}
 
 
 def _substitute(ctx: DecisionContext, at: StepState, node: PlanNode, value: Json, usage: Usage | None) -> None:

@@ -64,17 +64,3 @@ def _verdict(at: StepState, call: ProposedCall, report: ChildEnded) -> CallVerdi
     if failure is not None:
         return CallVerdict(number=call.number, approved=False, reason=failure.message, of=of, code=failure.code)
     return CallVerdict(number=call.number, approved=True, returned=True, result=report.output, of=of)
-
-
-def report_of(at: StepState, event: ToolCallEnded) -> ChildEnded:
-    """Rebuild the report from its event."""
-    said = event.verdict
-    failure = None if said.approved else Failure(code=said.code, message=said.reason)
-    return ChildEnded(
-        step=at.step,
-        attempt=at.attempt,
-        output=said.result,
-        failure=failure,
-        usage=event.usage,
-        call=said.number,
-    )

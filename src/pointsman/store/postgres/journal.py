@@ -53,7 +53,8 @@ class PostgresJournal:
             for seq, at, shape, form, data in page:
                 after = seq
                 plain = data if form == Form.PLAIN else await self._plain(form, data)
-                yield Row(seq, at, self._codec.decode(plain, shape))
+                content = self._codec.decode(plain, shape)
+                yield Row(seq, at, content.events, content.cause)
 
     async def last(self, execution: ExecutionId) -> int:
         async def query(connection: Connection) -> int:

@@ -80,7 +80,8 @@ class SqliteJournal:
     def _row(self, stored: Stored, execution: ExecutionId, seq: int) -> Row:
         if stored.seq != seq:
             raise StoreDamaged(f"execution {execution!r}: row {seq} is missing", hint=VERIFY)
-        return Row(seq, stored.at, self._codec.decode(stored.plain, stored.shape))
+        content = self._codec.decode(stored.plain, stored.shape)
+        return Row(seq, stored.at, content.events, content.cause)
 
     async def last(self, execution: ExecutionId) -> int:
         return await self._read(lambda connection: read_head(connection, execution).seq)
