@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import platform
 import signal
 import socket
 from collections.abc import Generator, Iterator
@@ -30,6 +31,9 @@ examples. `POINTSMAN_LONG=1` looks elsewhere each time."""
 
 os.environ.setdefault("POINTSMAN_MODEL", "scripted")
 """Tests ask for the scripted model, also in processes that they start. Tests of other models unset it."""
+
+platform.processor()
+"""Computed here, once: the first access starts `uname -p`, and a client of a model reads it within a unit test."""
 
 WATCH = tiers.Watch()
 
