@@ -26,7 +26,7 @@ from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import Json, JsonObject
 from pointsman.workflows import model_setup
-from tests.app.streams import END, words
+from tests.models.slow_provider import END, words
 from tests.reliability.findings import Finding
 
 KEYS: Final = ("key-0", "key-1", "key-2")

@@ -16,7 +16,7 @@ from pointsman.server.application import openapi_document
 from pointsman.settings import Settings
 from pointsman.settings.access import AccessSettings
 from pointsman.values import Instant
-from tests.app.stand import HandClock
+from tests.installation import HandClock
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN, LETTER, secret_of
 

@@ -16,7 +16,7 @@ from pointsman.auth.rate_limiter import RateLimiter, TooManyRequests
 from pointsman.operations.health import damage
 from pointsman.settings import Settings
 from pointsman.settings.access import AccessSettings
-from tests.app.stand import HandClock
+from tests.installation import HandClock
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN
 

@@ -17,7 +17,7 @@ from pointsman.json_meter import DEPTH_MAX, DIGITS_MAX, VALUES_MAX, excess_of
 from pointsman.settings import Settings
 from pointsman.settings.access import AccessSettings
 from pointsman.store.records import ExecutionQuery
-from tests.app.stand import HandClock
+from tests.installation import HandClock
 from tests.patience import PATIENCE_S
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN, LETTER

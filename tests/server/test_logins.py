@@ -9,7 +9,7 @@ import pytest
 from pointsman.auth.logins import EACH_MAX, Logins
 from pointsman.server.context import COOKIE
 from pointsman.values import Instant
-from tests.app.stand import HandClock
+from tests.installation import HandClock
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN
 

@@ -14,8 +14,8 @@ from pointsman.authoring.design import Round
 from pointsman.authoring.workbench import Workbench
 from pointsman.executions.idempotency import KEPT_S, IdempotencyKeys, name_of
 from pointsman.values import JsonObject
-from tests.app.stand import HandClock
 from tests.authoring.test_designing import DANGLING, GOOD, saying
+from tests.installation import HandClock
 from tests.server.conftest import Served, events_in, serving
 from tests.server.flows import CHAIN, LETTER, TALK
 

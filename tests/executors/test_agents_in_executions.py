@@ -1,0 +1,153 @@
+"""Agents in executions that last: the language of their texts, and failures that leave the execution alive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from pointsman.app import Pointsman, Workflow
+from pointsman.executions.driving import drive
+from pointsman.models.failures import ModelUnusable
+from pointsman.settings import Settings
+from pointsman.testing.clock import VirtualClock, run_virtually
+from pointsman.values import Json, JsonObject
+from pointsman.workflows.scripts import parse_script
+from tests.examples.plays import overheard
+from tests.scenarios import installation, written
+
+POLYGLOT = """
+pointsman: 1
+id: polyglot
+nodes:
+  - id: first
+    type: agent
+    config:
+      system: {en: You write., de: Du schreibst.}
+      prompt: {en: "Write about {{topic}}.", de: "Schreibe über {{topic}}."}
+  - {id: ask, type: human, config: {message: {en: Good?, de: Gut?}}}
+  - {id: second, type: agent, config: {prompt: {en: Again., de: Noch einmal.}}}
+edges: [{source: first, target: ask}, {source: ask, target: second, label: approve}]
+"""
+
+
+@pytest.mark.integration
+def test_agents_are_told_in_the_language_of_their_execution_whatever_the_settings_become(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'store.db'}"
+
+    async def run() -> list[str]:
+        async with installation(store=store, settings={"language": "de"}) as app:
+            german = await app.start(written(POLYGLOT), {"topic": "Schiffe"})
+            french = await app.start(written(POLYGLOT), {"topic": "ships"}, language="fr")
+            await drive(german)
+            await drive(french)
+            messages = [german.gates[0].at.gate, french.gates[0].at.gate]
+        async with installation(store=store, settings={"language": "en"}) as app:
+            for name in (german.id, french.id):
+                execution = await app.open(name)
+                await execution.answer("ask", "approve")
+                await drive(execution)
+        return [gate.message for gate in messages if gate is not None]
+
+    with overheard() as asked:
+        assert run_virtually(run()) == ["Gut?", "Good?"]
+    told = [(one.system, cast("JsonObject", one.messages[-1])["content"]) for one in asked]
+    assert told == [
+        ("Du schreibst.", "Schreibe über Schiffe."),
+        ("You write.", "Write about ships."),
+        ("", "Noch einmal."),
+        ("", "Again."),
+    ]
+
+
+NUMBER: JsonObject = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}
+FAULTS: list[tuple[str, JsonObject, str]] = [
+    ("{fail: 401}", {}, "model-unauthorized"),
+    ("{fail: 429}", {}, "model-rate-limited"),
+    ("{fail: 503}", {}, "model-unavailable"),
+    ("{fail: timeout}", {}, "model-timeout"),
+    ("{fail: connection}", {}, "model-unreachable"),
+    ("{fail: 404}", {}, "model-not-found"),
+    ('{text: ""}', {}, "output-empty"),
+    ('{text: "{broken"}', {"outputSchema": NUMBER}, "output-schema"),
+    ("{text: no}", {"result": "json"}, "output-json"),
+    ("{toolCalls: [{name: rm}]}", {}, "tool-loop"),
+    ("{text: fine}", {"guardrails": {"after": [{"expression": "false"}]}}, "guardrail"),
+    ("{text: fine}", {"inputFiles": ["topic"]}, "file-unreadable"),
+]
+
+
+MENDED = "rules: [{json: {n: 1}}]"
+NOT_THE_MODELS = ("guardrails", "inputFiles")
+"""What stays wrong when the model is mended."""
+
+
+def talking(config: JsonObject, *ways: Json) -> Workflow:
+    said: JsonObject = {"prompt": "Speak of {{topic}}.", "model": "scripted", **config}
+    ends: list[Json] = [{"id": "end", "type": "end"}, {"id": "sorry", "type": "end", "config": {"status": "sorry"}}]
+    nodes: list[Json] = [{"id": "say", "type": "agent", "config": said}, *ends[: len(ways) + 1]]
+    edges: list[Json] = [{"source": "say", "target": "end"}, *ways]
+    return Workflow.of({"pointsman": 1, "id": "w", "nodes": nodes, "edges": edges})
+
+
+def elsewhere(script: str, store: str) -> Pointsman:
+    """An installation with a provider, whose every model is the scripted one."""
+    providers = {"own": {"base_url": "http://127.0.0.1:9/v1"}}
+    settings = Settings.model_validate({"store": store, "providers": providers})
+    return Pointsman(settings=settings, script=parse_script(script), clock=VirtualClock())
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(("answer", "config", "code"), FAULTS, ids=[code for _, _, code in FAULTS])
+def test_an_agent_that_gets_nowhere_is_a_failure_with_a_hint_and_its_execution_goes_on_once_that_is_mended(
+    answer: str, config: JsonObject, code: str, tmp_path: Path
+) -> None:
+    store = f"sqlite:///{tmp_path / 'store.db'}"
+
+    async def run() -> tuple[str, list[JsonObject], str]:
+        async with elsewhere(f"rules: [{answer}]", store) as app:
+            execution = await app.start(talking(config), {"topic": "ships"}, lenient=True)
+            status, view = await execution.settled(), await execution.view()
+        async with elsewhere(MENDED, store) as app:
+            again = await app.open(execution.id)
+            await again.retry()
+            return status, cast("list[JsonObject]", view["errors"]), await again.settled()
+
+    status, errors, after = run_virtually(run())
+    assert (status, [error["code"] for error in errors]) == ("failed", [code])
+    assert errors[0]["hint"]
+    assert after == ("failed" if any(key in config for key in NOT_THE_MODELS) else "completed")
+
+
+def test_a_tool_that_does_not_exist_fails_the_agent_with_a_hint() -> None:
+    async def run() -> tuple[str, list[JsonObject]]:
+        async with Pointsman("memory:", settings=Settings(), clock=VirtualClock()) as app:
+            execution = await app.start(talking({"tools": ["nowhere"]}), {"topic": "ships"}, lenient=True)
+            return await execution.settled(), cast("list[JsonObject]", (await execution.view())["errors"])
+
+    status, errors = run_virtually(run())
+    assert (status, [error["code"] for error in errors]) == ("failed", ["unknown-tool"])
+    assert errors[0]["hint"]
+
+
+def test_an_execution_whose_model_cannot_be_called_does_not_start() -> None:
+    async def run() -> None:
+        async with Pointsman("memory:", settings=Settings(), clock=VirtualClock()) as app:
+            with pytest.raises(ModelUnusable, match="'say' cannot call 'xai:none'") as refused:
+                await app.start(talking({"model": "xai:none"}), {"topic": "ships"}, lenient=True)
+            assert "pydantic-ai-slim[xai]" in refused.value.hint, "the client that must be installed"
+            assert await app.executions() == []
+
+    run_virtually(run())
+
+
+def test_an_error_edge_takes_what_an_agent_could_not_do() -> None:
+    way: JsonObject = {"source": "say", "target": "sorry", "condition": {"type": "error", "codes": ["output-empty"]}}
+
+    async def run() -> tuple[str, Json]:
+        async with elsewhere('rules: [{text: ""}]', "memory:") as app:
+            execution = await app.start(talking({}, way), {"topic": "ships"})
+            return await execution.settled(), (await execution.view())["path"]
+
+    assert run_virtually(run()) == ("completed", ["say", "sorry"])

@@ -1,0 +1,139 @@
+"""What the doctor finds, and what `verify` finds between the lists and the journals."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from pointsman.app import Pointsman, Workflow
+from pointsman.operations import health
+from pointsman.operations.health import box_in_use, damage, findings, mend
+from pointsman.settings import Settings
+from pointsman.store.sqlite import blobs
+from pointsman.values import ExecutionId, Json, JsonObject
+from tests.boxes import take_boxes_away, why_no_box
+from tests.installation import HandClock, asking, listening, noting, opened
+
+pytestmark = pytest.mark.integration
+
+HOUR = 3600.0
+
+
+async def codes(app: Pointsman) -> list[str]:
+    return [
+        one.code for one in await findings(app.context) if one.code not in ("store", "no-provider", "sandbox-missing")
+    ]
+
+
+def sleeping() -> JsonObject:
+    nodes: list[Json] = [{"id": "wait", "type": "wait", "config": {"duration": "2h"}}]
+    return {"id": "sleep", "nodes": nodes, "edges": []}
+
+
+async def test_the_lists_say_what_the_journals_say_whatever_executions_wait_for(tmp_path: Path) -> None:
+    clock = HandClock()
+    async with opened(tmp_path, clock) as app:
+        for workflow in (noting(), asking(), listening()):
+            await (await app.start(workflow)).settled()
+            clock.move(1.0)
+        await app.start(Workflow.of(sleeping()))
+        paused = await app.start(asking("other"))
+        await paused.settled()
+        await paused.pause()
+        assert await damage(app.context) == []
+    async with opened(tmp_path, clock) as app:
+        assert await damage(app.context) == []
+        assert await codes(app) == []
+
+
+async def test_a_list_that_contradicts_a_journal_is_found(tmp_path: Path) -> None:
+    async with opened(tmp_path, HandClock()) as app:
+        execution = await app.start(asking())
+        await execution.settled()
+    connection = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
+    connection.execute("UPDATE summaries SET status = 'completed'")
+    connection.close()
+    async with opened(tmp_path, HandClock()) as app:
+        (line,) = await damage(app.context)
+        assert str(execution.id) in line
+
+
+async def test_executions_that_should_go_on_and_do_not_are_found(tmp_path: Path) -> None:
+    clock = HandClock()
+    async with opened(tmp_path, clock) as app:
+        sleeper = await app.start(Workflow.of(sleeping()))
+        asked = await app.start(asking())
+        await asked.settled()
+        listed = await app.store.executions.find(asked.id)
+        assert listed is not None
+        running = replace(listed, execution=ExecutionId("exec-running"), status="running", awaits=(), gates=None)
+        await app.store.executions.put(running)
+        await app.store.executions.put(
+            replace(running, execution=ExecutionId("exec-child"), parent=ExecutionId("exec-none"))
+        )
+    clock.move(3 * HOUR)
+    async with opened(tmp_path, clock) as app:
+        found = {one.code: one for one in await findings(app.context)}
+        assert {"overdue", "stuck", "orphans"} <= set(found)
+        assert str(sleeper.id) in found["overdue"].message
+        assert "exec-running" in found["stuck"].message
+        assert "exec-child" in found["orphans"].message
+        assert str(asked.id) not in "".join(one.message for one in found.values()), "a gate may wait for ever"
+        assert all(found[code].hint for code in ("overdue", "stuck", "orphans", "nobody-keeps"))
+        async with opened(tmp_path, clock) as other:
+            keep = await other.store.keep("another process")
+            codes_now = {one.code: one for one in await findings(app.context)}
+            assert "another process" in codes_now["kept"].message
+            assert "nobody-keeps" not in codes_now
+            await keep.release()
+
+
+async def test_unused_contents_are_found_and_mended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blobs, "HOLD_S", -1.0)
+    async with opened(tmp_path, HandClock()) as app:
+        digest = await app.store.blobs.put(b"nobody")
+        found = await findings(app.context)
+        assert [one.code for one in found if one.mendable] == ["unused-contents"]
+        assert [one.code for one in await mend(app.context, found)] == ["unused-contents"]
+        assert await app.store.blobs.get(digest) is None
+        assert "unused-contents" not in await codes(app)
+
+
+async def test_a_disk_that_is_nearly_full_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "ROOM_BYTES_MIN", 1 << 60)
+    async with opened(tmp_path, HandClock()) as app:
+        first = (await findings(app.context))[0]
+        assert (first.severity, first.code) == ("error", "little-room")
+
+
+async def test_an_event_that_nobody_tells_of_is_noted_after_a_day(tmp_path: Path) -> None:
+    clock = HandClock()
+    async with opened(tmp_path, clock) as app:
+        hears = await app.start(listening())
+        assert await hears.settled() == "waiting"
+        clock.move(23 * HOUR)
+        assert "unheard" not in await codes(app)
+    clock.move(2 * HOUR)
+    async with opened(tmp_path, clock) as app:
+        (noted,) = [one for one in await findings(app.context) if one.code == "unheard"]
+        assert (noted.severity, str(hears.id) in noted.message, "'paid'" in noted.message) == ("note", True, True)
+        assert "pointsman publish paid" in noted.hint
+
+
+@pytest.mark.requirement("S1-144")
+async def test_the_doctor_says_which_sandbox_is_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    missing: JsonObject = {"argv": ["/nowhere/program"]}
+    settings = Settings.model_validate({"store": f"sqlite:///{tmp_path}/s.db", "commands": {"gone": missing}})
+    async with Pointsman(settings=settings) as app:
+        if why := why_no_box():
+            pytest.skip(why)
+        assert await box_in_use(settings) in ("bubblewrap", "landlock")
+        assert ("command-missing", "error") in [(one.code, one.severity) for one in await findings(app.context)]
+        take_boxes_away(monkeypatch)
+        assert await box_in_use(settings) == ""
+        (found,) = [one for one in await findings(app.context) if one.code == "sandbox-missing"]
+        assert found.severity == "error"
+        assert "it was taken away" in found.message

@@ -1,0 +1,294 @@
+"""What ended is added up and found again: by whoever looks, across restarts, once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pointsman.app import Pointsman
+from pointsman.engine.state import ExecutionState
+from pointsman.executions.driving import GivenAnswer, drive
+from pointsman.executions.usage_rollup import DIMENSIONS, Dimension, PeriodInvalid, UsageRollup
+from pointsman.operations.csv_tables import csv_of
+from pointsman.operations.usage_rights import UsageUnknown, narrowed
+from pointsman.store.records import Summary
+from pointsman.store.usage import UsageQuery
+from pointsman.testing.clock import run_virtually
+from pointsman.values import ExecutionId, Json, JsonObject
+from tests.scenarios import installation, written
+
+CANARY = "canary-3b8811ffee"
+NEWS = """\
+pointsman: 1
+id: news
+config: {observability: %s}
+input: {type: object}
+output: {said: a}
+nodes:
+  - {id: ask, type: agent, config: {prompt: "Say {goal}", tools: [look]}, execution: {retries: 1}, outputs: {a: result}}
+  - {id: review, type: agent, config: {prompt: "Is it good: {a}"}}
+edges: [{source: ask, target: review}]
+"""
+SCRIPT = """\
+rules:
+  - {node: ask, attempt: 1, fail: 503}
+  - {node: ask, attempt: 2, call: 1, toolCalls: [{name: look}], usage: {inputTokens: 100, outputTokens: 10}}
+  - {node: ask, attempt: 2, text: "The Harbour opens", usage: {inputTokens: 200, outputTokens: 20}}
+  - {node: review, text: fine, usage: {inputTokens: 7, outputTokens: 3}}
+tools: {look: {result: fog}}
+"""
+FAILING = SCRIPT.replace("- {node: review,", "- {node: review, attempt: 1, fail: 400}\n  - {node: review,")
+
+
+async def everybody(_: Summary) -> bool:
+    return True
+
+
+async def ran(app: Pointsman, goal: str = "tides", level: str = "standard") -> str:
+    execution = await app.start(written(NEWS % level), {"goal": goal})
+    await execution.settled()
+    assert execution.status == "completed"
+    return execution.id
+
+
+async def found(app: Pointsman, words: str) -> list[str]:
+    return [one.execution for one in await UsageRollup(app.context).search(words, sees=everybody)]
+
+
+def test_steps_calls_and_tokens_are_added_up_by_what_is_asked() -> None:
+    async def run() -> dict[Dimension, list[JsonObject]]:
+        async with installation(SCRIPT) as app:
+            await ran(app)
+            await ran(app)
+            return {one: await UsageRollup(app.context).usage((one,)) for one in DIMENSIONS}
+
+    tables = run_virtually(run())
+    (news,) = tables["workflow"]
+    wanted: JsonObject = {"workflow": "news", "steps": 4, "retries": 2, "failures": 0, "modelCalls": 6, "toolCalls": 2}
+    assert {name: news[name] for name in wanted} == wanted
+    assert (news["inputTokens"], news["outputTokens"]) == (2 * 307, 2 * 33)
+    by_node = {str(row["node"]): row for row in tables["node"]}
+    assert (by_node["ask"]["inputTokens"], by_node["review"]["inputTokens"]) == (600, 14)
+    assert (by_node["ask"]["retries"], by_node["review"]["retries"]) == (2, 0)
+    by_model = {str(row["model"]): row for row in tables["model"]}
+    assert by_model["scripted"]["modelCalls"] == 6
+    assert by_model[""]["steps"] == 4, "time and steps belong to no model"
+    assert [len(str(row["day"])) for row in tables["day"]] == [10]
+
+
+def test_calls_of_the_scripted_model_are_told_as_such_and_not_as_some_without_a_known_price() -> None:
+    async def run() -> list[JsonObject]:
+        async with installation(SCRIPT) as app:
+            await ran(app)
+            return await UsageRollup(app.context).usage(("model",), of={"model": "scripted"})
+
+    (row,) = run_virtually(run())
+    assert (row["scriptedCalls"], row["unpricedCalls"], row["costUsd"]) == (3, 0, None)
+
+
+@pytest.mark.integration
+def test_what_a_row_adds_up_is_looked_at_execution_by_execution_after_a_restart(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'store.db'}"
+
+    async def run() -> tuple[list[str], list[JsonObject], list[JsonObject], list[JsonObject]]:
+        async with installation(SCRIPT, store=store) as app:
+            names = [await ran(app) for _ in range(2)]
+        async with installation(SCRIPT, store=store) as app:
+            history = UsageRollup(app.context)
+            asks = await history.usage(("execution",), of={"node": "ask", "model": "scripted"})
+            one = await history.usage(("node",), of={"execution": names[0]})
+            return names, asks, one, await history.usage(("execution",), of={"model": "other"})
+
+    names, asks, one, none = run_virtually(run())
+    assert {(row["execution"], row["modelCalls"], row["steps"]) for row in asks} == {(name, 2, 0) for name in names}
+    assert {(row["node"], row["steps"]) for row in one} == {("ask", 1), ("review", 1)}
+    assert none == []
+
+
+@pytest.mark.parametrize("wrong", ["model", "colour:red", ":x"])
+def test_what_usage_is_not_told_apart_by_is_refused(wrong: str) -> None:
+    assert narrowed(["model:a:b", "key:"]) == {"model": "a:b", "key": ""}
+    with pytest.raises(UsageUnknown, match="is not told apart by"):
+        narrowed([wrong])
+
+
+def test_what_was_taken_in_is_not_taken_in_twice_and_a_retry_on_another_day_adds_what_it_took() -> None:
+    async def run() -> list[list[JsonObject]]:
+        async with installation(FAILING) as app:
+            execution = await app.start(written(NEWS % "standard"), {"goal": "x"})
+            await execution.settled()
+            assert execution.status == "failed"
+            first = await UsageRollup(app.context).usage(("day", "workflow"))
+            again = await UsageRollup(app.context).usage(("day", "workflow"))
+            assert again == first
+            await app.clock.sleep_until(app.clock.now() + 86_400)
+            await execution.retry()
+            await execution.settled()
+            return [first, await UsageRollup(app.context).usage(("day", "workflow"))]
+
+    first, later = run_virtually(run())
+    assert [row["failures"] for row in first] == [1]
+    assert sorted((str(row["day"]), row["steps"]) for row in later)[0][1] == first[0]["steps"]
+    assert len({str(row["day"]) for row in later}) == 2
+
+
+@pytest.mark.integration
+def test_another_process_goes_on_where_the_last_one_was_and_can_make_all_of_it_again(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'store.db'}"
+
+    async def run() -> tuple[list[JsonObject], list[JsonObject], int, list[JsonObject]]:
+        async with installation(SCRIPT, store=store) as app:
+            await ran(app)
+            first = await UsageRollup(app.context).usage()
+        async with installation(SCRIPT, store=store) as app:
+            assert await UsageRollup(app.context).catch_up() == 0
+            await ran(app, "quays")
+            assert await UsageRollup(app.context).catch_up() == 1
+            both = await UsageRollup(app.context).usage()
+        async with installation(SCRIPT, store=store) as app:
+            return first, both, await UsageRollup(app.context).rebuild(), await UsageRollup(app.context).usage()
+
+    first, both, count, rebuilt = run_virtually(run())
+    assert [row["steps"] for row in (*first, *both)] == [2, 4]
+    assert (count, rebuilt) == (2, both)
+
+
+@pytest.mark.integration
+def test_what_a_deleted_execution_cost_stays_and_its_words_go(tmp_path: Path) -> None:
+    async def run() -> tuple[list[str], list[str], list[Json]]:
+        async with installation(SCRIPT, store=f"sqlite:///{tmp_path / 'store.db'}") as app:
+            execution = await ran(app)
+            before = await found(app, "harbour")
+            await app.storage.delete(execution)
+            usage = await UsageRollup(app.context).usage()
+            return before, await found(app, "harbour"), [row["modelCalls"] for row in usage]
+
+    before, after, calls = run_virtually(run())
+    assert (len(before), after, calls) == (1, [], [3])
+
+
+def test_what_is_deleted_while_it_is_taken_in_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The keeper takes in what ended beside people who delete: that must not end it."""
+
+    async def run() -> tuple[int, list[bool]]:
+        async with installation(SCRIPT) as app:
+            first, second = await ran(app), await ran(app)
+            load = app.runtime.load
+
+            async def late(execution: ExecutionId) -> ExecutionState:
+                if execution == second:
+                    await app.storage.delete(second)
+                return await load(execution)
+
+            monkeypatch.setattr(app.runtime, "load", late)
+            count = await UsageRollup(app.context).catch_up()
+            return count, [*(one == first for one in await found(app, "harbour"))]
+
+    assert run_virtually(run()) == (1, [True])
+
+
+def test_words_of_inputs_outputs_and_errors_find_executions_all_of_them_must_be_there() -> None:
+    async def run() -> list[int]:
+        async with installation(SCRIPT) as app:
+            await ran(app, "Café tides")
+            await ran(app, "quays")
+            counts = [len(await found(app, words)) for words in ("harbour", "cafe HARBOUR", "cafe quays", "nothing")]
+            return [*counts, len(await found(app, "")), len(await found(app, '" OR tides*'))]
+
+    assert run_virtually(run()) == [2, 1, 0, 0, 0, 0]
+
+
+def test_what_went_wrong_is_found_by_its_words() -> None:
+    async def run() -> tuple[list[str], str]:
+        async with installation(FAILING) as app:
+            execution = await app.start(written(NEWS % "standard"), {"goal": "x"})
+            await execution.settled()
+            failure = execution.state.failure
+            assert failure is not None
+            return await found(app, failure.message), execution.id
+
+    told, execution = run_virtually(run())
+    assert told == [execution]
+
+
+def test_who_may_not_see_an_execution_does_not_find_it() -> None:
+    async def run() -> tuple[int, int]:
+        async with installation(SCRIPT) as app:
+            hidden = await ran(app)
+            await ran(app)
+
+            async def sees(one: Summary) -> bool:
+                return one.execution != hidden
+
+            return len(await found(app, "harbour")), len(await UsageRollup(app.context).search("harbour", sees=sees))
+
+    assert run_virtually(run()) == (2, 1)
+
+
+@pytest.mark.parametrize(("level", "count"), [("minimal", 0), ("standard", 1), ("full", 1)])
+def test_what_tells_least_of_itself_is_not_found_by_its_words_but_is_added_up(level: str, count: int) -> None:
+    async def run() -> tuple[int, int, int]:
+        async with installation(SCRIPT, settings={"secrets": {"DOOR": CANARY}}) as app:
+            await ran(app, f"open {CANARY}", level)
+            usage = await UsageRollup(app.context).usage()
+            return len(await found(app, "harbour")), len(await found(app, CANARY)), len(usage)
+
+    assert run_virtually(run()) == (count, 0, 1)
+
+
+def test_the_keeper_takes_in_what_ended_without_being_asked() -> None:
+    async def run() -> int:
+        async with installation(SCRIPT) as app, app.keeping():
+            await ran(app)
+            await app.clock.sleep_until(app.clock.now() + 90)
+            return len(await app.store.usage.sums(UsageQuery(by=("execution",))))
+
+    assert run_virtually(run()) == 1
+
+
+def test_sub_workflows_are_not_counted_twice() -> None:
+    outer = """\
+pointsman: 1
+id: outer
+nodes: [{id: call, type: workflow, config: {workflow: news, input: {goal: "'x'"}}}]
+"""
+
+    async def run() -> list[JsonObject]:
+        async with installation(SCRIPT) as app:
+            await app.save(written(NEWS % "standard"))
+            execution = await app.start(written(outer), {})
+            await drive(execution, (GivenAnswer("none", "x"),))
+            return await UsageRollup(app.context).usage(("workflow",))
+
+    calls = {row["workflow"]: row["modelCalls"] for row in run_virtually(run())}
+    assert calls == {"news": 3, "outer": 0}
+
+
+@pytest.mark.parametrize("day", ["yesterday", "2026-13-01", "20261121", "2026-11-21T00:00"])
+def test_what_is_no_day_is_refused(day: str) -> None:
+    async def run() -> None:
+        async with installation() as app:
+            with pytest.raises(PeriodInvalid, match="is no day"):
+                await UsageRollup(app.context).usage(since=day)
+
+    run_virtually(run())
+
+
+def test_a_period_has_its_first_and_its_last_day() -> None:
+    async def run() -> list[int]:
+        async with installation(SCRIPT) as app:
+            await ran(app)
+            history = UsageRollup(app.context)
+            (day,) = {str(row["day"]) for row in await history.usage(("day",))}
+            return [
+                len(await history.usage(since=since, until=until))
+                for since, until in ((day, day), ("", day), (day, ""), ("9999-01-01", ""), ("", "1960-01-01"))
+            ]
+
+    assert run_virtually(run()) == [1, 1, 1, 0, 0]
+
+
+def test_a_spreadsheet_is_given_no_formula() -> None:
+    assert csv_of([{"workflow": "=cmd()", "steps": 1}]) == "workflow,steps\r\n'=cmd(),1\r\n"
+    assert csv_of([]) == ""

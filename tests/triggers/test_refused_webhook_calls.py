@@ -1,0 +1,81 @@
+"""Calls of webhooks that were refused: kept for whoever looks, in whatever process, and never more than a few."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pointsman.app import Pointsman
+from pointsman.settings import Settings
+from pointsman.testing.clock import VirtualClock, run_virtually
+from pointsman.triggers.deliveries import HELD_S, KIND, REFUSED_KEPT
+from pointsman.triggers.webhooks import WebhookRefused
+from tests.installation import noting
+
+pytestmark = pytest.mark.integration
+
+HOOKED = noting(triggers=[{"id": "hook", "type": "webhook", "path": "issues", "secret": "whsec-0123456789abcdef"}])
+
+
+def opened(path: Path) -> Pointsman:
+    return Pointsman(f"sqlite:///{path / 'store.db'}", settings=Settings(delays=False), clock=VirtualClock())
+
+
+async def forge(app: Pointsman, *paths: str) -> None:
+    for path in paths:
+        with pytest.raises(WebhookRefused):
+            await app.webhook(path, b"{}", {})
+
+
+async def kept(app: Pointsman, path: str = "issues") -> int | None:
+    """What the store has of it; None: nothing."""
+    entry = await app.store.entries.find(KIND, path)
+    if entry is None:
+        return None
+    assert isinstance(entry.value, list)
+    return len(entry.value)
+
+
+async def until(app: Pointsman, many: int) -> None:
+    """Threads write in real time, so virtual time may be far ahead of them."""
+    while await kept(app) != many:
+        await app.clock.sleep_until(app.clock.now() + HELD_S)
+
+
+def test_another_process_shows_what_this_one_refused_some_seconds_ago(tmp_path: Path) -> None:
+    async def run() -> int | None:
+        async with opened(tmp_path) as here, opened(tmp_path) as there:
+            await here.save(HOOKED)
+            await forge(here, "issues", "issues")
+            found = await kept(there)
+            await until(there, 2)
+            await forge(here, "issues")
+            await until(there, 3)
+            return found
+
+    assert run_virtually(run()) is None, "not with the call, or it would tell that the path exists"
+
+
+def test_a_restart_loses_none_and_keeps_only_the_last_of_those_of_webhooks(tmp_path: Path) -> None:
+    async def run() -> tuple[list[int | None], int]:
+        async with opened(tmp_path) as app:
+            await app.save(HOOKED)
+            await forge(app, *["issues"] * 30, *(f"guess-{number}" for number in range(30)))
+        async with opened(tmp_path) as app:
+            entries = await app.store.entries.list(KIND)
+            return [await kept(app), await kept(app, "guess-1")], len(entries)
+
+    assert run_virtually(run()) == ([REFUSED_KEPT, None], 1)
+
+
+def test_a_webhook_that_is_gone_is_not_written_of(tmp_path: Path) -> None:
+    async def run() -> int | None:
+        async with opened(tmp_path) as app:
+            await app.save(HOOKED)
+            await forge(app, "issues")
+            await app.triggers.drop(HOOKED.definition.id)
+            await app.clock.sleep_until(app.clock.now() + HELD_S + 1)
+            return await kept(app)
+
+    assert run_virtually(run()) is None
