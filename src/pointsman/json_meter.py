@@ -47,8 +47,9 @@ class TooMuchJson(JsonUnreadable):
 class JsonMeter:
     """Meter of a text. Invalid JSON is left to the decoder."""
 
-    def __init__(self, body: bytes, values_max: int = VALUES_MAX) -> None:
+    def __init__(self, body: bytes, values_max: int = VALUES_MAX, depth_max: int = DEPTH_MAX) -> None:
         self._values_max = values_max
+        self._depth_max = depth_max
         encoding = detect_encoding(body)
         self._body = body if encoding.startswith("utf-8") else body.decode(encoding, "replace").encode()
         self.depth = 0
@@ -58,8 +59,8 @@ class JsonMeter:
     @property
     def excess(self) -> str:
         """The exceeded limit, as in "the body {excess}"; empty if none is."""
-        if self.depth > DEPTH_MAX:
-            return f"is nested more than {DEPTH_MAX} levels deep"
+        if self.depth > self._depth_max:
+            return f"is nested more than {self._depth_max} levels deep"
         if self.values > self._values_max:
             return f"has more than {self._values_max} values"
         return f"has a number of more than {DIGITS_MAX} digits" if self.is_number_long else ""
@@ -103,3 +104,11 @@ def excess_of(body: bytes) -> str:
     for _ in meter.slices():
         pass
     return meter.excess
+
+
+def is_deeper(data: bytes, levels: int) -> bool:
+    """Return whether valid JSON is nested more than so many levels deep."""
+    meter = JsonMeter(data, values_max=len(data), depth_max=levels)
+    for _ in meter.slices():
+        meter.is_number_long = False  # A long number would end the measurement.
+    return meter.depth > levels

@@ -14,7 +14,8 @@ from pointsman.engine.causes import Cause
 from pointsman.engine.events.lifecycle import ExecutionStarted
 from pointsman.engine.events.steps import Event
 from pointsman.engine.reports import EventReceived
-from pointsman.store.codec import Codec, RowContent, Upcaster, decode_json, encode_json
+from pointsman.json_meter import SLICE_BYTES
+from pointsman.store.codec import LEVELS_MAX, Codec, RowContent, Upcaster, decode_json, encode_json
 from pointsman.store.compression import Form, pack, unpack
 from pointsman.store.errors import RowUnreadable, StoreDamaged, UnstorableValue
 from pointsman.values import Json, JsonObject
@@ -91,10 +92,16 @@ def nested(levels: int) -> Json:
 
 
 def test_nesting_is_refused_before_it_could_not_be_read() -> None:
-    assert decode_json(encode_json(nested(300))) == nested(300)
-    for levels in (900, 5_000, 100_000):
-        with pytest.raises(UnstorableValue):
+    assert decode_json(encode_json(nested(LEVELS_MAX))) == nested(LEVELS_MAX)
+    for levels in (LEVELS_MAX + 1, 900, 5_000, 100_000):
+        with pytest.raises(UnstorableValue, match=r"nested|Recursion"):
             encode_json(nested(levels))
+
+
+def test_long_numbers_do_not_hide_nesting() -> None:
+    deep: Json = [10**200, "x" * SLICE_BYTES, nested(LEVELS_MAX)]
+    with pytest.raises(UnstorableValue, match="more than 500 levels"):
+        encode_json(deep)
 
 
 def test_a_value_within_an_event_is_named_by_its_field() -> None:

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from pointsman.engine.causes import Cause
+from pointsman.json_meter import is_deeper
 from pointsman.store.compression import VERIFY
 from pointsman.store.errors import RowUnreadable, StoreDamaged, UnstorableValue
 from pointsman.values import Json, JsonObject
@@ -26,6 +27,9 @@ Place: TypeAlias = "tuple[Place, object] | None"
 """Position of a value: the position of its container, and its key there. Shared, so depth costs nothing."""
 Upcaster: TypeAlias = Callable[[JsonObject], JsonObject]
 
+LEVELS_MAX: Final = 500
+"""The maximum nesting of a stored value. A decoder's own limit depends on the version of Python, and every version must
+be able to read every row."""
 SPARE_LEVELS: Final = 200
 """Extra levels of nesting within which stored values must be readable: the reader's stack may be deeper."""
 UPGRADE: Final = "A newer version of Pointsman wrote it: upgrade this one."
@@ -111,7 +115,7 @@ def encode_exactly(value: object, decode: Callable[[bytes], object]) -> bytes:
     try:
         data = _encode(value)
     except (UnicodeEncodeError, ValueError, RecursionError, TypeError, OverflowError) as why:
-        raise unstorable(value, why) from why
+        raise unstorable(value, f"{type(why).__name__}: {why}") from why
     # The encoder silently writes NaN and infinity as null; nesting costs the reader stack.
     if b"null" in data or (len(data) > SPARE_LEVELS and data.count(b"[") + data.count(b"{") > SPARE_LEVELS):
         prove(value, data, decode)
@@ -119,22 +123,23 @@ def encode_exactly(value: object, decode: Callable[[bytes], object]) -> bytes:
 
 
 def prove(value: object, data: bytes, decode: Callable[[bytes], object]) -> None:
+    if data.count(b"[") + data.count(b"{") > LEVELS_MAX and is_deeper(data, LEVELS_MAX):
+        raise unstorable(value, f"it is nested more than {LEVELS_MAX} levels deep")
     try:
         msgspec.json.decode(b"".join((b"[" * SPARE_LEVELS, data, b"]" * SPARE_LEVELS)), type=msgspec.Raw)
         same = decode(data) == value
     except (msgspec.MsgspecError, RecursionError) as why:
-        raise unstorable(value, why) from why
+        raise unstorable(value, f"{type(why).__name__}: {why}") from why
     # Tuples are decoded as lists if the type does not tell: such a difference is not a loss.
     if not same and first_loss(value) is not None:
-        raise unstorable(value, None)
+        raise unstorable(value, "decoding it gives another value")
 
 
-def unstorable(value: object, why: Exception | None) -> UnstorableValue:
-    where = first_loss(value)
-    reason = where or (f"{type(why).__name__}: {why}" if why else "it does not come back as it is")
+def unstorable(value: object, reason: str) -> UnstorableValue:
     return UnstorableValue(
-        f"a value cannot be stored: {reason}",
-        hint="Numbers must be finite, texts valid Unicode, integers below 4300 digits, nesting below a few hundred.",
+        f"a value cannot be stored: {first_loss(value) or reason}",
+        hint="Numbers must be finite and have less than 4300 digits, texts be valid Unicode, and values nest at most "
+        f"{LEVELS_MAX} levels.",
     )
 
 
