@@ -95,13 +95,12 @@ class ExecutionPort(Protocol):
     @property
     def effects(self) -> Effects: ...
 
-    async def notes(self, topic: str) -> dict[int, Json]:
-        """Return the notes of the execution on a topic, by number. They are stored with its effects and survive
-        crashes."""
-        ...
+    async def use(self, what: str, *, most: int | None = None) -> int | None:
+        """Count a use of something that the execution may use `most` times, and return the number of uses before it.
 
-    async def note(self, topic: str, number: int, value: Json) -> None:
-        """Store a note for the rest of the execution."""
+        None: there were `most` already, nothing is counted. The count is stored with the effects: it includes uses by
+        other processes, and a fork begins with the uses by the attempts that it contains.
+        """
         ...
 
     def leaves(self, failure: Failure) -> bool:
@@ -160,6 +159,8 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
     hints: Mapping[str, Json] = {}
     """Origin of the call (`node`, `agent`, `round`, `routes`) for scripts, logs and accounting; not sent to the
     provider."""
+    run: ExecutionPort | None = None
+    """The attempt that asks; None: the call is not part of an execution."""
 
 
 class ModelReply(Struct, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ from pointsman.testing.clock import VirtualClock
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.scripted import canned_tools
 from pointsman.tools.tool import Tool
+from pointsman.use_counts import UseCounts
 from pointsman.values import ExecutionId, Json, JsonObject
 
 
@@ -50,13 +51,10 @@ class StagedRun:
         self.revision = ""
         self.effects = Remembered(effects)
         self.deltas: list[JsonObject] = []
-        self.noted: dict[str, dict[int, Json]] = {}
+        self.uses = UseCounts()
 
-    async def notes(self, topic: str) -> dict[int, Json]:
-        return {**self.noted.get(topic, {})}
-
-    async def note(self, topic: str, number: int, value: Json) -> None:
-        self.noted.setdefault(topic, {})[number] = value
+    async def use(self, what: str, *, most: int | None = None) -> int | None:
+        return self.uses.use(what, most=most)
 
     def leaves(self, failure: Failure) -> bool:
         return False

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
 from pointsman.engine.decide.dispatch import decide
+from pointsman.engine.events.steps import AttemptStarted, StepStarted
 from pointsman.engine.plan import Plan
 from pointsman.engine.replay import row_of, short_of
 from pointsman.engine.reports import ForkRequested, MigrationRequested
@@ -23,6 +24,7 @@ from pointsman.executions.data_edits import edits_of
 from pointsman.executions.ids import new_id
 from pointsman.executions.inputs import check_input
 from pointsman.ports import Row
+from pointsman.runtime.attempts import attempt_name, copy_uses
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.local import LocalRuntime, folded, unknown_execution
 from pointsman.settings import Settings
@@ -129,9 +131,21 @@ async def fork(
         await _take_along(runtime.store, state, changes.session)
     async with announced(runtime.store, runtime.clock, [execution]):
         await copy_artifacts(settings, origin.execution, execution)
+        await copy_uses(runtime.store.effects, origin.execution, execution, _ended_attempts(origin, state))
         if begun is not None:
             await begun(execution)
         return await runtime.adopt(execution, plan, origin.rows, report)
+
+
+def _ended_attempts(origin: ForkOrigin, state: ExecutionState) -> set[str]:
+    """Return the names of the attempts whose outcome the rows contain. The copy repeats the others from their start."""
+    begun = [
+        attempt_name(event.step, event.attempt if isinstance(event, AttemptStarted) else 1)
+        for row in origin.rows
+        for event in row.events
+        if isinstance(event, StepStarted | AttemptStarted)
+    ]
+    return {*begun} - {attempt_name(at.step, at.attempt) for at in state.steps.values()}
 
 
 async def _check(

@@ -158,7 +158,7 @@ class Ledger:
         if reply is None:
             self._may("model")
             hints = {**self._hints(), **request.hints}
-            full = msgspec.structs.replace(request, hints=hints, timeout_s=self._times.model_s)
+            full = msgspec.structs.replace(request, hints=hints, timeout_s=self._times.model_s, run=self._run)
             if only := text_of(self._spec.settings.get("model")):
                 full = msgspec.structs.replace(full, model=only, fallback=(only,))
             try:

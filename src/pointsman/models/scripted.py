@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from typing import Final, TypeAlias
 from zlib import crc32
 
@@ -17,7 +18,9 @@ from pointsman.engine.reports import ToolCall, Usage
 from pointsman.models.schema_samples import sample
 from pointsman.models.script import Hints, Script, ScriptedAnswer, ScriptedCall, ScriptRule
 from pointsman.models.transcript import as_text, content_of, text_of
+from pointsman.ports import ExecutionPort
 from pointsman.redaction import head
+from pointsman.use_counts import UseCounts
 from pointsman.values import END, Json, JsonObject
 
 HINTS_HEADER: Final = "x-pointsman-hints"
@@ -26,15 +29,13 @@ HINTS_HEADER: Final = "x-pointsman-hints"
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 """Waits for some seconds; injected for tests."""
 
-COUNTERS_MAX: Final = 10_000
-"""Maximum number of rule counters; the oldest are dropped first."""
+CALLING_RUN: ContextVar[ExecutionPort | None] = ContextVar("calling_run", default=None)
+"""The attempt that calls the scripted model, from the client to the model in the same process."""
 
 _EXCERPT: Final = 160
 """Characters of the prompt that an unscripted answer repeats."""
 
 _CHARS_PER_TOKEN: Final = 4
-
-Uses: TypeAlias = dict[tuple[str, str, int], int]
 
 
 class ScriptedReply(Struct, frozen=True, kw_only=True):
@@ -57,17 +58,18 @@ class ScriptedRequest(Struct, frozen=True, kw_only=True):
 
 
 class ScriptedModel:
-    """Answers calls from a script. Counts uses of a rule per execution and scope, so that branches do not interfere."""
+    """Answers calls from a script. The execution counts the uses of a rule in each scope, so that branches do not
+    interfere."""
 
     def __init__(self, script: Script | None = None) -> None:
         self._script = script or Script()
-        self._uses: Uses = {}
+        self._outside = UseCounts()
 
-    def choose(self, hints: Hints, last: str) -> ScriptedAnswer:
+    async def choose(self, hints: Hints, last: str, run: ExecutionPort | None) -> ScriptedAnswer:
         """Return the answer of the first rule that matches and is not used up; an empty one if there is none."""
         for index, rule in enumerate(self._script.rules):
             if rule.fits(hints, last):
-                used = self._count(rule, index, hints)
+                used = await self._use(rule, index, hints, run)
                 if used is not None:
                     return rule.answers[min(used, len(rule.answers) - 1)]
         return ScriptedAnswer()
@@ -79,17 +81,14 @@ class ScriptedModel:
         used = Usage(input_tokens=asked.chars // _CHARS_PER_TOKEN, output_tokens=chars // _CHARS_PER_TOKEN)
         return ScriptedReply(text=text, calls=_numbered(calls, hints), usage=answer.usage or used)
 
-    def _count(self, rule: ScriptRule, index: int, hints: Hints) -> int | None:
-        """Return how often the rule was used before in this scope; None if it is used up."""
+    async def _use(self, rule: ScriptRule, index: int, hints: Hints, run: ExecutionPort | None) -> int | None:
+        """Count a use of the rule, and return how often it was used before in this scope; None: it is used up."""
         if rule.times is None and len(rule.answers) == 1:
             return 0
-        place = (text_of(hints.get("execution")), text_of(hints.get("scope")), index)
-        used = self._uses.pop(place, 0)
-        spent = rule.times is not None and used >= rule.times
-        self._uses[place] = used if spent else used + 1
-        while len(self._uses) > COUNTERS_MAX:
-            del self._uses[next(iter(self._uses))]
-        return None if spent else used
+        what = f"script/rule/{index}/{text_of(hints.get('scope'))}"
+        if run is None:
+            return self._outside.use(f"{what}/{text_of(hints.get('execution'))}", most=rule.times)
+        return await run.use(what, most=rule.times)
 
 
 def _numbered(calls: list[ScriptedCall], hints: Hints) -> tuple[ToolCall, ...]:

@@ -13,7 +13,7 @@ from typing import Final
 import httpx2
 
 from pointsman.models.script import Fail, Hints, ScriptedAnswer
-from pointsman.models.scripted import HINTS_HEADER, ScriptedModel, ScriptedReply, Sleep, read_request
+from pointsman.models.scripted import CALLING_RUN, HINTS_HEADER, ScriptedModel, ScriptedReply, Sleep, read_request
 from pointsman.models.transcript import as_text
 from pointsman.values import Json, JsonObject
 
@@ -34,7 +34,7 @@ class ScriptedTransport(httpx2.AsyncBaseTransport):
         body: JsonObject = json.loads(await request.aread())
         hints: Hints = json.loads(request.headers.get(HINTS_HEADER, "{}"))
         asked = read_request(body)
-        answer = self._model.choose(hints, asked.last)
+        answer = await self._model.choose(hints, asked.last, CALLING_RUN.get())
         if answer.delay_s:
             await self._sleep(answer.delay_s)
         if answer.fail is not None:

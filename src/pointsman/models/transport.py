@@ -30,7 +30,7 @@ from pointsman.models.provider import Provider
 from pointsman.models.providers import Providers
 from pointsman.models.redaction import key_redaction, redacted
 from pointsman.models.script import Script
-from pointsman.models.scripted import HINTS_HEADER, ScriptedModel, Sleep
+from pointsman.models.scripted import CALLING_RUN, HINTS_HEADER, ScriptedModel, Sleep
 from pointsman.ports import Clock, Hear, ModelReply, ModelRequest
 from pointsman.redaction import Redaction, head, hiding
 from pointsman.values import Json, JsonObject
@@ -204,6 +204,7 @@ class PydanticModels:
     async def _ask(self, name: str, request: ModelRequest, ear: TextListener) -> ModelReply:
         try:
             if is_scripted(name):
+                CALLING_RUN.set(request.run)
                 line = self._providers.line(SCRIPTED, SCRIPTED, otherwise=self._scripted)
                 reply = await bounded(self._providers.model(line), request, ear, name=name, headers=_hints(request))
                 free = replace(reply.usage, free_calls=reply.usage.model_calls, scripted=True)

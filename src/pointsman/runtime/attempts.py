@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Final
 
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import Usage
+from pointsman.engine.steps import Step
 from pointsman.errors import CallerError
 from pointsman.ports import EffectKind
 from pointsman.runtime.dependencies import RuntimeDeps
 from pointsman.runtime.feed import Delta
 from pointsman.runtime.usage_meter import UsageMeter
+from pointsman.store.api import EffectStore
 from pointsman.values import ExecutionId, Json, JsonObject
 
 NOTHING: Final[Mapping[int, Json]] = {}
 FIELDS: Final = ("kind", "request", "value")
 """Stored form of an effect."""
+COUNT_SUFFIX: Final = ":"
+"""End of the names under which counts are stored beside attempts, whose names end with a digit. The value of entry n is
+the name of the attempt that made use n."""
 
 
 class EffectMismatch(CallerError):
@@ -26,10 +31,53 @@ class EffectMismatch(CallerError):
     code = "effect-mismatch"
 
 
+def attempt_name(step: Step, attempt: int) -> str:
+    """Return the name under which the store keeps the effects of an attempt."""
+    return f"{step}:{attempt}"
+
+
+class StoredUses:
+    """Counts of limited uses of one execution. Each count is read once: while this process drives the execution, no
+    other one counts."""
+
+    def __init__(self, execution: ExecutionId, effects: EffectStore) -> None:
+        self._execution = execution
+        self._effects = effects
+        self._counts: dict[str, int] = {}
+
+    async def add(self, what: str, attempt: str, most: int | None) -> int | None:
+        """Count a use by an attempt, and return the number of uses before it; None: there were `most` already."""
+        name = what + COUNT_SUFFIX
+        if what not in self._counts:
+            stored = len(await self._effects.recorded(self._execution, name))
+            self._counts.setdefault(what, stored)
+        before = self._counts[what]
+        if most is not None and before >= most:
+            return None
+        self._counts[what] = before + 1
+        await self._effects.record(self._execution, name, before + 1, attempt)
+        return before
+
+
+async def copy_uses(
+    effects: EffectStore, origin: ExecutionId, execution: ExecutionId, attempts: Container[str]
+) -> None:
+    """Copy the uses by these attempts to another execution."""
+    for name in await effects.attempts(origin):
+        if name.endswith(COUNT_SUFFIX):
+            users = [
+                by
+                for _, by in sorted((await effects.recorded(origin, name)).items())
+                if isinstance(by, str) and by in attempts
+            ]
+            for number, by in enumerate(users, start=1):
+                await effects.record(execution, name, number, by)
+
+
 class LocalAttempt:
     """The `Run` and the `Effects` of one attempt. After a crash the effects are read once; otherwise there are none."""
 
-    __slots__ = ("_command", "_known", "_leaves", "_purse", "_surely", "_world", "execution", "revision")
+    __slots__ = ("_command", "_known", "_leaves", "_purse", "_surely", "_uses", "_world", "execution", "revision")
 
     def __init__(
         self,
@@ -38,12 +86,14 @@ class LocalAttempt:
         world: RuntimeDeps,
         purse: UsageMeter | None = None,
         *,
+        uses: StoredUses | None = None,
         leaves: Callable[[Failure], bool] = lambda _: False,
         revision: str = "",
     ) -> None:
-        """`purse`: the usage meter, if there is a budget. `leaves`: see `Run.leaves`. `revision`: the saved revision
-        that runs.
+        """`purse`: the usage meter, if there is a budget. `uses`: those of the execution. `leaves`: see
+        `ExecutionPort.leaves`. `revision`: the saved revision that runs.
         """
+        self._uses = uses or StoredUses(execution, world.effects)
         self._leaves = leaves
         self.revision = revision
         self._surely = True
@@ -71,7 +121,7 @@ class LocalAttempt:
         """Return the name under which the store keeps the effects of this attempt; a retry has another name and pays
         again.
         """
-        return f"{self._command.step}:{self._command.attempt}"
+        return attempt_name(self._command.step, self._command.attempt)
 
     def recorded(self, number: int, *, kind: EffectKind | None = None, request: str = "") -> Json | None:
         """Return the recorded answer of effect `number`; None: not performed yet. Raises `EffectMismatch`."""
@@ -96,13 +146,9 @@ class LocalAttempt:
         """Return why no further calls may be made; None: they are allowed."""
         return None if self._purse is None else self._purse.refusal(self._command.step, kind, spent, calls=calls)
 
-    async def notes(self, topic: str) -> dict[int, Json]:
-        """Return the notes of the execution under a topic."""
-        return await self._world.effects.recorded(self.execution, f"{topic}:")  # No attempt has such a name.
-
-    async def note(self, topic: str, number: int, value: Json) -> None:
-        """Store a note for the rest of the execution. Durable on return."""
-        await self._world.effects.record(self.execution, f"{topic}:", number, value)
+    async def use(self, what: str, *, most: int | None = None) -> int | None:
+        """Count a use, as `ExecutionPort.use` describes. Durable on return."""
+        return await self._uses.add(what, self.name, most)
 
     def leaves(self, failure: Failure) -> bool:
         """Return whether the attempt waits for a worker that has what it lacks."""

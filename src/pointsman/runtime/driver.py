@@ -44,7 +44,7 @@ from pointsman.engine.steps import Step
 from pointsman.errors import Outage, PointsmanError
 from pointsman.ports import Row
 from pointsman.runtime import cache
-from pointsman.runtime.attempts import LocalAttempt
+from pointsman.runtime.attempts import LocalAttempt, StoredUses
 from pointsman.runtime.commits import Commits, DriverLost, behind_s, can_wait
 from pointsman.runtime.dependencies import RuntimeDeps
 from pointsman.runtime.exact_values import storable
@@ -108,6 +108,7 @@ class Driver:
         self.again: set[Step] = set()
         """Steps whose attempt may have started before: their recorded effects are read from the store."""
         self.usage_meter = UsageMeter(plan, state)
+        self.uses = StoredUses(execution, world.effects)
 
     # Reports
 
@@ -351,7 +352,13 @@ class Driver:
             self.deadlines.set(task, command.timeout_s)
         revision = revision_of(self.state)
         attempt = LocalAttempt(
-            self.execution, command, self.world, self.usage_meter, leaves=self.leaves, revision=revision
+            self.execution,
+            command,
+            self.world,
+            self.usage_meter,
+            uses=self.uses,
+            leaves=self.leaves,
+            revision=revision,
         )
         try:
             place = cache.place_of(self.state, command, does, self.world.executors)

@@ -20,21 +20,19 @@ from pointsman.engine.failures import Failure
 from pointsman.ports import ToolSpec
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.tool import ToolContext, ToolLimits
+from pointsman.use_counts import UseCounts
 from pointsman.values import Json, JsonObject
 
 _ANYTHING: Final[JsonObject] = {"type": "object"}
-_COUNTERS_MAX: Final = 10_000
 
 
 class CannedTool:
-    """One scripted tool. The first result that matches and is not used up answers. The execution stores how often each
-    was used, so that a process that resumes it continues to count."""
+    """One scripted tool. The first result that matches and is not used up answers. The execution counts the uses."""
 
     def __init__(self, name: str, script: JsonObject) -> None:
         listed = script.get("results")
         self._results = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else [script]
-        self._counts: dict[str, list[int]] = {}
-        """Execution -> indexes of the results that were used, in order; only results with `times`."""
+        self._outside = UseCounts()
         parameters = script.get("parameters")
         self.name = name
         self.limits = ToolLimits()
@@ -50,13 +48,8 @@ class CannedTool:
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Return the scripted result. Raises `ToolFailed` if the script requires it, or if no result matches."""
         text = msgspec.json.encode(arguments).decode()
-        used = await self._used(context)
         for index, result in enumerate(self._results):
-            if _fits(result, arguments, text) and _is_left(result, index, used):
-                if "times" in result:
-                    used.append(index)
-                    if context.run is not None:
-                        await context.run.note(self._topic, len(used), index)
+            if _fits(result, arguments, text) and await self._use(result, index, context):
                 if "fail" in result:
                     raise ToolFailed(_failure(result["fail"]))
                 return result.get("result")
@@ -64,34 +57,20 @@ class CannedTool:
         hint = "Add a result without `when` and `contains` to its script."
         raise ToolFailed(Failure(code="tool-not-scripted", message=message, hint=hint))
 
-    @property
-    def _topic(self) -> str:
-        return f"script/{self.name}"
-
-    async def _used(self, context: ToolContext) -> list[int]:
-        """Return the results that the execution has used so far, including those used in other processes."""
-        if context.execution not in self._counts and self._counted:
-            noted = {} if context.run is None else await context.run.notes(self._topic)
-            found = [value for _, value in sorted(noted.items()) if isinstance(value, int)]
-            self._counts.setdefault(context.execution, found)
-        used = self._counts.setdefault(context.execution, [])
-        while len(self._counts) > _COUNTERS_MAX:
-            del self._counts[next(iter(self._counts))]
-        return used
-
-    @property
-    def _counted(self) -> bool:
-        return any("times" in result for result in self._results)
+    async def _use(self, result: JsonObject, index: int, context: ToolContext) -> bool:
+        """Count a use of the result; False: it is used up."""
+        most = result.get("times")
+        if not isinstance(most, int):
+            return True
+        what = f"script/tool/{self.name}/{index}"
+        if context.run is None:
+            return self._outside.use(f"{what}/{context.execution}", most=most) is not None
+        return await context.run.use(what, most=most) is not None
 
 
 def canned_tools(tools: Mapping[str, JsonObject]) -> list[CannedTool]:
     """Return the tools of a script."""
     return [CannedTool(name, script) for name, script in tools.items()]
-
-
-def _is_left(result: JsonObject, index: int, used: list[int]) -> bool:
-    times = result.get("times")
-    return not isinstance(times, int) or used.count(index) < times
 
 
 def _fits(result: JsonObject, arguments: JsonObject, text: str) -> bool:

@@ -104,7 +104,7 @@ class QuietModels:
             schema=request.output_schema,
         )
         hints = {**request.hints}
-        said = self._scripted.say(self._scripted.choose(hints, asked.last), hints, asked)
+        said = self._scripted.say(await self._scripted.choose(hints, asked.last, request.run), hints, asked)
         answered = min(OUTPUT_TOKENS, request.max_tokens) if request.max_tokens is not None else OUTPUT_TOKENS
         tokens = (-(-chars // CHARS_PER_TOKEN), answered)
         self._notes.add("model", model, tokens=tokens, tools=tuple(offered))
