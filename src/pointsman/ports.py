@@ -103,6 +103,11 @@ class ExecutionPort(Protocol):
         """
         ...
 
+    def tries_again(self, failure: Failure | None) -> None:
+        """Record the failure after which the attempt tries again by itself; None: it succeeded. If the attempt times
+        out meanwhile, its failure carries this one."""
+        ...
+
     def leaves(self, failure: Failure) -> bool:
         """Return whether an attempt that fails because this process lacks `failure.needs` is left to a worker that has
         it. Such a failure is reported as that of the attempt; models do not receive it."""

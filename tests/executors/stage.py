@@ -56,6 +56,9 @@ class StagedRun:
     async def use(self, what: str, *, most: int | None = None) -> int | None:
         return self.uses.use(what, most=most)
 
+    def tries_again(self, failure: Failure | None) -> None:
+        """A stage has no time limit."""
+
     def leaves(self, failure: Failure) -> bool:
         return False
 

@@ -6,15 +6,19 @@ import asyncio
 import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import cast
 
 import pytest
 
+from pointsman import Pointsman, Workflow
 from pointsman.engine.failures import Failure, connection_problem
 from pointsman.models.failures import ModelFailed
 from pointsman.models.provider import Provider
 from pointsman.models.transcript import user_message
 from pointsman.models.transport import PydanticModels
 from pointsman.ports import ModelRequest
+from pointsman.settings import Settings
+from pointsman.values import JsonObject
 
 pytestmark = pytest.mark.integration
 
@@ -75,6 +79,34 @@ async def test_no_answer_is_a_python_expression() -> None:
         found = await failure(f"http://{where}/v1")
     assert found.code == "model-answer-unreadable"
     assert "type=string_type" not in found.message
+
+
+async def timed_out(where: str, **provider: object) -> JsonObject:
+    """Return the failure of a step whose time ends while a call is tried again."""
+    settings = Settings.model_validate(
+        {"store": "memory:", "providers": {"p": {"base_url": f"http://{where}/v1", "keys": [KEY], **provider}}}
+    )
+    node: JsonObject = {"id": "ask", "type": "agent", "config": {"prompt": "Hi.", "model": "p:small"}}
+    document: JsonObject = {"pointsman": 1, "id": "w", "nodes": [{**node, "execution": {"timeout": "600ms"}}]}
+    async with Pointsman(settings=settings) as app:
+        execution = await app.start(Workflow.of({**document, "edges": []}), {})
+        assert await execution.settled() == "failed"
+        (error,) = cast("list[JsonObject]", (await execution.view())["errors"])
+    return error
+
+
+@pytest.mark.parametrize("status", [503, 429, 500])
+async def test_a_timeout_during_a_retry_carries_the_last_error_of_the_provider(status: int) -> None:
+    async with answering(status, f'{{"error": {{"message": "busy {KEY}"}}}}'.encode()) as where:
+        await failure(f"http://{where}/v1")  # Loads the client, so that the time limit covers the call alone.
+        error = await timed_out(where, retries=9, interval="10s")
+    assert error["code"] == "timeout"
+    assert f"{status} from the model 'small' at http://{where}/v1: busy ***" in str(error["message"])
+    details = cast("JsonObject", error["details"])
+    assert (details["status"], details["address"]) == (status, f"http://{where}/v1")
+    assert "busy ***" in str(details["body"])
+    assert KEY not in repr(error)
+    assert "`execution.timeout`" in str(error["hint"])
 
 
 async def test_a_refused_connection_says_so_and_what_to_check() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from collections.abc import Iterator
@@ -259,6 +260,37 @@ async def test_an_answer_that_is_none_is_a_failure(server: HTTPServer, kind: str
     assert str(failure.details["address"]).startswith(server.url_for("/").rstrip("/"))
     assert failure.message.startswith("200 from the model ")
     assert repr(failure.details["body"]) in failure.message
+
+
+@pytest.mark.parametrize("kind", sorted({*KINDS} - {"bedrock", "groq"}))
+@pytest.mark.parametrize("packed", [False, True])
+async def test_a_whole_answer_to_a_request_for_a_stream_is_read(server: HTTPServer, kind: str, packed: bool) -> None:
+    body = json.dumps(ANSWERS.get(kind, CHAT)).encode()
+    headers = {"content-type": "application/json", **({"content-encoding": "gzip"} if packed else {})}
+    sent = Response(gzip.compress(body) if packed else body, headers=headers)
+    server.expect_request(ANYWHERE).respond_with_response(sent)
+    heard: list[str] = []
+    reply = await ask(server, kind, hear=heard)
+    assert (reply.text, heard, len(server.log)) == ("fine", ["fine"], 1)
+
+
+@pytest.mark.parametrize("body", ['{"error": {"message": "overloaded"}}', '{"id": 1', '{"choices": 5}'])
+async def test_a_whole_body_that_is_not_an_answer_stays_a_failure(server: HTTPServer, body: str) -> None:
+    answer(server, body)
+    failure = await failed(server, "openai-chat", hear=[])
+    assert failure.code == "model-answer-unreadable"
+    assert (failure.details or {})["body"] == body
+    assert len(server.log) == 1
+
+
+async def test_a_stream_that_is_labelled_as_json_is_read_as_a_stream(server: HTTPServer) -> None:
+    end = CHAT_BEGUN.replace(
+        '"delta": {"role": "assistant", "content": "Once"}', '"delta": {}, "finish_reason": "stop"'
+    )
+    answer(server, CHAT_BEGUN + end + "data: [DONE]\n\n")
+    heard: list[str] = []
+    reply = await ask(server, "openai-chat", hear=heard)
+    assert (reply.text, heard) == ("Once", ["Once"])
 
 
 async def test_a_redirect_is_named_with_its_address(server: HTTPServer) -> None:

@@ -21,7 +21,9 @@ from pointsman.models.key_budgets import BUDGET_SPENT, Days
 from pointsman.models.key_pool import PATIENCE_S, REFUSED_S, KeysExhausted, LoopClock
 from pointsman.models.prices import Prices
 from pointsman.models.providers import ModelRoute, Providers
+from pointsman.models.redaction import redacted
 from pointsman.ports import Clock, Hear, ModelReply, ModelRequest
+from pointsman.redaction import hidden
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -78,7 +80,9 @@ class ModelCaller:
             except ModelFailed as why:
                 failure = why.failure
                 line.pool.failed(key, failure)
+                _report(request, failure)
             else:
+                _report(request, None)
                 return _told(reply, line, key, request.key_index, refused)
             finally:
                 line.pool.give_back(key)
@@ -116,6 +120,14 @@ class ModelCaller:
             await line.pool.tell(key)
         elif failure.code in REFUSED_KEYS:
             line.pool.rest(key, REFUSED_S, failure)
+
+
+def _report(request: ModelRequest, failure: Failure | None) -> None:
+    """Report a failure, with secrets masked, to the attempt that may time out while the call is tried again."""
+    if request.run is not None:
+        for redaction in hidden() if failure is not None else ():
+            failure = failure and redacted(failure, redaction)
+        request.run.tries_again(failure)
 
 
 async def bounded(

@@ -119,10 +119,10 @@ def infer(provider: str, model: str) -> Model:
 def _http(provider: Provider) -> httpx2.AsyncClient:
     import httpx2
 
-    from pointsman.models.raw_responses import note
+    from pointsman.models.raw_responses import ProviderClient, note
 
     # Proxy and certificate variables apply only to network transports.
-    return httpx2.AsyncClient(
+    return ProviderClient(
         transport=provider.http,
         trust_env=provider.http is None,
         timeout=httpx2.Timeout(READ_S, connect=CONNECT_S),

@@ -46,7 +46,7 @@ from pointsman.engine.failures import Failure, connection_problem
 from pointsman.json_meter import JsonUnreadable, decode_json
 from pointsman.models.client_warnings import gathering_warnings
 from pointsman.models.failures import ModelFailed
-from pointsman.models.raw_responses import RawResponse, listening
+from pointsman.models.raw_responses import RawResponse, expect_stream, listening, replaying
 from pointsman.models.wire import REFUSED_HINT, to_messages, to_parameters, to_reply, to_settings
 from pointsman.ports import Hear, ModelReply, ModelRequest, Thought
 from pointsman.redaction import head
@@ -128,18 +128,37 @@ async def _streamed(
     parameters: ModelRequestParameters,
     on_text: Hear,
 ) -> ModelResponse:
-    async with model_request_stream(
-        model, messages, model_settings=settings, model_request_parameters=parameters
-    ) as stream:
-        async for event in stream:
-            if text := _heard_in(event):
-                on_text(text)
-        answer = stream.get()
-    said_why = answer.finish_reason == "content_filter" or (answer.provider_details or {}).get("finish_reason")
-    if not said_why:
+    """Return a streamed answer. An answer in one piece, from a service that ignores `stream`, is read as such."""
+    sent, answer, has_text = expect_stream(), None, False
+    try:
+        async with model_request_stream(
+            model, messages, model_settings=settings, model_request_parameters=parameters
+        ) as stream:
+            async for event in stream:
+                if text := _heard_in(event):
+                    has_text = True
+                    on_text(text)
+            answer = stream.get()
+    except Exception:  # A client may fail in any way on a body that is not a stream.
+        if has_text or not sent.whole:
+            raise
+    if answer is not None and _has_ended(answer):
+        return answer
+    if has_text or not sent.whole:
         # Clients treat a lost connection as the end of the answer; every wire format reports why an answer ends.
         raise ModelFailed(_unreadable("the stream broke off before the answer had ended"))
+    with replaying(sent):
+        answer = await model_request(model, messages, model_settings=settings, model_request_parameters=parameters)
+    for index, part in enumerate(answer.parts):
+        if text := _heard_in(PartStartEvent(index=index, part=part)):
+            on_text(text)
     return answer
+
+
+def _has_ended(answer: ModelResponse) -> bool:
+    """Return whether the provider reported why the answer ends."""
+    reason = (answer.provider_details or {}).get("finish_reason")
+    return answer.finish_reason == "content_filter" or bool(reason)
 
 
 def _heard_in(event: ModelResponseStreamEvent) -> str:

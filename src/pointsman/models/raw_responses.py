@@ -1,6 +1,7 @@
 """Captures raw responses of providers for failures whose exception lacks them: proxy pages, redirects, broken streams.
 
     listening() ─▶ client ─▶ response ─▶ `note` ─▶ status, address of a redirect, beginning of the body
+                                 └─ a whole JSON body in place of a stream ─▶ `replaying`: read as one answer
 
 Slow to import, like `wire`.
 """
@@ -11,7 +12,7 @@ from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import httpx2
 
@@ -32,6 +33,12 @@ class RawResponse:
     """Beginning of the body; empty if it is compressed."""
     is_cut: bool = False
     """Whether the body is longer than `body`."""
+    whole: bytearray = field(default_factory=bytearray)
+    """All bytes of a JSON body that answers a request for a stream, as sent; empty for other responses."""
+    encoding: str = ""
+    """Content encoding of `whole`."""
+    wants_stream: bool = False
+    """Whether the request asks for a stream."""
 
     @property
     def text(self) -> str:
@@ -40,6 +47,13 @@ class RawResponse:
 
 
 _listener: ContextVar[RawResponse | None] = ContextVar("_listener", default=None)
+
+
+def expect_stream() -> RawResponse:
+    """Note that the next request of the block asks for a stream; return the record of its response."""
+    sent = _listener.get() or RawResponse()
+    sent.wants_stream = True
+    return sent
 
 
 @contextmanager
@@ -60,22 +74,59 @@ async def note(response: httpx2.Response) -> None:
         return
     sent.status, sent.location = response.status_code, response.headers.get("location", "")
     sent.body.clear()
+    sent.whole.clear()
     sent.is_cut = False
-    if isinstance(response.stream, httpx2.AsyncByteStream) and not response.headers.get("content-encoding"):
-        response.stream = _Overheard(response.stream, sent)
+    sent.encoding = response.headers.get("content-encoding", "")
+    is_whole = sent.wants_stream and response.is_success and _is_json(response)
+    if isinstance(response.stream, httpx2.AsyncByteStream) and (is_whole or not sent.encoding):
+        response.stream = _Overheard(response.stream, sent, is_whole=is_whole)
+
+
+def _is_json(response: httpx2.Response) -> bool:
+    return response.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json"
+
+
+_replayed: ContextVar[RawResponse | None] = ContextVar("_replayed", default=None)
+
+
+@contextmanager
+def replaying(sent: RawResponse) -> Generator[None]:
+    """Answer the requests inside the block with a body that has been received, without sending them."""
+    token = _replayed.set(sent)
+    try:
+        yield
+    finally:
+        _replayed.reset(token)
+
+
+class ProviderClient(httpx2.AsyncClient):
+    """HTTP client that answers from `replaying`, if there is one."""
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """Send a request, or return the response that is replayed."""
+        sent = _replayed.get()
+        if sent is None:
+            return await super().send(request, **options)
+        headers = {"content-type": "application/json"} | ({"content-encoding": sent.encoding} if sent.encoding else {})
+        return httpx2.Response(sent.status, headers=headers, content=bytes(sent.whole), request=request)
 
 
 class _Overheard(httpx2.AsyncByteStream):
-    """Stream that copies its beginning while it is read."""
+    """Stream that copies its beginning, or all of it, while it is read."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, sent: RawResponse) -> None:
-        self._stream, self._sent = stream, sent
+    def __init__(self, stream: httpx2.AsyncByteStream, sent: RawResponse, *, is_whole: bool) -> None:
+        self._stream, self._sent, self._is_whole = stream, sent, is_whole
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        sent = self._sent
         async for chunk in self._stream:
-            room = BODY_BYTES_MAX - len(self._sent.body)
-            self._sent.body += chunk[:room]
-            self._sent.is_cut = self._sent.is_cut or len(chunk) > room
+            if not sent.encoding:
+                room = BODY_BYTES_MAX - len(sent.body)
+                sent.body += chunk[:room]
+                sent.is_cut = sent.is_cut or len(chunk) > room
+                self._is_whole = self._is_whole and bytes(sent.body).lstrip()[:1] in (b"", b"{", b"[")
+            if self._is_whole:
+                sent.whole += chunk
             yield chunk
 
     async def aclose(self) -> None:

@@ -77,7 +77,18 @@ async def copy_uses(
 class LocalAttempt:
     """The `Run` and the `Effects` of one attempt. After a crash the effects are read once; otherwise there are none."""
 
-    __slots__ = ("_command", "_known", "_leaves", "_purse", "_surely", "_uses", "_world", "execution", "revision")
+    __slots__ = (
+        "_command",
+        "_known",
+        "_leaves",
+        "_purse",
+        "_surely",
+        "_uses",
+        "_world",
+        "execution",
+        "last_failure",
+        "revision",
+    )
 
     def __init__(
         self,
@@ -96,6 +107,7 @@ class LocalAttempt:
         self._uses = uses or StoredUses(execution, world.effects)
         self._leaves = leaves
         self.revision = revision
+        self.last_failure: Failure | None = None
         self._surely = True
         self._purse = purse
         self.execution = execution
@@ -149,6 +161,10 @@ class LocalAttempt:
     async def use(self, what: str, *, most: int | None = None) -> int | None:
         """Count a use, as `ExecutionPort.use` describes. Durable on return."""
         return await self._uses.add(what, self.name, most)
+
+    def tries_again(self, failure: Failure | None) -> None:
+        """Record the failure that a timeout of this attempt reports; None: forget it."""
+        self.last_failure = failure
 
     def leaves(self, failure: Failure) -> bool:
         """Return whether the attempt waits for a worker that has what it lacks."""

@@ -374,7 +374,7 @@ class Driver:
                 await asyncio.sleep(0)
             return await self.world.executors.executor_for(command).execute(command, does.spec, attempt)
         except asyncio.CancelledError:
-            return self._cancelled(command, task)
+            return self._cancelled(command, task, attempt.last_failure)
         except Outage as why:
             self._lost(why)
             raise
@@ -390,25 +390,31 @@ class Driver:
             if command.timeout_s is not None:
                 self.deadlines.drop(task)
 
-    def _cancelled(self, command: Execute, task: asyncio.Task[Any]) -> WorkFailed | None:
+    def _cancelled(self, command: Execute, task: asyncio.Task[Any], last: Failure | None) -> WorkFailed | None:
         """Return the failure of a timed-out attempt; None if the step was stopped or the whole task is cancelled."""
         if task in self.stopped:
             task.uncancel()
             return None
         if self.deadlines.expired(task):
             task.uncancel()
-            failure = self._took_too_long(command)
+            failure = self._took_too_long(command, last)
             return WorkFailed(step=command.step, attempt=command.attempt, failure=failure)
         raise asyncio.CancelledError
 
-    def _took_too_long(self, command: Execute) -> Failure:
+    def _took_too_long(self, command: Execute, last: Failure | None) -> Failure:
+        """Return the failure of a timed-out attempt, with the last failure of a call that it was trying again."""
         does = self.plan.nodes[command.step.node].action
         own = isinstance(does, WorkAction) and does.own_time
+        message = f"{command.step.node!r} took longer than {command.timeout_s:g} seconds"
+        hint = "Raise its `execution.timeout`." if own else "Raise the workflow's `config.limits.nodeTime`."
+        if last is None:
+            return Failure(code="timeout", message=message, retryable=True, hint=hint)
         return Failure(
             code="timeout",
-            message=f"{command.step.node!r} took longer than {command.timeout_s:g} seconds",
+            message=f"{message} while it retried a call that had failed: {last.message}",
             retryable=True,
-            hint="Raise its `execution.timeout`." if own else "Raise the workflow's `config.limits.nodeTime`.",
+            hint=f"{last.hint} {hint}".strip(),
+            details={**(last.details or {}), "cause": last.code},
         )
 
     def _stop(self, step: Step) -> None:
