@@ -9,6 +9,7 @@ from collections import defaultdict
 
 import pointsman
 from pointsman.errors import PointsmanError
+from tests.house.failure_codes import FAILURES, WARNINGS, codes_in
 from tests.house.requirements import REFERENCE
 
 
@@ -40,3 +41,26 @@ def test_every_error_code_is_explained_in_the_reference() -> None:
     codes = {error.code for error in error_classes()}
     assert codes - explained == set(), "explain it in docs/reference/errors.md under a heading with its code"
     assert explained - codes == set(), "docs/reference/errors.md explains codes that no longer exist"
+
+
+def rows_of(section: str) -> set[str]:
+    """Return the codes in the first column of the table of a section."""
+    text = (REFERENCE / "errors.md").read_text(encoding="utf-8")
+    _, _, rest = text.partition(f"\n## {section}\n")
+    rows = re.findall(r"^\| ((?:`[a-z0-9-]+`(?:, )?)+) \|", rest.partition("\n## ")[0], re.MULTILINE)
+    return {code for row in rows for code in re.findall(r"`([a-z0-9-]+)`", row)}
+
+
+def test_every_code_of_a_failure_is_explained_in_the_reference() -> None:
+    known, explained = codes_in(FAILURES), rows_of("Failures of steps")
+    raised = {error.code for error in error_classes()}
+    missing = {code: place for code, place in known.items() if code not in explained | raised}
+    assert missing == {}, "explain it in docs/reference/errors.md, Failures of steps"
+    assert explained - known.keys() == set(), "docs/reference/errors.md explains failures that no longer exist"
+
+
+def test_every_code_of_a_warning_is_explained_in_the_reference() -> None:
+    known, explained = codes_in(WARNINGS), rows_of("Warnings of executions")
+    missing = {code: place for code, place in known.items() if code not in explained}
+    assert missing == {}, "explain it in docs/reference/errors.md, Warnings of executions"
+    assert explained - known.keys() == set(), "docs/reference/errors.md explains warnings that no longer exist"
