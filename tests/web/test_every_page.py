@@ -12,7 +12,6 @@ from playwright.async_api import Page, ViewportSize, expect
 from pointsman.server.pages import PAGES
 from tests.server import flows
 from tests.server.conftest import Served
-from tests.web import test_accessibility as accessibility
 from tests.web.conftest import Opens
 from tests.web.harbour import Harbour, furnished
 from tests.web.test_accessibility import COLOURS, TALLER, WIDER, address, settled, violations
@@ -60,7 +59,7 @@ CUT_HINTS: Final = """() => [...document.querySelectorAll('input[placeholder]')]
   .map((one) => one.placeholder)"""
 """What a field says before it is filled in, and does not fit into it."""
 
-OF_THE_STORE: Final = {"name", "scripted", "local", "notiz", "missed", "Send it?", "Once more"}
+OF_THE_STORE: Final = {LONG, "name", "scripted", "local", "notiz", "missed", "Send it?", "Once more"}
 """What the store or its documents hold that is also a word of the app, and what was asked as it was asked."""
 ANSWER: Final = "Scripted answer of "
 LOOKS: Final = 60
@@ -138,58 +137,55 @@ async def choose_first(page: Page) -> None:
     await expect(page.get_by_text("1 selected")).to_be_visible()
 
 
+def report(found: dict[str, list[str]]) -> str:
+    """Return one line for each fault."""
+    return "\n".join(f"{place}: {fault}" for place, faults in found.items() for fault in faults)
+
+
+async def layout_faults(page: Page) -> list[str]:
+    """Return what scrolls, is small, cut or hard to read on a desktop, and what is too wide or small on a phone."""
+    found = [
+        *await page.evaluate(TALLER),
+        *await page.evaluate(WIDER),
+        *await page.evaluate(SMALL),
+        *await page.evaluate(CUT_HINTS),
+        *await in_both_themes(page),
+    ]
+    await page.set_viewport_size(PHONE)
+    found += [f"phone: {one}" for one in [*await page.evaluate(WIDER), *await page.evaluate(SMALL)]]
+    await page.set_viewport_size(DESK)
+    return found
+
+
 @pytest.mark.requirement("S4-48")
-async def test_every_page_is_there_for_everybody_on_a_desk_and_on_a_phone(opens: Opens, served: Served) -> None:
-    execution = await accessibility.furnished(served)
+async def test_every_page_is_accessible_and_speaks_german(opens: Opens, served: Served) -> None:
+    harbour = await furnished(served)
     await served.save(NAMED)
     await served.execute(LONG)
-    found: dict[str, list[str]] = {}
-    names = (*LISTS, "workflows/letter", f"executions/{execution}", "chat/letter", "inbox/no/such/page")
-    async with opens("/workflows", lenient=True) as page:
-        for name in names:
-            await page.set_viewport_size(DESK)
-            await page.goto(address(served, f"/{name}"))
-            await settled(page)
-            found[f"{name} on a desk"] = [
-                *await page.evaluate(TALLER),
-                *await page.evaluate(WIDER),
-                *await page.evaluate(SMALL),
-                *await page.evaluate(CUT_HINTS),
-                *await in_both_themes(page),
-            ]
-            await page.set_viewport_size(PHONE)
-            found[f"{name} on a phone"] = [*await page.evaluate(WIDER), *await page.evaluate(SMALL)]
-            if name in ("workflows", "executions"):
-                await choose_first(page)
-                found[f"{name} with one chosen"] = [*await page.evaluate(WIDER), *await in_both_themes(page)]
-    assert {name: told for name, told in found.items() if told} == {}
-
-
-async def test_every_page_speaks_german_and_calls_things_by_their_names(opens: Opens, served: Served) -> None:
-    harbour = await furnished(served)
     found: dict[str, list[str]] = {}
     async with opens("/workflows", language="de", lenient=True) as page:
         for path in (*LISTS, *GONE, *things(harbour), *EDITORS):
             await page.goto(address(served, f"/{path}"))
             await settled(page)
-            found[path] = [*await strange(page), *await page.evaluate(CUT_HINTS)]
+            found[path] = [*await strange(page), *await layout_faults(page)]
             tabs = page.get_by_role("tab")
             for nth in range(await tabs.count()):
                 await tabs.nth(nth).click()
                 await expect(tabs.nth(nth)).to_have_attribute("aria-selected", "true")
                 await settled(page)
                 found[f"{path} {nth}"] = await strange(page)
-            if path in LISTS or path.startswith("executions/"):
-                await page.set_viewport_size(PHONE)
-                found[f"{path} on a phone"] = await page.evaluate(WIDER)
-                await page.set_viewport_size(DESK)
         # A check that finds nothing at all would prove nothing.
         await page.goto(address(served, "/workflows"))
         await page.get_by_role("button", name="Sprache").click()
         await expect(page.get_by_role("heading", name="Workflows", exact=True)).to_be_visible()
         await settled(page)
         assert {"Workflows", "Import"} <= set(wrong_words(await said_on(page), "de"))
-    assert {name: words for name, words in found.items() if words} == {}
+        for name in ("workflows", "executions"):
+            await page.goto(address(served, f"/{name}"))
+            await settled(page)
+            await choose_first(page)
+            found[f"{name} with one chosen"] = await layout_faults(page)
+    assert report(found) == ""
 
 
 async def looked_at(page: Page) -> list[str]:
@@ -227,7 +223,7 @@ async def test_every_dialog_speaks_german_and_shows_what_it_offers_within_the_wi
         await page.goto(address(served, "/login?why=login-refused"))
         await expect(page.get_by_role("alert")).to_be_visible()
         found["login"] = await in_both_themes(page)
-    assert {name: words for name, words in found.items() if words} == {}
+    assert report(found) == ""
 
 
 async def test_what_is_cut_says_all_of_itself_to_who_points_at_it(opens: Opens, served: Served) -> None:
