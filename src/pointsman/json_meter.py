@@ -22,6 +22,8 @@ LESS: Final = "Nest it less, and send large data as a file or as text."
 """Hint for texts that exceed a limit."""
 DEPTH_MAX: Final = 200
 """The maximum depth of a workflow in YAML."""
+LEVELS_MAX: Final = 500
+"""The maximum nesting of a value in an execution. The limits of decoders depend on the version of Python."""
 VALUES_MAX: Final = 250_000
 """Per body. Reading, checking, recording and writing one value takes about 3 µs, during which the server is blocked."""
 DIGITS_MAX: Final = 100

@@ -141,10 +141,10 @@ def test_an_unbounded_evaluation_is_stopped_with_its_own_code(source: str, error
         "deep": nested(5_000),
         "other": nested(5_000),
     }
-    before = time.perf_counter()
+    before = time.thread_time()
     with pytest.raises(error):
         value(source, state)
-    assert time.perf_counter() - before < 1
+    assert time.thread_time() - before < 1
 
 
 def nested(depth: int) -> Json:

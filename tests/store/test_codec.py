@@ -14,8 +14,8 @@ from pointsman.engine.causes import Cause
 from pointsman.engine.events.lifecycle import ExecutionStarted
 from pointsman.engine.events.steps import Event
 from pointsman.engine.reports import EventReceived
-from pointsman.json_meter import SLICE_BYTES
-from pointsman.store.codec import LEVELS_MAX, Codec, RowContent, Upcaster, decode_json, encode_json
+from pointsman.json_meter import LEVELS_MAX, SLICE_BYTES
+from pointsman.store.codec import Codec, RowContent, Upcaster, decode_json, encode_json
 from pointsman.store.compression import Form, pack, unpack
 from pointsman.store.errors import RowUnreadable, StoreDamaged, UnstorableValue
 from pointsman.values import Json, JsonObject

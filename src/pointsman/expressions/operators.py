@@ -13,6 +13,7 @@ from typing import Final, TypeGuard
 from pointsman.expressions.environment import EvaluationFrame
 from pointsman.expressions.failures import DividedByZero, MixedTypes, NumberOutOfRange, Spot, TextTooLong
 from pointsman.expressions.limits import INTEGER_BITS_MAX, TEXT_CHARS_MAX
+from pointsman.json_meter import LEVELS_MAX, is_deeper
 from pointsman.values import Json
 
 CHARS_PER_VISIT_BITS: Final = 12
@@ -161,8 +162,16 @@ def text_of(value: Json, frame: EvaluationFrame, spot: Spot) -> str:
         return value
     if isinstance(value, list | dict):
         frame.spend(parts(value, frame.visits_left), spot)
-    text = json.dumps(value, ensure_ascii=False)
+    text = json_text(value)
     bounded_text(len(text), spot)
+    return text
+
+
+def json_text(value: Json, indent: int | None = None) -> str:
+    """Return a value as JSON. Raises `RecursionError` if it nests too deeply, in every version of Python alike."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    if text.count("[") + text.count("{") > LEVELS_MAX and is_deeper(text.encode(errors="replace"), LEVELS_MAX):
+        raise RecursionError
     return text
 
 

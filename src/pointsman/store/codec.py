@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from pointsman.engine.causes import Cause
-from pointsman.json_meter import is_deeper
+from pointsman.json_meter import LEVELS_MAX, is_deeper
 from pointsman.store.compression import VERIFY
 from pointsman.store.errors import RowUnreadable, StoreDamaged, UnstorableValue
 from pointsman.values import Json, JsonObject
@@ -27,9 +27,6 @@ Place: TypeAlias = "tuple[Place, object] | None"
 """Position of a value: the position of its container, and its key there. Shared, so depth costs nothing."""
 Upcaster: TypeAlias = Callable[[JsonObject], JsonObject]
 
-LEVELS_MAX: Final = 500
-"""The maximum nesting of a stored value. A decoder's own limit depends on the version of Python, and every version must
-be able to read every row."""
 SPARE_LEVELS: Final = 200
 """Extra levels of nesting within which stored values must be readable: the reader's stack may be deeper."""
 UPGRADE: Final = "A newer version of Pointsman wrote it: upgrade this one."
