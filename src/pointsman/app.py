@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self, Unpack
 from pointsman.auth.audit import AUDIT, Audit
 from pointsman.auth.callers import LOCAL, Caller
 from pointsman.auth.vault import Vault
+from pointsman.auth.verbs import Acting
 from pointsman.context import AppContext
 from pointsman.engine.decide.migrate import MigrationMismatch
 from pointsman.engine.replay import Replay
@@ -30,6 +31,7 @@ from pointsman.ports import Clock, SecretRule
 from pointsman.runtime.clock import SystemClock
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.local import LocalRuntime, folded
+from pointsman.session import Session
 from pointsman.settings import Settings, load_settings, make_data_directory
 from pointsman.store.api import Store
 from pointsman.store.records import ExecutionQuery, SavedWorkflow, Summary, WorkflowEntry
@@ -110,6 +112,13 @@ class Pointsman:
 
     async def __aexit__(self, *_: object) -> None:
         await close_context(self.context)
+
+    def acting_as(self, caller: Caller, *, via: str = "", target: str = "", origin: str = "") -> Session:
+        """Return the verbs of all domains for a caller: each checks the caller's rights and writes its audit entry.
+
+        `via`, `target` and `origin` describe the request in audit entries, see `Acting`.
+        """
+        return Session(Acting(self.context, caller, via=via, target=target, origin=origin))
 
     # Parts ---------------------------------------------------------------------------------------------------------
 

@@ -84,9 +84,9 @@ class Audit:
         """Failed logins that are not in the log yet, by address."""
         self._failed_later: asyncio.Task[None] | None = None
 
-    async def asked(self, caller: Caller, what: str, *, target: str = "", origin: str = "") -> str:
+    async def asked(self, caller: Caller, what: str, *, target: str = "", origin: str = "", refused: str = "") -> str:
         """Record a requested change before it is made; it is durable on return. Return the id of the entry, which
-        `refused` and `made` take as `of`."""
+        `refused` and `made` take as `of`. `refused`: the error code of a request that is refused at once."""
         deed = AuditAction(
             at=Instant(self._clock.now()),
             who=caller.name,
@@ -94,6 +94,7 @@ class Audit:
             what=what,
             target=target[:TARGET_CHARS_MAX],
             origin=origin,
+            refused=refused,
         )
         return await self._add(deed)
 

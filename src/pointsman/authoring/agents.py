@@ -13,7 +13,7 @@ from typing import Any, Final, get_args
 
 from pointsman.auth.audit import AUDIT
 from pointsman.auth.callers import NotAllowed, Role
-from pointsman.auth.tool_audit import audited
+from pointsman.auth.tool_audit import audited, target_of
 from pointsman.authoring.tools import VERBS, Verb, VerbCall
 from pointsman.authoring.workbench import KEY, Workbench
 from pointsman.context import AppContext
@@ -53,16 +53,16 @@ class AgentVerb:
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Perform the verb for the people of the execution. A call repeated after a crash returns the run already
         started."""
-        bench = await self._bench(context.execution)
-        call = VerbCall(bench=bench, hear=lambda _: None, key=context.key)
-        if self._verb.effect == "reads":
-            return await self._verb.call(call, arguments)
         what, origin = f"agent {self.name}", context.execution
+        bench = await self._bench(context.execution, what, target_of(arguments))
+        call = VerbCall(bench=bench, hear=lambda _: None, key=context.key)
+        if self._verb.effect == "reads" or self._verb.rule is not None:
+            return await self._verb.call(call, arguments)
         async with audited(self._context()[AUDIT], bench.caller, what, arguments, origin=origin) as entry:
             entry.answer = await self._verb.call(call, arguments)
         return entry.answer
 
-    async def _bench(self, execution: str) -> Workbench:
+    async def _bench(self, execution: str, via: str, target: str) -> Workbench:
         """Return the workbench of the people for whom the execution acts, with their present permissions, limited to
         the role that the settings give agents."""
         if not execution:
@@ -75,7 +75,8 @@ class AgentVerb:
         caller = await acting_for(app, execution, node=node, cap=self._role)
         trigger = state.options.get("trigger")
         depth = trigger.get("depth") if isinstance(trigger, dict) and trigger.get("kind") == KEY else None
-        return Workbench(app, caller, depth=(depth if isinstance(depth, int) else 0) + 1)
+        deeper = (depth if isinstance(depth, int) else 0) + 1
+        return Workbench(app, caller, depth=deeper, via=via, target=target, origin=execution)
 
 
 def offer_verbs(tools: ToolRegistry, context: Callable[[], AppContext], role: Role) -> None:

@@ -15,11 +15,13 @@ import msgspec
 from msgspec import Meta, Struct
 
 from pointsman.auth.callers import Role
+from pointsman.auth.verbs import VerbRule, rule_of
 from pointsman.authoring.operations import read_operations
 from pointsman.authoring.texts import document_of
 from pointsman.authoring.workbench import Dialect, Hear, Workbench
 from pointsman.definition.problems import Problem
 from pointsman.errors import PointsmanError
+from pointsman.executions.verbs import ExecutionVerbs
 from pointsman.values import Json, JsonObject
 
 A = TypeVar("A", bound=Struct)
@@ -153,6 +155,9 @@ class Verb(Generic[A]):
     role: Role = "viewer"
     """The lowest role that may call it."""
     effect: Effect = "reads"
+    rule: VerbRule | None = None
+    """The rule of the domain's verb that it calls, which checks the role and writes the audit entry; None: `role`
+    holds, and who calls the tool writes the entry."""
 
     @property
     def schema(self) -> JsonObject:
@@ -165,13 +170,20 @@ class Verb(Generic[A]):
             call.bench.must(self.role, f"use {self.name}")
             given = msgspec.convert(arguments, self.takes)
         except msgspec.ValidationError as why:
+            await self._record_refusal(call, "arguments-invalid")
             return _error("arguments-invalid", str(why), f"It takes {_named(self.schema)}.")
         except PointsmanError as why:
+            await self._record_refusal(call, why.code)
             return error_of(why)
         try:
             return await self.does(call, given)
         except PointsmanError as why:
+            await self._record_refusal(call, why.code)
             return error_of(why)
+
+    async def _record_refusal(self, call: VerbCall, code: str) -> None:
+        if self.rule is not None:
+            await call.bench.acting.record_refusal(self.rule, code)
 
 
 def error_of(why: PointsmanError) -> JsonObject:
@@ -274,6 +286,14 @@ async def _cancel(call: VerbCall, given: Cancelled) -> JsonObject:
     return await call.bench.cancel(given.execution_id, given.reason)
 
 
+def _tool(
+    verb: Callable[..., object], name: str, says: str, takes: type[A], does: Does[A], effect: Effect = "reads"
+) -> Verb[A]:
+    """Return the tool of a domain's verb, whose role it has."""
+    rule = rule_of(verb)
+    return Verb(name, says, takes, does, rule.role, effect, rule)
+
+
 VERBS: Final[tuple[Verb[Any], ...]] = (
     Verb("list_workflows", "List the saved workflows.", Nothing, _list),
     Verb("get_workflow", "A saved workflow: its document, a picture (Mermaid), its problems.", Named, _get),
@@ -303,7 +323,7 @@ VERBS: Final[tuple[Verb[Any], ...]] = (
         "operator",
         "changes",
     ),
-    Verb("cancel_execution", "Stop an execution for good.", Cancelled, _cancel, "operator", "destroys"),
+    _tool(ExecutionVerbs.cancel, "cancel_execution", "Stop an execution for good.", Cancelled, _cancel, "destroys"),
 )
 
 

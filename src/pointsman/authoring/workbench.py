@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal
 from pointsman.auth.callers import Caller, Role
 from pointsman.auth.policy import must_see, must_see_workflow, visible
 from pointsman.auth.redaction import redactor_for
+from pointsman.auth.verbs import Acting
 from pointsman.authoring.comparison import operations_between
 from pointsman.authoring.edits import Edited, edit, native_of
 from pointsman.authoring.operations import AnyOperation, written_operations
@@ -21,9 +22,10 @@ from pointsman.definition.problems import problems_to_json
 from pointsman.errors import AuthorError, CallerError
 from pointsman.executions.execution import Execution, TakenOver
 from pointsman.executions.family_view import seen
-from pointsman.executions.opening import open_execution, reach_execution
+from pointsman.executions.opening import open_execution
 from pointsman.executions.redaction_levels import view_told
 from pointsman.executions.start import start_as
+from pointsman.executions.verbs import ExecutionVerbs
 from pointsman.runtime.children import NestedTooDeep
 from pointsman.values import Json, JsonObject, WorkflowId
 from pointsman.workflows.conversion import converted
@@ -58,11 +60,19 @@ class DesignFailed(CallerError):
 class Workbench:
     """The library of one installation with the permissions of one caller."""
 
-    def __init__(self, app: AppContext, caller: Caller, *, depth: int = 0) -> None:
-        """`depth`: length of the chain of executions, each started by an agent of the one before, that led here."""
+    def __init__(
+        self, app: AppContext, caller: Caller, *, depth: int = 0, via: str = "", target: str = "", origin: str = ""
+    ) -> None:
+        """`depth`: length of the chain of executions, each started by an agent of the one before, that led here. `via`,
+        `target`, `origin`: see `Acting`."""
         self.app = app
         self.caller = caller
         self.depth = depth
+        self.acting = Acting(app, caller, via=via, target=target, origin=origin)
+
+    @property
+    def executions(self) -> ExecutionVerbs:
+        return ExecutionVerbs(self.acting)
 
     def must(self, role: Role, what: str) -> None:
         """Raise `NotAllowed` if the caller's role is lower."""
@@ -289,10 +299,7 @@ class Workbench:
 
     async def cancel(self, execution: str, reason: str = "") -> JsonObject:
         """Cancel an execution permanently."""
-        self.must("operator", "cancel executions")
-        await must_see(self.app, self.caller, execution)
-        found = await reach_execution(self.app, execution)
-        await found.cancel(reason=reason, by=self.caller.name)
+        found = await self.executions.cancel(execution, reason=reason)
         return self._outcome(await found.view())
 
     def _outcome(self, view: JsonObject) -> JsonObject:

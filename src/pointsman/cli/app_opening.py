@@ -8,11 +8,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+import click
+
 from pointsman.app import Pointsman, Workflow
-from pointsman.cli.audit_entries import Prompted
+from pointsman.cli.audit_entries import Prompted, at_the_prompt
 from pointsman.cli.error_boundary import face
 from pointsman.definition.problems import did_you_mean
 from pointsman.errors import CallerError
+from pointsman.session import Session
 from pointsman.settings import Loaded, load_settings
 from pointsman.values import JsonObject
 from pointsman.workflows.scripts import Script, parse_script, script_text
@@ -47,6 +50,14 @@ def installation(
 
         offer_verbs(app.tools, lambda: app.context, settings.authoring)
     return app
+
+
+def session_at_prompt(app: Pointsman) -> Session:
+    """Return the session of the running command, whose name stands in audit entries. Its caller is an admin: a user who
+    can open the store can do everything."""
+    context = click.get_current_context(silent=True)
+    path = "" if context is None else context.command_path.partition(" ")[2]
+    return app.acting_as(at_the_prompt(), via=f"pointsman {path}".strip())
 
 
 def _script(path: Path) -> Script:

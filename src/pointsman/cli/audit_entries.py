@@ -49,7 +49,6 @@ CHANGES: Final[dict[str, AuditedCommand]] = {
     "signal": AuditedCommand(("execution", "name")),
     "publish": AuditedCommand(("name",)),
     "pause": AuditedCommand(("execution", "by")),
-    "cancel": AuditedCommand(("execution", "by")),
     "delete": AuditedCommand(("executions", "session")),
     "bulk": AuditedCommand(
         ("verb", "workflow", "statuses", "session", "parent", "since", "until", "by"), only_with=("yes",)

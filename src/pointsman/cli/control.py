@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pointsman.cli.app_opening import go, installation
+from pointsman.cli.app_opening import go, installation, session_at_prompt
 from pointsman.cli.completion import complete_execution
 from pointsman.cli.options import json_option, store_option
 from pointsman.cli.results import print_outcome
@@ -51,8 +51,7 @@ def cancel(execution: str, *, reason: str, by: str, now: bool, as_json: bool, st
 
 async def _cancel(store: str | None, execution: str, *, reason: str, by: str, now: bool) -> JsonObject:
     async with stoppable(), installation(store) as app:
-        reached = await app.reach(execution)
-        await reached.cancel(reason=reason, by=by, now=now)
+        reached = await session_at_prompt(app).executions.cancel(execution, reason=reason, now=now, by=by)
         if reached.state.compensating:
             await reached.settled()
         await reached.drained()

@@ -42,6 +42,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from mcp import MCPError
 from pointsman import Pointsman, __version__
 from pointsman.auth.callers import LOCAL, Caller
+from pointsman.auth.tool_audit import target_of
 from pointsman.authoring.guide import GUIDE
 from pointsman.authoring.operations import operations_schema
 from pointsman.authoring.tools import verbs
@@ -265,8 +266,11 @@ class McpEndpoint:
         self.calls.close()
         self._listens.close()
 
-    def bench(self, context: Context) -> Workbench:
-        return Workbench(self.app.context, self.asks(context))
+    def bench(self, context: Context, tool: str = "", arguments: JsonObject | None = None) -> Workbench:
+        """Return the workbench of the caller, for a call of `tool`."""
+        via, target = f"mcp {tool}" if tool else "", target_of(arguments or {})
+        origin = self.deeds.origin(context)
+        return Workbench(self.app.context, self.asks(context), via=via, target=target, origin=origin)
 
     async def _observed(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         self.changes.note(ctx)
@@ -280,10 +284,13 @@ class McpEndpoint:
         return ListToolsResult(tools=[tool.shown for tool in offered])
 
     async def _call_tool(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
-        bench = self.bench(context)
+        bench = self.bench(context, params.name, params.arguments)
         tool = await tool_named(bench, self._saved, params.name)
         if tool is None:
-            if params.name in verbs() and verbs()[params.name].effect != "reads":
+            known = verbs().get(params.name)
+            if known is not None and known.rule is not None:
+                await bench.acting.record_refusal(known.rule, "not-allowed")
+            elif known is not None and known.effect != "reads":
                 await self.deeds.refused(context, bench.caller, params.name, params.arguments or {})
             raise MCPError(INVALID_PARAMS, f"there is no tool {params.name[:100]!r}: tools/list shows those there are")
         result = await self._called(context, bench, tool, params.arguments or {})

@@ -38,8 +38,8 @@ class McpVerb:
 
     @property
     def is_deed(self) -> bool:
-        """Return whether it may change something."""
-        return self.verb.effect != "reads"
+        """Return whether it may change something, and no verb of a domain records the call."""
+        return self.verb.effect != "reads" and self.verb.rule is None
 
     async def call(self, call: VerbCall, arguments: JsonObject) -> JsonObject:
         return await self.verb.call(call, arguments)

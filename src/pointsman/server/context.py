@@ -26,6 +26,7 @@ from pointsman.auth.people import KnownPeople
 from pointsman.auth.presence import OpenStream, Presence
 from pointsman.auth.rate_limiter import RateLimiter, StreamQuota
 from pointsman.auth.redaction import Redactor
+from pointsman.auth.verbs import VerbRule
 from pointsman.errors import CallerError, OperatorError
 from pointsman.operations.measuring import Measuring
 from pointsman.operations.readiness import Lifecycle
@@ -34,6 +35,7 @@ from pointsman.server.bodies import STATE, RequestBody, Unchecked
 from pointsman.server.connections import ADMITTED
 from pointsman.server.middleware.security import READING, Refused
 from pointsman.server.streaming.broker import SseBroker
+from pointsman.session import Session
 
 BEARER: Final = HTTPBearer(
     auto_error=False,
@@ -42,6 +44,10 @@ BEARER: Final = HTTPBearer(
 )
 CALLER: Final = "known_caller"
 """Key of the caller in the state of a request."""
+RULE: Final = "verb_rule"
+"""Key of the rule of the operation's verb in the state of a request."""
+SESSION: Final = "session"
+"""Key of the session in the state of a request."""
 OF_PROXIES: Final = frozenset(
     {
         "cdn-loop",
@@ -229,9 +235,9 @@ async def caller_of(
     shown: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)],
     cookie: Annotated[str | None, Security(LOGIN)],
 ) -> Caller:
-    """Authenticate a request by its key, else by its cookie; write an audit entry first if it asks for a change.
+    """Authenticate a request by its key, else by its cookie. The result is cached in the state of the request.
 
-    The result is cached in the state of the request.
+    Of an operation without a verb it writes the audit entry too, if it asks for a change.
     Raises `NotSignedIn`, `TooManyRequests`, `ProxyUnknown`, `IssuerUnreachable`, `Refused`.
     """
     known = cast("Caller | None", request.scope["state"].get(CALLER))
@@ -242,6 +248,8 @@ async def caller_of(
     if caller.entrance != "local":
         request.scope["state"][ADMITTED] = True
         desk.rate_limiter.take(caller.name)
+    if RULE in request.scope["state"]:
+        return caller
     what, target = deed_of(request)
     path = what.partition(" ")[2]
     if path in EXPORTING or (request.method not in READING and path not in CHANGING_NOTHING):
@@ -263,6 +271,11 @@ def deed_of(request: Request) -> tuple[str, str]:
 
 async def note_refusal(request: Request, code: str) -> None:
     """Write an audit entry that the requested action was refused, if the request was audited."""
+    state = cast("dict[str, object]", request.scope.get("state") or {})
+    rule, session = state.get(RULE), state.get(SESSION)
+    if isinstance(rule, VerbRule) and isinstance(session, Session):
+        await session.acting.record_refusal(rule, code)
+        return
     asked = getattr(request.state, "asked", None)
     if asked is not None:
         caller, what, deed, _ = cast("tuple[Caller, str, str, str]", asked)
@@ -319,6 +332,39 @@ def _must_be_own_page(request: Request) -> None:
 
 CurrentServer = Annotated[ServerContext, Depends(desk_of)]
 CurrentCaller = Annotated[Caller, Depends(caller_of)]
+
+
+async def session_of(request: Request, desk: CurrentServer, caller: CurrentCaller) -> Session:
+    """Return the session of a request: the verbs of all domains for its caller. Cached in the state of the request."""
+    state = request.scope["state"]
+    if SESSION not in state:
+        what, target = deed_of(request)
+        state[SESSION] = desk.app.acting_as(caller, via=what, target=target, origin=address_of(request))
+    return cast("Session", state[SESSION])
+
+
+CallerSession = Annotated[Session, Depends(session_of)]
+
+
+@dataclass(frozen=True, slots=True)
+class RunsVerb:
+    """FastAPI dependency of an operation that calls a verb: it requires the role of the verb before the body is read.
+
+    The verb checks the role again, and writes the audit entry.
+    """
+
+    rule: VerbRule
+
+    @property
+    def role(self) -> Role:
+        return self.rule.role
+
+    @property
+    def what(self) -> str:
+        return self.rule.what
+
+    def __call__(self, caller: CurrentCaller) -> None:
+        caller.must_have(self.role, self.what)
 
 
 @dataclass(frozen=True, slots=True)

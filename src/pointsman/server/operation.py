@@ -10,14 +10,15 @@ import re
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Final
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from fastapi.routing import APIRoute
 from starlette.routing import Match
 from starlette.types import Scope
 
+from pointsman.auth.verbs import rule_of
 from pointsman.server.bodies import JsonRequest, body_of, bytes_for
-from pointsman.server.context import BEARER, LOGIN, caller_of, desk_of
-from pointsman.server.required_roles import asks_for_key, demands_of
+from pointsman.server.context import BEARER, LOGIN, RULE, RunsVerb, caller_of, desk_of, session_of
+from pointsman.server.required_roles import asks_for_key, demands_of, verb_of
 
 PARAMETER: Final = re.compile(r"\{[^}]*\}")
 
@@ -45,12 +46,16 @@ class ApiRoute(APIRoute):
         The handler raises `NotSignedIn`, `NotAllowed`, `TooManyRequests`, `Refused`, and what the operation raises.
         """
         answer = super().get_route_handler()
-        asks, demands = asks_for_key(self), demands_of(self)
+        asks, demands, rule = asks_for_key(self), demands_of(self), verb_of(self)
         limit = bytes_for(self, asks=asks)
 
         async def admit(request: Request) -> Response:
+            if rule is not None:
+                request.scope["state"][RULE] = rule
             if asks:
-                caller = await caller_of(request, desk_of(request), await BEARER(request), await LOGIN(request))
+                desk = desk_of(request)
+                caller = await caller_of(request, desk, await BEARER(request), await LOGIN(request))
+                await session_of(request, desk, caller)
                 for demand in demands:
                     caller.must_have(demand.role, demand.what)
             body = body_of(request.scope)
@@ -76,8 +81,36 @@ def order_by_path(operations: Iterable[ApiRoute]) -> None:
         )
 
 
+Verb = Callable[..., Coroutine[Any, Any, Any]]
+
+
 class Operations(APIRouter):
-    """Router whose routes are instances of `ApiRoute`."""
+    """Router whose routes are instances of `ApiRoute`.
+
+    An operation that calls a verb names it: `@router.post("/cancel", verb=ExecutionVerbs.cancel)`. Its role check and
+    its documented role are those of the verb.
+    """
 
     def __init__(self, *, prefix: str = "", tags: list[str] | None = None) -> None:
         super().__init__(prefix=prefix, tags=[*(tags or ())], route_class=ApiRoute)
+
+    def get(self, path: str, *, verb: Verb | None = None, **how: Any) -> Callable[[Verb], Verb]:
+        return super().get(path, **_for_verb(verb, how))
+
+    def put(self, path: str, *, verb: Verb | None = None, **how: Any) -> Callable[[Verb], Verb]:
+        return super().put(path, **_for_verb(verb, how))
+
+    def post(self, path: str, *, verb: Verb | None = None, **how: Any) -> Callable[[Verb], Verb]:
+        return super().post(path, **_for_verb(verb, how))
+
+    def delete(self, path: str, *, verb: Verb | None = None, **how: Any) -> Callable[[Verb], Verb]:
+        return super().delete(path, **_for_verb(verb, how))
+
+    def patch(self, path: str, *, verb: Verb | None = None, **how: Any) -> Callable[[Verb], Verb]:
+        return super().patch(path, **_for_verb(verb, how))
+
+
+def _for_verb(verb: Verb | None, how: dict[str, Any]) -> dict[str, Any]:
+    if verb is None:
+        return how
+    return {**how, "dependencies": [*how.get("dependencies", ()), Depends(RunsVerb(rule_of(verb)))]}

@@ -10,7 +10,8 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
 from pointsman.auth.callers import ROLES, Role
-from pointsman.server.context import RequireRole, caller_of
+from pointsman.auth.verbs import VerbRule
+from pointsman.server.context import RequireRole, RunsVerb, caller_of
 
 ASK_THEMSELVES: Final[dict[str, Role]] = {"/metrics": "admin"}
 """Roles that operations check themselves: a scraper may send the key of the setting `metrics` instead."""
@@ -31,9 +32,14 @@ def least_of(route: APIRoute) -> Role | None:
     return "viewer" if asks_for_key(route) else ASK_THEMSELVES.get(route.path)
 
 
-def demands_of(route: APIRoute) -> list[RequireRole]:
+def demands_of(route: APIRoute) -> list[RequireRole | RunsVerb]:
     """Return the role requirements of an operation."""
-    return [call for call in _calls(route.dependant) if isinstance(call, RequireRole)]
+    return [call for call in _calls(route.dependant) if isinstance(call, RequireRole | RunsVerb)]
+
+
+def verb_of(route: APIRoute) -> VerbRule | None:
+    """Return the rule of the verb that an operation calls; None: it calls none."""
+    return next((call.rule for call in _calls(route.dependant) if isinstance(call, RunsVerb)), None)
 
 
 def asks_for_key(route: APIRoute) -> bool:

@@ -15,7 +15,8 @@ from pointsman.executions.fork_migrate_replay import ForkOptions
 from pointsman.executions.inbox import inbox
 from pointsman.executions.pages import conversation_of
 from pointsman.executions.start import start_as
-from pointsman.server.context import CurrentCaller, CurrentServer, ServerContext
+from pointsman.executions.verbs import ExecutionVerbs
+from pointsman.server.context import CallerSession, CurrentCaller, CurrentServer, ServerContext
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.executions import seen, started
@@ -110,12 +111,11 @@ async def resume(desk: CurrentServer, caller: Operator, eid: Eid, body: ResumeBo
     return seen(desk, await execution.view())
 
 
-@router.post("/cancel", responses=changed(), summary="Cancel")
-async def cancel(desk: CurrentServer, caller: Operator, eid: Eid, body: CancelBody | None = None) -> Response:
+@router.post("/cancel", verb=ExecutionVerbs.cancel, responses=changed(), summary="Cancel")
+async def cancel(desk: CurrentServer, session: CallerSession, eid: Eid, body: CancelBody | None = None) -> Response:
     """Stop it for good. What its workflow knows to undo is undone first, unless `now`."""
     said = body or CancelBody()
-    execution = await _open(desk, caller, eid)
-    await execution.cancel(reason=said.reason, by=caller.name, now=said.now)
+    execution = await session.executions.cancel(eid, reason=said.reason, now=said.now)
     return seen(desk, await execution.view())
 
 
