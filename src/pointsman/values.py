@@ -5,7 +5,8 @@ This module knows nothing about workflows; every other module may import it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NewType, TypeAlias
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, NewType, TypeAlias, cast
 
 # The type is recursive, which the decoder of stored structs cannot resolve at run time: there it accepts any JSON.
 if TYPE_CHECKING:
@@ -15,6 +16,12 @@ else:
 """A JSON value. Only the function that creates it may change it."""
 
 JsonObject: TypeAlias = dict[str, Json]
+
+
+def json_of(view: Mapping[str, object]) -> JsonObject:
+    """Return a typed view (a TypedDict) as JSON, for code that treats all JSON alike. It is the same object."""
+    return cast(JsonObject, view)
+
 
 Path: TypeAlias = tuple[str | int, ...]
 """A position in JSON: keys and indexes, outermost first."""

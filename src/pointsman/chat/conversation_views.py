@@ -9,7 +9,7 @@ from pointsman.context import AppContext
 from pointsman.executions.lists import summary_view
 from pointsman.executions.session_turns import finish_last_turn, open_turn
 from pointsman.store.records import ExecutionQuery
-from pointsman.values import JsonObject
+from pointsman.values import JsonObject, json_of
 
 TURNS_MAX: Final = 200
 
@@ -27,6 +27,6 @@ async def conversation_view(app: AppContext, session: str) -> JsonObject:
         "sessionId": session,
         "closed": said.closed,
         "messages": [*said.messages],
-        "executions": [summary_view(one) for one in turns],
+        "executions": [json_of(summary_view(one)) for one in turns],
         "openTurn": await open_turn(app.runtime, session),
     }

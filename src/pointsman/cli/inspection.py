@@ -7,7 +7,7 @@ from typing import Final, TypedDict, Unpack, cast
 
 import click
 
-from pointsman.cli.app_opening import go, installation
+from pointsman.cli.app_opening import go, installation, session_at_prompt
 from pointsman.cli.completion import complete_execution, complete_workflow
 from pointsman.cli.error_boundary import is_debugging
 from pointsman.cli.options import json_option, store_option
@@ -15,10 +15,10 @@ from pointsman.cli.printing import harmless, message_lines, print_json, print_li
 from pointsman.cli.results import COLOURS, output_text, story
 from pointsman.cli.timeline_bars import account_lines, bar_lines
 from pointsman.executions.dialect_words import DIALECTS, Dialect, view_in
-from pointsman.executions.lists import found_executions, list_executions
+from pointsman.executions.lists import ExecutionEntry
 from pointsman.executions.timeline import timeline as timeline_of
 from pointsman.executions.watching import follow_events
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, json_of
 
 STATUSES: Final = (
     "pending",
@@ -70,24 +70,27 @@ def list_(
     """Executions, newest first."""
     found = go(_list(store, search, limit, statuses=statuses, workflow=workflow, session=session, trials=trials))
     if as_json:
-        print_json({"executions": cast("list[Json]", found)})
+        print_json({"executions": [*map(json_of, found)]})
         return
     if not found:
         click.echo("no executions", err=True)
     for one in found:
-        status = str(one["status"])
+        status = one["status"]
         styled = click.style(f"{status:11}", fg=COLOURS.get(status, "yellow"))
         inside = "  sub-workflow" if one["parent"] else ""
         inside += "  scripted" if one["scripted"] else ""
-        inside += "".join(f"  for {shown(reason)}" for reason in cast("list[Json]", one["waitingFor"]))
+        inside += "".join(f"  for {shown(reason)}" for reason in one["waitingFor"])
         click.echo(f"{one['executionId']}  {styled}  {when(one['startedAt'])}  {shown(one['workflowId'])}{inside}")
 
 
-async def _list(store: str | None, search: str | None, limit: int, **narrowed: Unpack[Narrowed]) -> list[JsonObject]:
+async def _list(
+    store: str | None, search: str | None, limit: int, **narrowed: Unpack[Narrowed]
+) -> list[ExecutionEntry]:
     async with installation(store) as app:
+        executions = session_at_prompt(app).executions
         if search is not None:
-            return await found_executions(app.context, search, limit=limit, **narrowed)
-        return await list_executions(app.context, limit=limit, **narrowed)
+            return (await executions.search(search, limit=limit, **narrowed))["executions"]
+        return (await executions.list(limit=limit, **narrowed))["executions"]
 
 
 def when(at: Json) -> str:

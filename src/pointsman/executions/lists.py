@@ -6,10 +6,11 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 from typing import Final
 
 from msgspec.structs import replace
+from typing_extensions import TypedDict
 
 from pointsman.context import AppContext
 from pointsman.executions.usage_rollup import UsageRollup
-from pointsman.executions.views import need_text, status_shown
+from pointsman.executions.views import ExecutionStatus, need_text, status_shown
 from pointsman.searching import says
 from pointsman.store.records import TRIAL, ExecutionQuery, Summary
 from pointsman.values import Json, JsonObject, WorkflowId
@@ -17,6 +18,23 @@ from pointsman.values import Json, JsonObject, WorkflowId
 STOPPED: Final = "stopped"
 ORIGINS: Final = ("function", "workflow", "http", "mcp", "command", "plugin", "client", "scripted", "builtin")
 """Origins of tools, in the order in which lists show them."""
+
+
+class ExecutionEntry(TypedDict):
+    """An execution in a list."""
+
+    executionId: str
+    workflowId: str
+    revision: int | None
+    status: ExecutionStatus
+    waitingFor: list[str]
+    """What workers must have to perform the steps that wait for a worker."""
+    startedAt: float
+    updatedAt: float
+    parent: str | None
+    sessionId: str | None
+    scripted: bool
+    """Whether the scripted model answers in it, so that what its agents say is made up."""
 
 
 async def list_executions(
@@ -27,7 +45,7 @@ async def list_executions(
     session: str | None = None,
     trials: bool = False,
     limit: int = 50,
-) -> list[JsonObject]:
+) -> list[ExecutionEntry]:
     """Return matching executions, newest first; with `trials`, partial runs too."""
     query = ExecutionQuery(
         statuses=stored_statuses(statuses),
@@ -68,7 +86,7 @@ async def found_executions(
     until: float | None = None,
     trials: bool = False,
     limit: int = 50,
-) -> list[JsonObject]:
+) -> list[ExecutionEntry]:
     """Return the matching executions that `sees` admits and whose inputs, outputs or errors contain all these words.
 
     Of the best matches, the newest come first. Running executions are found once they end or stand still.
@@ -83,7 +101,7 @@ async def found_executions(
     return [summary_view(one) for one in await UsageRollup(app).search(words, sees=fits, limit=limit)]
 
 
-def summary_view(summary: Summary) -> JsonObject:
+def summary_view(summary: Summary) -> ExecutionEntry:
     return {
         "executionId": summary.execution,
         "workflowId": summary.workflow,

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final
 
 import msgspec
 from msgspec.structs import replace
+from typing_extensions import TypedDict
 
 from pointsman.auth.callers import Caller
 from pointsman.auth.policy import sees
 from pointsman.context import AppContext
 from pointsman.dialects.detect import write_workflow
 from pointsman.errors import CallerError
-from pointsman.executions.lists import is_shown_as, stored_statuses, summary_view
+from pointsman.executions.lists import ExecutionEntry, is_shown_as, stored_statuses, summary_view
 from pointsman.executions.public_events import Redact, observability_of
 from pointsman.executions.redaction_levels import event_told, level_of
 from pointsman.executions.row_cache import begun_in, rows_on
@@ -21,7 +22,7 @@ from pointsman.executions.views import event_view, execution_view
 from pointsman.ports import Row
 from pointsman.runtime.local import folded
 from pointsman.store.records import ExecutionQuery, Summary
-from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
+from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId, json_of
 from pointsman.workflows.document_work import beside
 from pointsman.workflows.library import LIBRARY, size_of
 
@@ -39,11 +40,12 @@ class PlaceInvalid(CallerError):
     code: ClassVar[str] = "place-invalid"
 
 
-class ExecutionPage(NamedTuple):
-    """Some executions, newest first, and the position of the next page; None: there is none."""
+class ExecutionPage(TypedDict):
+    """Executions, newest first."""
 
-    executions: list[JsonObject]
+    executions: list[ExecutionEntry]
     next: str | None
+    """The `before` of the next page; null: this was the last."""
 
 
 async def executions_page(
@@ -84,17 +86,21 @@ async def executions_page(
         found = await app.store.executions.list(query)
         for one in found:
             if _is_beyond(one, since=since, until=until, oldest_first=oldest_first):
-                return ExecutionPage([summary_view(each) for each in seen], None)
+                return page_of(seen, None)
             if is_shown_as(one, statuses) and await sees(one):
                 seen.append(one)
             if len(seen) == limit:
-                return ExecutionPage([summary_view(each) for each in seen], place_in(one))
+                return page_of(seen, place_in(one))
         looked_at += len(found)
         if len(found) < query.limit:
-            return ExecutionPage([summary_view(each) for each in seen], None)
+            return page_of(seen, None)
         if looked_at >= LOOKED_AT_MAX:
-            return ExecutionPage([summary_view(each) for each in seen], place_in(found[-1]))
+            return page_of(seen, place_in(found[-1]))
         query = replace(query, before=(found[-1].started, found[-1].execution), limit=max(limit, PAGE))
+
+
+def page_of(seen: Iterable[Summary], next: str | None = None) -> ExecutionPage:
+    return {"executions": [summary_view(one) for one in seen], "next": next}
 
 
 def _is_beyond(one: Summary, *, since: float | None, until: float | None, oldest_first: bool) -> bool:
@@ -190,5 +196,6 @@ async def with_last(app: AppContext, caller: Caller, entries: Iterable[JsonObjec
     told: list[JsonObject] = []
     for entry in entries:
         page = await executions_page(app, sees=lambda one: sees(app, caller, one), workflow=str(entry["id"]), limit=1)
-        told.append({**entry, "lastExecution": page.executions[0] if page.executions else None})
+        last = json_of(page["executions"][0]) if page["executions"] else None
+        told.append({**entry, "lastExecution": last})
     return told

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, TypeGuard
+from typing import Final, Literal, TypeAlias, TypeGuard, cast
 
 import msgspec
 
@@ -18,12 +18,15 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.partial_run import OPTION as TRIAL
 from pointsman.engine.reports import Usage
 from pointsman.engine.scripted import is_scripted
-from pointsman.engine.state import ExecutionState, StepState, UsageTotal
+from pointsman.engine.state import ExecutionState, Status, StepState, UsageTotal
 from pointsman.engine.status import status_of
 from pointsman.engine.steps import Scope, Step
 from pointsman.ports import Row
 from pointsman.runtime.worker_names import is_gone
 from pointsman.values import Json, JsonObject
+
+ExecutionStatus: TypeAlias = Literal[Status, "stopped"]
+"""`stopped`: stored as `running`, but the process that executed it has ended."""
 
 PROGRESS: str = "progress"
 """The name of the event that progress nodes emit."""
@@ -100,10 +103,11 @@ def needs_view(state: ExecutionState) -> list[Json]:
     ]
 
 
-def status_shown(status: str, worker: str) -> str:
+def status_shown(status: str, worker: str) -> ExecutionStatus:
     """Return the status to show: `stopped` instead of `running` if the worker process has ended and no other process
     continued the execution."""
-    return "stopped" if status == "running" and worker and is_gone(worker) else status
+    gone = status == "running" and worker and is_gone(worker)
+    return "stopped" if gone else cast("Status", status)
 
 
 def gate_view(at: StepState) -> JsonObject:

@@ -125,7 +125,7 @@ export const executionDefinition = (id: string) =>
 export const family = (id: string) =>
   queryOptions({
     queryKey: ["execution", id, "family"],
-    queryFn: ({ signal }) => ask<Schemas["KinAnswer"]>(`${executionPath(id)}/family`, { signal }),
+    queryFn: ({ signal }) => ask<Schemas["Relations"]>(`${executionPath(id)}/family`, { signal }),
   });
 
 export interface ToolCall {

@@ -3150,14 +3150,14 @@ export interface components {
             executionId: string;
             parent: string | null;
             revision: number | null;
-            /** @description The scripted model answers in it: what its agents say is made up. */
+            /** @description Whether the scripted model answers in it, so that what its agents say is made up. */
             scripted: boolean;
             sessionId: string | null;
             startedAt: number;
             /** @enum {string} */
-            status: "pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
+            status: "pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted" | "stopped";
             updatedAt: number;
-            /** @description What workers must have to perform the steps that wait for one. */
+            /** @description What workers must have to perform the steps that wait for a worker. */
             waitingFor: string[];
             workflowId: string;
         } & {
@@ -3238,16 +3238,27 @@ export interface components {
             revision: number | null;
             /** @description The last row that it took over. */
             row: number | null;
-            /** @description The scripted model answers in it: what its agents say is made up. */
+            /** @description Whether the scripted model answers in it, so that what its agents say is made up. */
             scripted: boolean;
             sessionId: string | null;
             startedAt: number;
             /** @enum {string} */
-            status: "pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
+            status: "pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted" | "stopped";
             updatedAt: number;
-            /** @description What workers must have to perform the steps that wait for one. */
+            /** @description What workers must have to perform the steps that wait for a worker. */
             waitingFor: string[];
             workflowId: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description Where a fork left its origin. */
+        ForkPoint: {
+            /** @description The step that it was forked to run again. */
+            before: string | null;
+            /** @description Null: it is the first of its family. */
+            origin: string | null;
+            /** @description The last row that it took over. */
+            row: number | null;
         } & {
             [key: string]: unknown;
         };
@@ -3467,34 +3478,8 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description The relatives of an execution. */
-        KinAnswer: {
-            /** @description Its sub-workflows, oldest first. */
-            children: components["schemas"]["ExecutionEntry"][];
-            /** @description False: there may be more. */
-            complete: boolean;
-            /** @description The copies that began as it did, and their first; oldest first. */
-            forks: components["schemas"]["ForkEntry"][];
-            /** @description Where it was forked itself. */
-            origin: components["schemas"]["Left"] | null;
-            /** @description The outermost first. */
-            parents: components["schemas"]["ExecutionEntry"][];
-        } & {
-            [key: string]: unknown;
-        };
         /** @description A JSON Schema. */
         LanguageAnswer: {
-            [key: string]: unknown;
-        };
-        /** @description Where a fork left its origin. */
-        Left: {
-            /** @description The step that it was forked to run again. */
-            before: string | null;
-            /** @description Null: it is the first of its family. */
-            origin: string | null;
-            /** @description The last row that it took over. */
-            row: number | null;
-        } & {
             [key: string]: unknown;
         };
         /** @description What is to be done, in parts. */
@@ -3970,6 +3955,21 @@ export interface components {
             store: boolean;
             version: string;
             writable: boolean;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description The relatives of an execution. */
+        Relations: {
+            /** @description Its sub-workflows, oldest first. */
+            children: components["schemas"]["ExecutionEntry"][];
+            /** @description False: there may be more forks, or more sub-workflows. */
+            complete: boolean;
+            /** @description All copies with the same beginning, except the execution itself, oldest first. */
+            forks: components["schemas"]["ForkEntry"][];
+            /** @description Where the execution was forked itself. */
+            origin: components["schemas"]["ForkPoint"] | null;
+            /** @description The outermost first. */
+            parents: components["schemas"]["ExecutionEntry"][];
         } & {
             [key: string]: unknown;
         };
@@ -7737,7 +7737,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["KinAnswer"];
+                    "application/json": components["schemas"]["Relations"];
                 };
             };
         };

@@ -8,20 +8,20 @@ from fastapi import Header, Query, Response
 
 from pointsman.app import Execution
 from pointsman.auth.callers import Caller
-from pointsman.auth.policy import must_see, sees
-from pointsman.executions.lists import found_executions
-from pointsman.executions.pages import definition_of, events_page, executions_page, state_at
+from pointsman.auth.policy import must_see
+from pointsman.executions.pages import ExecutionPage, definition_of, events_page, state_at
 from pointsman.executions.redaction_levels import view_told
 from pointsman.executions.start import start_as
+from pointsman.executions.verbs import ExecutionFilters, ExecutionVerbs
 from pointsman.executions.views import scripted_warnings
 from pointsman.operations.spans import origin_in
-from pointsman.server.context import CurrentCaller, CurrentServer, ServerContext
+from pointsman.server.context import CallerSession, CurrentCaller, CurrentServer, ServerContext
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import Admin, Eid, Id, Key, Limit, Of, Operator
 from pointsman.server.routes.response_docs import answers, refusals
 from pointsman.server.schemas.requests import Answer, ExecuteBody, JsonValue, sample
-from pointsman.server.schemas.responses import EventPage, ExecutionAnswer, ExecutionPage, Started, Status
+from pointsman.server.schemas.responses import EventPage, ExecutionAnswer, Started, Status
 from pointsman.values import Json, JsonObject
 
 router = Operations(prefix="/api/workflows", tags=["executions"])
@@ -107,11 +107,15 @@ async def started(desk: ServerContext, execution: Execution, *, wait: bool) -> R
     return JsonReply(said, status=202, headers={"location": f"/api/workflows/executions/{execution.id}"})
 
 
-@router.get("/executions", responses=answers(ExecutionPage, "place-invalid"), summary="List executions")
+@router.get(
+    "/executions",
+    verb=ExecutionVerbs.list,
+    responses=answers(ExecutionPage, "place-invalid"),
+    summary="List executions",
+)
 async def list_(
     *,
-    desk: CurrentServer,
-    caller: CurrentCaller,
+    session_: CallerSession,
     status: Annotated[list[Status] | None, Query(max_length=20, description="Only those of these statuses.")] = None,
     workflow: Of = None,
     session: Annotated[str | None, Query(max_length=200, description="Only the turns of this conversation.")] = None,
@@ -127,34 +131,18 @@ async def list_(
 ) -> Response:
     """Those of workflows that the caller may see, newest first unless `order` says otherwise. They are ordered by when
     they started, which never changes. A search finds what has ended, the newest first, on one page."""
+    filters: ExecutionFilters = {
+        "statuses": status or (),
+        "workflow": workflow,
+        "session": session,
+        "since": since,
+        "until": until,
+        "trials": trials,
+        "limit": limit,
+    }
     if q is not None:
-        found = await found_executions(
-            desk.app.context,
-            q,
-            sees=lambda one: sees(desk.app.context, caller, one),
-            statuses=status or (),
-            workflow=workflow,
-            session=session,
-            since=since,
-            until=until,
-            trials=trials,
-            limit=limit,
-        )
-        return JsonReply({"executions": [*found], "next": None})
-    page = await executions_page(
-        desk.app.context,
-        sees=lambda one: sees(desk.app.context, caller, one),
-        statuses=status or (),
-        workflow=workflow,
-        session=session,
-        since=since,
-        until=until,
-        oldest_first=order == "asc",
-        trials=trials,
-        before=before,
-        limit=limit,
-    )
-    return JsonReply({"executions": [*page.executions], "next": page.next})
+        return JsonReply(await session_.executions.search(q, **filters))
+    return JsonReply(await session_.executions.list(before=before, oldest_first=order == "asc", **filters))
 
 
 @router.get("/executions/{eid}", responses=answers(ExecutionAnswer, "unknown-execution"), summary="Read an execution")

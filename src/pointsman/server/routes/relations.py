@@ -7,40 +7,29 @@ from typing import Annotated, Literal
 from fastapi import Query, Response
 from pydantic import Field
 
-from pointsman.auth.policy import must_see, sees
+from pointsman.auth.policy import must_see
 from pointsman.executions.calls import calls_of
-from pointsman.executions.relations import kin_of, kin_view
-from pointsman.server.context import CurrentCaller, CurrentServer
+from pointsman.executions.relations import Relations
+from pointsman.executions.verbs import ExecutionVerbs
+from pointsman.server.context import CallerSession, CurrentCaller, CurrentServer
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import Eid
 from pointsman.server.routes.response_docs import answers
 from pointsman.server.schemas.error_examples import EXECUTION_ID
 from pointsman.server.schemas.requests import Answer, JsonValue, sample
-from pointsman.server.schemas.responses import ExecutionEntry, Usage
+from pointsman.server.schemas.responses import Usage
+from pointsman.server.schemas.views import example
 
 router = Operations(prefix="/api/workflows/executions/{eid}", tags=["executions"])
 
 
-class Left(Answer):
-    """Where a fork left its origin."""
-
-    origin: str | None = Field(description="Null: it is the first of its family.")
-    row: int | None = Field(description="The last row that it took over.")
-    before: str | None = Field(description="The step that it was forked to run again.")
-
-
-class ForkEntry(ExecutionEntry, Left):
-    """A fork in a list."""
-
-
-class KinAnswer(Answer):
-    """The relatives of an execution."""
-
-    model_config = sample(
-        parents=[],
-        children=[],
-        forks=[
+example(
+    Relations,
+    {
+        "parents": [],
+        "children": [],
+        "forks": [
             {
                 "executionId": EXECUTION_ID,
                 "workflowId": "letter",
@@ -57,14 +46,10 @@ class KinAnswer(Answer):
                 "before": None,
             }
         ],
-        origin=None,
-        complete=True,
-    )
-    parents: list[ExecutionEntry] = Field(description="The outermost first.")
-    children: list[ExecutionEntry] = Field(description="Its sub-workflows, oldest first.")
-    forks: list[ForkEntry] = Field(description="The copies that began as it did, and their first; oldest first.")
-    origin: Left | None = Field(description="Where it was forked itself.")
-    complete: bool = Field(description="False: there may be more.")
+        "origin": None,
+        "complete": True,
+    },
+)
 
 
 class ToolCallAnswer(Answer):
@@ -114,13 +99,15 @@ class CallsAnswer(Answer):
     calls: list[CallAnswer]
 
 
-@router.get("/family", responses=answers(KinAnswer, "unknown-execution"), summary="Read the relatives of an execution")
-async def family(desk: CurrentServer, caller: CurrentCaller, eid: Eid) -> Response:
+@router.get(
+    "/family",
+    verb=ExecutionVerbs.relations,
+    responses=answers(Relations, "unknown-execution"),
+    summary="Read the relatives of an execution",
+)
+async def family(session: CallerSession, eid: Eid) -> Response:
     """What called it, what it called, and its forks: as far as the caller may see them."""
-    await must_see(desk.app.context, caller, eid)
-    return JsonReply(
-        kin_view(await kin_of(desk.app.context, eid, sees=lambda one: sees(desk.app.context, caller, one)))
-    )
+    return JsonReply(await session.executions.relations(eid))
 
 
 @router.get("/calls", responses=answers(CallsAnswer, "unknown-execution"), summary="Read the calls of a step")

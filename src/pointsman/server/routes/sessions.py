@@ -18,6 +18,7 @@ from pointsman.chat.conversations import (
 )
 from pointsman.chat.workflows import speakers_page
 from pointsman.etags import moved
+from pointsman.executions.lists import ExecutionEntry
 from pointsman.server.context import CurrentCaller, CurrentServer
 from pointsman.server.if_match import etag_of, held
 from pointsman.server.json_responses import JsonReply
@@ -26,7 +27,7 @@ from pointsman.server.routes.parameters import ETAG, NAMES_MAX, After, IfMatch, 
 from pointsman.server.routes.response_docs import answers
 from pointsman.server.schemas.error_examples import EXECUTION_ID
 from pointsman.server.schemas.requests import Answer, Body, JsonValue, sample
-from pointsman.server.schemas.responses import ENTRY, ExecutionEntry, Status
+from pointsman.server.schemas.responses import ENTRY, Status
 from pointsman.values import JsonObject
 
 router = Operations(tags=["sessions"])

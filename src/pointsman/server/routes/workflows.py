@@ -13,6 +13,7 @@ from pointsman.auth.callers import Caller
 from pointsman.auth.policy import must_see_workflow, sees_entry, visible
 from pointsman.definition.problems import problems_to_json
 from pointsman.errors import AuthorError
+from pointsman.executions.lists import ExecutionEntry
 from pointsman.executions.pages import with_last
 from pointsman.paging import page_by, revision_place
 from pointsman.server.context import CurrentCaller, CurrentServer, ServerContext
@@ -26,7 +27,6 @@ from pointsman.server.schemas.responses import (
     ENTRY,
     WORKFLOW,
     CheckAnswer,
-    ExecutionEntry,
     PatchedAnswer,
     SavedAnswer,
     WorkflowAnswer,

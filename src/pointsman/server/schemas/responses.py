@@ -6,10 +6,13 @@ from typing import Final, Literal
 
 from pydantic import Field
 
+from pointsman.executions.lists import ExecutionEntry
+from pointsman.executions.pages import ExecutionPage
 from pointsman.server.schemas.error_examples import EXECUTION_ID
 from pointsman.server.schemas.errors import StoppingLimit, Trouble
 from pointsman.server.schemas.requests import Answer, FieldProblem, JsonValue, sample
-from pointsman.values import JsonObject
+from pointsman.server.schemas.views import example
+from pointsman.values import JsonObject, json_of
 
 Status = Literal[
     "pending", "running", "stopped", "waiting", "paused", "interrupted", "completed", "failed", "cancelled"
@@ -54,7 +57,7 @@ WORKFLOW: JsonObject = {
     "names": None,
     "tags": ["mail"],
 }
-ENTRY: JsonObject = {
+SHOWN_ENTRY: ExecutionEntry = {
     "executionId": EXECUTION_ID,
     "workflowId": "letter",
     "revision": 2,
@@ -66,6 +69,7 @@ ENTRY: JsonObject = {
     "sessionId": None,
     "scripted": False,
 }
+ENTRY: JsonObject = json_of(SHOWN_ENTRY)
 
 
 SCRIPTED: Final = "The scripted model answers in it: what its agents say is made up."
@@ -208,27 +212,7 @@ class SignalledAnswer(ExecutionAnswer):
     )
 
 
-class ExecutionEntry(Answer):
-    """An execution in a list."""
-
-    execution_id: str
-    workflow_id: str
-    revision: int | None
-    status: Status
-    waiting_for: list[str] = Field(description="What workers must have to perform the steps that wait for one.")
-    started_at: float
-    updated_at: float
-    parent: str | None
-    session_id: str | None
-    scripted: bool = Field(description=SCRIPTED)
-
-
-class ExecutionPage(Answer):
-    """Executions, newest first."""
-
-    model_config = sample(executions=[ENTRY], next=None)
-    executions: list[ExecutionEntry]
-    next: str | None = Field(description="The `before` of the next page; null: this was the last.")
+example(ExecutionPage, {"executions": [SHOWN_ENTRY], "next": None})
 
 
 class EventAnswer(Answer):

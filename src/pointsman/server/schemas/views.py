@@ -10,11 +10,17 @@ pydantic requires before Python 3.12.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import ast
+import inspect
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
+from itertools import pairwise
 from types import GenericAlias
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast, get_args, get_type_hints
 
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import TypeAdapter
+from typing_extensions import get_original_bases, is_typeddict
 
 from pointsman.values import Json
 
@@ -39,13 +45,53 @@ def reference_to(view: type[Any]) -> dict[str, Any]:
 
 def view_schemas() -> dict[str, dict[str, Any]]:
     """Return the JSON Schemas of all documented views, and of the views inside them, by name."""
-    # One tuple of all views: the config applies to every view in it, and each schema is generated once.
-    every: Any = GenericAlias(tuple, (*_VIEWS.values(),))
-    whole = TypeAdapter[object](every, config=ConfigDict(use_attribute_docstrings=True))
+    every: Any = GenericAlias(tuple, (*_VIEWS.values(),))  # One tuple: each schema is generated once.
+    whole = TypeAdapter[object](every)
     made = cast("dict[str, dict[str, Any]]", whole.json_schema(ref_template=REFERENCE).get("$defs", {}))
     for name, schema in made.items():
         if schema.get("type") == "object":
             schema["additionalProperties"] = True  # Answers may have more members than described.
         if name in _EXAMPLES:
             schema["examples"] = _EXAMPLES[name]
+    for view in _typed_dicts_in(every):
+        for key, text in _descriptions(view).items():
+            made[view.__name__]["properties"][key]["description"] = text
     return made
+
+
+def _typed_dicts_in(annotation: object) -> Iterator[type]:
+    """Iterate over the views in an annotation, and over those inside them, each once."""
+    known, left = set[object](), [annotation]
+    while left:
+        one = left.pop()
+        if is_typeddict(one) and one not in known:
+            known.add(one)
+            left += get_type_hints(one).values()
+            yield cast("type", one)
+        elif not is_typeddict(one):
+            left += get_args(one)
+
+
+def _descriptions(view: type) -> dict[str, str]:
+    """Return the docstrings of the keys of a view. pydantic would omit those of its bases."""
+    found: dict[str, str] = {}
+    for base in get_original_bases(view):
+        if is_typeddict(base):
+            found |= _descriptions(cast("type", base))
+    return found | _docstrings_in(view.__module__).get(view.__qualname__, {})
+
+
+@cache
+def _docstrings_in(module: str) -> dict[str, dict[str, str]]:
+    """Return the docstrings of attributes by class, from the source of a module."""
+    classes = (one for one in ast.parse(inspect.getsource(sys.modules[module])).body if isinstance(one, ast.ClassDef))
+    return {one.name: dict(_docstrings_of(one.body)) for one in classes}
+
+
+def _docstrings_of(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
+    for member, text in pairwise(body):
+        match member, text:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(said))):
+                yield name, " ".join(said.split())
+            case _:
+                pass

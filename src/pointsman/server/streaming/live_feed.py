@@ -22,7 +22,7 @@ from pointsman.executions.pages import DIGITS_MAX, PlaceInvalid
 from pointsman.executions.public_events import HEARTBEAT_S
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.store.records import ExecutionQuery, Summary
-from pointsman.values import ExecutionId, Instant
+from pointsman.values import ExecutionId, Instant, json_of
 
 if TYPE_CHECKING:
     from pointsman.server.streaming.ring_buffer import StreamEncoder
@@ -114,7 +114,7 @@ class LiveFeed:
         return [self._change(one) for one in sorted(found, key=lambda one: one.updated)]
 
     def _change(self, summary: Summary) -> LiveChange:
-        return LiveChange(summary, self._wire.encode(CHANGED, summary_view(summary), f"{summary.updated:.6f}"))
+        return LiveChange(summary, self._wire.encode(CHANGED, json_of(summary_view(summary)), f"{summary.updated:.6f}"))
 
     def _reset(self) -> LiveChange:
         told = self._wire.encode(RESET, {"reason": "more changed than is at hand: read the list"}, f"{self._mark:.6f}")

@@ -91,7 +91,7 @@ describe("the forks of a family", () => {
       complete: true,
       origin: { origin: "root", row: 7, before: null },
       forks: [entry("root", null, null), entry("late", "root", 9), entry("deep", "self", 8), entry("lost", "gone", 2)],
-    } as unknown as Schemas["KinAnswer"];
+    } as unknown as Schemas["Relations"];
     expect(branchesOf("self", kin).map((one) => [one.execution, one.depth, one.row])).toEqual([
       ["root", 0, null],
       ["self", 1, 7],

@@ -18,7 +18,7 @@ interface Known {
   entry: Schemas["ForkEntry"] | undefined;
 }
 
-export function branchesOf(self: string, kin: Schemas["KinAnswer"]): Branch[] {
+export function branchesOf(self: string, kin: Schemas["Relations"]): Branch[] {
   const all: Known[] = [
     ...kin.forks.map((one) => ({
       execution: one.executionId,
