@@ -43,7 +43,7 @@ async def speakers_page(
     ids: Collection[str] | None = None,
     after: str | None = None,
     limit: int | None,
-) -> Page:
+) -> Page[JsonObject]:
     """Return a page of those with all these words, by name; `ids`: only these. Reads no more definitions than the page
     needs."""
 
