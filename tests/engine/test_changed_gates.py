@@ -389,3 +389,14 @@ def test_consent_to_a_tool_call_is_consent_to_exactly_that_call() -> None:
     world.answer("tool1", "reject")
     (verdict,) = (world.state.steps[Step("tool1")].verdicts or {}).values()
     assert not verdict.approved
+
+
+def test_a_vote_sent_twice_does_not_count_for_changed_contents() -> None:
+    world = asking(approvers={"users": ["ada", "ben"], "quorum": 2})
+    step, _ = world.at("ask1")
+    vote = GateAnswered(step=step, action="approve", by="ada", key="k1")
+    world.tell(vote)
+    assert gate_at(world).votes.keys() == {"ada"}
+    write(world, letter="new")
+    world.tell(vote)
+    assert (gate_at(world).message, gate_at(world).votes) == ("Send new?", {})

@@ -190,6 +190,19 @@ def test_an_answer_with_a_key_counts_once() -> None:
         said(world, "reject", "ada", key="k1")
 
 
+def test_a_vote_sent_twice_does_not_undo_a_later_vote() -> None:
+    world = gated(approvers=THREE, actions=["approve", "edit", "skip", "reject"])
+    assert said(world, "approve", "ada", key="k1").events
+    assert said(world, "skip", "ada", key="k2").events
+    assert said(world, "approve", "ada", key="k1").events == ()
+    step, _ = world.at("ask1")
+    gate = world.state.steps[step].gate
+    assert gate is not None
+    assert {by: vote.action for by, vote in gate.votes.items()} == {"ada": "skip"}
+    with pytest.raises(AnswerDiffers, match="'k1'"):
+        said(world, "skip", "ada", key="k1")
+
+
 def test_a_gate_is_put_to_others_level_by_level_and_then_its_timeout_counts() -> None:
     levels = [{"approvers": {"users": ["boss"]}, "timeout": "2h"}, {"approvers": {"groups": ["board"]}}]
     world = gated(approvers=THREE, timeout="1h", escalation=levels, onTimeout="reject")

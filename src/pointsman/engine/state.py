@@ -92,6 +92,8 @@ class GateState(Struct):
     """Number of escalations so far."""
     votes: dict[str, Vote] = {}
     """The vote of each person, until an action reaches its quorum."""
+    keyed_votes: dict[str, tuple[str, str, Json]] = {}
+    """Every vote with an idempotency key, also replaced ones: key -> (person, action, data)."""
     delegations: dict[str, str] = {}
     """Delegated rights: from person to delegate."""
     delegates: dict[str, str] = {}

@@ -120,7 +120,7 @@ def answered(ctx: DecisionContext, report: GateAnswered) -> None:
         return
     vote = cast(gate, report.by, Vote(report.action, report.data, report.comment, report.key))
     known = gate.votes.get(report.by)
-    if known is not None and replace(known, key="") == replace(vote, key=""):
+    if known is not None and not vote.key and replace(known, key="") == vote:
         return  # the same vote again
     ctx.emit(
         GateVoted(
@@ -149,14 +149,16 @@ def _check_writes(ctx: DecisionContext, at: StepState, edits: tuple[Write, ...])
 
 
 def _said_before(at: StepState, report: GateAnswered) -> bool:
-    """Return whether a vote with this key is recorded. Raises `AnswerDiffers` if that vote is different."""
-    if not report.key:
+    """Return whether a vote with this key was recorded, even if its voter has changed it or the gate asks again.
+
+    A request that is sent twice must not undo what happened in between. Raises `AnswerDiffers` if that vote is
+    different.
+    """
+    known = gate_of(at).keyed_votes.get(report.key) if report.key else None
+    if known is None:
         return False
-    for by, vote in gate_of(at).votes.items():
-        if vote.key == report.key:
-            same_answer(report.key, (by, vote.action, vote.data), (report.by, report.action, report.data))
-            return True
-    return False
+    same_answer(report.key, known, (report.by, report.action, report.data))
+    return True
 
 
 def same_answer(key: str, one: tuple[str, str, Json], other: tuple[str, str, Json]) -> None:

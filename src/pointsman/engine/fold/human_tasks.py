@@ -33,7 +33,10 @@ def fold_gate(state: ExecutionState, event: GateEvent) -> None:
         case GateChanged():
             _changed(state, at, event)
         case GateVoted():
-            gate_of(at).votes[event.by] = Vote(event.action, event.data, event.comment, event.key)
+            gate = gate_of(at)
+            gate.votes[event.by] = Vote(event.action, event.data, event.comment, event.key)
+            if event.key:
+                gate.keyed_votes[event.key] = (event.by, event.action, event.data)
         case GateDelegated():
             _delegated(gate_of(at), event)
         case GateEscalated():
