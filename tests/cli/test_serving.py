@@ -53,6 +53,7 @@ def test_a_server_runs_what_it_is_given_and_ends_when_it_is_told_to(prompt: Prom
         assert any("path=/api/workflows/letter/execute  status=200" in line for line in logged)
         assert "tides" not in "".join(logged)
     assert prompt("show", execution, *STORE, "--json").json["status"] == "waiting"
+    assert " by api 'local'\n" in prompt("show", execution, *STORE).out
     assert prompt("answer", execution, "review", '"approve"', *STORE).code == 0
     assert prompt("verify", *STORE).code == 0
 

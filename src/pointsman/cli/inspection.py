@@ -138,9 +138,12 @@ def show(execution: str, *, words: Dialect | None, as_json: bool, store: str | N
 
 
 def _by_trigger(view: JsonObject) -> str:
-    """Return a note about the trigger that started the execution, if any."""
+    """Return a note about what started the execution: a trigger by its id, or a request by its sender."""
     trigger = view["trigger"]
-    return f" by {shown(trigger['kind'])} {shown(trigger['id'])!r}" if isinstance(trigger, dict) else ""
+    if not isinstance(trigger, dict):
+        return ""
+    name = trigger.get("id") or trigger.get("by")
+    return f" by {shown(trigger['kind'])}" + (f" {shown(name)!r}" if name else "")
 
 
 def _answer(answer: JsonObject) -> list[str]:
