@@ -18,7 +18,7 @@ from pointsman.executors.approvals import Approvals, CallsNeedApproval
 from pointsman.ports import Clock
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.tools.registry import ToolRegistry
-from pointsman.values import Json
+from pointsman.values import Json, JsonObject
 from pointsman.workflows.scripts import parse_script
 
 pytestmark = pytest.mark.integration
@@ -280,3 +280,27 @@ def test_a_verdict_covers_only_the_call_that_it_is_about() -> None:
     with pytest.raises(CallsNeedApproval) as caught:
         approvals.must_cover([(2, other)])
     assert [call.arguments for call in caught.value.calls] == [other.arguments]
+
+
+def test_edited_arguments_do_not_cover_another_tool() -> None:
+    """A repeated attempt may call another tool with just the arguments that a person gave the first one."""
+    of = digest_of_call("transfer", {"to": "ada", "amount": 5})
+    verdict = CallVerdict(number=2, approved=True, arguments={"to": "ben", "amount": 1}, of=of, tool="transfer")
+    command = Execute(step=Step("pay"), attempt=1, work="agent", input={}, verdicts=(verdict,))
+
+    @tool(requires_approval=True)
+    async def transfer(to: str, amount: int) -> str:
+        """Transfer money."""
+        return f"{to} {amount}"
+
+    @tool(requires_approval=True)
+    async def close_account(to: str, amount: int) -> str:
+        """Close an account."""
+        return f"{to} {amount}"
+
+    approvals = Approvals(command, ToolRegistry([transfer, close_account], plugins=False))
+    edited: JsonObject = {"to": "ben", "amount": 1}
+    approvals.must_cover([(2, ToolCall(id="1", name="transfer", arguments=edited))])
+    with pytest.raises(CallsNeedApproval) as caught:
+        approvals.must_cover([(2, ToolCall(id="1", name="close_account", arguments=edited))])
+    assert [call.name for call in caught.value.calls] == ["close_account"]

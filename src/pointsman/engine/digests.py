@@ -64,9 +64,11 @@ def names(given: str, digest: str) -> bool:
 def is_about(verdict: CallVerdict, name: str, arguments: JsonObject) -> bool:
     """Return whether a verdict is about exactly this call.
 
-    A repeated attempt may propose another call under the same number. Verdicts of older journals do not name their
-    call.
+    A repeated attempt may propose another call under the same number: also a call of another tool, with the arguments
+    that a person substituted. Verdicts of older journals do not name their call.
     """
+    if verdict.tool and verdict.tool != name:
+        return False
     if not verdict.of or verdict.of == digest_of_call(name, arguments):
         return True
     return verdict.arguments is not None and is_same(verdict.arguments, arguments)

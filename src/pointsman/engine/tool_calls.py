@@ -41,5 +41,7 @@ class CallVerdict(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     result: Json = None
     of: str = ""
     """Digest of the call that was decided; empty in older journals."""
+    tool: str = ""
+    """Name of its tool; empty in older journals."""
     code: str = ""
     """Failure code of a call that is not approved; empty: `call-rejected`."""

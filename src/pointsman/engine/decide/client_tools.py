@@ -95,6 +95,14 @@ def _verdict(call: ProposedCall, known: CallVerdict | None, report: GateAnswered
         assert isinstance(report.data, dict)
         arguments = None if known is None else known.arguments
         result = report.data[str(call.number)]
-        return CallVerdict(number=call.number, approved=True, arguments=arguments, returned=True, result=result, of=of)
+        return CallVerdict(
+            number=call.number,
+            approved=True,
+            arguments=arguments,
+            returned=True,
+            result=result,
+            of=of,
+            tool=call.name,
+        )
     code = "tool-timeout" if by_clock else "client-failed"
-    return CallVerdict(number=call.number, approved=False, reason=report.comment, of=of, code=code)
+    return CallVerdict(number=call.number, approved=False, reason=report.comment, of=of, tool=call.name, code=code)

@@ -112,8 +112,9 @@ def _verdict(call: ProposedCall, report: GateAnswered) -> CallVerdict:
         said = report.data.get(str(call.number), True)
     of = digest_of_call(call.name, call.arguments)
     if isinstance(said, dict):
-        return CallVerdict(number=call.number, approved=True, arguments=said, of=of)
-    return CallVerdict(number=call.number, approved=said is True, reason="" if said else report.comment, of=of)
+        return CallVerdict(number=call.number, approved=True, arguments=said, of=of, tool=call.name)
+    reason = "" if said else report.comment
+    return CallVerdict(number=call.number, approved=said is True, reason=reason, of=of, tool=call.name)
 
 
 def _start(ctx: DecisionContext, at: StepState, report: GateAnswered) -> None:

@@ -62,5 +62,7 @@ def _verdict(at: StepState, call: ProposedCall, report: ChildEnded) -> CallVerdi
         message = f"the workflow {call.workflow!r} answered {size} bytes; {call.bytes_max} is the most"
         failure = Failure(code=TOO_LARGE, message=message)
     if failure is not None:
-        return CallVerdict(number=call.number, approved=False, reason=failure.message, of=of, code=failure.code)
-    return CallVerdict(number=call.number, approved=True, returned=True, result=report.output, of=of)
+        return CallVerdict(
+            number=call.number, approved=False, reason=failure.message, of=of, tool=call.name, code=failure.code
+        )
+    return CallVerdict(number=call.number, approved=True, returned=True, result=report.output, of=of, tool=call.name)
