@@ -8,14 +8,19 @@ no change happens between check and write.
 
 from __future__ import annotations
 
+import re
 from hashlib import sha256
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
 from pointsman.store.api import ConfigStore
 from pointsman.store.errors import EntryMoved, RevisionMoved
 from pointsman.values import Json
+
+T = TypeVar("T")
+REVISION: Final = re.compile(r'\s*(?:W/)?"(\d{1,15})-')
+"""The ETag of a revision of a workflow."""
 
 
 def mark_of(kept: Json) -> str:
@@ -25,6 +30,36 @@ def mark_of(kept: Json) -> str:
 
 NOTHING: Final = mark_of(None)
 """The ETag of what does not exist."""
+
+
+def etag_of(mark: str) -> str:
+    """Return the hash of stored content as an ETag, in quotes."""
+    return f'"{mark}"'
+
+
+def held(match: str | None, etag: str | None, now: T, moved: RevisionMoved) -> T | None:
+    """Return the version that a write must replace: `now` if `match` names its ETag; None: any version.
+
+        no match ─▶ replace any version      current ETag, or `*` ─▶ replace only this version      else ─▶ 409
+
+    `match` is what `If-Match` contains: ETags, separated by commas. `etag`: None if nothing exists. Raises `moved` if
+    `match` names something else; the same error as if the version changes between the check and the write.
+    """
+    if match is None:
+        return None
+    # A compressing proxy marks ETags as weak; ours identify the content before compression.
+    named = [one.strip().removeprefix("W/") for one in match.split(",")]
+    if etag is None or not (etag in named or named == ["*"]):
+        raise moved
+    return now
+
+
+def revision_of(match: str | None) -> int | None:
+    """Return the revision in the ETag of a workflow; None: any; 0, which never exists, if the ETag contains none."""
+    if match is None or match.strip() == "*":
+        return None
+    found = REVISION.match(match)
+    return int(found[1]) if found else 0
 
 
 async def mark_at(entries: ConfigStore, kind: str, key: str) -> str:

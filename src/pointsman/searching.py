@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pointsman.values import Json
+from collections.abc import Iterable
+from typing import cast
 
 
-def says(words: str, *said: Json) -> bool:
+def says(words: str, *said: object) -> bool:
     """Return whether each of the words occurs in the texts of `said`, ignoring case; true without words."""
     wanted = words.casefold().split()
     if not wanted:
@@ -14,13 +15,13 @@ def says(words: str, *said: Json) -> bool:
     return all(word in text for word in wanted)
 
 
-def _texts(value: Json) -> list[str]:
+def _texts(value: object) -> list[str]:
     match value:
         case str():
             return [value]
         case list():
-            return [text for one in value for text in _texts(one)]
+            return [text for one in cast("Iterable[object]", value) for text in _texts(one)]
         case dict():
-            return [text for one in value.values() for text in _texts(one)]
+            return [text for one in cast("dict[str, object]", value).values() for text in _texts(one)]
         case _:
             return []

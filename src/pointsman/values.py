@@ -18,9 +18,13 @@ else:
 JsonObject: TypeAlias = dict[str, Json]
 
 
-def json_of(view: Mapping[str, object]) -> JsonObject:
-    """Return a typed view (a TypedDict) as JSON, for code that treats all JSON alike. It is the same object."""
-    return cast(JsonObject, view)
+JsonView: TypeAlias = Mapping[str, object]
+"""A JSON object that is only read: a typed view (a TypedDict of JSON values) or a `JsonObject`."""
+
+
+def json_of(view: JsonView) -> JsonObject:
+    """Return a view as a `JsonObject`: type checkers keep the two apart."""
+    return cast("JsonObject", view)
 
 
 Path: TypeAlias = tuple[str | int, ...]

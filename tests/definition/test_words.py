@@ -11,13 +11,13 @@ from pointsman.definition.model.text import Text, read_text
 from pointsman.definition.problems import (
     JsonPatchOp,
     Problems,
+    check_report,
     did_you_mean,
     error,
     note,
     placed,
     pointer_parts,
     pointer_to,
-    problems_to_json,
     sort_problems,
     warning,
 )
@@ -120,7 +120,7 @@ def test_the_ninth_node_comes_before_the_tenth() -> None:
 def test_problems_are_printed_as_the_command_line_promises() -> None:
     fix: tuple[JsonPatchOp, ...] = ({"op": "remove", "path": "/a"},)
     problem = placed(error("unknown-key", "/a", "has no key", hint="Remove it.", fix=fix), line=1, column=2)
-    assert problems_to_json([problem], dialect="native") == {
+    assert check_report([problem], dialect="native") == {
         "ok": False,
         "dialect": "native",
         "problems": [
@@ -136,7 +136,7 @@ def test_problems_are_printed_as_the_command_line_promises() -> None:
             }
         ],
     }
-    assert problems_to_json([warning("w", "", "x")], dialect=None)["ok"] is True
+    assert check_report([warning("w", "", "x")], dialect=None)["ok"] is True
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ answer as for one that does not exist. An execution that acts for several people
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Final, NamedTuple
 
 from msgspec import structs
@@ -35,7 +36,7 @@ from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.errors import AuthorError, CallerError
 from pointsman.runtime.local import unknown_execution
 from pointsman.store.records import ExecutionQuery, GateEntry, InboxQuery, Summary
-from pointsman.values import ExecutionId, JsonObject
+from pointsman.values import ExecutionId
 
 
 class Nature(NamedTuple):
@@ -69,7 +70,7 @@ async def visible(app: AppContext, caller: Caller, reference: str) -> bool:
     return shared and caller.is_among((await _nature_of(app, reference)).groups)
 
 
-async def sees_entry(app: AppContext, caller: Caller, entry: JsonObject) -> bool:
+async def sees_entry(app: AppContext, caller: Caller, entry: Mapping[str, object]) -> bool:
     """Return whether a workflow is listed. Uses the revision of the list entry, which never changes and so is read
     once."""
     return await visible(app, caller, f"{entry['id']}@{entry['revision']}")

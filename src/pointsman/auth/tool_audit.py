@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from pointsman.auth.audit import Audit
 from pointsman.auth.audit_outcomes import fresh_in, named_in
 from pointsman.auth.callers import Caller
 from pointsman.errors import OperatorError
-from pointsman.values import JsonObject
+from pointsman.values import JsonObject, JsonView
 
 NAMES: Final = ("workflow", "id", "executionId", "sessionId", "gate", "revision")
 """Arguments of tools that name what is changed. Other arguments may be secret and are never recorded."""
@@ -21,7 +21,7 @@ NAMES: Final = ("workflow", "id", "executionId", "sessionId", "gate", "revision"
 class AuditedCall:
     """A tool call in progress. The caller of `audited` sets its answer."""
 
-    answer: JsonObject | None = None
+    answer: JsonView | None = None
 
 
 @asynccontextmanager
@@ -53,7 +53,7 @@ def target_of(arguments: JsonObject) -> str:
     return ", ".join(f"{name}={arguments[name]}" for name in NAMES if isinstance(arguments.get(name), str | int))
 
 
-def code_of(answer: JsonObject) -> str:
+def code_of(answer: JsonView) -> str:
     """Return the error code of a tool's answer; empty if it is not an error."""
     error = answer.get("error")
-    return str(error.get("code", "")) if isinstance(error, dict) else ""
+    return str(cast("JsonObject", error).get("code", "")) if isinstance(error, dict) else ""

@@ -22,7 +22,7 @@ from pointsman.executions.step_rights import attempt_at_work
 from pointsman.ports import ToolSpec
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.tool import ToolContext, ToolLimits
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, json_of
 
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
 
@@ -57,10 +57,11 @@ class AgentVerb:
         bench = await self._bench(context.execution, what, target_of(arguments))
         call = VerbCall(bench=bench, hear=lambda _: None, key=context.key)
         if self._verb.effect == "reads" or self._verb.rule is not None:
-            return await self._verb.call(call, arguments)
+            return json_of(await self._verb.call(call, arguments))
         async with audited(self._context()[AUDIT], bench.caller, what, arguments, origin=origin) as entry:
-            entry.answer = await self._verb.call(call, arguments)
-        return entry.answer
+            answer = await self._verb.call(call, arguments)
+            entry.answer = answer
+        return json_of(answer)
 
     async def _bench(self, execution: str, via: str, target: str) -> Workbench:
         """Return the workbench of the people for whom the execution acts, with their present permissions, limited to

@@ -1,10 +1,19 @@
-"""History of a design conversation, so that the model can resolve references and does not repeat rejected changes."""
+"""Rounds of a design, and the history of its conversation.
+
+With the history the model can resolve references, and does not repeat rejected changes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from typing_extensions import TypedDict
+
+from pointsman.definition.problems import Problem, ProblemView
+from pointsman.engine.reports import Usage
+from pointsman.executions.views import usage_view
 from pointsman.values import Json, JsonObject
 
 VERDICTS: Final = {
@@ -12,6 +21,43 @@ VERDICTS: Final = {
     False: "(That was refused: the workflow is without it.)\n\n",
     None: "",
 }
+
+
+class RoundView(TypedDict):
+    """One answer of the model, and its problems."""
+
+    round: int
+    model: str
+    ok: bool
+    """Whether its result has no errors."""
+    answer: str
+    problems: list[ProblemView]
+    usage: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One answer of the model, and its problems."""
+
+    number: int
+    model: str
+    answer: str
+    problems: tuple[Problem, ...]
+    usage: Usage = field(default_factory=Usage)
+
+    @property
+    def ok(self) -> bool:
+        return not any(problem.severity == "error" for problem in self.problems)
+
+    def to_json(self) -> RoundView:
+        return {
+            "round": self.number,
+            "model": self.model,
+            "ok": self.ok,
+            "answer": self.answer,
+            "problems": [problem.to_json() for problem in self.problems],
+            "usage": usage_view(self.usage),
+        }
 
 
 class Earlier(NamedTuple):

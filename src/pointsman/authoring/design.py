@@ -11,25 +11,23 @@ is saved here. The model's answer is untrusted: it is read and checked like any 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Final, Generic, TypeVar
 
 from pointsman.auth.callers import LOCAL, Caller
 from pointsman.authoring.briefing import design_briefing, edit_briefing
-from pointsman.authoring.conversation_history import Earlier, told
+from pointsman.authoring.conversation_history import Earlier, Round, told
 from pointsman.authoring.edits import Edited, edit, native_of
 from pointsman.authoring.operations import OperationRefused, read_operations
 from pointsman.authoring.texts import document_of
 from pointsman.context import AppContext
 from pointsman.definition.problems import Problem, error
-from pointsman.engine.reports import Usage
 from pointsman.errors import OperatorError
-from pointsman.executions.views import usage_view
 from pointsman.models.repair import read_json
 from pointsman.models.transcript import assistant_message, user_message
 from pointsman.models.transport import is_scripted
 from pointsman.ports import ModelRequest
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json
 from pointsman.workflows.definitions import check
 from pointsman.workflows.document_work import DOCUMENTS
 from pointsman.workflows.model_setup import models_for
@@ -52,31 +50,6 @@ class NoDesigner(OperatorError):
     """No model can design: only the scripted one is available, and it has no script for this."""
 
     code: ClassVar[str] = "no-designer"
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """One answer of the model, and its problems."""
-
-    number: int
-    model: str
-    answer: str
-    problems: tuple[Problem, ...]
-    usage: Usage = field(default_factory=Usage)
-
-    @property
-    def ok(self) -> bool:
-        return not any(problem.severity == "error" for problem in self.problems)
-
-    def to_json(self) -> JsonObject:
-        return {
-            "round": self.number,
-            "model": self.model,
-            "ok": self.ok,
-            "answer": self.answer,
-            "problems": [problem.to_json() for problem in self.problems],
-            "usage": usage_view(self.usage),
-        }
 
 
 Hear = Callable[[Round], None]

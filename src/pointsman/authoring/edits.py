@@ -14,6 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from typing_extensions import TypedDict
+
 from pointsman.auth.callers import Caller
 from pointsman.authoring.apply import apply_operations
 from pointsman.authoring.comparison import operations_between, same
@@ -22,7 +24,7 @@ from pointsman.authoring.texts import INDENT, plain_yaml, rewritten
 from pointsman.context import AppContext
 from pointsman.definition.model.workflow import FORMAT
 from pointsman.definition.model.workflow import WorkflowDefinition as Definition
-from pointsman.definition.problems import Problem, warning
+from pointsman.definition.problems import Problem, ProblemView, warning
 from pointsman.definition.reading.documents import Document
 from pointsman.dialects.detect import write_workflow
 from pointsman.values import Json, JsonObject
@@ -32,6 +34,26 @@ from pointsman.workflows.sources import Workflow, invalid
 from pointsman.workflows.suggestions import ANYBODY
 
 NATIVE: Final = "native"
+
+
+class EditView(TypedDict):
+    """What a change makes of a workflow."""
+
+    ok: bool
+    """Whether the result has no errors."""
+    document: Json
+    text: str
+    """The document as its author wrote it, except for what changed."""
+    dialect: str | None
+    changes: list[JsonObject]
+    """The differences, as operations."""
+    problems: list[ProblemView]
+    new: list[ProblemView]
+    """The problems that the workflow did not have before."""
+    gone: list[ProblemView]
+    """The problems that the workflow does not have any more."""
+    losses: list[ProblemView]
+    """What the new text does not keep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +83,7 @@ class Edited:
         """Whether the workflow can run."""
         return not any(problem.severity == "error" for problem in self.problems)
 
-    def to_json(self) -> JsonObject:
+    def to_json(self) -> EditView:
         return {
             "ok": self.ok,
             "document": self.document,
@@ -75,7 +97,7 @@ class Edited:
         }
 
 
-def _listed(problems: Iterable[Problem]) -> list[Json]:
+def _listed(problems: Iterable[Problem]) -> list[ProblemView]:
     return [problem.to_json() for problem in problems]
 
 

@@ -158,9 +158,9 @@ def read_operations(value: Json) -> tuple[AnyOperation, ...]:
     return tuple(found)
 
 
-def written_operations(operations: Sequence[AnyOperation]) -> list[Json]:
+def written_operations(operations: Sequence[AnyOperation]) -> list[JsonObject]:
     """Return operations as JSON."""
-    return cast("list[Json]", msgspec.to_builtins([*operations]))
+    return cast("list[JsonObject]", msgspec.to_builtins([*operations]))
 
 
 def operations_schema() -> JsonObject:

@@ -6,7 +6,7 @@ raised: `{"error": {code, message, hint}, "problems": […]}`.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Final, Generic, Literal, TypeAlias, TypeVar, cast
@@ -22,7 +22,7 @@ from pointsman.authoring.workbench import Dialect, Hear, Workbench
 from pointsman.definition.problems import Problem
 from pointsman.errors import PointsmanError
 from pointsman.executions.verbs import ExecutionVerbs
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, JsonView, json_of
 
 A = TypeVar("A", bound=Struct)
 Effect: TypeAlias = Literal["reads", "changes", "destroys"]
@@ -141,7 +141,7 @@ HINTS: Final = {
 }
 """Hints for callers who have these tools, but neither HTTP routes nor the CLI."""
 
-Does: TypeAlias = Callable[[VerbCall, A], Awaitable[JsonObject]]
+Does: TypeAlias = Callable[[VerbCall, A], Awaitable[JsonView]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class Verb(Generic[A]):
         """The JSON Schema of its arguments."""
         return _schema(self.takes)
 
-    async def call(self, call: VerbCall, arguments: JsonObject) -> JsonObject:
+    async def call(self, call: VerbCall, arguments: JsonObject) -> JsonView:
         """Perform a call. Errors that the caller can correct are returned, not raised."""
         try:
             call.bench.must(self.role, f"use {self.name}")
@@ -189,12 +189,11 @@ class Verb(Generic[A]):
 def error_of(why: PointsmanError) -> JsonObject:
     """Return an error as a tool's answer."""
     problems = cast("tuple[Problem, ...]", getattr(why, "problems", ()))
-    return _error(why.code, str(why), HINTS.get(why.code, why.hint), [problem.to_json() for problem in problems])
+    found: list[Json] = [json_of(problem.to_json()) for problem in problems]
+    return _error(why.code, str(why), HINTS.get(why.code, why.hint), found)
 
 
-def _error(
-    code: str, message: str, hint: str = "", problems: list[Json] | list[JsonObject] | None = None
-) -> JsonObject:
+def _error(code: str, message: str, hint: str = "", problems: Sequence[Json] = ()) -> JsonObject:
     said: JsonObject = {"error": {"code": code, "message": message, "hint": hint}}
     return {**said, "problems": [*problems]} if problems else said
 
@@ -213,48 +212,48 @@ def _named(schema: JsonObject) -> str:
     return ", ".join(f"{name} (required)" if name in required else name for name in fields) or "no arguments"
 
 
-async def _list(call: VerbCall, given: Nothing) -> JsonObject:
+async def _list(call: VerbCall, given: Nothing) -> JsonView:
     return {"workflows": [*await call.bench.list()]}
 
 
-async def _get(call: VerbCall, given: Named) -> JsonObject:
+async def _get(call: VerbCall, given: Named) -> JsonView:
     return await call.bench.get(given.workflow)
 
 
-async def _check(call: VerbCall, given: CheckReply) -> JsonObject:
+async def _check(call: VerbCall, given: CheckReply) -> JsonView:
     return await call.bench.check(document_of(given.document, dialect=given.dialect))
 
 
-async def _save(call: VerbCall, given: Saved) -> JsonObject:
+async def _save(call: VerbCall, given: Saved) -> JsonView:
     return await call.bench.save(document_of(given.document, dialect=given.dialect), draft=given.draft)
 
 
-async def _edit(call: VerbCall, given: Edits) -> JsonObject:
+async def _edit(call: VerbCall, given: Edits) -> JsonView:
     operations = read_operations(given.operations)
     return await call.bench.edit(given.workflow, operations, apply=given.apply, revision=given.revision)
 
 
-async def _design(call: VerbCall, given: Wished) -> JsonObject:
+async def _design(call: VerbCall, given: Wished) -> JsonView:
     return await call.bench.design(given.words, name=given.id, save=given.save)
 
 
-async def _delete(call: VerbCall, given: Named) -> JsonObject:
+async def _delete(call: VerbCall, given: Named) -> JsonView:
     return await call.bench.delete(given.workflow)
 
 
-async def _versions(call: VerbCall, given: Named) -> JsonObject:
+async def _versions(call: VerbCall, given: Named) -> JsonView:
     return {"versions": [*await call.bench.versions(given.workflow)]}
 
 
-async def _diff(call: VerbCall, given: Compared) -> JsonObject:
+async def _diff(call: VerbCall, given: Compared) -> JsonView:
     return await call.bench.diff(given.workflow, given.since, given.to)
 
 
-async def _rollback(call: VerbCall, given: TakenBack) -> JsonObject:
+async def _rollback(call: VerbCall, given: TakenBack) -> JsonView:
     return await call.bench.rollback(given.workflow, given.revision)
 
 
-async def _run(call: VerbCall, given: VerbFunction) -> JsonObject:
+async def _run(call: VerbCall, given: VerbFunction) -> JsonView:
     execution = await call.bench.start(given.workflow, given.input, session=given.session_id, key=call.key)
     if not given.wait:
         return {"executionId": execution.id, "status": execution.status}
@@ -262,11 +261,11 @@ async def _run(call: VerbCall, given: VerbFunction) -> JsonObject:
     return await call.bench.watched(execution, call.hear)
 
 
-async def _look(call: VerbCall, given: Looked) -> JsonObject:
+async def _look(call: VerbCall, given: Looked) -> JsonView:
     return await call.bench.execution(given.execution_id)
 
 
-async def _answer(call: VerbCall, given: ToolReply) -> JsonObject:
+async def _answer(call: VerbCall, given: ToolReply) -> JsonView:
     execution = await call.bench.answer(
         given.execution_id, given.gate, given.action, given.data, given.comment, digest=given.digest
     )
@@ -275,14 +274,14 @@ async def _answer(call: VerbCall, given: ToolReply) -> JsonObject:
     return await call.bench.watched(execution, call.hear)
 
 
-async def _resume(call: VerbCall, given: Resumed) -> JsonObject:
+async def _resume(call: VerbCall, given: Resumed) -> JsonView:
     execution = await call.bench.resume(given.execution_id)
     if not given.wait:
         return {"executionId": execution.id, "status": execution.status}
     return await call.bench.watched(execution, call.hear)
 
 
-async def _cancel(call: VerbCall, given: Cancelled) -> JsonObject:
+async def _cancel(call: VerbCall, given: Cancelled) -> JsonView:
     return await call.bench.cancel(given.execution_id, given.reason)
 
 

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal, NotRequired
+
+from typing_extensions import TypedDict
 
 from pointsman.auth.callers import Caller, Role
 from pointsman.auth.policy import must_see, must_see_workflow, visible
 from pointsman.auth.redaction import redactor_for
 from pointsman.auth.verbs import Acting
 from pointsman.authoring.comparison import operations_between
-from pointsman.authoring.edits import Edited, edit, native_of
+from pointsman.authoring.conversation_history import Earlier, Round, RoundView
+from pointsman.authoring.edits import Edited, EditView, edit, native_of
 from pointsman.authoring.operations import AnyOperation, written_operations
 from pointsman.context import AppContext
-from pointsman.definition.problems import problems_to_json
+from pointsman.definition.problems import CheckReport, ProblemView, check_report
 from pointsman.errors import AuthorError, CallerError
 from pointsman.executions.execution import Execution, TakenOver
 from pointsman.executions.family_view import seen
@@ -32,13 +35,17 @@ from pointsman.workflows.conversion import converted
 from pointsman.workflows.definitions import check, outlined, source_of_saved
 from pointsman.workflows.document_work import DOCUMENTS
 from pointsman.workflows.library import LIBRARY
-from pointsman.workflows.revisions import RevisionMoved, diff_revisions, list_workflows, old_revision
+from pointsman.workflows.revisions import (
+    RevisionMoved,
+    SavedRevision,
+    WorkflowEntryView,
+    diff_revisions,
+    list_workflows,
+    old_revision,
+    saved_view,
+)
 from pointsman.workflows.saving import delete_as, save_as
 from pointsman.workflows.sources import Workflow, invalid
-
-if TYPE_CHECKING:
-    from pointsman.authoring.conversation_history import Earlier
-    from pointsman.authoring.design import Round
 
 Hear = Callable[[JsonObject], None]
 """Receives events while a verb waits."""
@@ -55,6 +62,86 @@ class DesignFailed(CallerError):
     """A model was asked for a change of a workflow, and none of its answers contained one."""
 
     code: ClassVar[str] = "design-failed"
+
+
+class DocumentDescription(TypedDict):
+    """A document, a diagram of it, and its problems."""
+
+    document: Json
+    text: str
+    """As its author wrote it."""
+    dialect: str | None
+    mermaid: str
+    """Empty: the document cannot be read."""
+    ok: bool
+    """Whether it has no errors."""
+    problems: list[ProblemView]
+
+
+class DescribedRevision(DocumentDescription):
+    """A saved revision with its document."""
+
+    id: str
+    revision: int
+
+
+class SavedDescription(DescribedRevision):
+    """A revision that was saved."""
+
+    digest: str
+
+
+class DesignedWorkflow(TypedDict):
+    """The workflow that a model made of words."""
+
+    id: NotRequired[str]
+    ok: bool
+    """Whether it has no errors."""
+    saved: bool
+    document: Json
+    text: str
+    dialect: NotRequired[str | None]
+    mermaid: NotRequired[str]
+    problems: list[ProblemView]
+    rounds: list[RoundView]
+    """Each answer of the model, and what was wrong with it."""
+    revision: NotRequired[int]
+    """The revision that was saved."""
+    digest: NotRequired[str]
+
+
+class EditedWorkflow(EditView):
+    """What a change makes of a workflow."""
+
+    id: str
+    revision: int
+    """The revision from which it was made or, if `applied`, the new one."""
+    applied: bool
+    digest: NotRequired[str]
+    rounds: NotRequired[list[RoundView]]
+    """Each answer of the model, if a model made the change."""
+    native: NotRequired[Json]
+    """In the native dialect, if requested."""
+
+
+_EarlierRevision = TypedDict("_EarlierRevision", {"from": int})  # A class cannot have a key that is a keyword.
+
+
+class RevisionComparison(_EarlierRevision):
+    """What two revisions differ in."""
+
+    to: int
+    changes: list[JsonObject]
+    """Operations that lead from the one to the other."""
+    lines: str
+    """The line differences of the authors' texts."""
+
+
+class RestoredRevision(SavedRevision):
+    """A revision that has the document of an earlier one."""
+
+    of: int
+    """The earlier revision."""
 
 
 class Workbench:
@@ -82,12 +169,12 @@ class Workbench:
         """Raise `UnknownWorkflow` or `NotAllowed` if the caller may not see the workflow."""
         await must_see_workflow(self.app, self.caller, workflow)
 
-    async def list(self) -> list[JsonObject]:
+    async def list(self) -> list[WorkflowEntryView]:
         """Return the latest revision of each workflow that the caller may see."""
         entries = await list_workflows(self.app, include_disabled=True)
         return [entry for entry in entries if await visible(self.app, self.caller, str(entry["id"]))]
 
-    async def get(self, workflow: str) -> JsonObject:
+    async def get(self, workflow: str) -> DescribedRevision:
         """Return a saved workflow as its author wrote it, with a diagram and its problems."""
         await self.see(workflow)
         source = await source_of_saved(self.app, workflow)
@@ -95,17 +182,16 @@ class Workbench:
         described = await self._described(source)
         return {"id": source.head.id, "revision": revision, **described}
 
-    async def check(self, source: Workflow) -> JsonObject:
+    async def check(self, source: Workflow) -> CheckReport:
         """Return all problems of a document. Nothing is saved."""
         checked = await check(self.app, source, reader=self.caller)
-        return problems_to_json(checked.problems, dialect=checked.dialect)
+        return check_report(checked.problems, dialect=checked.dialect)
 
-    async def save(self, source: Workflow, *, draft: bool = False) -> JsonObject:
+    async def save(self, source: Workflow, *, draft: bool = False) -> SavedDescription:
         """Save a new revision. Raises `WorkflowInvalid` for a document with errors that is not a draft."""
         self.must("editor", "save workflows")
         saved = await save_as(self.app, self.caller, source, draft=draft)
-        said = {"id": saved.draft.id, "revision": saved.revision, "digest": saved.digest}
-        return {**said, **await self._described(source)}
+        return {**saved_view(saved), **await self._described(source)}
 
     async def edit(
         self,
@@ -117,7 +203,7 @@ class Workbench:
         draft: bool = False,
         text: str | None = None,
         native: bool = False,
-    ) -> JsonObject:
+    ) -> EditedWorkflow:
         """Change a saved workflow, and save it with `apply`. `revision`: the revision that it must be at.
 
         With `text` the operations are applied to that document instead of the saved one; with `native` the answer
@@ -130,15 +216,20 @@ class Workbench:
         said = await self.keep(edited, known, apply=apply, draft=draft)
         return {**said, "native": edited.native} if native else said
 
-    async def keep(self, edited: Edited, revision: int, *, apply: bool, draft: bool) -> JsonObject:
+    async def keep(self, edited: Edited, revision: int, *, apply: bool, draft: bool) -> EditedWorkflow:
         """Return an edit; with `apply` save it over the revision that it was made from."""
         head = edited.source.outline.head
-        said = {"id": edited.source.name if head is None else head.id, "revision": revision, **edited.to_json()}
+        made: EditedWorkflow = {
+            "id": edited.source.name if head is None else head.id,
+            "revision": revision,
+            "applied": apply,
+            **edited.to_json(),
+        }
         if not apply:
-            return {**said, "applied": False}
+            return made
         self.must("editor", "save workflows")
         saved = await save_as(self.app, self.caller, edited.source, draft=draft, after=revision)
-        return {**said, "revision": saved.revision, "digest": saved.digest, "applied": True}
+        return {**made, "revision": saved.revision, "digest": saved.digest}
 
     async def _at(self, workflow: str, revision: int | None, text: str | None = None) -> tuple[Workflow, int]:
         """Return the saved workflow, or `text` instead of it, and the latest revision. Raises `RevisionMoved` if that
@@ -163,7 +254,7 @@ class Workbench:
         save: bool = False,
         earlier: Sequence[Earlier] = (),
         hear: Callable[[Round], None] = lambda _: None,
-    ) -> JsonObject:
+    ) -> DesignedWorkflow:
         """Return a workflow that a model designs from words, with its rounds; with `save` save it if it has no errors.
 
         `earlier`: earlier requests of the same conversation. Raises `NoDesigner`, `ModelFailed`.
@@ -172,13 +263,13 @@ class Workbench:
 
         self.must("editor", "design workflows")
         designed = await design(self.app, words, caller=self.caller, name=name, earlier=earlier, hear=hear)
-        rounds: list[Json] = [one.to_json() for one in designed.rounds]
+        rounds = [one.to_json() for one in designed.rounds]
         if designed.made is None:
-            problems = designed.rounds[-1].to_json()["problems"]
+            problems = rounds[-1]["problems"]
             return {"ok": False, "saved": False, "document": None, "text": "", "problems": problems, "rounds": rounds}
         source = designed.made
         described = await self._described(source)
-        said: JsonObject = {"id": source.head.id, "saved": False, **described, "rounds": rounds}
+        said: DesignedWorkflow = {"id": source.head.id, "saved": False, **described, "rounds": rounds}
         if not (save and designed.ok):
             return said
         saved = await save_as(self.app, self.caller, source)
@@ -195,7 +286,7 @@ class Workbench:
         earlier: Sequence[Earlier] = (),
         hear: Callable[[Round], None] = lambda _: None,
         text: str | None = None,
-    ) -> JsonObject:
+    ) -> EditedWorkflow:
         """Return a change that a model designs from words; with `apply` save it if it adds no error.
 
         `on`: operations applied first, which are not part of the reported change; `text`, `earlier`: as in `edit` and
@@ -209,7 +300,7 @@ class Workbench:
         if on:
             source = (await edit(self.app, source, on, reader=self.caller)).source
         designed = await edit_by_words(self.app, source, words, caller=self.caller, earlier=earlier, hear=hear)
-        rounds: list[Json] = [one.to_json() for one in designed.rounds]
+        rounds = [one.to_json() for one in designed.rounds]
         if designed.made is None:
             raise DesignFailed(
                 f"in {len(rounds)} rounds no change of {workflow!r} came of it: {_first(designed.rounds[-1])}",
@@ -224,12 +315,12 @@ class Workbench:
         await delete_as(self.app, self.caller, workflow)
         return {"deleted": workflow}
 
-    async def versions(self, workflow: str) -> list[JsonObject]:
+    async def versions(self, workflow: str) -> list[WorkflowEntryView]:
         """Return all revisions, newest first."""
         await self.see(workflow)
         return await list_workflows(self.app, workflow)
 
-    async def diff(self, workflow: str, old: int | None = None, new: int | None = None) -> JsonObject:
+    async def diff(self, workflow: str, old: int | None = None, new: int | None = None) -> RevisionComparison:
         """Return the operations and the line differences between two revisions, by default the latest two."""
         await self.see(workflow)
         lines = await diff_revisions(self.app, workflow, old, new, by=self.caller.name)
@@ -244,7 +335,7 @@ class Workbench:
         known = [entry.revision for entry in await self.app.store.workflows.list(WorkflowId(workflow))]
         return max((one for one in known if one < revision), default=revision)
 
-    async def rollback(self, workflow: str, revision: int) -> JsonObject:
+    async def rollback(self, workflow: str, revision: int) -> RestoredRevision:
         """Save a new revision with the document of an old one."""
         self.must("editor", "save workflows")
         await self.see(workflow)
@@ -306,11 +397,10 @@ class Workbench:
         """Return the state of an execution as far as its redaction level allows, without secrets."""
         return _outcome_of(view_told(view, redactor_for(self.app.settings), keeps=("output", "waiting")))
 
-    async def _described(self, source: Workflow) -> JsonObject:
+    async def _described(self, source: Workflow) -> DocumentDescription:
         checked = await check(self.app, source, reader=self.caller)
         shown = await self.app[DOCUMENTS].run(shown_of, source, by=self.caller.name, chars=source.chars)
-        problems: list[Json] = [problem.to_json() for problem in checked.problems]
-        return {**shown, "ok": checked.ok, "problems": problems}
+        return {**shown, "ok": checked.ok, "problems": [problem.to_json() for problem in checked.problems]}
 
     async def _instead_of(self, source: Workflow, text: str) -> Workflow:
         """Return another text of the same workflow. Raises `WorkflowInvalid` if it cannot be read, `AuthorError` if it
@@ -325,7 +415,16 @@ class Workbench:
         return found
 
 
-def shown_of(source: Workflow) -> JsonObject:
+class DrawnDocument(TypedDict):
+    """A document and its diagram."""
+
+    document: Json
+    text: str
+    dialect: str | None
+    mermaid: str
+
+
+def shown_of(source: Workflow) -> DrawnDocument:
     """Job: return the JSON that represents a document."""
     return {
         "document": source.original,
@@ -335,7 +434,7 @@ def shown_of(source: Workflow) -> JsonObject:
     }
 
 
-def changes_between(before: Workflow, after: Workflow) -> list[Json]:
+def changes_between(before: Workflow, after: Workflow) -> list[JsonObject]:
     """Job: return the operations that lead from one document to another."""
     return written_operations(operations_between(native_of(before), native_of(after)))
 

@@ -14,10 +14,10 @@ from pointsman.definition.model.text import write_text
 from pointsman.errors import AuthorError
 from pointsman.executions.inputs import text_field
 from pointsman.paging import Page, page_by
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, json_of
 from pointsman.workflows.catalogue import PLACES, fitting
 from pointsman.workflows.library import LIBRARY
-from pointsman.workflows.revisions import list_workflows
+from pointsman.workflows.revisions import WorkflowEntryView, list_workflows
 
 if TYPE_CHECKING:
     from pointsman.auth.callers import Caller
@@ -47,17 +47,17 @@ async def speakers_page(
     """Return a page of those with all these words, by name; `ids`: only these. Reads no more definitions than the page
     needs."""
 
-    async def can_be_talked_to(entry: JsonObject) -> bool:
+    async def can_be_talked_to(entry: WorkflowEntryView) -> bool:
         return await sees_entry(app, caller, entry) and await _how(app, entry) is not None
 
     entries = fitting(await list_workflows(app), words=words, ids=ids)
     page = await page_by(
         PLACES["name"], entries, after=after, limit=len(entries) if limit is None else limit, sees=can_be_talked_to
     )
-    return Page([entry | (await _how(app, entry) or {}) for entry in page.entries], page.next)
+    return Page([json_of(entry) | (await _how(app, entry) or {}) for entry in page.entries], page.next)
 
 
-async def _how(app: AppContext, entry: JsonObject) -> JsonObject | None:
+async def _how(app: AppContext, entry: WorkflowEntryView) -> JsonObject | None:
     known = app[SPOKEN]
     revision = f"{entry['id']}@{entry['revision']}"
     if revision not in known:

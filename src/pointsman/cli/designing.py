@@ -9,7 +9,7 @@ import click
 
 from pointsman.auth.callers import LOCAL, Caller
 from pointsman.authoring.operations import read_operations
-from pointsman.authoring.workbench import Workbench
+from pointsman.authoring.workbench import DesignedWorkflow, EditedWorkflow, RestoredRevision, Workbench
 from pointsman.cli.app_opening import go, installation
 from pointsman.cli.completion import complete_workflow
 from pointsman.cli.options import json_option, model_option, os_user, script_option, store_option, value_of
@@ -17,7 +17,7 @@ from pointsman.cli.printing import print_json, say, shown
 from pointsman.values import Json, JsonObject
 
 if TYPE_CHECKING:
-    from pointsman.authoring.design import Round
+    from pointsman.authoring.conversation_history import Round
 
 DONE, ERRORS = 0, 1
 
@@ -72,14 +72,14 @@ def design(
         print_json(said)
     elif out is None and text:
         click.echo(text, nl=not text.endswith("\n"))
-    if said.get("saved"):
+    if "id" in said and "revision" in said:
         say(f"saved {shown(said['id'])}@{said['revision']}")
     return DONE if said["ok"] else ERRORS
 
 
 async def _design(
     store: str | None, model: str | None, script: Path | None, words: str, *, name: str, save: bool
-) -> JsonObject:
+) -> DesignedWorkflow:
     async with installation(store, model=model, script=script) as app:
         return await _bench(app).design(words, name=name, save=save, hear=_tell)
 
@@ -114,12 +114,10 @@ def edit(
     if as_json:
         print_json(said)
         return DONE if said["ok"] else ERRORS
-    changes, new = said["changes"], said["new"]
-    for change in changes if isinstance(changes, list) else []:
+    for change in said["changes"]:
         click.echo(_line(change))
-    for problem in new if isinstance(new, list) else []:
-        if isinstance(problem, dict):
-            say(f"new {problem['severity']}: {shown(problem['message'])}")
+    for problem in said["new"]:
+        say(f"new {problem['severity']}: {shown(problem['message'])}")
     say(f"saved {shown(said['id'])}@{said['revision']}" if said["applied"] else "nothing is saved: --apply saves it")
     return DONE if said["ok"] else ERRORS
 
@@ -133,7 +131,7 @@ async def _edit(
     operations: Json,
     *,
     apply: bool,
-) -> JsonObject:
+) -> EditedWorkflow:
     async with installation(store, model=model, script=script) as app:
         bench = _bench(app)
         if words:
@@ -152,9 +150,8 @@ def _operations(given: str | None) -> Json:
         raise click.BadParameter(f"{given[1:]!r} cannot be read: {why}.", param_hint="--operations") from None
 
 
-def _line(change: Json) -> str:
+def _line(change: JsonObject) -> str:
     """Return an operation as one line."""
-    assert isinstance(change, dict)
     rest = ", ".join(f"{key} {shown(value)}" for key, value in change.items() if key != "op")
     return f"{change['op']}: {rest}"
 
@@ -173,6 +170,6 @@ def rollback(workflow: str, revision: int, *, as_json: bool, store: str | None) 
         click.echo(f"{said['id']}@{said['revision']}")
 
 
-async def _rollback(store: str | None, workflow: str, revision: int) -> JsonObject:
+async def _rollback(store: str | None, workflow: str, revision: int) -> RestoredRevision:
     async with installation(store) as app:
         return await _bench(app).rollback(workflow, revision)

@@ -25,7 +25,7 @@ from pointsman.cli.options import (
 )
 from pointsman.cli.printing import harmless, print_json, problem_lines
 from pointsman.definition.problems import Problem, error
-from pointsman.values import JsonObject
+from pointsman.values import json_of
 from pointsman.workflows.checking import CheckedSource
 from pointsman.workflows.conversion import TARGETS, converted
 from pointsman.workflows.library import tools_in
@@ -64,7 +64,7 @@ def check(
     app = installation(store, script=script, variables=variables)
     results = go(_checked(app, files, dialect=dialect, lenient=lenient))
     if as_json:
-        objects: list[JsonObject] = [result.to_json() for result, _, _ in results]
+        objects = [json_of(result.to_json()) for result, _, _ in results]
         print_json(objects[0] if len(files) == 1 else [{"file": f, **o} for f, o in zip(files, objects, strict=True)])
     else:
         for file, (result, text, _) in zip(files, results, strict=True):

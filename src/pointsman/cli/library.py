@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
 
 import click
 
@@ -16,8 +15,14 @@ from pointsman.cli.designing import design, edit, rollback
 from pointsman.cli.inspection import when
 from pointsman.cli.options import dialect_option, json_option, not_empty, script_option, store_option, var_option
 from pointsman.cli.printing import print_deleted, print_json, shown
-from pointsman.values import Json, JsonObject
-from pointsman.workflows.revisions import delete_workflow, diff_revisions, list_workflows, saved_view
+from pointsman.workflows.revisions import (
+    SavedRevision,
+    WorkflowEntryView,
+    delete_workflow,
+    diff_revisions,
+    list_workflows,
+    saved_view,
+)
 from pointsman.workflows.saving import clone_as, save_as
 
 
@@ -88,14 +93,14 @@ def versions(workflow: str, *, as_json: bool, store: str | None) -> None:
 
 async def _entries(
     store: str | None, workflow: str | None, *, include_disabled: bool = False, built_in: bool | None = None
-) -> list[JsonObject]:
+) -> list[WorkflowEntryView]:
     async with installation(store) as app:
         return await list_workflows(app.context, workflow, include_disabled=include_disabled, built_in=built_in)
 
 
-def _print_entries(entries: list[JsonObject], *, as_json: bool) -> None:
+def _print_entries(entries: list[WorkflowEntryView], *, as_json: bool) -> None:
     if as_json:
-        print_json({"workflows": cast("list[Json]", entries)})
+        print_json({"workflows": entries})
         return
     if not entries:
         click.echo("no workflow is saved", err=True)
@@ -139,7 +144,7 @@ def save(
         click.echo(f"{saved['id']}@{saved['revision']}")
 
 
-async def _save(app: Pointsman, source: Workflow, *, draft: bool, author: str) -> JsonObject:
+async def _save(app: Pointsman, source: Workflow, *, draft: bool, author: str) -> SavedRevision:
     async with app:
         return saved_view(await save_as(app.context, at_the_prompt(), source, author=author, draft=draft))
 
@@ -172,7 +177,7 @@ def clone(workflow: str, new: str, *, author: str, as_json: bool, store: str | N
         click.echo(f"{saved['id']}@{saved['revision']}")
 
 
-async def _clone(store: str | None, workflow: str, new: str, author: str) -> JsonObject:
+async def _clone(store: str | None, workflow: str, new: str, author: str) -> SavedRevision:
     async with installation(store) as app:
         return saved_view(await clone_as(app.context, at_the_prompt(), workflow, new, author=author))
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import click
 
 from pointsman.definition.problems import Problem
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, JsonView, json_of
 
 PRINTED_MAX: Final = 50
 """Problems printed of one file."""
@@ -27,7 +27,7 @@ def harmless(text: str) -> str:
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def print_json(value: Json | Mapping[str, object]) -> None:
+def print_json(value: Json | JsonView) -> None:
     """Print a JSON value to standard output: indented on a terminal, else on one line."""
     click.echo(json.dumps(value, ensure_ascii=_plain(), indent=2 if sys.stdout.isatty() else None))
 
@@ -123,5 +123,5 @@ def error_object(code: str, message: str, *, hint: str = "", problems: tuple[Pro
         "errors": [{"code": code, "message": message, "nodeId": None, "hint": hint}],
         "usage": {"inputTokens": 0, "outputTokens": 0, "costUsd": None, "modelCalls": 0},
         "durationMs": 0,
-        "problems": [problem.to_json() for problem in problems],
+        "problems": [json_of(problem.to_json()) for problem in problems],
     }

@@ -10,12 +10,41 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final, Literal, TypeAlias
 
+from typing_extensions import TypedDict
+
 from pointsman.values import JsonObject
 
 Severity: TypeAlias = Literal["error", "warning", "note"]
 
 JsonPatchOp: TypeAlias = JsonObject
 """One operation of RFC 6902: {op, path, value}. The paths are pointers into the author's document."""
+
+
+class ProblemView(TypedDict):
+    """One finding, with its position in the author's document."""
+
+    code: str
+    severity: Severity
+    pointer: str
+    """RFC 6901, in the document as its author wrote it."""
+    line: int | None
+    column: int | None
+    """Counted from 1, in characters."""
+    message: str
+    hint: str
+    fix: list[JsonPatchOp] | None
+    """A JSON patch (RFC 6902) of the author's document that corrects it."""
+
+
+class CheckReport(TypedDict):
+    """The findings of a check."""
+
+    ok: bool
+    """There are no errors: warnings and notes do not prevent a run."""
+    dialect: str | None
+    """Null: the document cannot be read."""
+    problems: list[ProblemView]
+
 
 _RANK = {"error": 0, "warning": 1, "note": 2}
 
@@ -34,7 +63,7 @@ class Problem:
     column: int | None = None
     """1-based, counted in characters."""
 
-    def to_json(self) -> JsonObject:
+    def to_json(self) -> ProblemView:
         """Return the problem in the format of `check --json`."""
         return {
             "code": self.code,
@@ -156,7 +185,7 @@ def _natural(pointer: str) -> tuple[tuple[int, str], ...]:
     )
 
 
-def problems_to_json(problems: Iterable[Problem], *, dialect: str | None) -> JsonObject:
+def check_report(problems: Iterable[Problem], *, dialect: str | None) -> CheckReport:
     """Return what `check --json` prints."""
     found = sort_problems(problems)
     ok = not any(problem.severity == "error" for problem in found)

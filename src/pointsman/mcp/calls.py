@@ -21,7 +21,7 @@ from mcp import MCPError
 from pointsman.authoring.tools import VerbCall
 from pointsman.authoring.workbench import Hear, Workbench
 from pointsman.errors import PointsmanError
-from pointsman.values import JsonObject
+from pointsman.values import JsonObject, JsonView
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 Place: TypeAlias = tuple[str, str]
@@ -48,7 +48,7 @@ class Offered(Protocol):
     @property
     def shown(self) -> Tool: ...
 
-    async def call(self, call: VerbCall, arguments: JsonObject) -> JsonObject: ...
+    async def call(self, call: VerbCall, arguments: JsonObject) -> JsonView: ...
 
 
 @dataclass(slots=True)
@@ -146,9 +146,9 @@ async def progress(context: Context) -> AsyncGenerator[Hear, None]:
         telling.cancel()
 
 
-def result_of(answer: JsonObject) -> CallToolResult:
+def result_of(answer: JsonView) -> CallToolResult:
     """Return an answer as structured data, and as the same text for clients that show only text."""
     text = msgspec.json.encode(answer).decode()
     return CallToolResult(
-        content=[TextContent(type="text", text=text)], structured_content=answer, is_error="error" in answer
+        content=[TextContent(type="text", text=text)], structured_content={**answer}, is_error="error" in answer
     )

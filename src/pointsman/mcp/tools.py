@@ -12,7 +12,7 @@ from pointsman.authoring.tools import Effect, Verb, VerbCall, error_of, verbs
 from pointsman.authoring.workbench import Workbench
 from pointsman.errors import PointsmanError
 from pointsman.ports import ToolSpec
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, JsonView
 from pointsman.workflows.workflow_tools import PREFIX, WorkflowTools
 
 
@@ -41,7 +41,7 @@ class McpVerb:
         """Return whether it may change something, and no verb of a domain records the call."""
         return self.verb.effect != "reads" and self.verb.rule is None
 
-    async def call(self, call: VerbCall, arguments: JsonObject) -> JsonObject:
+    async def call(self, call: VerbCall, arguments: JsonObject) -> JsonView:
         return await self.verb.call(call, arguments)
 
 
@@ -73,7 +73,7 @@ class McpWorkflow:
     def _input(self, arguments: JsonObject) -> Json:
         return arguments if self.spec.parameters.get("type", "object") == "object" else arguments.get("input")
 
-    async def call(self, call: VerbCall, arguments: JsonObject) -> JsonObject:
+    async def call(self, call: VerbCall, arguments: JsonObject) -> JsonView:
         """Run the workflow. Errors of the start, such as an invalid input, are in the answer."""
         try:
             execution = await call.bench.start(self.spec.workflow, self._input(arguments), key=call.key)

@@ -48,8 +48,8 @@ class Budgets:
         """Return a row for each workflow and budget, the closest to its limit first."""
         rows: list[JsonObject] = []
         for entry in await list_workflows(self._app, include_disabled=True, built_in=False):
-            name, revision = str(entry["id"]), entry["revision"]
-            if isinstance(revision, int) and (self._sees is None or await self._sees.workflow(name, revision)):
+            name, revision = entry["id"], entry["revision"]
+            if self._sees is None or await self._sees.workflow(name, revision):
                 limits = await _limits(self._app, name)
                 rows += [] if limits is None else [await self._row(name, limits, *one) for one in _amounts(limits)]
         return sorted(rows, key=lambda row: (-_part(row), str(row["workflow"]), str(row["measure"])))

@@ -10,7 +10,7 @@ from fastapi import Response
 from starlette.types import Receive, Scope, Send
 
 from pointsman.server.middleware.audit import note_answer
-from pointsman.values import Json
+from pointsman.values import Json, JsonView
 
 _ENCODER = msgspec.json.Encoder()
 ERRORS: Final = 400
@@ -21,7 +21,7 @@ class JsonReply(Response):
 
     def __init__(
         self,
-        value: Json | Mapping[str, object],
+        value: Json | JsonView,
         *,
         status: int = 200,
         headers: Mapping[str, str] | None = None,

@@ -17,7 +17,7 @@ from pointsman.definition.problems import Problem
 from pointsman.errors import AuthorError, CallerError, EngineBug, OperatorError, PointsmanError
 from pointsman.executions.partial_runs import TrialUnfit
 from pointsman.server.json_responses import JsonReply
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, json_of
 
 ONE: Final = "/api/workflows/executions/ID"
 OPERATIONS: Final[Mapping[str, str]] = {
@@ -173,7 +173,7 @@ def refusal(why: PointsmanError) -> JsonReply:
         str(why),
         hint=over_http(why.hint),
         headers=headers,
-        problems=[one.to_json() for one in problems],
+        problems=[json_of(one.to_json()) for one in problems],
         more={"node": why.node, "why": why.why} if isinstance(why, TrialUnfit) else None,
     )
 

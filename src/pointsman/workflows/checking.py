@@ -11,13 +11,12 @@ from pointsman.definition.checks.subject import Installation, ToolFacts
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.work import UnboundConfig
 from pointsman.definition.model.workflow import WorkflowDefinition as Definition
-from pointsman.definition.problems import Problem, did_you_mean, error, pointer_to, warning
+from pointsman.definition.problems import CheckReport, Problem, did_you_mean, error, pointer_to, warning
 from pointsman.dialects.checking import found_in, told
 from pointsman.models.prices import Prices
 from pointsman.models.transport import is_scripted
 from pointsman.settings import Settings
 from pointsman.tools.registry import ToolRegistry
-from pointsman.values import JsonObject
 from pointsman.workflows.builtin.documents import PREFIX as BUILT_IN
 from pointsman.workflows.builtin.documents import shipped
 from pointsman.workflows.model_names import model_name_problems
@@ -59,7 +58,7 @@ class CheckedSource:
             return self.repaired
         return self.source.read.workflow
 
-    def to_json(self) -> JsonObject:
+    def to_json(self) -> CheckReport:
         """Return the JSON that `check --json` prints."""
         return {
             "ok": self.ok,

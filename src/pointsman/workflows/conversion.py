@@ -7,16 +7,28 @@ import json
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+from typing_extensions import TypedDict
+
 from pointsman.context import AppContext
-from pointsman.definition.problems import Problem
+from pointsman.definition.problems import Problem, ProblemView
 from pointsman.dialects.detect import write_workflow
 from pointsman.dialects.shapes import DIALECTS, unwrapped
-from pointsman.values import JsonObject
+from pointsman.values import Json, JsonObject
 from pointsman.workflows.document_work import DOCUMENTS
 from pointsman.workflows.sources import Workflow
 
 PICTURES: Final = ("mermaid", "bpmn")
 TARGETS: Final = (*DIALECTS, *PICTURES)
+
+
+class ConvertedDocument(TypedDict):
+    """A workflow in another dialect or as a diagram, and what that cannot express."""
+
+    text: str
+    document: Json
+    """The text as JSON; null for a diagram."""
+    losses: list[ProblemView]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +37,10 @@ class Converted:
 
     text: str
     losses: tuple[Problem, ...] = ()
+
+    def to_json(self, target: str) -> ConvertedDocument:
+        document: Json = None if target in PICTURES else msgspec.json.decode(self.text)
+        return {"text": self.text, "document": document, "losses": [loss.to_json() for loss in self.losses]}
 
 
 def converted(source: Workflow, target: str, *, as_yaml: bool = False) -> Converted:

@@ -11,7 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
+from typing_extensions import TypedDict
+
 from pointsman.definition.naming_rules import FIELDS_FIRST, SINGLE_BRACES
+from pointsman.definition.problems import Severity
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.failures import ExpressionError, ExpressionFailed
 from pointsman.expressions.formula import Expression, compile_expression
@@ -28,6 +31,66 @@ from pointsman.values import Json, JsonObject
 
 Kind: TypeAlias = Literal["expression", "condition", "template", "path", "jsonpath"]
 """A condition is an expression of which only the truth value is used."""
+
+
+class FormulaProblem(TypedDict):
+    """One finding about a formula."""
+
+    severity: Severity
+    code: str
+    message: str
+    hint: str
+    offset: int
+    """Its first character, counted from 0."""
+    length: int
+
+
+class ReadPath(TypedDict):
+    """A path that a formula reads."""
+
+    root: str
+    """`state`, `nodes`, `input`, `result` … or an `as` name."""
+    path: list[str | int | None]
+    """Keys below the root; null is any key."""
+    offset: int
+    length: int
+
+
+class CheckedFormula(TypedDict):
+    """The findings about a formula, its types, and what it reads."""
+
+    ok: bool
+    """Whether it has no errors."""
+    problems: list[FormulaProblem]
+    types: list[str] | None
+    """Types of JSON that it may return; null: any."""
+    reads: list[ReadPath]
+
+
+class EvaluatedFormula(TypedDict):
+    """The value of a formula, or why it has none."""
+
+    ok: bool
+    value: Json
+    missing: list[str]
+    """Paths that a template left empty."""
+    failure: FormulaProblem | None
+
+
+class FunctionView(TypedDict):
+    """A function of the language."""
+
+    name: str
+    aliases: list[str]
+    signature: str
+    about: str
+
+
+class LanguageFunctions(TypedDict):
+    """The functions of the language."""
+
+    functions: list[FunctionView]
+
 
 _NOTES: Final = frozenset({"list-may-miss", "order-may-miss"})
 _WHOLE: Final = frozenset({"state", "nodes", "config"})
@@ -58,12 +121,11 @@ class Formula:
         return compile_template(self.text, names=self.read_as(), spelling=spelling)
 
 
-def check_formula(formula: Formula) -> JsonObject:
-    """Job: return `{ok, problems, types, reads}`. Offsets are characters of the text, counted from 0. `types`: null =
-    any."""
-    types: list[Json] | None = None
+def check_formula(formula: Formula) -> CheckedFormula:
+    """Job: check a formula."""
+    types: list[str] | None = None
     reads: Sequence[PathRead] = ()
-    problems: list[Json] = []
+    problems: list[FormulaProblem] = []
     try:
         match formula.kind:
             case "expression" | "condition":
@@ -79,15 +141,13 @@ def check_formula(formula: Formula) -> JsonObject:
                 compile_jsonpath(formula.text)
     except ExpressionError as why:
         problems = [_problem("error", why.code, str(why), why.hint, why.offset, why.length)]
-    wrong = any(isinstance(one, dict) and one["severity"] == "error" for one in problems)
+    wrong = any(one["severity"] == "error" for one in problems)
     return {"ok": not wrong, "problems": problems, "types": types, "reads": [_read(one) for one in reads]}
 
 
-def evaluate_formula(formula: Formula, values: JsonObject) -> JsonObject:
-    """Job: evaluate a formula over `values`, which bare names refer to. Return `{ok, value, missing, failure}`.
-
-    `missing` lists the paths that a template left empty. Errors in the text or the data are returned, not raised.
-    """
+def evaluate_formula(formula: Formula, values: JsonObject) -> EvaluatedFormula:
+    """Job: evaluate a formula over `values`, which bare names refer to. Errors in the text or in the data are part of
+    the result."""
     try:
         value, missing = _given(formula, environment_of(formula, values))
     except (ExpressionError, ExpressionFailed) as why:
@@ -112,15 +172,16 @@ def environment_of(formula: Formula, values: JsonObject) -> Environment:
     return Environment({**state, **apart["state"]}, nodes=apart["nodes"], names=roots, config=apart["config"])
 
 
-def functions_of_language() -> list[Json]:
+def functions_of_language() -> LanguageFunctions:
     """Return every function of the language: its name, aliases, signature and description."""
-    others: dict[str, list[Json]] = {}
+    others: dict[str, list[str]] = {}
     for alias, name in ALIASES.items():
         others.setdefault(name, []).append(alias)
-    return [
+    functions: list[FunctionView] = [
         {"name": name, "aliases": others.get(name, []), "signature": entry.signature, "about": entry.about}
         for name, entry in MANUAL.items()
     ]
+    return {"functions": functions}
 
 
 def _given(formula: Formula, env: Environment) -> tuple[Json, Sequence[str]]:
@@ -138,18 +199,18 @@ def _given(formula: Formula, env: Environment) -> tuple[Json, Sequence[str]]:
             return compile_jsonpath(formula.text).find(env.state), ()
 
 
-def _typed(expression: Expression, formula: Formula) -> tuple[list[Json] | None, list[Json]]:
+def _typed(expression: Expression, formula: Formula) -> tuple[list[str] | None, list[FormulaProblem]]:
     schemas = dict(formula.schemas)
     shape = TypeChecker(expression.source, expression.names, Schemas(schemas), frozenset()).shape(expression.tree)
     found = check_types(expression, schemas, condition=formula.kind == "condition")
-    problems: list[Json] = [
+    problems = [
         _problem("note" if one.code in _NOTES else "warning", one.code, one.message, one.hint, one.offset, one.length)
         for one in found
     ]
     return (None if shape.types == ALL_TYPES else [*sorted(shape.types)]), problems
 
 
-def _unknown(reads: Iterable[PathRead], formula: Formula) -> Iterable[Json]:
+def _unknown(reads: Iterable[PathRead], formula: Formula) -> Iterable[FormulaProblem]:
     """Yield a warning for each field that a closed state does not have."""
     state = formula.schemas.get("state", {})
     known = _properties(formula.schemas)
@@ -169,10 +230,16 @@ def _properties(schemas: Mapping[str, JsonObject]) -> JsonObject:
     return declared if isinstance(declared, dict) else {}
 
 
-def _problem(severity: str, code: str, message: str, hint: str, offset: int, length: int) -> JsonObject:
-    said: JsonObject = {"severity": severity, "code": code, "message": message, "hint": hint}
-    return {**said, "offset": offset, "length": length}
+def _problem(severity: Severity, code: str, message: str, hint: str, offset: int, length: int) -> FormulaProblem:
+    return {
+        "severity": severity,
+        "code": code,
+        "message": message,
+        "hint": hint,
+        "offset": offset,
+        "length": length,
+    }
 
 
-def _read(read: PathRead) -> JsonObject:
+def _read(read: PathRead) -> ReadPath:
     return {"root": read.root, "path": [*read.path], "offset": read.offset, "length": read.length}

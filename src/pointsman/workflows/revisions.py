@@ -4,16 +4,89 @@ from __future__ import annotations
 
 import difflib
 
+from typing_extensions import TypedDict
+
 from pointsman.context import AppContext
+from pointsman.definition.problems import CheckReport, ProblemView
 from pointsman.errors import CallerError
+from pointsman.etags import etag_of
 from pointsman.store.errors import RevisionMoved as RevisionMoved
 from pointsman.store.records import SavedWorkflow, WorkflowEntry
-from pointsman.values import JsonObject, WorkflowId
+from pointsman.values import Json, WorkflowId
 from pointsman.workflows.builtin.documents import is_built_in
 from pointsman.workflows.definitions import DECLARED_TRIGGERS, source_of_saved
 from pointsman.workflows.document_work import DOCUMENTS
 from pointsman.workflows.library import LIBRARY
 from pointsman.workflows.sources import Workflow
+
+
+class WorkflowEntryView(TypedDict):
+    """A saved workflow in a list."""
+
+    id: str
+    revision: int
+    name: str
+    names: dict[str, str] | None
+    """By language, where the document has more than one."""
+    version: str | None
+    dialect: str
+    builtIn: bool
+    """Whether it is part of the product: read-only, to be run and cloned."""
+    createdAt: float | None
+    """Unix seconds; null: it is built in."""
+    author: str
+    digest: str
+    enabled: bool
+    description: Json
+    """A text, or one by language; null: there is none."""
+    tags: list[str]
+
+
+class WorkflowRevisions(TypedDict):
+    """The revisions of a saved workflow, newest first."""
+
+    workflows: list[WorkflowEntryView]
+    next: str | None
+    """The `after` of the next page; null: this was the last."""
+
+
+class SavedRevision(TypedDict):
+    """A revision that was saved."""
+
+    id: str
+    revision: int
+    digest: str
+
+
+class PatchedRevision(SavedRevision):
+    """A revision that was saved, and what its text does not keep."""
+
+    losses: list[str]
+
+
+class WorkflowView(WorkflowEntryView):
+    """A saved workflow with its document."""
+
+    document: Json
+    text: str
+    """As its author wrote it."""
+    problems: list[ProblemView]
+
+
+class WrittenWorkflow(TypedDict):
+    """A workflow in another dialect, and what that cannot express."""
+
+    document: Json
+    losses: list[ProblemView]
+
+
+class DocumentCheck(CheckReport):
+    """The findings about a document, and the workflow that saving it would change."""
+
+    id: str | None
+    """The id under which it would be saved; null: it cannot be read."""
+    revision: int | None
+    """The latest revision of that id that the caller may see: saving makes the next one; null: none yet."""
 
 
 class NoSuchRevision(CallerError):
@@ -24,7 +97,7 @@ class NoSuchRevision(CallerError):
 
 async def list_workflows(
     app: AppContext, workflow: str | None = None, *, include_disabled: bool = False, built_in: bool | None = None
-) -> list[JsonObject]:
+) -> list[WorkflowEntryView]:
     """Return the latest revision of each workflow, saved ones first; with `workflow` all its revisions, newest first.
 
     Disabled workflows are omitted unless `include_disabled`. `built_in`: only built-in workflows, or only the others.
@@ -39,7 +112,7 @@ async def list_workflows(
     return [one for one in shown if built_in is None or one["builtIn"] is built_in]
 
 
-def entry_view(entry: WorkflowEntry) -> JsonObject:
+def entry_view(entry: WorkflowEntry) -> WorkflowEntryView:
     return {
         "id": entry.id,
         "revision": entry.revision,
@@ -57,14 +130,18 @@ def entry_view(entry: WorkflowEntry) -> JsonObject:
     }
 
 
-def saved_view(saved: SavedWorkflow) -> JsonObject:
-    """Return the response to a saved revision."""
+def saved_view(saved: SavedWorkflow) -> SavedRevision:
     return {"id": saved.draft.id, "revision": saved.revision, "digest": saved.digest}
 
 
-def place_of_workflow(entry: JsonObject) -> str:
+def etag_of_revision(entry: WorkflowEntryView | SavedRevision) -> str:
+    """Return the ETag of a revision of a workflow."""
+    return etag_of(f"{entry['revision']}-{entry['digest'][:16]}")
+
+
+def place_of_workflow(entry: WorkflowEntryView) -> str:
     """Return the sort key of lists of workflows: the saved ones by id, then the built-in ones."""
-    return f"{1 if entry.get('builtIn') else 0} {entry['id']}"
+    return f"{1 if entry['builtIn'] else 0} {entry['id']}"
 
 
 async def diff_revisions(app: AppContext, workflow: str, old: int | None, new: int | None, *, by: str = "") -> str:

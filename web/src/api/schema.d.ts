@@ -2677,19 +2677,6 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description What two revisions differ in. */
-        ChangesAnswer: {
-            /** @description Operations that lead from the one to the other. */
-            changes: {
-                [key: string]: unknown;
-            }[];
-            from: number;
-            /** @description The authors' texts compared line by line. */
-            lines: string;
-            to: number;
-        } & {
-            [key: string]: unknown;
-        };
         /** @description A request as OpenAI describes it; what is not here is not looked at. */
         ChatBody: {
             messages: components["schemas"]["ChatMessage"][];
@@ -2713,18 +2700,6 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description What is wrong with a document. */
-        CheckAnswer: {
-            dialect: string | null;
-            /** @description As which it would be saved; null: it cannot be read. */
-            id?: string | null;
-            ok: boolean;
-            problems: components["schemas"]["FieldProblem"][];
-            /** @description The latest of that id that the caller sees: saving makes the next; null: none yet. */
-            revision?: number | null;
-        } & {
-            [key: string]: unknown;
-        };
         /** @description A document to look at. */
         CheckBody: {
             /** @description Absent: found out. */
@@ -2732,13 +2707,13 @@ export interface components {
             /** @description The workflow: an object, or its text in JSON or YAML. */
             document: unknown;
         };
-        /** @description What is to be said of a formula. */
+        /** @description The findings about a formula, its types, and what it reads. */
         CheckedFormula: {
-            /** @description It has no errors. */
+            /** @description Whether it has no errors. */
             ok: boolean;
             problems: components["schemas"]["FormulaProblem"][];
             reads: components["schemas"]["ReadPath"][];
-            /** @description Types of JSON that it may give; null: any. */
+            /** @description Types of JSON that it may return; null: any. */
             types: string[] | null;
         } & {
             [key: string]: unknown;
@@ -2812,11 +2787,11 @@ export interface components {
             /** @enum {string} */
             to: "native" | "rows" | "graph" | "steps" | "plan" | "mermaid" | "bpmn";
         };
-        /** @description A workflow in another dialect or as a picture, and what that cannot say. */
-        ConvertedAnswer: {
-            /** @description The text as JSON; null where it is none. */
+        /** @description A workflow in another dialect or as a diagram, and what that cannot express. */
+        ConvertedDocument: {
+            /** @description The text as JSON; null for a diagram. */
             document: unknown;
-            losses: components["schemas"]["FieldProblem"][];
+            losses: components["schemas"]["ProblemView"][];
             text: string;
         } & {
             [key: string]: unknown;
@@ -2900,6 +2875,25 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description The workflow that a model made of words. */
+        DesignedWorkflow: {
+            dialect?: string | null;
+            digest?: string;
+            document: unknown;
+            id?: string;
+            mermaid?: string;
+            /** @description Whether it has no errors. */
+            ok: boolean;
+            problems: components["schemas"]["ProblemView"][];
+            /** @description The revision that was saved. */
+            revision?: number;
+            /** @description Each answer of the model, and what was wrong with it. */
+            rounds: components["schemas"]["RoundView"][];
+            saved: boolean;
+            text: string;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description Something that is decided differently now. */
         Difference: {
             event: number;
@@ -2908,6 +2902,20 @@ export interface components {
             now: unknown;
             recorded: unknown;
             row: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description The findings about a document, and the workflow that saving it would change. */
+        DocumentCheck: {
+            /** @description Null: the document cannot be read. */
+            dialect: string | null;
+            /** @description The id under which it would be saved; null: it cannot be read. */
+            id: string | null;
+            /** @description There are no errors: warnings and notes do not prevent a run. */
+            ok: boolean;
+            problems: components["schemas"]["ProblemView"][];
+            /** @description The latest revision of that id that the caller may see: saving makes the next one; null: none yet. */
+            revision: number | null;
         } & {
             [key: string]: unknown;
         };
@@ -2942,46 +2950,6 @@ export interface components {
             answer: string;
             words: string;
         };
-        /** @description What a change makes of a workflow. */
-        EditAnswer: {
-            applied: boolean;
-            /** @description What differs, as operations. */
-            changes: {
-                [key: string]: unknown;
-            }[];
-            dialect: string | null;
-            document: unknown;
-            /** @description Problems that it had. */
-            gone: {
-                [key: string]: unknown;
-            }[];
-            id: string;
-            /** @description What the new text does not keep. */
-            losses: {
-                [key: string]: unknown;
-            }[];
-            /** @description In the native dialect, where that was asked for. */
-            native?: unknown;
-            /** @description Those of the problems that it did not have. */
-            new: {
-                [key: string]: unknown;
-            }[];
-            /** @description It has no errors. */
-            ok: boolean;
-            problems: {
-                [key: string]: unknown;
-            }[];
-            /** @description The one it was made from, or, applied, the new one. */
-            revision: number;
-            /** @description Where a model made it: each of its answers. */
-            rounds?: {
-                [key: string]: unknown;
-            }[] | null;
-            /** @description The document as its author wrote it, but for what changed. */
-            text: string;
-        } & {
-            [key: string]: unknown;
-        };
         /** @description A change of a saved workflow: operations, or words of which a model makes some. */
         EditBody: {
             /**
@@ -3010,6 +2978,37 @@ export interface components {
              * @default
              */
             words: string;
+        };
+        /** @description What a change makes of a workflow. */
+        EditedWorkflow: {
+            applied: boolean;
+            /** @description The differences, as operations. */
+            changes: {
+                [key: string]: unknown;
+            }[];
+            dialect: string | null;
+            digest?: string;
+            document: unknown;
+            /** @description The problems that the workflow does not have any more. */
+            gone: components["schemas"]["ProblemView"][];
+            id: string;
+            /** @description What the new text does not keep. */
+            losses: components["schemas"]["ProblemView"][];
+            /** @description In the native dialect, if requested. */
+            native?: unknown;
+            /** @description The problems that the workflow did not have before. */
+            new: components["schemas"]["ProblemView"][];
+            /** @description Whether the result has no errors. */
+            ok: boolean;
+            problems: components["schemas"]["ProblemView"][];
+            /** @description The revision from which it was made or, if `applied`, the new one. */
+            revision: number;
+            /** @description Each answer of the model, if a model made the change. */
+            rounds?: components["schemas"]["RoundView"][];
+            /** @description The document as its author wrote it, except for what changed. */
+            text: string;
+        } & {
+            [key: string]: unknown;
         };
         /** @description How many logins were ended. */
         Ended: {
@@ -3046,7 +3045,7 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** @description What a formula gives. */
+        /** @description The value of a formula, or why it has none. */
         EvaluatedFormula: {
             failure: components["schemas"]["FormulaProblem"] | null;
             /** @description Paths that a template left empty. */
@@ -3287,7 +3286,7 @@ export interface components {
             /** @description The formula. */
             text: string;
         };
-        /** @description Something about a formula. */
+        /** @description One finding about a formula. */
         FormulaProblem: {
             code: string;
             hint: string;
@@ -3301,17 +3300,11 @@ export interface components {
             [key: string]: unknown;
         };
         /** @description A function of the language. */
-        FunctionAnswer: {
+        FunctionView: {
             about: string;
             aliases: string[];
             name: string;
             signature: string;
-        } & {
-            [key: string]: unknown;
-        };
-        /** @description The functions of the language. */
-        FunctionsAnswer: {
-            functions: components["schemas"]["FunctionAnswer"][];
         } & {
             [key: string]: unknown;
         };
@@ -3344,23 +3337,6 @@ export interface components {
             values?: {
                 [key: string]: unknown;
             };
-        } & {
-            [key: string]: unknown;
-        };
-        /** @description What a model made of words. */
-        GenerateAnswer: {
-            document: unknown;
-            /** @description It has no errors. */
-            ok: boolean;
-            problems: {
-                [key: string]: unknown;
-            }[];
-            /** @description Each answer of the model, and what was wrong with it. */
-            rounds: {
-                [key: string]: unknown;
-            }[];
-            saved: boolean;
-            text: string;
         } & {
             [key: string]: unknown;
         };
@@ -3480,6 +3456,12 @@ export interface components {
         };
         /** @description A JSON Schema. */
         LanguageAnswer: {
+            [key: string]: unknown;
+        };
+        /** @description The functions of the language. */
+        LanguageFunctions: {
+            functions: components["schemas"]["FunctionView"][];
+        } & {
             [key: string]: unknown;
         };
         /** @description What is to be done, in parts. */
@@ -3780,7 +3762,7 @@ export interface components {
             [key: string]: unknown;
         };
         /** @description A revision that was saved, and what its text does not keep. */
-        PatchedAnswer: {
+        PatchedRevision: {
             digest: string;
             id: string;
             losses: string[];
@@ -3907,6 +3889,25 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description One finding, with its position in the author's document. */
+        ProblemView: {
+            code: string;
+            /** @description Counted from 1, in characters. */
+            column: number | null;
+            /** @description A JSON patch (RFC 6902) of the author's document that corrects it. */
+            fix: {
+                [key: string]: unknown;
+            }[] | null;
+            hint: string;
+            line: number | null;
+            message: string;
+            /** @description RFC 6901, in the document as its author wrote it. */
+            pointer: string;
+            /** @enum {string} */
+            severity: "error" | "warning" | "note";
+        } & {
+            [key: string]: unknown;
+        };
         /** @description The identity provider with which browsers log in. */
         ProviderAnswer: {
             /** @description A browser goes there; `to` says to which page it comes back. */
@@ -3937,7 +3938,7 @@ export interface components {
             length: number;
             offset: number;
             /** @description Keys below the root; null is any key. */
-            path: unknown[];
+            path: (string | number | null)[];
             /** @description `state`, `nodes`, `input`, `result` … or an `as` name. */
             root: string;
         } & {
@@ -4046,6 +4047,16 @@ export interface components {
             /** @description Its events as they come. */
             stream?: boolean | null;
         };
+        /** @description A revision that has the document of an earlier one. */
+        RestoredRevision: {
+            digest: string;
+            id: string;
+            /** @description The earlier revision. */
+            of: number;
+            revision: number;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description Going on, as far as is wanted. */
         ResumeBody: {
             /** @description Limit -> its new value. */
@@ -4081,6 +4092,19 @@ export interface components {
             /** @description `id`, or `id@revision` for always the same one. */
             workflow: string;
         };
+        /** @description What two revisions differ in. */
+        RevisionComparison: {
+            /** @description Operations that lead from the one to the other. */
+            changes: {
+                [key: string]: unknown;
+            }[];
+            from: number;
+            /** @description The line differences of the authors' texts. */
+            lines: string;
+            to: number;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description An operation, and the least role that it takes. */
         Right: {
             method: string;
@@ -4102,6 +4126,20 @@ export interface components {
         RollbackBody: {
             /** @description The revision whose document it shall have again. */
             revision: number;
+        };
+        /** @description One answer of the model, and its problems. */
+        RoundView: {
+            answer: string;
+            model: string;
+            /** @description Whether its result has no errors. */
+            ok: boolean;
+            problems: components["schemas"]["ProblemView"][];
+            round: number;
+            usage: {
+                [key: string]: unknown;
+            };
+        } & {
+            [key: string]: unknown;
         };
         /** @description The output of the pipeline; `error` where it has none. */
         RunAnswer: {
@@ -4137,7 +4175,7 @@ export interface components {
             node: string;
         };
         /** @description A revision that was saved. */
-        SavedAnswer: {
+        SavedRevision: {
             digest: string;
             id: string;
             revision: number;
@@ -4746,42 +4784,14 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A saved workflow with its document. */
-        WorkflowAnswer: {
-            author: string;
-            /** @description It comes with the product: read-only, there to be run and cloned. */
-            builtIn: boolean;
-            /** @description Unix seconds; null: it is built in. */
-            createdAt: number | null;
-            /** @description A text, or one by language; null: nothing is said. */
-            description: unknown;
-            dialect: string;
-            digest: string;
-            document: unknown;
-            enabled: boolean;
-            id: string;
-            name: string;
-            /** @description By language, where the document has more than one. */
-            names: {
-                [key: string]: string;
-            } | null;
-            problems: components["schemas"]["FieldProblem"][];
-            revision: number;
-            tags: string[];
-            /** @description As its author wrote it. */
-            text: string;
-            version: string | null;
-        } & {
-            [key: string]: unknown;
-        };
         /** @description A saved workflow in a list. */
-        WorkflowEntryAnswer: {
+        WorkflowEntryView: {
             author: string;
-            /** @description It comes with the product: read-only, there to be run and cloned. */
+            /** @description Whether it is part of the product: read-only, to be run and cloned. */
             builtIn: boolean;
             /** @description Unix seconds; null: it is built in. */
             createdAt: number | null;
-            /** @description A text, or one by language; null: nothing is said. */
+            /** @description A text, or one by language; null: there is none. */
             description: unknown;
             dialect: string;
             digest: string;
@@ -4799,10 +4809,38 @@ export interface components {
             [key: string]: unknown;
         };
         /** @description The revisions of a saved workflow, newest first. */
-        WorkflowPage: {
+        WorkflowRevisions: {
             /** @description The `after` of the next page; null: this was the last. */
-            next?: string | null;
-            workflows: components["schemas"]["WorkflowEntryAnswer"][];
+            next: string | null;
+            workflows: components["schemas"]["WorkflowEntryView"][];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A saved workflow with its document. */
+        WorkflowView: {
+            author: string;
+            /** @description Whether it is part of the product: read-only, to be run and cloned. */
+            builtIn: boolean;
+            /** @description Unix seconds; null: it is built in. */
+            createdAt: number | null;
+            /** @description A text, or one by language; null: there is none. */
+            description: unknown;
+            dialect: string;
+            digest: string;
+            document: unknown;
+            enabled: boolean;
+            id: string;
+            name: string;
+            /** @description By language, where the document has more than one. */
+            names: {
+                [key: string]: string;
+            } | null;
+            problems: components["schemas"]["ProblemView"][];
+            revision: number;
+            tags: string[];
+            /** @description As its author wrote it. */
+            text: string;
+            version: string | null;
         } & {
             [key: string]: unknown;
         };
@@ -4823,10 +4861,10 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A workflow in another dialect, and what that cannot say. */
-        WrittenAnswer: {
+        /** @description A workflow in another dialect, and what that cannot express. */
+        WrittenWorkflow: {
             document: unknown;
-            losses: components["schemas"]["FieldProblem"][];
+            losses: components["schemas"]["ProblemView"][];
         } & {
             [key: string]: unknown;
         };
@@ -5401,7 +5439,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["FunctionsAnswer"];
+                    "application/json": components["schemas"]["LanguageFunctions"];
                 };
             };
         };
@@ -6850,7 +6888,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SavedAnswer"];
+                    "application/json": components["schemas"]["SavedRevision"];
                 };
             };
         };
@@ -6876,7 +6914,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["WorkflowAnswer"] | components["schemas"]["WrittenAnswer"];
+                    "application/json": components["schemas"]["WorkflowView"] | components["schemas"]["WrittenWorkflow"];
                     "application/xml": string;
                     "text/vnd.mermaid": string;
                 };
@@ -6914,7 +6952,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SavedAnswer"];
+                    "application/json": components["schemas"]["SavedRevision"];
                 };
             };
         };
@@ -6968,7 +7006,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PatchedAnswer"];
+                    "application/json": components["schemas"]["PatchedRevision"];
                 };
             };
         };
@@ -6996,7 +7034,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ChangesAnswer"];
+                    "application/json": components["schemas"]["RevisionComparison"];
                 };
             };
         };
@@ -7023,7 +7061,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SavedAnswer"];
+                    "application/json": components["schemas"]["SavedRevision"];
                 };
             };
         };
@@ -7112,7 +7150,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["EditAnswer"];
+                    "application/json": components["schemas"]["EditedWorkflow"];
                     "text/event-stream": string;
                 };
             };
@@ -7229,7 +7267,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SavedAnswer"];
+                    "application/json": components["schemas"]["RestoredRevision"];
                 };
             };
         };
@@ -7402,7 +7440,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["WorkflowPage"];
+                    "application/json": components["schemas"]["WorkflowRevisions"];
                 };
             };
         };
@@ -7426,7 +7464,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["CheckAnswer"];
+                    "application/json": components["schemas"]["DocumentCheck"];
                 };
             };
         };
@@ -7450,7 +7488,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ConvertedAnswer"];
+                    "application/json": components["schemas"]["ConvertedDocument"];
                 };
             };
         };
@@ -8251,7 +8289,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["GenerateAnswer"];
+                    "application/json": components["schemas"]["DesignedWorkflow"];
                     "text/event-stream": string;
                 };
             };

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, Protocol, cast
 
 import msgspec
 from fastapi import Depends, Header, Path, Query, Request, Response
@@ -13,7 +13,13 @@ from pydantic import Field
 from pointsman.auth.callers import Caller
 from pointsman.authoring.conversation_history import Earlier
 from pointsman.authoring.operations import operations_schema, read_operations
-from pointsman.authoring.workbench import Workbench
+from pointsman.authoring.workbench import (
+    DesignedWorkflow,
+    EditedWorkflow,
+    RestoredRevision,
+    RevisionComparison,
+    Workbench,
+)
 from pointsman.definition.model.schema import native_schema
 from pointsman.server.context import CurrentCaller, CurrentServer, ServerContext
 from pointsman.server.if_match import revision_of
@@ -23,13 +29,13 @@ from pointsman.server.routes.idempotency import once
 from pointsman.server.routes.parameters import Editor, IfMatch, Key
 from pointsman.server.routes.response_docs import Described, answers
 from pointsman.server.schemas.requests import Answer, Body, JsonValue, sample
-from pointsman.server.schemas.responses import SavedAnswer
+from pointsman.server.schemas.views import example
 from pointsman.server.streaming.design_stream import streamed
 from pointsman.server.streaming.sse import MEDIA_TYPE
-from pointsman.values import JsonObject
+from pointsman.values import JsonObject, JsonView
 
 if TYPE_CHECKING:
-    from pointsman.authoring.design import Round
+    from pointsman.authoring.conversation_history import Round
 
 
 Accept = Annotated[
@@ -41,7 +47,7 @@ Accept = Annotated[
 class Work(Protocol):
     """Design work that reports its rounds to `hear`."""
 
-    def __call__(self, *, hear: Callable[[Round], None] = ...) -> Awaitable[JsonObject]: ...
+    def __call__(self, *, hear: Callable[[Round], None] = ...) -> Awaitable[JsonView]: ...
 
 
 class DesignRequestContext(NamedTuple):
@@ -62,13 +68,13 @@ class DesignRequestContext(NamedTuple):
             return await self.whole(work)
         return await streamed(partial(self._behind, work), self.desk.take_stream(self.caller))
 
-    async def _behind(self, work: Work, hear: Callable[[Round], None]) -> JsonObject:
+    async def _behind(self, work: Work, hear: Callable[[Round], None]) -> JsonView:
         if self.key is None:
             return await work(hear=hear)
         reply = await self.desk.background.finish(self.whole(partial(work, hear=hear)))
         return cast("JsonObject", msgspec.json.decode(reply.body))
 
-    async def whole(self, work: Callable[[], Awaitable[JsonObject]]) -> Response:
+    async def whole(self, work: Callable[[], Awaitable[JsonView]]) -> Response:
         """Answer without a stream of rounds."""
 
         async def answered() -> Response:
@@ -153,67 +159,46 @@ class RollbackBody(Body):
     revision: int = Field(ge=1, le=2**53, description="The revision whose document it shall have again.")
 
 
-class GenerateAnswer(Answer):
-    """What a model made of words."""
-
-    model_config = sample(
-        id="letter",
-        ok=True,
-        saved=False,
-        document={"pointsman": 1, "id": "letter", "nodes": [{"id": "write", "type": "agent"}]},
-        text='{"pointsman": 1, "id": "letter"}',
-        problems=[],
-        rounds=[{"round": 1, "model": "openai:gpt-5", "ok": True, "answer": "{…}", "problems": []}],
-    )
-    ok: bool = Field(description="It has no errors.")
-    saved: bool
-    document: JsonValue
-    text: str
-    problems: list[dict[str, Any]]
-    rounds: list[dict[str, Any]] = Field(description="Each answer of the model, and what was wrong with it.")
-
-
-class EditAnswer(Answer):
-    """What a change makes of a workflow."""
-
-    model_config = sample(
-        id="letter",
-        revision=2,
-        applied=False,
-        ok=True,
-        document={"pointsman": 1, "id": "letter", "nodes": [{"id": "write", "type": "agent"}]},
-        text="pointsman: 1\nid: letter\n",
-        dialect="native",
-        changes=[CHANGE],
-        problems=[],
-        new=[],
-        gone=[],
-        losses=[],
-    )
-    id: str
-    revision: int = Field(description="The one it was made from, or, applied, the new one.")
-    applied: bool
-    ok: bool = Field(description="It has no errors.")
-    document: JsonValue
-    text: str = Field(description="The document as its author wrote it, but for what changed.")
-    dialect: str | None
-    changes: list[dict[str, Any]] = Field(description="What differs, as operations.")
-    problems: list[dict[str, Any]]
-    new: list[dict[str, Any]] = Field(description="Those of the problems that it did not have.")
-    gone: list[dict[str, Any]] = Field(description="Problems that it had.")
-    losses: list[dict[str, Any]] = Field(description="What the new text does not keep.")
-    rounds: list[dict[str, Any]] | None = Field(default=None, description="Where a model made it: each of its answers.")
-    native: JsonValue = Field(default=None, description="In the native dialect, where that was asked for.")
-
-
-class ChangesAnswer(Answer):
-    """What two revisions differ in."""
-
-    model_config = sample(from_=1, to=2, changes=[CHANGE], lines="--- letter@1\n+++ letter@2\n")
-    from_: int = Field(alias="from")
-    to: int
-    changes: list[dict[str, Any]] = Field(description="Operations that lead from the one to the other.")
-    lines: str = Field(description="The authors' texts compared line by line.")
+example(
+    DesignedWorkflow,
+    {
+        "id": "letter",
+        "ok": True,
+        "saved": False,
+        "document": {"pointsman": 1, "id": "letter", "nodes": [{"id": "write", "type": "agent"}]},
+        "text": '{"pointsman": 1, "id": "letter"}',
+        "problems": [],
+        "rounds": [
+            {
+                "round": 1,
+                "model": "openai:gpt-5",
+                "ok": True,
+                "answer": "{…}",
+                "problems": [],
+                "usage": {"modelCalls": 1},
+            }
+        ],
+    },
+)
+example(
+    EditedWorkflow,
+    {
+        "id": "letter",
+        "revision": 2,
+        "applied": False,
+        "ok": True,
+        "document": {"pointsman": 1, "id": "letter", "nodes": [{"id": "write", "type": "agent"}]},
+        "text": "pointsman: 1\nid: letter\n",
+        "dialect": "native",
+        "changes": [CHANGE],
+        "problems": [],
+        "new": [],
+        "gone": [],
+        "losses": [],
+    },
+)
+example(RestoredRevision, {"id": "letter", "revision": 3, "digest": "9f86d081884c7d65", "of": 1})
+example(RevisionComparison, {"from": 1, "to": 2, "changes": [CHANGE], "lines": "--- letter@1\n+++ letter@2\n"})
 
 
 class LanguageAnswer(Answer):
@@ -245,14 +230,15 @@ def _earlier(said: Sequence[EarlierBody]) -> list[Earlier]:
 
 
 def _also_streamed(described: Described) -> Described:
-    return described | {200: {**described[200], "content": {MEDIA_TYPE: {"schema": TEXT, "example": ROUNDS}}}}
+    content = {**described[200]["content"], MEDIA_TYPE: {"schema": TEXT, "example": ROUNDS}}
+    return described | {200: {**described[200], "content": content}}
 
 
 @router.post(
     "/generate",
     responses=_also_streamed(
         answers(
-            GenerateAnswer,
+            DesignedWorkflow,
             "no-designer",
             "model-failed",
             "too-many-requests",
@@ -279,7 +265,7 @@ async def generate(asked: Designing, body: GenerateBody) -> Response:
     "/{id}/edit",
     responses=_also_streamed(
         answers(
-            EditAnswer,
+            EditedWorkflow,
             "unknown-workflow",
             "revision-moved",
             "operation-refused",
@@ -325,7 +311,7 @@ async def edit(asked: Designing, id: Name, body: EditBody, if_match: IfMatch = N
 
 @router.get(
     "/{id}/changes",
-    responses=answers(ChangesAnswer, "unknown-workflow", "no-such-revision", "document-too-expensive"),
+    responses=answers(RevisionComparison, "unknown-workflow", "no-such-revision", "document-too-expensive"),
     summary="Compare two revisions by operations",
 )
 async def changes(
@@ -341,7 +327,7 @@ async def changes(
 
 @router.post(
     "/{id}/rollback",
-    responses=answers(SavedAnswer, "unknown-workflow", "no-such-revision", "document-too-expensive", body=True),
+    responses=answers(RestoredRevision, "unknown-workflow", "no-such-revision", "document-too-expensive", body=True),
     summary="Take a workflow back",
 )
 async def rollback(desk: CurrentServer, caller: Editor, id: Name, body: RollbackBody) -> Response:

@@ -15,22 +15,21 @@ from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import Id, Operator
 from pointsman.server.routes.response_docs import answers
 from pointsman.server.schemas.requests import ConvertBody, DryRunBody
-from pointsman.server.schemas.responses import ConvertedAnswer, DryRunAnswer
-from pointsman.workflows.conversion import PICTURES, converted_for
+from pointsman.server.schemas.responses import DryRunAnswer
+from pointsman.workflows.conversion import ConvertedDocument, converted_for
 
 router = Operations(prefix="/api/workflows", tags=["workflows"])
 
 
 @router.post(
-    "/convert", responses=answers(ConvertedAnswer, "workflow-invalid", body=True), summary="Convert a document"
+    "/convert", responses=answers(ConvertedDocument, "workflow-invalid", body=True), summary="Convert a document"
 )
 async def convert(desk: CurrentServer, caller: CurrentCaller, body: ConvertBody) -> Response:
     """Written in another dialect, or drawn. Nothing is saved."""
     given = body.document
     text = given if isinstance(given, str) else msgspec.json.encode(given)
     made = await converted_for(desk.app.context, Workflow(text, dialect=body.dialect), body.to, by=caller.name)
-    document = None if body.to in PICTURES else msgspec.json.decode(made.text)
-    return JsonReply({"text": made.text, "document": document, "losses": [loss.to_json() for loss in made.losses]})
+    return JsonReply(made.to_json(body.to))
 
 
 @router.post(

@@ -13,14 +13,24 @@ from pointsman.server.context import CurrentCaller, CurrentServer
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.response_docs import answers
-from pointsman.server.schemas.requests import Answer, Body, JsonValue, sample
-from pointsman.values import JsonObject
+from pointsman.server.schemas.requests import Body, JsonValue, sample
+from pointsman.server.schemas.views import example
 from pointsman.workflows.document_work import DOCUMENTS
-from pointsman.workflows.formulas import Formula, check_formula, evaluate_formula, functions_of_language
+from pointsman.workflows.formulas import (
+    CheckedFormula,
+    EvaluatedFormula,
+    Formula,
+    FormulaProblem,
+    FunctionView,
+    LanguageFunctions,
+    check_formula,
+    evaluate_formula,
+    functions_of_language,
+)
 
 router = Operations(prefix="/api/expressions", tags=["workflows"])
 
-UNKNOWN: Final[JsonObject] = {
+UNKNOWN: Final[FormulaProblem] = {
     "severity": "warning",
     "code": "unknown-path",
     "message": "nothing is called 'scor' here: the value is always null",
@@ -28,7 +38,7 @@ UNKNOWN: Final[JsonObject] = {
     "offset": 0,
     "length": 4,
 }
-LEN: Final[JsonObject] = {
+LEN: Final[FunctionView] = {
     "name": "len",
     "aliases": ["length"],
     "signature": "len(x)",
@@ -67,72 +77,24 @@ class EvaluateBody(FormulaBody):
     )
 
 
-class FormulaProblem(Answer):
-    """Something about a formula."""
-
-    severity: Literal["error", "warning", "note"]
-    code: str
-    message: str
-    hint: str
-    offset: int = Field(description="Its first character, counted from 0.")
-    length: int
-
-
-class ReadPath(Answer):
-    """A path that a formula reads."""
-
-    root: str = Field(description="`state`, `nodes`, `input`, `result` … or an `as` name.")
-    path: list[JsonValue] = Field(description="Keys below the root; null is any key.")
-    offset: int
-    length: int
+example(
+    CheckedFormula,
+    {
+        "ok": True,
+        "problems": [UNKNOWN],
+        "types": ["boolean"],
+        "reads": [{"root": "state", "path": ["scor"], "offset": 0, "length": 4}],
+    },
+)
+example(EvaluatedFormula, {"ok": True, "value": True, "missing": [], "failure": None})
+example(FunctionView, LEN)
+example(LanguageFunctions, {"functions": [LEN]})
 
 
-class CheckedFormula(Answer):
-    """What is to be said of a formula."""
-
-    model_config = sample(
-        ok=True,
-        problems=[UNKNOWN],
-        types=["boolean"],
-        reads=[{"root": "state", "path": ["scor"], "offset": 0, "length": 4}],
-    )
-    ok: bool = Field(description="It has no errors.")
-    problems: list[FormulaProblem]
-    types: list[str] | None = Field(description="Types of JSON that it may give; null: any.")
-    reads: list[ReadPath]
-
-
-class EvaluatedFormula(Answer):
-    """What a formula gives."""
-
-    model_config = sample(ok=True, value=True, missing=[], failure=None)
-    ok: bool
-    value: JsonValue
-    missing: list[str] = Field(description="Paths that a template left empty.")
-    failure: FormulaProblem | None
-
-
-class FunctionAnswer(Answer):
-    """A function of the language."""
-
-    model_config = sample(**LEN)
-    name: str
-    aliases: list[str]
-    signature: str
-    about: str
-
-
-class FunctionsAnswer(Answer):
-    """The functions of the language."""
-
-    model_config = sample(functions=[LEN])
-    functions: list[FunctionAnswer]
-
-
-@router.get("/functions", responses=answers(FunctionsAnswer), summary="List functions")
+@router.get("/functions", responses=answers(LanguageFunctions), summary="List functions")
 async def list_functions(caller: CurrentCaller) -> Response:
     """How each is called, and what it gives."""
-    return JsonReply({"functions": functions_of_language()})
+    return JsonReply(functions_of_language())
 
 
 @router.post(

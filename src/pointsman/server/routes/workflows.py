@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, cast
+from typing import Annotated, Final, Literal
 
 import msgspec
 from fastapi import Query, Request, Response
@@ -11,13 +11,13 @@ from pydantic import Field
 from pointsman.app import Workflow
 from pointsman.auth.callers import Caller
 from pointsman.auth.policy import must_see_workflow, sees_entry, visible
-from pointsman.definition.problems import problems_to_json
+from pointsman.definition.problems import check_report
 from pointsman.errors import AuthorError
+from pointsman.etags import held
 from pointsman.executions.lists import ExecutionEntry
 from pointsman.executions.pages import with_last
 from pointsman.paging import page_by, revision_place
 from pointsman.server.context import CurrentCaller, CurrentServer, ServerContext
-from pointsman.server.if_match import etag_of, held
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import ETAG, After, Dialect, Draft, Editor, Id, IfMatch, IfNew, Limit, Order
@@ -26,21 +26,65 @@ from pointsman.server.schemas.requests import Answer, CheckBody, CloneBody, Patc
 from pointsman.server.schemas.responses import (
     ENTRY,
     WORKFLOW,
-    CheckAnswer,
-    PatchedAnswer,
-    SavedAnswer,
-    WorkflowAnswer,
     WorkflowEntryAnswer,
-    WorkflowPage,
-    WrittenAnswer,
 )
-from pointsman.values import JsonObject
+from pointsman.server.schemas.views import example, reference_to
+from pointsman.values import JsonObject, json_of
 from pointsman.workflows.catalogue import PLACES, Sort, fitting
-from pointsman.workflows.conversion import converted_for
+from pointsman.workflows.conversion import ConvertedDocument, converted_for
 from pointsman.workflows.document_work import DOCUMENTS
 from pointsman.workflows.metadata import patched
-from pointsman.workflows.revisions import RevisionMoved, diff_revisions, list_workflows, saved_view
+from pointsman.workflows.revisions import (
+    DocumentCheck,
+    PatchedRevision,
+    RevisionMoved,
+    SavedRevision,
+    WorkflowEntryView,
+    WorkflowRevisions,
+    WorkflowView,
+    WrittenWorkflow,
+    diff_revisions,
+    etag_of_revision,
+    list_workflows,
+    saved_view,
+)
 from pointsman.workflows.saving import clone_as, delete_as, save_as
+
+example(WorkflowRevisions, {"workflows": [WORKFLOW], "next": None})
+example(SavedRevision, {"id": "letter", "revision": 2, "digest": "9f86d081884c7d65"})
+example(PatchedRevision, {"id": "letter", "revision": 3, "digest": "9f86d081884c7d65", "losses": ["comments, …"]})
+example(
+    WorkflowView,
+    {
+        **WORKFLOW,
+        "document": {"pointsman": 1, "id": "letter", "nodes": [{"id": "write", "type": "agent"}]},
+        "text": "pointsman: 1\nid: letter\nnodes: [{id: write, type: agent}]\n",
+        "problems": [],
+    },
+)
+example(WrittenWorkflow, {"document": {"pointsman": 1, "id": "letter", "nodes": []}, "losses": []})
+example(ConvertedDocument, {"text": "flowchart TD\n  write --> review\n", "document": None, "losses": []})
+example(
+    DocumentCheck,
+    {
+        "ok": False,
+        "dialect": "native",
+        "id": "letter",
+        "revision": 2,
+        "problems": [
+            {
+                "code": "unknown-target",
+                "severity": "error",
+                "pointer": "/edges/0/target",
+                "line": 9,
+                "column": 12,
+                "message": "an edge leads to 'sned', which does not exist",
+                "hint": "Known nodes: write, send.",
+                "fix": None,
+            }
+        ],
+    },
+)
 
 
 class CatalogueEntryAnswer(WorkflowEntryAnswer):
@@ -55,7 +99,9 @@ class CatalogueEntryAnswer(WorkflowEntryAnswer):
 class CataloguePage(Answer):
     """Saved workflows, without their documents."""
 
-    model_config = sample(workflows=[{**WORKFLOW, "etag": '"2-9f86d081884c7d65"', "lastExecution": ENTRY}], next=None)
+    model_config = sample(
+        workflows=[{**json_of(WORKFLOW), "etag": '"2-9f86d081884c7d65"', "lastExecution": ENTRY}], next=None
+    )
     workflows: list[CatalogueEntryAnswer]
     next: str | None = Field(default=None, description="The `after` of the next page; null: this was the last.")
 
@@ -84,8 +130,8 @@ MEDIA: Final = {"mermaid": "text/vnd.mermaid; charset=utf-8", "bpmn": "applicati
 READ: Final[Described] = {
     200: {
         "description": "With `dialect`: the document in it and what it cannot say, or the picture as text.",
-        "model": WorkflowAnswer | WrittenAnswer,
         "content": {
+            "application/json": {"schema": {"anyOf": [reference_to(WorkflowView), reference_to(WrittenWorkflow)]}},
             "text/vnd.mermaid": {"schema": {"type": "string"}, "example": "flowchart TD\n  write --> review\n"},
             "application/xml": {"schema": {"type": "string"}, "example": "<definitions>…</definitions>"},
         },
@@ -116,13 +162,13 @@ async def list_(
     """The latest revision of each that the caller may see, without its document. A page begins where the one before
     ended, whatever was saved or deleted meanwhile; it must be asked for with the same `sort` and `order`."""
 
-    async def seen(entry: JsonObject) -> bool:
+    async def seen(entry: WorkflowEntryView) -> bool:
         return await sees_entry(desk.app.context, caller, entry)
 
     entries = await list_workflows(desk.app.context, include_disabled=disabled, built_in=built_in)
     found = fitting(entries, words=search, tags=tag or (), ids=id)
     page = await page_by(PLACES[sort], found, after=after, limit=limit, sees=seen, backwards=order == "desc")
-    marked: list[JsonObject] = [{**one, "etag": _etag(one)} for one in page.entries]
+    marked: list[JsonObject] = [{**json_of(one), "etag": etag_of_revision(one)} for one in page.entries]
     told = await with_last(desk.app.context, caller, marked) if last else marked
     return JsonReply({"workflows": [*told], "next": page.next})
 
@@ -130,7 +176,7 @@ async def list_(
 @router.post(
     "",
     responses=answers(
-        SavedAnswer,
+        SavedRevision,
         "workflow-invalid",
         "revision-moved",
         "webhook-taken",
@@ -157,14 +203,20 @@ async def create(
     return await _save(desk, caller, source, draft=draft, status=201, after=0 if if_new else None)
 
 
-@router.post("/check", responses=answers(CheckAnswer, "document-too-expensive", body=True), summary="Check a document")
+@router.post(
+    "/check", responses=answers(DocumentCheck, "document-too-expensive", body=True), summary="Check a document"
+)
 async def check(desk: CurrentServer, caller: CurrentCaller, body: CheckBody) -> Response:
     """All its problems, with their places, and what saving it would go on top of. Nothing is saved."""
     given = body.document
     text = given if isinstance(given, str) else msgspec.json.encode(given)
     checked = await desk.app.check(Workflow(text, dialect=body.dialect), reader=caller)
-    said: JsonObject = {"ok": checked.ok, "id": checked.id, "revision": await _known(desk, caller, checked.id)}
-    return JsonReply({**said, **problems_to_json(checked.problems, dialect=checked.dialect)})
+    report: DocumentCheck = {
+        "id": checked.id,
+        "revision": await _known(desk, caller, checked.id),
+        **check_report(checked.problems, dialect=checked.dialect),
+    }
+    return JsonReply(report)
 
 
 @router.get("/{id}", responses=READ | refusals("unknown-workflow", "document-too-expensive"), summary="Read a workflow")
@@ -179,22 +231,25 @@ async def read(
     source = await desk.app.source(id)
     if dialect is not None:
         written = await converted_for(desk.app.context, source, dialect, by=caller.name)
-        lost = [loss.to_json() for loss in written.losses]
         if dialect in MEDIA:
             return Response(written.text, media_type=MEDIA[dialect])
-        return JsonReply({"document": msgspec.json.decode(written.text), "losses": [*lost]})
+        made: WrittenWorkflow = {
+            "document": msgspec.json.decode(written.text),
+            "losses": [loss.to_json() for loss in written.losses],
+        }
+        return JsonReply(made)
     entry = await _entry(desk, id)
     checked = await desk.app.check(source, reader=caller)
     problems = [problem.to_json() for problem in checked.problems]
     await desk.app.context[DOCUMENTS].here(lambda: source.read, chars=source.chars, of=source.digest)
-    reply: JsonObject = {**entry, "document": source.original, "text": source.document.text, "problems": [*problems]}
-    return JsonReply(reply, headers={"etag": _etag(entry)})
+    view: WorkflowView = {**entry, "document": source.original, "text": source.document.text, "problems": problems}
+    return JsonReply(view, headers={"etag": etag_of_revision(entry)})
 
 
 @router.put(
     "/{id}",
     responses=answers(
-        SavedAnswer, "unknown-workflow", "revision-moved", "workflow-invalid", "built-in-workflow", body=True
+        SavedRevision, "unknown-workflow", "revision-moved", "workflow-invalid", "built-in-workflow", body=True
     ),
     summary="Replace a workflow",
     openapi_extra=DOCUMENT,
@@ -221,7 +276,7 @@ async def replace(
 @router.patch(
     "/{id}",
     responses=answers(
-        PatchedAnswer, "unknown-workflow", "revision-moved", "workflow-invalid", "field-not-patched", body=True
+        PatchedRevision, "unknown-workflow", "revision-moved", "workflow-invalid", "field-not-patched", body=True
     ),
     summary="Change what is said about a workflow",
 )
@@ -235,13 +290,14 @@ async def patch(desk: CurrentServer, caller: Editor, id: Id, body: PatchBody, if
     before = await desk.app.source(id)
     made = await desk.app.context[DOCUMENTS].run(patched, before, said, by=caller.name, chars=before.chars)
     saved = saved_view(await save_as(desk.app.context, caller, made.source, draft=True, after=after))
-    return _saved({**saved, "losses": [*made.losses]}, status=200)
+    view: PatchedRevision = {**saved, "losses": made.losses}
+    return _saved(view, status=200)
 
 
 @router.post(
     "/{id}/clone",
     responses=answers(
-        SavedAnswer,
+        SavedRevision,
         "unknown-workflow",
         "workflow-exists",
         "id-taken",
@@ -271,7 +327,7 @@ async def delete(desk: CurrentServer, caller: Editor, id: Id, if_match: IfMatch 
     return Response(status_code=204)
 
 
-@router.get("/{id}/versions", responses=answers(WorkflowPage, "unknown-workflow"), summary="List revisions")
+@router.get("/{id}/versions", responses=answers(WorkflowRevisions, "unknown-workflow"), summary="List revisions")
 async def versions(
     *,
     desk: CurrentServer,
@@ -315,11 +371,12 @@ async def _save(
     return _saved(saved_view(await save_as(desk.app.context, caller, source, draft=draft, after=after)), status=status)
 
 
-def _saved(said: JsonObject, *, status: int) -> Response:
-    return JsonReply(said, status=status, headers={"etag": _etag(said), "location": f"/api/workflows/{said['id']}"})
+def _saved(saved: SavedRevision, *, status: int) -> Response:
+    headers = {"etag": etag_of_revision(saved), "location": f"/api/workflows/{saved['id']}"}
+    return JsonReply(saved, status=status, headers=headers)
 
 
-async def _entry(desk: ServerContext, id: str) -> JsonObject:
+async def _entry(desk: ServerContext, id: str) -> WorkflowEntryView:
     name, _, _ = id.partition("@")
     revision = (await desk.app.library.found(id)).revision
     return next(entry for entry in await list_workflows(desk.app.context, name) if entry["revision"] == revision)
@@ -336,9 +393,5 @@ async def _matched(desk: ServerContext, id: str, if_match: str | None) -> int | 
     if if_match is None:
         return None
     known = await _entry(desk, id)
-    now = cast(int, known["revision"])
-    return held(if_match, _etag(known), now, RevisionMoved.of(id, now))
-
-
-def _etag(entry: JsonObject) -> str:
-    return etag_of(f"{entry['revision']}-{str(entry['digest'])[:16]}")
+    now = known["revision"]
+    return held(if_match, etag_of_revision(known), now, RevisionMoved.of(id, now))

@@ -10,9 +10,10 @@ from pointsman.executions.lists import ExecutionEntry
 from pointsman.executions.pages import ExecutionPage
 from pointsman.server.schemas.error_examples import EXECUTION_ID
 from pointsman.server.schemas.errors import StoppingLimit, Trouble
-from pointsman.server.schemas.requests import Answer, FieldProblem, JsonValue, sample
+from pointsman.server.schemas.requests import Answer, JsonValue, sample
 from pointsman.server.schemas.views import example
 from pointsman.values import JsonObject, json_of
+from pointsman.workflows.revisions import WorkflowEntryView
 
 Status = Literal[
     "pending", "running", "stopped", "waiting", "paused", "interrupted", "completed", "failed", "cancelled"
@@ -42,7 +43,7 @@ GATE: JsonObject = {
     "openedAt": 1_763_700_000.0,
     "deadline": None,
 }
-WORKFLOW: JsonObject = {
+WORKFLOW: WorkflowEntryView = {
     "id": "letter",
     "revision": 2,
     "name": "Letter",
@@ -256,61 +257,6 @@ class WorkflowEntryAnswer(Answer):
     tags: list[str]
 
 
-class WorkflowPage(Answer):
-    """The revisions of a saved workflow, newest first."""
-
-    model_config = sample(workflows=[WORKFLOW], next=None)
-    workflows: list[WorkflowEntryAnswer]
-    next: str | None = Field(default=None, description="The `after` of the next page; null: this was the last.")
-
-
-class SavedAnswer(Answer):
-    """A revision that was saved."""
-
-    model_config = sample(id="letter", revision=2, digest="9f86d081884c7d65")
-    id: str
-    revision: int
-    digest: str
-
-
-class PatchedAnswer(SavedAnswer):
-    """A revision that was saved, and what its text does not keep."""
-
-    model_config = sample(id="letter", revision=3, digest="9f86d081884c7d65", losses=["comments, …"])
-    losses: list[str]
-
-
-class WorkflowAnswer(WorkflowEntryAnswer):
-    """A saved workflow with its document."""
-
-    model_config = sample(
-        **WORKFLOW,
-        document={"pointsman": 1, "id": "letter", "nodes": [{"id": "write", "type": "agent"}]},
-        text="pointsman: 1\nid: letter\nnodes: [{id: write, type: agent}]\n",
-        problems=[],
-    )
-    document: JsonValue
-    text: str = Field(description="As its author wrote it.")
-    problems: list[FieldProblem]
-
-
-class WrittenAnswer(Answer):
-    """A workflow in another dialect, and what that cannot say."""
-
-    model_config = sample(document={"pointsman": 1, "id": "letter", "nodes": []}, losses=[])
-    document: JsonValue
-    losses: list[FieldProblem]
-
-
-class ConvertedAnswer(Answer):
-    """A workflow in another dialect or as a picture, and what that cannot say."""
-
-    model_config = sample(text="flowchart TD\n  write --> review\n", document=None, losses=[])
-    text: str
-    document: JsonValue = Field(description="The text as JSON; null where it is none.")
-    losses: list[FieldProblem]
-
-
 class CallEstimate(Answer):
     """What a node would call, and what that would cost."""
 
@@ -355,34 +301,6 @@ class DryRunAnswer(Answer):
     cost: CostEstimate
     errors: list[Trouble]
     warnings: list[JsonValue]
-
-
-class CheckAnswer(Answer):
-    """What is wrong with a document."""
-
-    model_config = sample(
-        ok=False,
-        dialect="native",
-        problems=[
-            {
-                "code": "unknown-target",
-                "severity": "error",
-                "pointer": "/edges/0/target",
-                "line": 9,
-                "column": 12,
-                "message": "an edge leads to 'sned', which does not exist",
-                "hint": "Known nodes: write, send.",
-                "fix": None,
-            }
-        ],
-    )
-    ok: bool
-    id: str | None = Field(default=None, description="As which it would be saved; null: it cannot be read.")
-    revision: int | None = Field(
-        default=None, description="The latest of that id that the caller sees: saving makes the next; null: none yet."
-    )
-    dialect: str | None
-    problems: list[FieldProblem]
 
 
 class InboxEntry(Answer):

@@ -20,12 +20,12 @@ from pointsman.errors import PointsmanError
 from pointsman.executions.public_events import HEARTBEAT_S
 from pointsman.server.problems import refusal
 from pointsman.server.streaming.sse import BEAT, EventStream, begun, server_sent
-from pointsman.values import JsonObject
+from pointsman.values import JsonView
 
 if TYPE_CHECKING:
-    from pointsman.authoring.design import Round
+    from pointsman.authoring.conversation_history import Round
 
-Designing: TypeAlias = Callable[["Callable[[Round], None]"], Awaitable[JsonObject]]
+Designing: TypeAlias = Callable[["Callable[[Round], None]"], Awaitable[JsonView]]
 """Design work; its argument is called with each round."""
 
 
@@ -43,7 +43,7 @@ async def streamed(work: Designing, seat: OpenStream) -> EventStream:
 
 
 async def _chunks(work: Designing) -> AsyncGenerator[bytes, None]:
-    rounds: asyncio.Queue[JsonObject | None] = asyncio.Queue()
+    rounds: asyncio.Queue[JsonView | None] = asyncio.Queue()
     task = asyncio.ensure_future(work(lambda one: rounds.put_nowait(one.to_json())))
     task.add_done_callback(lambda _: rounds.put_nowait(None))
     silent, ended = True, False

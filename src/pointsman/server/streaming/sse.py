@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from pointsman.auth.presence import OpenStream
 from pointsman.server.streaming.ring_buffer import StreamEncoder
-from pointsman.values import JsonObject
+from pointsman.values import JsonView
 
 MEDIA_TYPE: Final = "text/event-stream"
 HEADERS: Final = {"cache-control": "no-store", "x-accel-buffering": "no"}
@@ -31,7 +31,7 @@ COME_BACK_MS: Final = (500, 3000)
 _ENCODER: Final = msgspec.json.Encoder()
 
 
-def server_sent(event: str, told: JsonObject, place: str, /) -> bytes:
+def server_sent(event: str, told: JsonView, place: str, /) -> bytes:
     """Encode one event."""
     head = f"id: {place}\n" if place else ""
     return f"{head}event: {event}\ndata: ".encode() + _ENCODER.encode(told) + b"\n\n"

@@ -191,7 +191,7 @@ describe("documents that are imported", () => {
       if (!told) return refusal(422, "unreadable-document", "it cannot be read as a workflow");
       const { message, ...more } = told;
       const problem = { code: "unknown-node", severity: "error" as const, pointer: "/edges/0/target" };
-      const place = { line: 1, column: 1, hint: null };
+      const place = { line: 1, column: 1, hint: "", fix: null };
       return { ...more, dialect: "native", problems: message ? [{ ...problem, ...place, message }] : [] };
     });
     server.post("/api/workflows", (asked) => {

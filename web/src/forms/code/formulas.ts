@@ -11,7 +11,7 @@ export type EvaluatedFormula = Schemas["EvaluatedFormula"];
 export const functionsOfLanguage = () =>
   queryOptions({
     queryKey: ["expressions", "functions"],
-    queryFn: ({ signal }) => ask<Schemas["FunctionsAnswer"]>("/api/expressions/functions", { signal }),
+    queryFn: ({ signal }) => ask<Schemas["LanguageFunctions"]>("/api/expressions/functions", { signal }),
     select: (told) => told.functions,
     staleTime: Number.POSITIVE_INFINITY,
   });
