@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
+from mcp.shared.message import SessionMessage
+from mcp.types import INVALID_REQUEST, PARSE_ERROR, JSONRPCError
 
 from mcp import Client, MCPError
 from pointsman import Pointsman
 from pointsman.auth.audit import Audit
 from pointsman.definition.model.schema import SCHEMA_ID
+from pointsman.mcp import stdio
+from pointsman.mcp.stdio import MessageLines
 from tests.mcp.conftest import CALC, MODES, SOURCES, Mode, at_prompt, call, names, refused
 from tests.patience import PATIENCE_S
 
@@ -318,3 +323,72 @@ def test_lines_that_are_no_messages_are_answered_or_left_and_end_nothing(tmp_pat
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert any(answer.get("id") == 1 and "result" in answer for answer in answers)
     assert done.returncode == 0, done.stderr
+
+
+PING: Final = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+
+
+async def read_lines(text: bytes) -> tuple[list[str], list[JSONRPCError]]:
+    """Return the messages of a text, and the errors that answer its other lines."""
+    answers: list[JSONRPCError] = []
+
+    async def send(answer: SessionMessage) -> None:
+        assert isinstance(answer.message, JSONRPCError)
+        answers.append(answer.message)
+
+    lines = MessageLines(io.BytesIO(text))
+    lines.send = send
+    return [line async for line in lines], answers
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "about"),
+    [
+        (b"hello", PARSE_ERROR, None),
+        (b'{"jsonrpc":"2.0","id":2,"method":"\xff"}', PARSE_ERROR, None),
+        (PING + PING, PARSE_ERROR, None),
+        (b"[" + PING + b"]", INVALID_REQUEST, None),
+        (b"5", INVALID_REQUEST, None),
+        (b'{"id":2,"method":"ping"}', INVALID_REQUEST, 2),
+        (b'{"jsonrpc":"2.0","id":"a"}', INVALID_REQUEST, "a"),
+        (b'{"jsonrpc":"2.0","id":{},"method":"ping"}', INVALID_REQUEST, None),
+        (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', INVALID_REQUEST, None),
+        (b'{"jsonrpc":"2.0","id":2,"method":"ping","params":' + b"[" * 300 + b"]" * 300 + b"}", INVALID_REQUEST, None),
+        (b'{"jsonrpc":"2.0","id":2,"method":"ping","params":{"a":' + b"9" * 200 + b"}}", INVALID_REQUEST, None),
+        (b'{"jsonrpc":"2.0","id":2,"method":"ping","params":[' + b"[]," * 300_000 + b"1]}", INVALID_REQUEST, None),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+async def test_a_line_that_is_not_a_message_is_answered_with_an_error(
+    line: bytes, code: int, about: int | str | None
+) -> None:
+    messages, answers = await read_lines(b"\n" + line + b"\r\n" + PING + b"\n")
+    assert [message.strip() for message in messages] == [PING.decode()]
+    assert [(answer.error.code, answer.id) for answer in answers] == [(code, about)]
+
+
+async def test_a_line_over_the_limit_is_skipped_and_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdio, "LINE_BYTES_MAX", 100)
+    monkeypatch.setattr(stdio, "CHUNK_BYTES", 16)
+    fits = b'{"jsonrpc":"2.0","id":1,"method":"' + b"m" * 63 + b'"}\n'
+    assert len(fits) == 100
+    messages, answers = await read_lines(b"x" * 1000 + b"\n" + fits + b"y" * 100)
+    assert [message.encode() for message in messages] == [fits]
+    assert [(answer.error.code, "more than 100 bytes" in answer.error.message) for answer in answers] == [
+        (INVALID_REQUEST, True),
+        (INVALID_REQUEST, True),
+    ]
+
+
+def test_a_process_answers_a_wrong_line_and_goes_on(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pointsman", "mcp", "--store", f"sqlite:///{tmp_path / 'store.db'}"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"hello\n" + PING + b"\n")
+        process.stdin.flush()
+        first, second = (json.loads(process.stdout.readline()) for _ in range(2))
+        process.stdin.close()
+        assert process.wait(PATIENCE_S) == 0
+    assert (first["id"], first["error"]["code"]) == (None, PARSE_ERROR)
+    assert second == {"jsonrpc": "2.0", "id": 1, "result": {}}

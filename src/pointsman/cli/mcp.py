@@ -23,7 +23,7 @@ def mcp(*, model: str | None, script: Path | None, store: str | None) -> None:
 
 
 async def _mcp(store: str | None, model: str | None, script: Path | None) -> None:
-    from pointsman.mcp.server import serve_stdio  # Loads the protocol.
+    from pointsman.mcp.stdio import serve_stdio  # Loads the protocol.
 
     async with installation(store, model=model, script=script) as app:
         await serve_stdio(app, name=os_user())

@@ -13,7 +13,6 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.session import ServerSession
-from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.subscriptions import ResourcesListChanged, ToolsListChanged
 from mcp.types import (
@@ -41,7 +40,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from mcp import MCPError
 from pointsman import Pointsman, __version__
-from pointsman.auth.callers import LOCAL, Caller
+from pointsman.auth.callers import Caller
 from pointsman.auth.tool_audit import target_of
 from pointsman.authoring.guide import GUIDE
 from pointsman.authoring.operations import operations_schema
@@ -324,11 +323,3 @@ class McpEndpoint:
 
     async def _get_prompt(self, context: Context, params: GetPromptRequestParams) -> GetPromptResult:
         return await fill_prompt(self.bench(context), params.name, params.arguments or {})
-
-
-async def serve_stdio(app: Pointsman, *, name: str = "") -> None:
-    """Serve until the client closes its end. Running executions continue with the store's leader, or when resumed."""
-    caller = Caller(name=name or LOCAL.name, role=LOCAL.role, entrance="shell")
-    face = McpEndpoint(app, lambda _: caller, Deeds(app.audit))
-    async with stdio_server() as (incoming, outgoing), face.watching():
-        await face.server.run(incoming, outgoing, face.options)

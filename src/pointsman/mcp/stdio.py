@@ -1,0 +1,118 @@
+"""MCP on standard input and output.
+
+    client ── line ─▶ within limits? ─▶ JSON-RPC? ─ yes ─▶ SDK ─▶ handlers
+                            └───────────────┴────── no ──▶ an error as the answer
+
+The transport of the SDK reads lines of any length, decodes them without limits, and ignores a line that is not a
+message, so that its sender waits for an answer until it gives up.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from contextlib import contextmanager
+from typing import BinaryIO, Final, cast
+
+import anyio.to_thread
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp.types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    jsonrpc_message_adapter,
+)
+
+from pointsman import Pointsman
+from pointsman.auth.callers import LOCAL, Caller
+from pointsman.json_meter import LESS, excess_of
+from pointsman.mcp.audit import Deeds
+from pointsman.mcp.server import McpEndpoint
+from pointsman.tools.mcp.process import LINE_BYTES_MAX
+from pointsman.values import Json
+
+CHUNK_BYTES: Final = 1_048_576
+
+
+async def serve_stdio(app: Pointsman, *, name: str = "") -> None:
+    """Serve until the client closes its end. Running executions continue with the store's leader, or when resumed."""
+    caller = Caller(name=name or LOCAL.name, role=LOCAL.role, entrance="shell")
+    face = McpEndpoint(app, lambda _: caller, Deeds(app.audit))
+    with private_standard_input() as stream:
+        lines = MessageLines(stream)
+        async with stdio_server(cast("anyio.AsyncFile[str]", lines)) as (incoming, outgoing), face.watching():
+            lines.send = outgoing.send
+            await face.server.run(incoming, outgoing, face.options)
+
+
+@contextmanager
+def private_standard_input() -> Generator[BinaryIO]:
+    """Open standard input under another descriptor: handlers and child processes read from the null device."""
+    private, null = os.dup(0), os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    try:
+        with os.fdopen(private, "rb", closefd=False) as stream:
+            yield stream
+    finally:
+        os.dup2(private, 0)
+        os.close(private)
+
+
+class MessageLines:
+    """The lines of a stream that are JSON-RPC messages. Every other line is answered with an error."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.send: Callable[[SessionMessage], Awaitable[None]] | None = None
+        """Sends an error to the client."""
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        while line := await anyio.to_thread.run_sync(self._next):
+            if isinstance(line, str):
+                yield line
+            elif self.send is not None:
+                await self.send(SessionMessage(line))
+
+    def _next(self) -> str | JSONRPCError:
+        """Read the next line that is not blank; return the error if it is not a message, and an empty text at the
+        end."""
+        while line := self._stream.readline(LINE_BYTES_MAX):
+            if len(line) == LINE_BYTES_MAX and not line.endswith(b"\n"):
+                while (rest := self._stream.readline(CHUNK_BYTES)) and not rest.endswith(b"\n"):
+                    pass
+                return _error(INVALID_REQUEST, f"the message has more than {LINE_BYTES_MAX} bytes. {LESS}")
+            if line.strip():
+                return _error_of(line) or line.decode()
+        return ""
+
+
+def _error_of(line: bytes) -> JSONRPCError | None:
+    """Return the error that answers a line; None: it is a message."""
+    if excess := excess_of(line):
+        return _error(INVALID_REQUEST, f"the message {excess}. {LESS}")
+    try:
+        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+        if not isinstance(message, JSONRPCNotification) or b'"id"' not in line:
+            return None
+    except ValueError:
+        message = None
+    try:
+        value = cast("Json", json.loads(line))
+    except ValueError:
+        return _error(PARSE_ERROR, "the line is not JSON. Each line of standard input is one message.")
+    if message is not None and isinstance(value, dict) and "id" not in value:
+        return None
+    about = value.get("id") if isinstance(value, dict) else None
+    text = "the line is not a JSON-RPC 2.0 message. A request has `method`, and an `id` that is a text or an integer."
+    return _error(
+        INVALID_REQUEST, text, about if isinstance(about, int | str) and not isinstance(about, bool) else None
+    )
+
+
+def _error(code: int, message: str, about: int | str | None = None) -> JSONRPCError:
+    return JSONRPCError(jsonrpc="2.0", id=about, error=ErrorData(code=code, message=message))
