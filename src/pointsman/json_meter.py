@@ -9,6 +9,8 @@ It takes some nanoseconds per byte and thirty per bracket, and the memory of one
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterator
 from itertools import accumulate
 from json import detect_encoding
@@ -16,7 +18,7 @@ from typing import Final, cast
 
 import msgspec
 
-from pointsman.values import Json
+from pointsman.values import Json, JsonObject
 
 LESS: Final = "Nest it less, and send large data as a file or as text."
 """Hint for texts that exceed a limit."""
@@ -44,6 +46,10 @@ class JsonUnreadable(ValueError):
 
 class TooMuchJson(JsonUnreadable):
     """A text has more than the limits allow. The message continues "the text …"."""
+
+
+class DuplicateKey(JsonUnreadable):
+    """An object has a key twice, so that one of the values would be lost silently."""
 
 
 class JsonMeter:
@@ -98,6 +104,22 @@ def decode_json(text: bytes | str) -> Json:
         return cast("Json", msgspec.json.decode(data))
     except (msgspec.MsgspecError, RecursionError, UnicodeError) as why:
         raise JsonUnreadable(str(why)) from None
+
+
+def decode_sent_json(text: bytes | str) -> Json:
+    """Return the value of a JSON text that a caller sent. Raises like `decode_json`, and `DuplicateKey`."""
+    value = decode_json(text)
+    json.loads(text, object_pairs_hook=unique_object)
+    return value
+
+
+def unique_object(pairs: list[tuple[str, Json]]) -> JsonObject:
+    """Return the object of these pairs. Raises `DuplicateKey`."""
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        twice, _ = Counter(key for key, _ in pairs).most_common(1)[0]
+        raise DuplicateKey(f"the key {twice[:100]!r} is there twice in one object")
+    return made
 
 
 def excess_of(body: bytes) -> str:

@@ -133,6 +133,7 @@ async def test_an_execution_is_started_with_files(served: Served) -> None:
     ("form", "said"),
     [
         ({"input": (None, "{")}, "not JSON"),
+        ({"input": (None, '{"question": "a", "question": "b"}')}, "the key 'question' is there twice"),
         ({"input": (None, "[1]"), "a": ("a", b"x")}, "must be an object"),
         ({"input": (None, '{"a": 1}'), "a": ("a", b"x")}, "given twice"),
         ({"other": (None, "x")}, "is no file"),

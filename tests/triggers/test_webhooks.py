@@ -371,3 +371,12 @@ def test_signatures_are_those_of_the_standard() -> None:
     body = b'{"test": 2432232314}'
     signature = sign(key, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, body)
     assert signature == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [(b'{"a": {"x": 1, "x": 2}}', "application/json"), (b"x=1&y=2&x=3", "application/x-www-form-urlencoded")],
+)
+def test_a_body_with_a_key_twice_is_refused(body: bytes, kind: str) -> None:
+    with pytest.raises(BodyInvalid, match="the key 'x' is there twice"):
+        read_body(body, kind)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import Counter
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final, cast
@@ -22,10 +21,10 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope
 
 from pointsman.auth.rate_limiter import TooManyRequests
-from pointsman.json_meter import LESS, VALUES_MAX, JsonMeter
+from pointsman.json_meter import LESS, VALUES_MAX, DuplicateKey, JsonMeter, unique_object
 from pointsman.server.middleware.security import READING, Refused
 from pointsman.server.problems import is_json
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json
 from pointsman.workflows.document_work import beside
 
 BODY_BYTES_MAX: Final = 64_000_000
@@ -150,15 +149,10 @@ class JsonRequest(Request):
     async def json(self) -> Json:
         """Decode the body. Raises `Refused` for a duplicate key, and ValueError for invalid JSON."""
         body = await self.body()
-        return await beside(len(body), lambda: cast("Json", json.loads(body, object_pairs_hook=_object)))
-
-
-def _object(pairs: list[tuple[str, Json]]) -> JsonObject:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        twice, _ = Counter(key for key, _ in pairs).most_common(1)[0]
-        raise _not_json(f"the key {twice[:100]!r} is there twice in one object", "Keep one of them.")
-    return made
+        try:
+            return await beside(len(body), lambda: cast("Json", json.loads(body, object_pairs_hook=unique_object)))
+        except DuplicateKey as why:
+            raise _not_json(str(why), "Keep one of them.") from None
 
 
 def body_of(scope: Scope) -> RequestBody:

@@ -100,7 +100,7 @@ class WorkflowCase(_Part):
     saved: Texts = ()
     """Workflow files to save before: those it calls."""
     settings: JsonObject = {}
-    """Settings of this test: `agents`, `variables`, `values`, `language`. Nothing else counts."""
+    """Settings of this test. Those of the user do not count."""
     http: dict[str, JsonObject] = Field(default_factory=dict[str, JsonObject])
     """What http nodes are answered: node, or `METHOD URL` -> {status, data, headers}."""
     allow: Texts = ()

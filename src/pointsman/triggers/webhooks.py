@@ -20,7 +20,7 @@ from pointsman.auth.redaction import redactor_for
 from pointsman.context import AppContext
 from pointsman.errors import CallerError, OperatorError, PointsmanError
 from pointsman.executions.inputs import event_key
-from pointsman.json_meter import LESS, JsonUnreadable, TooMuchJson, decode_json
+from pointsman.json_meter import LESS, DuplicateKey, JsonUnreadable, TooMuchJson, decode_sent_json, unique_object
 from pointsman.settings import HANDLE
 from pointsman.triggers.declarations import WEBHOOK, Declared, read_declared
 from pointsman.triggers.deliveries import Deliveries, Delivery
@@ -209,14 +209,17 @@ def read_body(body: bytes, content_type: str) -> Json:
         return {}
     if kind == "application/x-www-form-urlencoded":
         try:
-            return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=FIELDS_MAX))
+            fields = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=FIELDS_MAX)
+            return unique_object([*fields])
         except ValueError as why:
             raise BodyInvalid(f"the form cannot be read: {why}", hint=f"UTF-8, at most {FIELDS_MAX} fields.") from None
     if kind not in ("", "application/json") and not kind.endswith("+json"):
         hint = "Send application/json or application/x-www-form-urlencoded."
         raise BodyInvalid(f"nobody reads bodies of type {kind[:100]!r}", hint=hint)
     try:
-        return decode_json(body)
+        return decode_sent_json(body)
+    except DuplicateKey as why:
+        raise BodyInvalid(f"the body cannot be read: {why}", hint="Keep one of them.") from None
     except TooMuchJson as why:
         raise BodyInvalid(f"the body {why}", hint=LESS) from None
     except JsonUnreadable as why:

@@ -20,7 +20,7 @@ from pointsman.executions.authority import own_fork
 from pointsman.executions.files import UploadedFile, artifact, input_with_files, media_type_of
 from pointsman.executions.redaction_levels import must_be_told
 from pointsman.executions.start import start_as
-from pointsman.json_meter import LESS, JsonUnreadable, TooMuchJson, decode_json
+from pointsman.json_meter import LESS, DuplicateKey, JsonUnreadable, TooMuchJson, decode_sent_json
 from pointsman.server.context import CurrentCaller, CurrentServer
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
@@ -113,7 +113,9 @@ async def _form(request: Request) -> UploadForm:
 
 def _decoded(text: str) -> Json:
     try:
-        return decode_json(text)
+        return decode_sent_json(text)
+    except DuplicateKey as why:
+        raise InputInvalid(f"`input` cannot be read: {why}", hint="Keep one of them.") from None
     except TooMuchJson as why:
         raise InputInvalid(f"`input` {why}", hint=LESS) from None
     except JsonUnreadable as why:
