@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from uuid import uuid4
 
@@ -20,8 +21,9 @@ def name_of(rule: Rule) -> str:
 
 @pytest.mark.parametrize("rule", VECTOR_RULES, ids=name_of)
 async def test_sqlite_vec_compares_as_this_process_does(rule: Rule, tmp_path: Path) -> None:
-    if not load_extension(sqlite3.connect(":memory:")):
-        pytest.skip("this build of Python loads no extensions of SQLite")
+    with closing(sqlite3.connect(":memory:")) as connection:
+        if not load_extension(connection):
+            pytest.skip("this build of Python loads no extensions of SQLite")
     await rule(f"sqlite:///{tmp_path}/store.db")
 
 

@@ -66,8 +66,7 @@ def connect_writer(path: Path) -> sqlite3.Connection:
     """Open the only writing connection.
 
     Every commit reaches the disk before it returns. Checkpoints happen only on request. The connection does not wait
-    for
-    locks: its user decides whether waiting is allowed.
+    for locks: its user decides whether waiting is allowed.
     """
     if sqlite3.sqlite_version_info < OLDEST:
         raise StoreFailed(
@@ -134,10 +133,14 @@ def read_only_at(path: Path) -> ReadOnly | None:
 def connect_reader(path: Path, read_only: ReadOnly | None = None) -> sqlite3.Connection:
     """Open a connection that can only read; it never checkpoints."""
     connection = connect(f"file://{quote(str(path))}?mode=rw" if read_only is None else read_only.uri)
-    connection.execute(f"PRAGMA busy_timeout = {READ_WAIT_MS}")
-    connection.execute("PRAGMA query_only = 1")
-    # The first read opens the log by its name: it must not happen after the file was moved.
-    connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    try:
+        connection.execute(f"PRAGMA busy_timeout = {READ_WAIT_MS}")
+        connection.execute("PRAGMA query_only = 1")
+        # The first read opens the log by its name: it must not happen after the file was moved.
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
