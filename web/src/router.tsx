@@ -15,10 +15,10 @@ import type { ExecutionSearch } from "./features/execution/filters";
 import type { UsageSearch } from "./features/usage/UsagePage";
 import { DIMENSIONS, MEASURES, RANGES } from "./features/usage/usage";
 import { type CatalogueSearch, SORTS } from "./features/workflows/catalogue";
-import { patiently } from "./patient";
+import { loadPart } from "./loadPart";
 
 const page = <T extends Record<string, unknown>, K extends keyof T>(read: () => Promise<T>, name: K) =>
-  lazyRouteComponent<T, K>(() => patiently(read), name);
+  lazyRouteComponent<T, K>(() => loadPart(read), name);
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound, errorComponent: Broken });
 

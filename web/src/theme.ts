@@ -1,16 +1,16 @@
 /** Light, dark, or as the system says. */
-import { shelf } from "./shelf";
+import { browserStorage } from "./browserStorage";
 
 export type Theme = "system" | "light" | "dark";
 const KEPT_AS = "pointsman.theme";
 
 export function theme(): Theme {
-  const kept = shelf.read(KEPT_AS);
+  const kept = browserStorage.read(KEPT_AS);
   return kept === "light" || kept === "dark" ? kept : "system";
 }
 
 export function paint(wish: Theme): void {
-  shelf.write(KEPT_AS, wish);
+  browserStorage.write(KEPT_AS, wish);
   if (wish === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = wish;
 }

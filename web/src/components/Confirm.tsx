@@ -2,7 +2,7 @@ import { useMutation } from "@tanstack/react-query";
 import { Button } from "./Button";
 import { Dialog } from "./Dialog";
 import { DialogActions } from "./DialogActions";
-import { Failed } from "./Told";
+import { ErrorMessage } from "./StatusMessage";
 
 /** Asks before something cannot be taken back; stays open, with the reason, where it fails. */
 export function Confirm(props: {
@@ -30,7 +30,7 @@ export function Confirm(props: {
     <Dialog open onClose={props.onClose} title={props.title} about={props.about}>
       {act.isError ? (
         <div className="mb-3">
-          <Failed why={act.error} />
+          <ErrorMessage why={act.error} />
         </div>
       ) : null}
       <DialogActions onClose={props.onClose} keep={props.keep}>

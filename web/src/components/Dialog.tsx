@@ -1,9 +1,9 @@
 import { X } from "lucide-react";
 import { Dialog as Parts } from "radix-ui";
-import { type ReactNode, useEffect, useRef } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { beginIn } from "./beginning";
 import { iconLook } from "./IconButton";
+import { focusFirstField } from "./initialFocus";
 
 export function Dialog(props: {
   open: boolean;
@@ -11,16 +11,15 @@ export function Dialog(props: {
   title: string;
   about?: string;
   wide?: boolean;
-  /** Whoever goes on elsewhere than where they were when it opened is brought there: true if so. */
+  /** Moves the focus when the dialog closes; false: it returns to where it was. */
   goOn?: () => boolean;
   children: ReactNode;
 }) {
   const { t } = useTranslation();
-  // Whoever was at work when it opened goes on there when it is closed.
-  const before = useRef<Element | null>(null);
-  const wasOpen = useRef(false);
-  if (props.open && !wasOpen.current) before.current = document.activeElement;
-  wasOpen.current = props.open;
+  // The focus returns to where it was when the dialog opened.
+  const [opened, setOpened] = useState<{ isOpen: boolean; from: Element | null }>({ isOpen: false, from: null });
+  if (props.open !== opened.isOpen)
+    setOpened({ isOpen: props.open, from: props.open ? document.activeElement : opened.from });
   const end = useRef<() => void>(undefined);
   useEffect(() => () => end.current?.(), []);
   return (
@@ -30,12 +29,12 @@ export function Dialog(props: {
         <Parts.Content
           onOpenAutoFocus={(event) => {
             event.preventDefault();
-            end.current = beginIn(event.currentTarget as HTMLElement);
+            end.current = focusFirstField(event.currentTarget as HTMLElement);
           }}
           onCloseAutoFocus={(event) => {
             event.preventDefault();
             if (props.goOn?.()) return;
-            if (before.current instanceof HTMLElement) before.current.focus();
+            if (opened.from instanceof HTMLElement) opened.from.focus();
           }}
           {...(props.about ? {} : { "aria-describedby": undefined })}
           className={`fixed top-[8vh] left-1/2 z-50 flex max-h-[84vh] w-[calc(100vw-2rem)] -translate-x-1/2 flex-col rounded-lg border border-line bg-raised shadow-xl outline-none ${props.wide ? "max-w-3xl" : "max-w-xl"}`}

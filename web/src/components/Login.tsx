@@ -7,7 +7,7 @@ import type { ApiError } from "@/api/http";
 import { login, ways } from "@/api/queries";
 import type { Me } from "@/api/views";
 import { Button } from "./Button";
-import { Failed } from "./Told";
+import { ErrorMessage } from "./StatusMessage";
 
 const PAGE = "/login";
 
@@ -76,7 +76,7 @@ export function Login() {
         </label>
         {enter.isError ? (
           <div className="mt-3">
-            <Failed why={enter.error} />
+            <ErrorMessage why={enter.error} />
           </div>
         ) : null}
         <Button

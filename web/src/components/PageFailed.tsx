@@ -2,7 +2,7 @@ import { useRouter } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { isGone } from "@/api/http";
 import { Page } from "./Page";
-import { Failed } from "./Told";
+import { ErrorMessage } from "./StatusMessage";
 
 /** Instead of a page: which it would have been, why it is not there, and the ways on. */
 export function PageFailed(props: {
@@ -19,7 +19,7 @@ export function PageFailed(props: {
   const again = props.again ?? (() => void router.invalidate());
   return (
     <Page title={props.name ?? t("told.failed")} {...(props.back ? { back: props.back } : {})}>
-      <Failed why={props.error} isGone={gone} {...(gone ? {} : { again })} />
+      <ErrorMessage why={props.error} isGone={gone} {...(gone ? {} : { again })} />
     </Page>
   );
 }

@@ -7,13 +7,13 @@ import { ApiError } from "@/api/http";
 import { INBOX_MAX, inbox, logout, me } from "@/api/queries";
 import type { Me } from "@/api/views";
 import { LANGUAGE_NAMES, LANGUAGES, type Language, speak } from "@/i18n";
-import { useAway } from "@/patient";
+import { useServerAway } from "@/loadPart";
 import { useBoard } from "@/stream/useBoard";
 import { paint, type Theme, theme } from "@/theme";
-import { useEntering } from "./entering";
 import { IconButton } from "./IconButton";
 import { Login } from "./Login";
-import { MorePlaces } from "./MorePlaces";
+import { useEntering } from "./loginState";
+import { MorePages } from "./MorePages";
 import { ScriptedServer } from "./Scripted";
 
 const THEMES: readonly Theme[] = ["system", "light", "dark"];
@@ -49,7 +49,7 @@ export function Shell() {
             count={counted(open.data?.length ?? 0)}
           />
           <Place to="/chat" icon={<MessageCircle className="size-4" />} name={t("shell.chat")} />
-          <MorePlaces />
+          <MorePages />
         </nav>
         <div className="ml-auto flex items-center gap-1">
           {known.data && !isOut ? <Who me={known.data} /> : null}
@@ -69,7 +69,7 @@ export function Shell() {
 /** The page that was gone to cannot be read yet: the one before stays meanwhile. */
 function Away() {
   const { t } = useTranslation();
-  const { isAway } = useAway();
+  const { isAway } = useServerAway();
   return (
     <p role="status" className="bg-waiting-soft px-4 py-2 text-waiting empty:hidden">
       {isAway ? t("execution.away") : null}

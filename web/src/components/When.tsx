@@ -1,5 +1,5 @@
 import { useTranslation } from "react-i18next";
-import { ago, moment } from "./instants";
+import { ago, moment } from "./times";
 
 /** How long ago, or how soon; to who points at it the moment itself, or what else is `told`. Never over two lines. */
 export function When({ at, told }: { at: number; told?: string }) {

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useEffectEvent, useRef, useState } from "react";
 
 const RESTS_MS = 250;
 
@@ -6,8 +6,7 @@ const RESTS_MS = 250;
 export function useTyped(said: string, say: (words: string) => void): [string, (words: string) => void] {
   const [typed, type] = useState(said);
   const told = useRef(said);
-  const latest = useRef(say);
-  latest.current = say;
+  const latest = useEffectEvent(say);
   useEffect(() => {
     if (said !== told.current) {
       told.current = said;
@@ -19,7 +18,7 @@ export function useTyped(said: string, say: (words: string) => void): [string, (
     if (words === told.current) return;
     const timer = setTimeout(() => {
       told.current = words;
-      latest.current(words);
+      latest(words);
     }, RESTS_MS);
     return () => clearTimeout(timer);
   }, [typed]);

@@ -1,17 +1,19 @@
 /** What holds for every picture, whatever the graph and wherever its boxes stand. */
+
 import { describe, expect, it } from "vitest";
 import type { Definition } from "@/api/views";
-import { framesOf } from "./frames";
-import { between, Ground, meets, type Rect } from "./ground";
-import { type Lines, linesOf } from "./lines";
-import { randomOf, unspoken, workflowOf } from "./made";
-import { pointOn } from "./paths";
-import { BOX, type Picture, pictureOf } from "./picture";
-import { type Layout, layoutOf, type Point, settled } from "./quickLayout";
+import { framesOf } from "@/graph/layout/frames";
+import { BOX, between, type Layout, meets, type Point, type Rect } from "@/graph/layout/geometry";
+import { layoutOf, settledLayout } from "@/graph/layout/quickLayout";
+import { type Picture, pictureOf } from "@/graph/model/picture";
+import { pointOn } from "@/graph/routing/paths";
+import { type Routes, routesOf } from "@/graph/routing/routes";
+import { SpatialGrid } from "@/graph/routing/spatialGrid";
+import { randomOf, unspoken, workflowOf } from "@/testing/graphs";
 
 const ROUNDS = 60;
 
-interface Drawn extends Lines {
+interface Drawn extends Routes {
   picture: Picture;
   layout: Layout;
 }
@@ -19,7 +21,7 @@ interface Drawn extends Lines {
 function drawn(definition: Definition): Drawn {
   const picture = pictureOf(definition, "en", unspoken);
   const layout = layoutOf(picture);
-  return { picture, layout, ...linesOf(picture, layout) };
+  return { picture, layout, ...routesOf(picture, layout) };
 }
 
 function everyPicture(look: (shown: Drawn, seed: number) => void): void {
@@ -42,14 +44,14 @@ function byHand(definition: Definition, seed: number): Definition {
   return { ...definition, nodes };
 }
 
-const boxesOf = ({ layout }: Drawn) => [...layout.places].map(([id, at]) => ({ id, ...at, ...BOX }));
+const boxesOf = ({ layout }: Drawn) => [...layout.positions].map(([id, at]) => ({ id, ...at, ...BOX }));
 
 const inner = (one: Rect): Rect => ({ x: one.x + 1, y: one.y + 1, width: one.width - 2, height: one.height - 2 });
 
 function crossings(shown: Drawn): string[] {
-  const boxes = new Ground(boxesOf(shown).map((box) => ({ ...inner(box), id: box.id })));
+  const boxes = new SpatialGrid(boxesOf(shown).map((box) => ({ ...inner(box), id: box.id })));
   return shown.picture.arrows.flatMap(({ id, source, target }) => {
-    const points = shown.lines.get(id)?.points ?? [];
+    const points = shown.routes.get(id)?.points ?? [];
     const met = new Set<string>();
     for (let at = 1; at < points.length; at++) {
       const [from, to] = [points[at - 1] as Point, points[at] as Point];
@@ -62,7 +64,7 @@ function crossings(shown: Drawn): string[] {
 }
 
 function labelsOf(shown: Drawn): (Rect & { id: string })[] {
-  return [...shown.lines]
+  return [...shown.routes]
     .filter(([, { label }]) => label.width > 0)
     .map(([id, { label }]) => ({
       id,
@@ -101,17 +103,17 @@ describe("every picture that is laid out", () => {
 
   it("has frames that hold exactly what is theirs", () => {
     everyPicture((shown, seed) => {
-      for (const frame of framesOf(shown.picture.groups ?? [], shown.layout.places))
+      for (const frame of framesOf(shown.picture.regions ?? [], shown.layout.positions))
         for (const box of boxesOf(shown))
-          expect([seed, box.id, meets(frame, box)]).toEqual([seed, box.id, frame.group.members.includes(box.id)]);
+          expect([seed, box.id, meets(frame, box)]).toEqual([seed, box.id, frame.region.members.includes(box.id)]);
     });
   });
 
   it("is inside its bounds", () => {
     everyPicture((shown, seed) => {
       const { bounds } = shown;
-      const points = [...shown.lines.values()].flatMap(({ points }) => points);
-      const rects = [...boxesOf(shown), ...framesOf(shown.picture.groups ?? [], shown.layout.places)];
+      const points = [...shown.routes.values()].flatMap(({ points }) => points);
+      const rects = [...boxesOf(shown), ...framesOf(shown.picture.regions ?? [], shown.layout.positions)];
       const out = [...rects, ...labelsOf(shown), ...points.map((one) => ({ ...one, width: 0, height: 0 }))].filter(
         (one) =>
           one.x < bounds.x ||
@@ -124,10 +126,10 @@ describe("every picture that is laid out", () => {
   });
 
   it("is the same a second time", () => {
-    everyPicture(({ picture, layout, lines }) => {
+    everyPicture(({ picture, layout, routes: lines }) => {
       const again = layoutOf(picture);
       expect(again).toEqual(layout);
-      expect(linesOf(picture, again).lines).toEqual(lines);
+      expect(routesOf(picture, again).routes).toEqual(lines);
     });
   });
 });
@@ -176,8 +178,8 @@ function movedBetween(before: ReadonlyMap<string, Point>, after: ReadonlyMap<str
 describe("tidying", () => {
   it("changes nothing when it is asked once more", () => {
     everyPicture(({ picture }, seed) => {
-      const once = settled(picture, new Map());
-      expect([seed, settled(picture, once)]).toEqual([seed, once]);
+      const once = settledLayout(picture, new Map());
+      expect([seed, settledLayout(picture, once)]).toEqual([seed, once]);
     });
   });
 
@@ -190,9 +192,9 @@ describe("tidying", () => {
       const [fewer, more] = [definition, withOneMore(definition, seed)].map((one) =>
         pictureOf(one, "en", unspoken),
       ) as [Picture, Picture];
-      const first = settled(fewer, new Map());
-      const grown = settled(more, first);
-      const shrunk = settled(fewer, grown);
+      const first = settledLayout(fewer, new Map());
+      const grown = settledLayout(more, first);
+      const shrunk = settledLayout(fewer, grown);
       for (const one of [movedBetween(first, grown), movedBetween(grown, shrunk)])
         for (const key of Object.keys(sum) as (keyof typeof sum)[]) sum[key] += one[key];
     }
@@ -233,9 +235,9 @@ describe("boxes that are dragged one after another", () => {
         definition = dragged(definition, box, random(900) - 450);
         const picture = pictureOf(definition, "en", unspoken);
         const layout = layoutOf(picture);
-        shown = { picture, layout, ...linesOf(picture, layout, shown) };
-        const { lines, bounds } = drawn(definition);
-        expect([seed, step, shown.lines, shown.bounds]).toEqual([seed, step, lines, bounds]);
+        shown = { picture, layout, ...routesOf(picture, layout, shown) };
+        const { routes: lines, bounds } = drawn(definition);
+        expect([seed, step, shown.routes, shown.bounds]).toEqual([seed, step, lines, bounds]);
       }
     }
   });
@@ -256,9 +258,9 @@ describe("boxes that are dragged one after another", () => {
     const shown = drawn(definition);
     const next = dragged(definition, "n250", 150);
     const picture = pictureOf(next, "en", unspoken);
-    const { courses } = linesOf(picture, layoutOf(picture), shown);
-    const anew = [...courses].filter(([id, course]) => shown.courses.get(id) !== course);
-    expect(shown.courses.size).toBeGreaterThan(300);
-    expect(anew.length).toBeLessThan(shown.courses.size / 10);
+    const { cached: courses } = routesOf(picture, layoutOf(picture), shown);
+    const anew = [...courses].filter(([id, course]) => shown.cached.get(id) !== course);
+    expect(shown.cached.size).toBeGreaterThan(300);
+    expect(anew.length).toBeLessThan(shown.cached.size / 10);
   });
 });

@@ -3,26 +3,14 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import type { Language } from ".";
-
-export interface Given {
-  /** Sentences of the schema of definitions, as they stand there. */
-  about: Record<string, string>;
-  /** What can be chosen in a field, by its name and the value. */
-  choices: Record<string, Record<string, string>>;
-  /** What an error, a problem or a failure of this code means. */
-  codes: Record<string, string>;
-  /** What an operation of the server does, as its document says it. */
-  operations: Record<string, string>;
-  /** What the workflows that come along ask whoever starts them. */
-  shelf: Record<string, string>;
-}
+import type { ServerTexts } from "./given/texts";
 
 /** English needs none: the server says it. Read when it is spoken, beside the words of the interface. */
-const GIVEN: Partial<Record<Language, () => Promise<Given>>> = {
+const GIVEN: Partial<Record<Language, () => Promise<ServerTexts>>> = {
   de: () => import("./given/de").then((read) => read.default),
 };
 
-export interface Said {
+export interface ServerTranslation {
   about: (sentence: string) => string;
   choice: (field: string, value: string) => string;
   /** Null where the words of the server are all there is. */
@@ -31,7 +19,7 @@ export interface Said {
   shelf: (sentence: string) => string;
 }
 
-export function useGiven(): Said {
+export function useServerTexts(): ServerTranslation {
   const { i18n } = useTranslation();
   const read = GIVEN[i18n.language as Language];
   const { data: given } = useQuery({

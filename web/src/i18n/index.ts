@@ -2,7 +2,7 @@
 import i18next from "i18next";
 import { initReactI18next } from "react-i18next";
 import type { Text } from "@/api/views";
-import { shelf } from "@/shelf";
+import { browserStorage } from "@/browserStorage";
 import { isolated } from "./isolated";
 
 export const LANGUAGES = ["en", "de"] as const;
@@ -22,7 +22,7 @@ export const WORDS: Record<Language, () => Promise<{ default: Words }>> = {
 
 /** What was chosen before, else the first language of the browser that we have. */
 function preferred(): Language {
-  const wishes = [shelf.read(KEPT_AS) ?? "", ...navigator.languages].map((wish) => wish.slice(0, 2));
+  const wishes = [browserStorage.read(KEPT_AS) ?? "", ...navigator.languages].map((wish) => wish.slice(0, 2));
   return wishes.map((wish) => LANGUAGES.find((one) => one === wish)).find((one) => one !== undefined) ?? "en";
 }
 
@@ -41,7 +41,7 @@ export async function startLanguages(): Promise<void> {
 /** Fails where the language cannot be read: then all stays as it is. */
 export async function speak(language: Language): Promise<void> {
   i18next.addResourceBundle(language, "translation", (await WORDS[language]()).default);
-  shelf.write(KEPT_AS, language);
+  browserStorage.write(KEPT_AS, language);
   document.documentElement.lang = language;
   await i18next.changeLanguage(language);
 }

@@ -1,6 +1,4 @@
-/** The words of a language: one file for each part of the interface, whose name begins the names of the words in it. */
+/** The texts of a language, from one file for each feature. A part of the interface has one name in all files. */
 export function byPart(files: Record<string, Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(files).map(([path, words]) => [path.slice("./".length, -".json".length), words]),
-  );
+  return Object.assign({}, ...Object.values(files));
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { textIn } from ".";
 import de from "./de";
 import en from "./en";
-import fields from "./en/field.json";
+import fields from "./en/fields.json";
 import given from "./given/de";
 
 /** Words that another word stands for: the table in README.md. What is in {{}} or backticks is a name. */
@@ -23,6 +23,12 @@ function names(words: object, before = ""): string[] {
 }
 
 describe("words", () => {
+  it("of a part stand in one file", () => {
+    const files = import.meta.glob<Record<string, unknown>>("./{en,de}/*.json", { eager: true, import: "default" });
+    const parts = Object.values(files).flatMap((words) => Object.keys(words));
+    expect(parts.length).toBe(new Set(parts).size * 2);
+  });
+
   it("are there in both languages", () => {
     expect(names(de)).toEqual(names(en));
   });
@@ -59,7 +65,7 @@ describe("words", () => {
 
   it("of fields are no names of the language taken apart", () => {
     const apart = (name: string) => name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
-    const same = Object.entries(fields).filter(
+    const same = Object.entries(fields.field).filter(
       ([name, word]) => /[A-Z]/.test(name) && word.toLowerCase() === apart(name),
     );
     expect(same.map(([name]) => name)).toEqual(AS_SPOKEN);

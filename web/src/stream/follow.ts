@@ -2,7 +2,7 @@
 import { createParser } from "eventsource-parser";
 import { ApiError, errorOf } from "@/api/http";
 
-export interface Told {
+export interface StreamMessage {
   id: string | null;
   event: string;
   data: string;
@@ -37,7 +37,7 @@ export async function follow(
     after?: string | null;
     signal: AbortSignal;
     waker?: Waker;
-    onEvent: (told: Told) => void;
+    onEvent: (told: StreamMessage) => void;
     onConnection?: (connection: Connection) => void;
   },
 ): Promise<void> {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ApiError } from "@/api/http";
-import type { follow, Told } from "./follow";
+import type { follow, StreamMessage } from "./follow";
 import { type FromHub, Hub, SINGLES_MAX, type Viewer } from "./hub";
 
 type Options = Parameters<typeof follow>[1];
@@ -23,7 +23,7 @@ function viewer(): Viewer & { heard: FromHub[] } {
   return { heard, post: (message) => heard.push(message) };
 }
 
-const told = (data: string): Told => ({ id: null, event: "x", data });
+const told = (data: string): StreamMessage => ({ id: null, event: "x", data });
 const single = (watch: number, path: string) => ({ kind: "open", watch, path, isBoard: false, after: null }) as const;
 const board = (watch: number) => ({ kind: "open", watch, path: "/board", isBoard: true, after: "7.5" }) as const;
 

@@ -7,7 +7,7 @@
   one stream for everything. What is told here only says that there is news, and what is live: who missed some reads it.
 */
 import { ApiError } from "@/api/http";
-import { type Connection, follow, type Told, Waker } from "./follow";
+import { type Connection, follow, type StreamMessage, Waker } from "./follow";
 
 /** At once, of single executions; the board's comes on top, and three connections are left for questions. */
 export const SINGLES_MAX = 2;
@@ -30,7 +30,7 @@ export type ToHub =
   | { kind: "leave" };
 
 export type FromHub =
-  | { kind: "told"; watch: number; told: Told }
+  | { kind: "told"; watch: number; told: StreamMessage }
   | { kind: "connection"; watch: number; connection: Connection }
   | { kind: "refused"; watch: number; status: number; code: string; detail: string; hint: string }
   | { kind: "restarted" };

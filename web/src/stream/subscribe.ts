@@ -1,13 +1,13 @@
 /** What a window hears of the streams: by the worker that all windows share, or in the window where there is none. */
 import { ApiError } from "@/api/http";
-import type { Connection, Told } from "./follow";
+import type { Connection, StreamMessage } from "./follow";
 import { type FromHub, Hub, type Opening, type ToHub } from "./hub";
 import { SharedHub } from "./sharedHub";
 
 export interface Listener {
   /** Where a stream begins that nobody watches yet: behind what has this id. Absent: with what comes now. */
   after?: string;
-  onEvent: (told: Told) => void;
+  onEvent: (told: StreamMessage) => void;
   onConnection?: (connection: Connection) => void;
   onRefused?: (why: ApiError) => void;
 }

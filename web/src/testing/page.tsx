@@ -54,7 +54,7 @@ afterEach(async () => {
   expect(wrong).toEqual([]);
 });
 
-export interface Opened {
+export interface OpenedPage {
   /** Where one is: path and query. */
   address: () => string;
   user: UserEvent;
@@ -63,7 +63,7 @@ export interface Opened {
 }
 
 /** Resolves when the page stands there. */
-export async function open(path: string, how: { language?: Language } = {}): Promise<Opened> {
+export async function open(path: string, how: { language?: Language } = {}): Promise<OpenedPage> {
   if (!i18next.isInitialized) await startLanguages();
   await speak(how.language ?? "en");
   const history = createMemoryHistory({ initialEntries: [path] });

@@ -21,7 +21,7 @@ export type AnswerOf<M extends Method, P extends keyof paths> = paths[P][M] exte
     : Content<Success<R>>
   : never;
 
-export interface Asked {
+export interface RecordedRequest {
   method: Method;
   /** As the API's document writes it. */
   path: string;
@@ -50,7 +50,7 @@ export const refusal = (status: number, code: string, detail: string, more: obje
 /** The value, and the ETag it is changed with later. */
 export const tagged = <T>(value: T, etag: string): Reply & { of?: T } => new Reply(200, value, { etag });
 
-type Handler<T> = T | Reply | ((asked: Asked) => T | Reply | Promise<T | Reply>);
+type Handler<T> = T | Reply | ((asked: RecordedRequest) => T | Reply | Promise<T | Reply>);
 
 interface Route {
   method: Method;
@@ -73,7 +73,7 @@ const SCHEMAS = requests.components as Record<string, object>;
 export class FakeServer {
   private routes: Route[] = [];
   /** Everything that the pages asked for, in its order. */
-  readonly requests: Asked[] = [];
+  readonly requests: RecordedRequest[] = [];
   /** What no test told the server to answer, and what the API's document does not allow. */
   readonly wrong: string[] = [];
   private readonly streams = new Map<string, Set<ReadableStreamDefaultController<Uint8Array>>>();
@@ -94,7 +94,7 @@ export class FakeServer {
   }
 
   /** The requests of one operation. */
-  asked<M extends Method>(method: M, path: PathOf<M>): Asked[] {
+  asked<M extends Method>(method: M, path: PathOf<M>): RecordedRequest[] {
     return this.requests.filter((one) => one.method === method && one.path === path);
   }
 
@@ -136,7 +136,9 @@ export class FakeServer {
     this.requests.push(asked);
     this.check(asked);
     const { handler } = route;
-    const told = await (typeof handler === "function" ? (handler as (one: Asked) => unknown)(asked) : handler);
+    const told = await (typeof handler === "function"
+      ? (handler as (one: RecordedRequest) => unknown)(asked)
+      : handler);
     init.signal?.throwIfAborted();
     return responseOf(told);
   };
@@ -162,7 +164,7 @@ export class FakeServer {
   }
 
   /** A request that the API would not take is a fault of the page, whatever the test's handler answers. */
-  private check(asked: Asked): void {
+  private check(asked: RecordedRequest): void {
     const described = DESCRIBED[asked.path]?.[asked.method];
     const name = `${asked.method} ${asked.path}`;
     if (described === undefined) this.wrong.push(`the API has no ${name}`);
@@ -177,7 +179,7 @@ export class FakeServer {
 
 const names = (route: Route) => route.path.match(/\{[^}]+\}/g) ?? [];
 
-function understood(route: Route, url: URL, headers: Headers, init: RequestInit): Asked {
+function understood(route: Route, url: URL, headers: Headers, init: RequestInit): RecordedRequest {
   const values = route.pattern.exec(url.pathname)?.slice(1) ?? [];
   const at = Object.fromEntries(names(route).map((one, n) => [one.slice(1, -1), decodeURIComponent(values[n] ?? "")]));
   const text = typeof init.body === "string" ? init.body : undefined;

@@ -8,9 +8,9 @@ import { Button } from "@/components/Button";
 import { Copy } from "@/components/Copy";
 import { Dialog } from "@/components/Dialog";
 import { DialogActions } from "@/components/DialogActions";
-import { setEntering } from "@/components/entering";
 import { LabelledField } from "@/components/LabelledField";
-import { Failed } from "@/components/Told";
+import { setEntering } from "@/components/loginState";
+import { ErrorMessage } from "@/components/StatusMessage";
 import { makeKey, type NewKey, namesIn, ROLES } from "./access";
 
 /** Makes a key, then shows it: this once. The first key of a server is an admin's, or nobody could make another one. */
@@ -55,7 +55,7 @@ export function KeyDialog(props: { isFirst: boolean; onMade: () => void; onClose
         <>
           {make.isError ? (
             <div className="mb-3">
-              <Failed why={make.error} />
+              <ErrorMessage why={make.error} />
             </div>
           ) : null}
           <KeyForm

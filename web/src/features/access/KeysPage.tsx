@@ -3,14 +3,14 @@ import { Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { now } from "@/clock";
-import { Answered } from "@/components/Answered";
 import { Button } from "@/components/Button";
 import { Chip } from "@/components/Chip";
 import { Confirm } from "@/components/Confirm";
 import { Listing, More } from "@/components/Listing";
 import { Page } from "@/components/Page";
+import { QueryResult } from "@/components/QueryResult";
 import { SearchWhereMany, useSearch } from "@/components/SearchWhereMany";
-import { Empty } from "@/components/Told";
+import { EmptyMessage } from "@/components/StatusMessage";
 import { When } from "@/components/When";
 import { type Key, keys, revokeKey } from "./access";
 import { KeyDialog } from "./KeyDialog";
@@ -41,14 +41,14 @@ export function KeysPage() {
         </>
       }
     >
-      <Answered asked={known}>
+      <QueryResult asked={known}>
         {({ pages }) => {
           const all = pages.flatMap((page) => page.keys);
           if (all.length > 0) return <KeyTable all={all} onRevoke={setRevoking} />;
-          if (search.words) return <Empty title={t("keys.noMatch", { words: search.words })} />;
-          return <Empty title={t("keys.none")}>{t("keys.noneHint")}</Empty>;
+          if (search.words) return <EmptyMessage title={t("keys.noMatch", { words: search.words })} />;
+          return <EmptyMessage title={t("keys.none")}>{t("keys.noneHint")}</EmptyMessage>;
         }}
-      </Answered>
+      </QueryResult>
       <More asked={known} />
       {making ? <KeyDialog isFirst={isFirst} onMade={() => void again()} onClose={() => setMaking(false)} /> : null}
       {revoking === null ? null : (

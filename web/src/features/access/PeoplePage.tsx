@@ -2,15 +2,15 @@ import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { LogOut } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { Answered } from "@/components/Answered";
 import { Button } from "@/components/Button";
 import { Chip } from "@/components/Chip";
 import { Confirm } from "@/components/Confirm";
-import { Part } from "@/components/Facts";
+import { Part } from "@/components/DescriptionList";
 import { Listing, More } from "@/components/Listing";
 import { Page } from "@/components/Page";
+import { QueryResult } from "@/components/QueryResult";
 import { SearchWhereMany, useSearch } from "@/components/SearchWhereMany";
-import { Empty } from "@/components/Told";
+import { EmptyMessage } from "@/components/StatusMessage";
 import { When } from "@/components/When";
 import { browserOf, endLogin, endLogins, type Login, logins, type Person, people } from "./access";
 import { Rights } from "./Rights";
@@ -29,14 +29,14 @@ export function PeoplePage() {
       about={t("people.about")}
       actions={<SearchWhereMany search={search} of={known} label={t("people.search")} />}
     >
-      <Answered asked={known}>
+      <QueryResult asked={known}>
         {({ pages }) => {
           const all = pages.flatMap((page) => page.people);
           if (all.length > 0) return <PersonTable all={all} onLeave={setLeaving} />;
-          if (search.words) return <Empty title={t("people.noMatch", { words: search.words })} />;
-          return <Empty title={t("people.none")}>{t("people.noneHint")}</Empty>;
+          if (search.words) return <EmptyMessage title={t("people.noMatch", { words: search.words })} />;
+          return <EmptyMessage title={t("people.none")}>{t("people.noneHint")}</EmptyMessage>;
         }}
-      </Answered>
+      </QueryResult>
       <More asked={known} />
       <div className="mt-8">
         <Part title={t("people.logins")} about={t("people.loginsAbout")}>
@@ -94,13 +94,15 @@ function Logins({ onEnd }: { onEnd: (id: string) => void }) {
   return (
     <div className="space-y-3">
       <SearchWhereMany search={search} of={known} label={t("people.searchLogins")} />
-      <Answered asked={known}>
+      <QueryResult asked={known}>
         {({ pages }) => {
           const all = pages.flatMap((page) => page.logins);
           if (all.length > 0) return <LoginTable all={all} onEnd={onEnd} />;
-          return <Empty title={search.words ? t("people.noLogin", { words: search.words }) : t("people.nobodyIn")} />;
+          return (
+            <EmptyMessage title={search.words ? t("people.noLogin", { words: search.words }) : t("people.nobodyIn")} />
+          );
         }}
-      </Answered>
+      </QueryResult>
       <More asked={known} />
     </div>
   );

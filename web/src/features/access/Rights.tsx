@@ -2,17 +2,17 @@ import { useQuery } from "@tanstack/react-query";
 import { Check } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { Answered } from "@/components/Answered";
+import { QueryResult } from "@/components/QueryResult";
 import { SearchBox } from "@/components/SearchBox";
-import { Empty } from "@/components/Told";
-import { useGiven } from "@/i18n/given";
+import { EmptyMessage } from "@/components/StatusMessage";
+import { useServerTexts } from "@/i18n/given";
 import { type Right, ROLES, rights } from "./access";
 
 /** What each role may do, in one table, as the server goes by it. */
 export function Rights() {
   const { t } = useTranslation();
   const known = useQuery(rights());
-  const { operation } = useGiven();
+  const { operation } = useServerTexts();
   const [wanted, setWanted] = useState("");
   const words = wanted.trim().toLowerCase();
   return (
@@ -27,14 +27,18 @@ export function Rights() {
       </ul>
       <SearchBox value={wanted} onChange={setWanted} label={t("people.searchRights")} />
       <div className="mt-3">
-        <Answered asked={known}>
+        <QueryResult asked={known}>
           {(all) => {
             const found = all.filter((one) =>
               `${operation(one.says)} ${one.says} ${one.method} ${one.path}`.toLowerCase().includes(words),
             );
-            return found.length ? <Table found={found} /> : <Empty title={t("people.noRight", { words: wanted })} />;
+            return found.length ? (
+              <Table found={found} />
+            ) : (
+              <EmptyMessage title={t("people.noRight", { words: wanted })} />
+            );
           }}
-        </Answered>
+        </QueryResult>
       </div>
     </>
   );
@@ -42,7 +46,7 @@ export function Rights() {
 
 function Table({ found }: { found: readonly Right[] }) {
   const { t } = useTranslation();
-  const { operation } = useGiven();
+  const { operation } = useServerTexts();
   return (
     <section
       aria-label={t("people.rights")}

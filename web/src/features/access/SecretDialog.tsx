@@ -5,7 +5,7 @@ import { Button } from "@/components/Button";
 import { DialogActions } from "@/components/DialogActions";
 import { DraftDialog } from "@/components/DraftDialog";
 import { LabelledField } from "@/components/LabelledField";
-import { Failed } from "@/components/Told";
+import { ErrorMessage } from "@/components/StatusMessage";
 import { PLACES, type Secret, type SecretRule, setSecret } from "./access";
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,99}$/;
@@ -54,7 +54,7 @@ export function SecretDialog(props: { known: Secret | null; onSet: () => Promise
           keep.mutate();
         }}
       >
-        {keep.isError ? <Failed why={keep.error} /> : null}
+        {keep.isError ? <ErrorMessage why={keep.error} /> : null}
         {props.known ? null : (
           <LabelledField name={t("secrets.name")} about={t("secrets.nameAbout")} wrong={wrongName} required>
             {(its) => (

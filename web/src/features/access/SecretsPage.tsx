@@ -3,15 +3,15 @@ import { Link } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { Answered } from "@/components/Answered";
 import { Button } from "@/components/Button";
 import { Chip } from "@/components/Chip";
 import { Confirm } from "@/components/Confirm";
-import { Part } from "@/components/Facts";
+import { Part } from "@/components/DescriptionList";
 import { Listing, More } from "@/components/Listing";
 import { Page } from "@/components/Page";
+import { QueryResult } from "@/components/QueryResult";
 import { SearchWhereMany, useSearch } from "@/components/SearchWhereMany";
-import { Empty } from "@/components/Told";
+import { EmptyMessage } from "@/components/StatusMessage";
 import { When } from "@/components/When";
 import { deleteSecret, type OtherSecret, type Secret, type SecretRule, secrets, secretUses } from "./access";
 import { SecretDialog } from "./SecretDialog";
@@ -41,14 +41,14 @@ export function SecretsPage() {
         </>
       }
     >
-      <Answered asked={known}>
+      <QueryResult asked={known}>
         {({ pages }) => {
           const kept = pages.flatMap((page) => page.secrets);
           if (kept.length > 0) return <SecretTable kept={kept} hidden={hidden} onDo={setDoing} />;
-          if (search.words) return <Empty title={t("secrets.noMatch", { words: search.words })} />;
-          return <Empty title={t("secrets.none")}>{t("secrets.noneHint")}</Empty>;
+          if (search.words) return <EmptyMessage title={t("secrets.noMatch", { words: search.words })} />;
+          return <EmptyMessage title={t("secrets.none")}>{t("secrets.noneHint")}</EmptyMessage>;
         }}
-      </Answered>
+      </QueryResult>
       <More asked={known} />
       {elsewhere.length > 0 ? <Elsewhere all={elsewhere} /> : null}
       {doing?.deed === "set" ? <SecretDialog known={doing.known} onSet={again} onClose={() => setDoing(null)} /> : null}

@@ -6,8 +6,8 @@ import { JsonField, jsonIn } from "@/components/JsonField";
 import { LabelledField } from "@/components/LabelledField";
 import { models } from "@/features/models/models";
 import { textIn } from "@/i18n";
+import { changed, numberIn, objectOf } from "./agentFields";
 import { textOf, wordsOf } from "./agents";
-import { changed, numberIn, objectOf } from "./change";
 import { Guardrails } from "./Guardrails";
 import { ToolPicker } from "./ToolPicker";
 

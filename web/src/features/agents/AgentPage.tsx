@@ -5,13 +5,13 @@ import { useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Answer, ApiError } from "@/api/http";
 import type { JsonObject } from "@/api/views";
-import { Answered } from "@/components/Answered";
 import { Button } from "@/components/Button";
 import { Confirm } from "@/components/Confirm";
-import { Card, Part } from "@/components/Facts";
-import { useMay } from "@/components/may";
+import { Card, Part } from "@/components/DescriptionList";
 import { Page } from "@/components/Page";
-import { Failed } from "@/components/Told";
+import { QueryResult } from "@/components/QueryResult";
+import { ErrorMessage } from "@/components/StatusMessage";
+import { useMay } from "@/components/useMay";
 import { useWorkflowName } from "@/components/useWorkflowName";
 import { AgentForm } from "./AgentForm";
 import { type Agent, agent, remove, save, uses } from "./agents";
@@ -31,7 +31,7 @@ export function AgentPage() {
       about={known.data ? t("agents.revision", { revision: known.data.value.revision }) : undefined}
       actions={known.data ? <Delete read={known.data} /> : null}
     >
-      <Answered asked={known}>
+      <QueryResult asked={known}>
         {(read) => (
           <>
             <Editing key={name} read={read} />
@@ -43,7 +43,7 @@ export function AgentPage() {
             </Part>
           </>
         )}
-      </Answered>
+      </QueryResult>
     </Page>
   );
 }
@@ -87,7 +87,7 @@ function Editing({ read }: { read: Answer<Agent> }) {
         <AgentForm agent={draft} onChange={setDraft} disabled={!mayWrite || keep.isPending} />
         {keep.isError ? (
           <div className="mt-4">
-            <Failed why={keep.error} />
+            <ErrorMessage why={keep.error} />
           </div>
         ) : null}
         {mayWrite ? (

@@ -4,14 +4,14 @@ import { Plus } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Text } from "@/api/views";
-import { Answered } from "@/components/Answered";
 import { Button } from "@/components/Button";
 import { Chip } from "@/components/Chip";
 import { Listing, More } from "@/components/Listing";
-import { useMay } from "@/components/may";
 import { Page } from "@/components/Page";
+import { QueryResult } from "@/components/QueryResult";
 import { SearchBox } from "@/components/SearchBox";
-import { Empty } from "@/components/Told";
+import { EmptyMessage } from "@/components/StatusMessage";
+import { useMay } from "@/components/useMay";
 import { useTyped } from "@/components/useTyped";
 import { When } from "@/components/When";
 import { textIn } from "@/i18n";
@@ -43,14 +43,14 @@ export function AgentsPage() {
         </>
       }
     >
-      <Answered asked={known}>
+      <QueryResult asked={known}>
         {({ pages }) => {
           const found = pages.flatMap((page) => page.agents);
           if (found.length > 0) return <AgentTable found={found} />;
-          if (words) return <Empty title={t("agents.noMatch", { words })} />;
-          return <Empty title={t("agents.none")}>{t("agents.noneHint")}</Empty>;
+          if (words) return <EmptyMessage title={t("agents.noMatch", { words })} />;
+          return <EmptyMessage title={t("agents.none")}>{t("agents.noneHint")}</EmptyMessage>;
         }}
-      </Answered>
+      </QueryResult>
       <More asked={known} />
       {making ? <NewAgentDialog onClose={() => setMaking(false)} /> : null}
     </Page>

@@ -4,8 +4,8 @@ import type { Json, JsonObject } from "@/api/views";
 import { Button } from "@/components/Button";
 import { IconButton } from "@/components/IconButton";
 import { BOX, LabelledField } from "@/components/LabelledField";
+import { changed, objectOf } from "./agentFields";
 import { textOf } from "./agents";
-import { changed, objectOf } from "./change";
 
 const SIDES = ["before", "after"] as const;
 const KINDS = ["prompt", "expression", "schema"] as const;

@@ -6,7 +6,7 @@ import { Button } from "@/components/Button";
 import { DialogActions } from "@/components/DialogActions";
 import { DraftDialog } from "@/components/DraftDialog";
 import { LabelledField } from "@/components/LabelledField";
-import { Failed } from "@/components/Told";
+import { ErrorMessage } from "@/components/StatusMessage";
 import { agentsNamed, make } from "./agents";
 
 /** A name and a role; the rest is said on the agent's own page. */
@@ -48,7 +48,7 @@ export function NewAgentDialog(props: { onClose: () => void }) {
         <LabelledField name={t("agents.system")} about={t("agents.systemAbout")} required>
           {(its) => <textarea {...its} rows={6} value={system} onChange={(event) => setSystem(event.target.value)} />}
         </LabelledField>
-        {begin.isError ? <Failed why={begin.error} /> : null}
+        {begin.isError ? <ErrorMessage why={begin.error} /> : null}
         <DialogActions onClose={props.onClose}>
           <Button kind="primary" type="submit" disabled={!name.trim() || !system.trim() || isTaken || begin.isPending}>
             {t("agents.make")}

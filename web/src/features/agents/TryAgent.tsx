@@ -7,12 +7,12 @@ import { control, execution } from "@/api/queries";
 import { ENDED, type ExecutionEntry, type JsonObject } from "@/api/views";
 import { money } from "@/components/amounts";
 import { Button } from "@/components/Button";
-import { Part } from "@/components/Facts";
-import { Failed } from "@/components/Told";
-import { type Speaker, turns } from "../chat/asked";
+import { Part } from "@/components/DescriptionList";
+import { ErrorMessage } from "@/components/StatusMessage";
+import { type Speaker, turns } from "@/features/chat/sessions";
 import { Composer } from "../chat/Composer";
 import { saidIn } from "../chat/parts";
-import { Said, TurnView } from "../chat/TurnView";
+import { Transcript, TurnView } from "../chat/TurnView";
 import { type SaidToAgent, sayTo } from "./agents";
 
 const FIELD = "message";
@@ -77,14 +77,14 @@ export function TryAgent({ name, draft }: Props) {
             ))}
             {say.isPending ? (
               <div className="opacity-60">
-                <Said words={say.variables} files={[]} to={null} />
+                <Transcript words={say.variables} files={[]} to={null} />
               </div>
             ) : null}
           </Turns>
         )}
         {failed ? (
           <div className="p-3">
-            <Failed why={failed} />
+            <ErrorMessage why={failed} />
           </div>
         ) : null}
         <p aria-live="polite" className="px-3 pt-2 text-xs text-ink-faint">

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
-import { Answered } from "@/components/Answered";
 import { Listing } from "@/components/Listing";
+import { QueryResult } from "@/components/QueryResult";
 import { WorkflowLink } from "@/components/WorkflowLink";
 import { uses } from "./agents";
 
@@ -10,7 +10,7 @@ export function Uses({ name }: { name: string }) {
   const { t } = useTranslation();
   const known = useQuery(uses(name));
   return (
-    <Answered asked={known}>
+    <QueryResult asked={known}>
       {(found) =>
         found.length === 0 ? (
           <p className="text-ink-soft">{t("agents.unused")}</p>
@@ -32,6 +32,6 @@ export function Uses({ name }: { name: string }) {
           />
         )
       }
-    </Answered>
+    </QueryResult>
   );
 }

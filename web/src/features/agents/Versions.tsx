@@ -3,14 +3,14 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Answer } from "@/api/http";
 import type { Json, JsonObject } from "@/api/views";
-import { Answered } from "@/components/Answered";
 import { Button } from "@/components/Button";
 import { Dialog } from "@/components/Dialog";
 import { DialogActions } from "@/components/DialogActions";
 import { JsonTree } from "@/components/JsonTree";
 import { Listing } from "@/components/Listing";
-import { useMay } from "@/components/may";
-import { Failed } from "@/components/Told";
+import { QueryResult } from "@/components/QueryResult";
+import { ErrorMessage } from "@/components/StatusMessage";
+import { useMay } from "@/components/useMay";
 import { When } from "@/components/When";
 import { type Agent, save, versions } from "./agents";
 
@@ -27,7 +27,7 @@ export function Versions({ read }: { read: Answer<Agent> }) {
     onSettled: () => client.invalidateQueries({ queryKey: ["agents"] }),
   });
   return (
-    <Answered asked={known}>
+    <QueryResult asked={known}>
       {(found) => (
         <>
           <Listing
@@ -61,7 +61,7 @@ export function Versions({ read }: { read: Answer<Agent> }) {
               <JsonTree value={shown.agent as Json} />
               {back.isError ? (
                 <div className="mt-3">
-                  <Failed why={back.error} />
+                  <ErrorMessage why={back.error} />
                 </div>
               ) : null}
               {mayWrite && shown.revision !== read.value.revision ? (
@@ -75,6 +75,6 @@ export function Versions({ read }: { read: Answer<Agent> }) {
           ) : null}
         </>
       )}
-    </Answered>
+    </QueryResult>
   );
 }

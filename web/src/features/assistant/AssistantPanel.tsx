@@ -2,9 +2,9 @@ import { useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useStore } from "zustand";
 import { type ApiError, ask } from "@/api/http";
-import { useMay } from "@/components/may";
-import { askedOf, type Operation } from "@/features/editor/operations";
-import { useWork } from "@/features/editor/work";
+import { useMay } from "@/components/useMay";
+import { askedOf, type Operation } from "@/features/editor/document/operations";
+import { useEditor } from "@/features/editor/editorContext";
 import { conversationAbout, type Exchange, isBusy } from "./conversation";
 import { ExchangeView } from "./ExchangeView";
 import { Words } from "./Words";
@@ -14,7 +14,7 @@ const IDEAS = ["review", "retry", "parallel"] as const;
 /** Changes by words: proposed as typed edits of what is on the screen, taken as one undo, or not at all. */
 export default function AssistantPanel() {
   const { t } = useTranslation();
-  const { id, saved, draft } = useWork();
+  const { id, saved, draft } = useEditor();
   const mayEdit = useMay("editor");
   const talk = useStore(conversationAbout(id));
   const [deciding, setDeciding] = useState(false);

@@ -8,7 +8,7 @@ import { saveNew } from "@/api/queries";
 import type { Definition } from "@/api/views";
 import { Button } from "@/components/Button";
 import { Dialog } from "@/components/Dialog";
-import { Failed, Loading, Problems } from "@/components/Told";
+import { ErrorMessage, Loading, ProblemList } from "@/components/StatusMessage";
 import { useTyped } from "@/components/useTyped";
 import { remember } from "./conversation";
 import { DesignFailed } from "./NoModel";
@@ -80,39 +80,14 @@ export function DescribeDialog({ onClose }: { onClose: () => void }) {
   return (
     <Dialog open onClose={close} title={t("describe.title")} about={t("describe.about")} wide>
       <div className="space-y-4">
-        {said.length > 0 ? (
-          <ol aria-label={t("assistant.said")} className="space-y-2">
-            {said.map((one, at) => (
-              <li
-                // biome-ignore lint/suspicious/noArrayIndexKey: what was said stays where it was said
-                key={at}
-                className="ml-auto w-fit max-w-[85%] rounded-lg rounded-br-sm bg-accent-soft px-3 py-2 break-words whitespace-pre-wrap"
-              >
-                <bdi>{one.words}</bdi>
-              </li>
-            ))}
-          </ol>
-        ) : null}
+        {said.length > 0 ? <Messages texts={said.map((one) => one.words)} /> : null}
         {design.isPending || rounds.length > 0 ? <Rounds rounds={rounds} isBusy={design.isPending} /> : null}
         {isStopped ? <p className="text-waiting">{t("assistant.stopped")}</p> : null}
         {design.isError && !isStopped ? (
           <DesignFailed why={design.error} again={() => design.mutate(design.variables)} />
         ) : null}
         {design.data && !made ? <p className="text-failed">{t("describe.nothing")}</p> : null}
-        {made?.document && !design.isPending ? (
-          <>
-            <div className="h-56 overflow-hidden rounded-md border border-line">
-              <Suspense fallback={<Loading />}>
-                <Preview definition={made.document} />
-              </Suspense>
-            </div>
-            {made.problems.length > 0 ? (
-              <Problems problems={made.problems} />
-            ) : (
-              <p className="text-done">{t("workflows.noProblems")}</p>
-            )}
-          </>
-        ) : null}
+        {made?.document && !design.isPending ? <Result document={made.document} problems={made.problems} /> : null}
         <div className="sticky -bottom-4 -mx-4 -mb-4 space-y-3 border-line bg-raised p-4 not-first:border-t first:-mt-4">
           <Words
             key={said.length}
@@ -153,9 +128,46 @@ export function DescribeDialog({ onClose }: { onClose: () => void }) {
               </Button>
             </div>
           ) : null}
-          {save.isError && save.error.code !== "revision-moved" ? <Failed why={save.error} /> : null}
+          {save.isError && save.error.code !== "revision-moved" ? <ErrorMessage why={save.error} /> : null}
         </div>
       </div>
     </Dialog>
+  );
+}
+
+/** The user's messages so far. */
+function Messages({ texts }: { texts: readonly string[] }) {
+  const { t } = useTranslation();
+  return (
+    <ol aria-label={t("assistant.said")} className="space-y-2">
+      {texts.map((text, at) => (
+        <li
+          // biome-ignore lint/suspicious/noArrayIndexKey: messages are only appended
+          key={at}
+          className="ml-auto w-fit max-w-[85%] rounded-lg rounded-br-sm bg-accent-soft px-3 py-2 break-words whitespace-pre-wrap"
+        >
+          <bdi>{text}</bdi>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+/** The designed workflow: its picture and its problems. */
+function Result({ document, problems }: { document: Definition; problems: Problem[] }) {
+  const { t } = useTranslation();
+  return (
+    <>
+      <div className="h-56 overflow-hidden rounded-md border border-line">
+        <Suspense fallback={<Loading />}>
+          <Preview definition={document} />
+        </Suspense>
+      </div>
+      {problems.length > 0 ? (
+        <ProblemList problems={problems} />
+      ) : (
+        <p className="text-done">{t("workflows.noProblems")}</p>
+      )}
+    </>
   );
 }

@@ -3,7 +3,7 @@ import { useTranslation } from "react-i18next";
 import { ApiError } from "@/api/http";
 import { Button } from "@/components/Button";
 import { Chip } from "@/components/Chip";
-import type { Operation } from "@/features/editor/operations";
+import type { Operation } from "@/features/editor/document/operations";
 import type { Exchange } from "./conversation";
 import { DesignFailed } from "./NoModel";
 import { Proposed } from "./Proposed";

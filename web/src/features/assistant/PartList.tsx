@@ -1,6 +1,6 @@
 /** What a proposal consists of, each part to take or to leave. */
 import { useTranslation } from "react-i18next";
-import type { Operation } from "@/features/editor/operations";
+import type { Operation } from "@/features/editor/document/operations";
 import { aboutOf } from "./parts";
 
 export function PartList(props: {

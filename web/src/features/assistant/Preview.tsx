@@ -1,8 +1,8 @@
 import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import type { Definition } from "@/api/views";
-import { Canvas } from "@/graph/Canvas";
-import { pictureOf } from "@/graph/picture";
+import { pictureOf } from "@/graph/model/picture";
+import { Canvas } from "@/graph/render/Canvas";
 
 /** A workflow to look at before it is saved. What a model wrote may lack anything. */
 export default function Preview({ definition }: { definition: Definition }) {

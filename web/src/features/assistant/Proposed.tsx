@@ -6,10 +6,10 @@ import { useTranslation } from "react-i18next";
 import { ask, type Problem } from "@/api/http";
 import { Button } from "@/components/Button";
 import { Dialog } from "@/components/Dialog";
-import { Failed, Problems } from "@/components/Told";
-import { DiffView } from "@/features/editor/DiffView";
-import { applied, askedOf, type Operation } from "@/features/editor/operations";
-import { useWork } from "@/features/editor/work";
+import { ErrorMessage, ProblemList } from "@/components/StatusMessage";
+import { applied, askedOf, type Operation } from "@/features/editor/document/operations";
+import { useEditor } from "@/features/editor/editorContext";
+import { DiffView } from "@/features/editor/panels/DiffView";
 import type { Proposal } from "./conversation";
 import { PartList } from "./PartList";
 import { partsOf, takenOf } from "./parts";
@@ -39,11 +39,11 @@ export function Proposed(props: {
         </Button>
         {parts.length > 1 ? <PartList parts={parts} refused={refused} fallen={fallen} onRefuse={refuse} /> : null}
         <div aria-live="polite" className="space-y-2">
-          {told.error ? <Failed why={told.error} /> : null}
+          {told.error ? <ErrorMessage why={told.error} /> : null}
           {told.data && told.data.brings.length > 0 ? (
             <div>
               <p className="font-medium">{t("assistant.brings", { count: told.data.brings.length })}</p>
-              <Problems problems={told.data.brings} />
+              <ProblemList problems={told.data.brings} />
             </div>
           ) : null}
           {told.data?.brings.length === 0 ? <p className="text-done">{t("assistant.bringsNone")}</p> : null}
@@ -53,7 +53,7 @@ export function Proposed(props: {
             <summary className="min-h-6 cursor-pointer text-done">
               {t("assistant.mends", { count: told.data.mends.length })}
             </summary>
-            <Problems problems={told.data.mends} />
+            <ProblemList problems={told.data.mends} />
           </details>
         ) : null}
         <Dialog open={large} onClose={() => setLarge(false)} title={t("assistant.proposal")} wide>
@@ -84,7 +84,7 @@ interface Brought {
 
 /** The whole was checked when it was proposed. */
 function useBrought(proposal: Proposal, taken: Operation[], isWhole: boolean) {
-  const { id, draft } = useWork();
+  const { id, draft } = useEditor();
   const changes = [...draft.done, taken];
   return useQuery<Brought>({
     queryKey: ["brought", id, isWhole, isWhole ? proposal : changes],

@@ -1,7 +1,7 @@
 import { Check, LoaderCircle, X } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import { money } from "@/components/amounts";
-import { Problems } from "@/components/Told";
+import { ProblemList } from "@/components/StatusMessage";
 import { costOf, type Round } from "./rounds";
 
 /** What a model drafted, what was wrong with it, and what that cost; `isBusy`: another round is under way. */
@@ -24,7 +24,7 @@ export function Rounds({ rounds, isBusy }: { rounds: readonly Round[]; isBusy: b
                   <Sign ok={one.ok} />
                   {t("assistant.round", { round: one.round, count: one.problems.length })}
                 </summary>
-                <Problems problems={one.problems} />
+                <ProblemList problems={one.problems} />
               </details>
             )}
           </li>

@@ -2,7 +2,7 @@ import { Send, Square } from "lucide-react";
 import { type KeyboardEvent, useId } from "react";
 import { useTranslation } from "react-i18next";
 import { Button } from "@/components/Button";
-import { useKept } from "@/components/useKept";
+import { useStoredState } from "@/components/useStoredState";
 
 /** Where one says what one wants: Enter sends it, Shift-Enter begins a line. While it is made, there is a stop instead. */
 export function Words(props: {
@@ -17,7 +17,7 @@ export function Words(props: {
   onStop: () => void;
 }) {
   const { t } = useTranslation();
-  const [words, setWords] = useKept(props.name);
+  const [words, setWords] = useStoredState(props.name);
   const field = useId();
   const say = () => {
     if (props.isBusy || !words.trim()) return;

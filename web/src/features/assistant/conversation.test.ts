@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Definition } from "@/api/views";
-import type { Operation } from "@/features/editor/operations";
+import type { Operation } from "@/features/editor/document/operations";
 import { conversationAbout, earlierOf, remember, type Screen } from "./conversation";
 
 const DEFINITION: Definition = { id: "letter", nodes: [{ id: "write", type: "agent" }], edges: [] };

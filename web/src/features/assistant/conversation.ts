@@ -2,8 +2,8 @@
 import { createStore } from "zustand/vanilla";
 import { ApiError, type Problem } from "@/api/http";
 import type { Definition } from "@/api/views";
-import { askedOf, type Operation } from "@/features/editor/operations";
-import { windowShelf } from "@/shelf";
+import { windowStorage } from "@/browserStorage";
+import { askedOf, type Operation } from "@/features/editor/document/operations";
 import { uniqueId } from "@/uniqueId";
 import { designed, type Round } from "./rounds";
 
@@ -166,12 +166,12 @@ function toldOf(why: ApiError) {
 }
 
 function keep(workflow: string, exchanges: readonly Exchange[]): void {
-  windowShelf.write(KEPT_AS + workflow, exchanges.length === 0 ? null : JSON.stringify(exchanges));
+  windowStorage.write(KEPT_AS + workflow, exchanges.length === 0 ? null : JSON.stringify(exchanges));
 }
 
 function kept(workflow: string): Exchange[] {
   try {
-    const found = JSON.parse(windowShelf.read(KEPT_AS + workflow) ?? "[]") as Exchange[];
+    const found = JSON.parse(windowStorage.read(KEPT_AS + workflow) ?? "[]") as Exchange[];
     return found.map((one) => (one.outcome === "asked" ? { ...one, outcome: "stopped" } : one));
   } catch {
     return [];

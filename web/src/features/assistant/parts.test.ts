@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Definition } from "@/api/views";
-import { applied, type Operation } from "@/features/editor/operations";
+import { applied, type Operation } from "@/features/editor/document/operations";
 import { aboutOf, partsOf, takenOf } from "./parts";
 
 const BEFORE: Definition = {

@@ -1,7 +1,7 @@
 /** A proposal part by part: what may be taken alone, and what falls away with another part. */
 import type { Definition } from "@/api/views";
-import { applied, type Operation } from "@/features/editor/operations";
-import { clashOf } from "@/features/editor/rebase";
+import { applied, type Operation } from "@/features/editor/document/operations";
+import { clashOf } from "@/features/editor/document/rebase";
 
 /** Fields of one thing that are changed at once are parts of their own; ends of a connection are turned together. */
 export function partsOf(changes: readonly Operation[]): Operation[] {

@@ -6,16 +6,16 @@ import { useTranslation } from "react-i18next";
 import { saysSomething } from "@/address";
 import { ask, query } from "@/api/http";
 import type { Schemas } from "@/api/views";
-import { Answered } from "@/components/Answered";
 import { Button } from "@/components/Button";
 import { Chip } from "@/components/Chip";
-import { moment } from "@/components/instants";
 import { BOX } from "@/components/LabelledField";
 import { Listing, More } from "@/components/Listing";
 import { Page } from "@/components/Page";
-import { Empty, Failed, Loading } from "@/components/Told";
+import { QueryResult } from "@/components/QueryResult";
+import { EmptyMessage, ErrorMessage, Loading } from "@/components/StatusMessage";
+import { moment } from "@/components/times";
 import { useWorkflowName } from "@/components/useWorkflowName";
-import { useGiven } from "@/i18n/given";
+import { useServerTexts } from "@/i18n/given";
 import { rights } from "../access/access";
 
 type Deed = Schemas["DeedAnswer"];
@@ -80,12 +80,12 @@ export function AuditPage() {
       <Chain />
       <Search search={search} />
       {found.isPending ? <Loading /> : null}
-      {found.isError ? <Failed why={found.error} again={() => void found.refetch()} /> : null}
+      {found.isError ? <ErrorMessage why={found.error} again={() => void found.refetch()} /> : null}
       {found.isSuccess && all.length === 0 ? (
         !saysSomething(search) ? (
-          <Empty title={t("audit.none")} />
+          <EmptyMessage title={t("audit.none")} />
         ) : (
-          <Empty title={t("audit.noMatch")}>{t("audit.noMatchHint")}</Empty>
+          <EmptyMessage title={t("audit.noMatch")}>{t("audit.noMatchHint")}</EmptyMessage>
         )
       ) : null}
       <Deeds all={all} />
@@ -100,7 +100,7 @@ function Chain() {
   return (
     <div className="mb-4" aria-live="polite">
       {known.isPending ? <p className="text-ink-faint">{t("audit.checking")}</p> : null}
-      <Answered asked={{ ...known, data: known.data ?? (known.isPending ? null : undefined) }}>
+      <QueryResult asked={{ ...known, data: known.data ?? (known.isPending ? null : undefined) }}>
         {(told) =>
           told === null ? null : told.damage.length === 0 ? (
             <p className="flex items-center gap-2" title={t("audit.head", { hash: told.hash })}>
@@ -117,7 +117,7 @@ function Chain() {
             </div>
           )
         }
-      </Answered>
+      </QueryResult>
     </div>
   );
 }
@@ -228,7 +228,7 @@ function Deeds({ all }: { all: readonly Deed[] }) {
 
 /** What the operation does, and how it is called: the log is read by programs too. */
 function What({ what }: { what: string }) {
-  const { operation } = useGiven();
+  const { operation } = useServerTexts();
   const known = useQuery(rights());
   const says = known.data?.find((one) => `${one.method} ${one.path}` === what)?.says;
   return (

@@ -3,20 +3,20 @@ import { Link, useParams } from "@tanstack/react-router";
 import { ChevronLeft, MessageCircle } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { Answered } from "@/components/Answered";
 import { Chip } from "@/components/Chip";
 import { iconLook } from "@/components/IconButton";
 import { More } from "@/components/Listing";
+import { QueryResult } from "@/components/QueryResult";
 import { SearchBox } from "@/components/SearchBox";
-import { Empty } from "@/components/Told";
+import { EmptyMessage } from "@/components/StatusMessage";
 import { useTitle } from "@/components/useTitle";
 import { useTyped } from "@/components/useTyped";
 import { textIn } from "@/i18n";
 import { BUILT_IN } from "../workflows/ids";
-import { type Speaker, speakersFound, speakersNamed } from "./asked";
 import { Conversation } from "./Conversation";
 import { nameOf } from "./mention";
-import { TalkList } from "./TalkList";
+import { SessionList } from "./SessionList";
+import { type Speaker, speakersFound, speakersNamed } from "./sessions";
 
 const WORDS_MAX = 200;
 
@@ -26,7 +26,7 @@ export function ChatPage() {
   return (
     <div className="flex h-full">
       <aside className="flex min-h-0 w-72 shrink-0 flex-col border-r border-line bg-surface max-md:hidden">
-        <TalkList session={session ?? null} />
+        <SessionList session={session ?? null} />
       </aside>
       <div className="flex min-w-0 flex-1 flex-col">
         {workflow ? <Talk workflow={workflow} session={session ?? null} /> : <Whom />}
@@ -43,7 +43,7 @@ function Talk({ workflow, session }: { workflow: string; session: string | null 
   const namesakes = useInfiniteQuery({ ...speakersFound(name.slice(0, WORDS_MAX)), enabled: speaker !== undefined });
   useTitle(name || t("shell.chat"));
   return (
-    <Answered asked={known}>
+    <QueryResult asked={known}>
       {() => (
         <>
           <div className="flex items-center gap-2 border-b border-line bg-surface px-3 py-2">
@@ -59,12 +59,12 @@ function Talk({ workflow, session }: { workflow: string; session: string | null 
             <Conversation key={session ?? `new ${workflow}`} speaker={speaker} session={session} />
           ) : (
             <div className="p-6">
-              <Empty title={t("chat.gone", { name: workflow })}>{t("chat.goneHint")}</Empty>
+              <EmptyMessage title={t("chat.gone", { name: workflow })}>{t("chat.goneHint")}</EmptyMessage>
             </div>
           )}
         </>
       )}
-    </Answered>
+    </QueryResult>
   );
 }
 
@@ -98,26 +98,26 @@ function Whom() {
               <SearchBox value={typed} onChange={type} label={t("chat.searchWhom")} />
             ) : null}
           </div>
-          <Answered asked={found}>
+          <QueryResult asked={found}>
             {(told) => {
               const all = whole(told);
               if (all.length > 0) return <Speakers all={all} isWhole={told.pages.length === 1 && !found.hasNextPage} />;
               return (
                 <div className="mt-4">
                   {words ? (
-                    <Empty title={t("chooser.none", { words })} />
+                    <EmptyMessage title={t("chooser.none", { words })} />
                   ) : (
-                    <Empty title={t("chat.nobody")}>{t("chat.nobodyHint")}</Empty>
+                    <EmptyMessage title={t("chat.nobody")}>{t("chat.nobodyHint")}</EmptyMessage>
                   )}
                 </div>
               );
             }}
-          </Answered>
+          </QueryResult>
           <More asked={found} />
         </div>
       </div>
       <div className="border-t border-line md:hidden">
-        <TalkList session={null} />
+        <SessionList session={null} />
       </div>
     </>
   );

@@ -3,8 +3,8 @@ import { Paperclip, Send, Square, X } from "lucide-react";
 import { type KeyboardEvent, useId, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Button } from "@/components/Button";
-import { type Speaker, speakersFound } from "./asked";
 import { begunIn, nameOf, offered } from "./mention";
+import { type Speaker, speakersFound } from "./sessions";
 
 interface Props {
   /** Whom one talks to. */
@@ -71,62 +71,11 @@ export function Composer(props: Props) {
         if (maySay) props.onSay();
       }}
     >
-      {choices.length > 0 ? (
-        <div
-          id={list}
-          role="listbox"
-          aria-label={t("chat.mention")}
-          className="absolute bottom-full left-3 mb-1 max-h-64 w-80 max-w-[90vw] overflow-auto rounded-md border border-line bg-raised p-1 shadow-lg"
-        >
-          {choices.map((one, nth) => (
-            <div
-              key={one.id}
-              id={`${list}-${nth}`}
-              role="option"
-              tabIndex={-1}
-              aria-selected={nth === chosen}
-              onMouseDown={(event) => {
-                event.preventDefault();
-                take(one);
-              }}
-              className="cursor-pointer rounded px-2.5 py-1.5 aria-selected:bg-accent-soft"
-            >
-              <bdi className="font-medium">{nameOf(one, i18n.language)}</bdi>{" "}
-              <span className="font-mono text-xs text-ink-faint">@{one.id}</span>
-            </div>
-          ))}
-        </div>
-      ) : null}
-      <ul className="mb-2 flex flex-wrap gap-1.5 empty:hidden">
-        {props.files.map((file) => (
-          <li key={file.name} className="flex items-center gap-1 rounded-full bg-idle-soft py-0.5 pr-1 pl-2.5 text-xs">
-            <bdi>{file.name}</bdi>
-            <button
-              type="button"
-              aria-label={t("chat.detach", { name: file.name })}
-              onClick={() => props.onFiles(props.files.filter((one) => one !== file))}
-              className="flex size-6 items-center justify-center rounded-full hover:bg-sunken"
-            >
-              <X className="size-3.5" aria-hidden />
-            </button>
-          </li>
-        ))}
-      </ul>
+      {choices.length > 0 ? <MentionList id={list} choices={choices} chosen={chosen} onTake={take} /> : null}
+      <AttachedFiles files={props.files} onFiles={props.onFiles} />
       <div className="flex items-end gap-2">
         {props.speaker.files.length > 0 ? (
-          <label className="flex size-9 shrink-0 cursor-pointer items-center justify-center rounded-md text-ink-soft focus-within:outline-2 focus-within:outline-accent hover:bg-sunken">
-            <Paperclip className="size-4" aria-hidden />
-            <span className="sr-only">{t("chat.attach")}</span>
-            <input
-              type="file"
-              multiple
-              className="sr-only"
-              onChange={(event) => {
-                props.onFiles([...props.files, ...(event.target.files ?? [])]);
-                event.target.value = "";
-              }}
-            />
-          </label>
+          <AttachButton onAdd={(files) => props.onFiles([...props.files, ...files])} />
         ) : null}
         <div className="min-w-0 flex-1">
           <label htmlFor={field} className="sr-only">
@@ -166,5 +115,81 @@ export function Composer(props: Props) {
         ) : null}
       </div>
     </form>
+  );
+}
+
+/** The workflows that the user may address. */
+function MentionList(props: {
+  id: string;
+  choices: readonly Speaker[];
+  chosen: number;
+  onTake: (speaker: Speaker) => void;
+}) {
+  const { t, i18n } = useTranslation();
+  return (
+    <div
+      id={props.id}
+      role="listbox"
+      aria-label={t("chat.mention")}
+      className="absolute bottom-full left-3 mb-1 max-h-64 w-80 max-w-[90vw] overflow-auto rounded-md border border-line bg-raised p-1 shadow-lg"
+    >
+      {props.choices.map((one, nth) => (
+        <div
+          key={one.id}
+          id={`${props.id}-${nth}`}
+          role="option"
+          tabIndex={-1}
+          aria-selected={nth === props.chosen}
+          onMouseDown={(event) => {
+            event.preventDefault();
+            props.onTake(one);
+          }}
+          className="cursor-pointer rounded px-2.5 py-1.5 aria-selected:bg-accent-soft"
+        >
+          <bdi className="font-medium">{nameOf(one, i18n.language)}</bdi>{" "}
+          <span className="font-mono text-xs text-ink-faint">@{one.id}</span>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function AttachedFiles({ files, onFiles }: { files: readonly File[]; onFiles: (files: readonly File[]) => void }) {
+  const { t } = useTranslation();
+  return (
+    <ul className="mb-2 flex flex-wrap gap-1.5 empty:hidden">
+      {files.map((file) => (
+        <li key={file.name} className="flex items-center gap-1 rounded-full bg-idle-soft py-0.5 pr-1 pl-2.5 text-xs">
+          <bdi>{file.name}</bdi>
+          <button
+            type="button"
+            aria-label={t("chat.detach", { name: file.name })}
+            onClick={() => onFiles(files.filter((one) => one !== file))}
+            className="flex size-6 items-center justify-center rounded-full hover:bg-sunken"
+          >
+            <X className="size-3.5" aria-hidden />
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function AttachButton({ onAdd }: { onAdd: (files: FileList | never[]) => void }) {
+  const { t } = useTranslation();
+  return (
+    <label className="flex size-9 shrink-0 cursor-pointer items-center justify-center rounded-md text-ink-soft focus-within:outline-2 focus-within:outline-accent hover:bg-sunken">
+      <Paperclip className="size-4" aria-hidden />
+      <span className="sr-only">{t("chat.attach")}</span>
+      <input
+        type="file"
+        multiple
+        className="sr-only"
+        onChange={(event) => {
+          onAdd(event.target.files ?? []);
+          event.target.value = "";
+        }}
+      />
+    </label>
   );
 }

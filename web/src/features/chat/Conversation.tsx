@@ -6,15 +6,15 @@ import { type ApiError, ask } from "@/api/http";
 import { control, definition, execution, executionPath } from "@/api/queries";
 import type { ExecutionEntry } from "@/api/views";
 import { Button } from "@/components/Button";
-import { Failed, Loading } from "@/components/Told";
-import { forgetKept, useKept } from "@/components/useKept";
+import { ErrorMessage, Loading } from "@/components/StatusMessage";
+import { removeStoredState, useStoredState } from "@/components/useStoredState";
 import { textIn } from "@/i18n";
 import { uniqueId } from "@/uniqueId";
-import { type Speaker, say, speakersNamed, turns } from "./asked";
 import { Composer } from "./Composer";
 import { addressed, idsIn, nameOf } from "./mention";
 import { isSteerable, saidIn } from "./parts";
-import { Said, TurnView } from "./TurnView";
+import { type Speaker, say, speakersNamed, turns } from "./sessions";
+import { Transcript, TurnView } from "./TurnView";
 
 const OPEN: ReadonlySet<string> = new Set(["pending", "running"]);
 const NEAR_PX = 120;
@@ -29,7 +29,7 @@ export function Conversation(props: { speaker: Speaker; session: string | null }
   const session = props.session ?? fresh;
   const read = useInfiniteQuery({ ...turns(session), enabled: props.session !== null });
   const draft = `chat ${speaker.id} ${props.session ?? ""}`;
-  const [words, setWords] = useKept(draft);
+  const [words, setWords] = useStoredState(draft);
   const [files, setFiles] = useState<readonly File[]>([]);
   const key = useRef(uniqueId());
   const said = useMemo(
@@ -54,7 +54,7 @@ export function Conversation(props: { speaker: Speaker; session: string | null }
 
   const speak = useMutation<{ executionId: string }, ApiError, { to: Speaker; words: string }>({
     mutationFn: ({ to, words: what }) => say({ speaker: to, session, words: what, files, key: key.current }),
-    onMutate: () => forgetKept(draft),
+    onMutate: () => removeStoredState(draft),
     onError: () => setWords(words),
     onSuccess: async () => {
       key.current = uniqueId();
@@ -93,7 +93,7 @@ export function Conversation(props: { speaker: Speaker; session: string | null }
             {t("chat.earlier")}
           </Button>
         ) : null}
-        {read.isError ? <Failed why={read.error} again={() => void read.refetch()} /> : null}
+        {read.isError ? <ErrorMessage why={read.error} again={() => void read.refetch()} /> : null}
         {props.session !== null && read.isPending ? <Loading /> : null}
         {props.session === null && !speak.isPending ? <Greeting speaker={speaker} /> : null}
         {said.map((one) => (
@@ -109,7 +109,7 @@ export function Conversation(props: { speaker: Speaker; session: string | null }
         ))}
         {speak.isPending ? (
           <div className="opacity-60">
-            <Said
+            <Transcript
               words={speak.variables.words}
               files={files.map((file) => file.name)}
               to={speak.variables.to.id === speaker.id ? null : speak.variables.to.id}
@@ -120,7 +120,7 @@ export function Conversation(props: { speaker: Speaker; session: string | null }
       <Announced entry={last} name={nameOf(speaker, i18n.language)} />
       {failed ? (
         <div className="px-3 pb-2">
-          <Failed why={failed} />
+          <ErrorMessage why={failed} />
         </div>
       ) : null}
       <Composer

@@ -6,12 +6,12 @@ import { useTranslation } from "react-i18next";
 import { control, execution, executionDefinition, type Verb } from "@/api/queries";
 import { type Definition, ENDED, type Execution, type ExecutionEntry, type Failure } from "@/api/views";
 import { Button } from "@/components/Button";
+import { ErrorDetail } from "@/components/ErrorDetail";
 import { ScriptedOutput } from "@/components/Scripted";
 import { Status, StatusIcon } from "@/components/Status";
-import { Failed } from "@/components/Told";
-import { Why } from "@/components/Why";
+import { ErrorMessage } from "@/components/StatusMessage";
 import { textIn } from "@/i18n";
-import { useHeard } from "../execution/live";
+import { useLiveOutput } from "../execution/live";
 import { useExecutionLog } from "../execution/log";
 import { Value } from "../execution/Value";
 import { Gates } from "../inbox/Gates";
@@ -32,7 +32,7 @@ export function TurnView(props: {
   const id = props.entry.executionId;
   const client = useQueryClient();
   const log = useExecutionLog(id);
-  const heard = useHeard(log.live);
+  const heard = useLiveOutput(log.live);
   const known = useQuery(execution(id));
   const native = useQuery(executionDefinition(id));
   // What only the server knows (open gates, output) is read again when the journal moved.
@@ -47,12 +47,12 @@ export function TurnView(props: {
   );
   const now = known.data;
   const why = log.error ?? known.error ?? native.error;
-  if (why) return <Failed why={why} />;
+  if (why) return <ErrorMessage why={why} />;
   const words = now ? saidIn(now.input, props.field) : "";
   return (
     <article aria-label={words.slice(0, 80)} className="space-y-3">
       <ScriptedOutput scripted={now?.scripted} />
-      {now ? <Said words={words} files={filesIn(now.input)} to={props.to} /> : null}
+      {now ? <Transcript words={words} files={filesIn(now.input)} to={props.to} /> : null}
       <Steps parts={parts} definition={native.data} isOver={ENDED.has(log.status)} id={id} />
       {parts.map((part) => (
         <PartView key={part.step} part={part} isAlone={countSpeaking(parts) < 2} />
@@ -76,7 +76,7 @@ function countSpeaking(parts: readonly Part[]): number {
   return new Set(parts.filter((part) => part.text).map((part) => part.node.id)).size;
 }
 
-export function Said(props: { words: string; files: readonly string[]; to: string | null }) {
+export function Transcript(props: { words: string; files: readonly string[]; to: string | null }) {
   return (
     <div className="ml-auto w-fit max-w-[85%] rounded-lg rounded-br-sm bg-accent-soft px-3 py-2">
       {props.to ? <p className="text-xs font-medium text-accent">@{props.to}</p> : null}
@@ -210,7 +210,7 @@ function Ended(props: { now: Execution; onAgain: () => void; onDone: () => void 
           </Button>
         ) : null}
       </div>
-      {act.isError ? <Failed why={act.error} /> : null}
+      {act.isError ? <ErrorMessage why={act.error} /> : null}
     </div>
   );
 }
@@ -218,7 +218,7 @@ function Ended(props: { now: Execution; onAgain: () => void; onDone: () => void 
 function Trouble({ why }: { why: Failure }) {
   return (
     <div role="alert" className="rounded-md border border-failed/40 bg-failed-soft p-3">
-      <Why code={why.code} message={why.message} hint={why.hint} look="text-failed" />
+      <ErrorDetail code={why.code} message={why.message} hint={why.hint} look="text-failed" />
     </div>
   );
 }

@@ -5,7 +5,7 @@ import type { ExecutionEntry, Schemas } from "@/api/views";
 import { AT, entry, execution } from "@/testing/answers";
 import { dialog, fill, noDialog, open, server } from "@/testing/page";
 import { requirement } from "@/testing/requirement";
-import { type Asked, Reply, refusal } from "@/testing/server";
+import { type RecordedRequest, Reply, refusal } from "@/testing/server";
 
 const EXECUTIONS = "/api/workflows/executions";
 const PAGE = 50;
@@ -40,7 +40,7 @@ const talk = (sessionId: string, title: string) => ({
 });
 
 /** A turn begins: it runs until a test changes its status. */
-function begin({ at, body }: Asked) {
+function begin({ at, body }: RecordedRequest) {
   const executionId = `exec-${said.length + 1}`;
   words[executionId] = Object.values(body.input as object)[0] as string;
   said = [entry(executionId, { workflowId: at.id ?? "", status: "running", sessionId: body.sessionId }), ...said];

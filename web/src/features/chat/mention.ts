@@ -1,6 +1,6 @@
 /** `@workflow` at the beginning of a message: whom it is for. */
 import { textIn } from "@/i18n";
-import type { Speaker } from "./asked";
+import type { Speaker } from "./sessions";
 
 const BEGUN = /^@([\w:.-]*)$/;
 const MENTION = /^@([\w:.-]+)\s+([\s\S]*)$/;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Definition, JournalEvent } from "@/api/views";
-import { storyOf } from "../execution/story";
+import { timelineOf } from "@/features/execution/timelineModel";
 import { addressed, offered } from "./mention";
 import { filesIn, partsOf, saidIn } from "./parts";
 
@@ -34,7 +34,7 @@ const EVENTS = [
 
 describe("the parts of a turn", () => {
   it("are what visible nodes say and call", () => {
-    const parts = partsOf(DEFINITION, storyOf(EVENTS), EVENTS, new Map());
+    const parts = partsOf(DEFINITION, timelineOf(EVENTS), EVENTS, new Map());
     expect(parts.map((part) => [part.node.id, part.text])).toEqual([["router", "Two ships."]]);
     expect(parts[0]?.calls).toEqual([
       { id: "0", tool: "search", arguments: { q: "ports" }, result: "two", isOpen: false },
@@ -44,8 +44,8 @@ describe("the parts of a turn", () => {
   it("keep the place of a call when it ends: what is unfolded stays unfolded", () => {
     const calls = [{ tool: "search", arguments: undefined, ok: undefined }];
     const live = new Map([["router:1", { text: "", thought: "", calls, task: "" }]]);
-    const before = partsOf(DEFINITION, storyOf(EVENTS.slice(0, 4)), EVENTS.slice(0, 4), live);
-    const after = partsOf(DEFINITION, storyOf(EVENTS), EVENTS, new Map());
+    const before = partsOf(DEFINITION, timelineOf(EVENTS.slice(0, 4)), EVENTS.slice(0, 4), live);
+    const after = partsOf(DEFINITION, timelineOf(EVENTS), EVENTS, new Map());
     expect(before[0]?.calls.map((call) => call.id)).toEqual(after[0]?.calls.map((call) => call.id));
   });
 
@@ -53,13 +53,13 @@ describe("the parts of a turn", () => {
     const begun = EVENTS.slice(0, 4);
     const calls = [{ tool: "search", arguments: undefined, ok: undefined }];
     const live = new Map([["router:1", { text: "Two sh", thought: "", calls, task: "" }]]);
-    const [part] = partsOf(DEFINITION, storyOf(begun), begun, live);
+    const [part] = partsOf(DEFINITION, timelineOf(begun), begun, live);
     expect([part?.text, part?.isLive, part?.calls[0]?.isOpen]).toEqual(["Two sh", true, true]);
   });
 
   it("leave the words to the output where the workflow is no conversation", () => {
     const plain = { ...DEFINITION, config: {} };
-    expect(partsOf(plain, storyOf(EVENTS), EVENTS, new Map())[0]?.text).toBe("");
+    expect(partsOf(plain, timelineOf(EVENTS), EVENTS, new Map())[0]?.text).toBe("");
   });
 
   it("begin with what a person said and gave", () => {

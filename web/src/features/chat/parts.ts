@@ -1,7 +1,7 @@
 /** What of a turn is shown in a chat: who works, what they call, what they say. Nodes that are not for people are left out. */
 import type { Definition, DefinitionNode, JournalEvent, Json, JsonObject } from "@/api/views";
+import type { ExecutionTimeline, StepRecord, StepStatus } from "@/features/execution/timelineModel";
 import type { Live } from "../execution/live";
-import type { StepStatus, StepStory, Story } from "../execution/story";
 
 export interface Call {
   /** Its place among the calls of the step: the same while it is under way and when the step is told as a whole. */
@@ -35,7 +35,7 @@ export function isSteerable(definition: Definition): boolean {
 
 export function partsOf(
   definition: Definition,
-  story: Story,
+  story: ExecutionTimeline,
   events: readonly JournalEvent[],
   live: { get(step: string): Live | undefined },
 ): Part[] {
@@ -47,7 +47,7 @@ export function partsOf(
   const calls = callsOf(events);
   const speaks = isConversational(definition);
   return story.order.flatMap((name) => {
-    const step = story.steps.get(name) as StepStory;
+    const step = story.steps.get(name) as StepRecord;
     const node = shown.get(step.node);
     if (!node || step.status === "passed") return [];
     const now = live.get(name);
@@ -63,7 +63,7 @@ export function partsOf(
   });
 }
 
-function textOf(step: StepStory): string {
+function textOf(step: StepRecord): string {
   const text = step.said?.text;
   if (typeof text === "string") return text.trim();
   return typeof step.result === "string" ? step.result.trim() : "";

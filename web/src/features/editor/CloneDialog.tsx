@@ -8,7 +8,7 @@ import { Button } from "@/components/Button";
 import { Dialog } from "@/components/Dialog";
 import { DialogActions } from "@/components/DialogActions";
 import { LabelledField } from "@/components/LabelledField";
-import { Failed } from "@/components/Told";
+import { ErrorMessage } from "@/components/StatusMessage";
 import { BUILT_IN } from "../workflows/ids";
 
 /** A workflow like this one under another id, which is then gone on with. */
@@ -47,7 +47,7 @@ export function CloneDialog({ id, onClose }: { id: string; onClose: () => void }
             />
           )}
         </LabelledField>
-        {copy.isError ? <Failed why={copy.error} /> : null}
+        {copy.isError ? <ErrorMessage why={copy.error} /> : null}
         <DialogActions onClose={onClose}>
           <Button type="submit" kind="primary" disabled={!as.trim() || copy.isPending}>
             {t("editor.clone")}

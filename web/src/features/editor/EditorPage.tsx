@@ -7,32 +7,32 @@ import { type ApiError, answerOf, type Problem } from "@/api/http";
 import { definition, languageSchema, me, removeWorkflow, workflow } from "@/api/queries";
 import type { Definition, WorkflowDetail } from "@/api/views";
 import { Confirm } from "@/components/Confirm";
-import { useMay } from "@/components/may";
 import { PageFailed } from "@/components/PageFailed";
-import { Failed, Loading } from "@/components/Told";
+import { ErrorMessage, Loading } from "@/components/StatusMessage";
+import { useMay } from "@/components/useMay";
 import { textIn } from "@/i18n";
 import { uniqueId } from "@/uniqueId";
 import { TrialOnCanvas } from "../trying/TrialOnCanvas";
 import { StartDialog } from "../workflows/StartDialog";
+import { ChangeAnnouncer } from "./ChangeAnnouncer";
 import { CloneDialog } from "./CloneDialog";
-import { type Edited, useChecked } from "./checked";
-import { Deeds } from "./Deeds";
-import { makeLook } from "./draft";
-import { EditorCanvas } from "./EditorCanvas";
-import { forget, startedFrom, useKept } from "./kept";
-import { useKeys } from "./keys";
-import { Leaving } from "./Leaving";
+import { CanvasHandle } from "./canvas/canvasHandle";
+import { EditorCanvas } from "./canvas/EditorCanvas";
+import { useKeys } from "./canvas/keys";
+import { Palette } from "./canvas/Palette";
+import { NOTHING, type Picked, pickedOf, selectionOf } from "./canvas/selection";
+import { type DraftStore, makeLook } from "./document/draft";
+import { askedOf, type Operation } from "./document/operations";
+import { focusAt, pickedAt } from "./document/pointers";
+import { removeDraft, startedFrom, useStoredDraft } from "./document/storedDrafts";
+import { type Edited, useChecked } from "./document/useChecked";
+import { EditorContext, type EditorState, useEditor } from "./editorContext";
 import { LinkedNode } from "./LinkedNode";
-import { Moved } from "./Moved";
-import { askedOf, type Operation } from "./operations";
-import { Palette } from "./Palette";
-import { focusAt, pickedAt } from "./pointers";
-import { SidePanel } from "./SidePanel";
-import { NOTHING, type Picked, pickedOf, selectionOf } from "./selection";
-import { Stage } from "./stage";
+import { SidePanel } from "./panels/SidePanel";
+import { RevisionConflict } from "./RevisionConflict";
 import { Toolbar } from "./Toolbar";
-import { useMoved } from "./useMoved";
-import { type Work, WorkShared } from "./work";
+import { UnsavedGuard } from "./UnsavedGuard";
+import { useNewerRevision } from "./useNewerRevision";
 
 /** Parts that stay when something is picked: what they say is of what is picked. */
 const KEEPS: ReadonlySet<string> = new Set(["try"]);
@@ -55,7 +55,7 @@ export function EditorPage() {
 function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Definition }) {
   const { saved, native } = props;
   const id = saved.id;
-  const { t, i18n } = useTranslation();
+  const { t } = useTranslation();
   const client = useQueryClient();
   const navigate = useNavigate();
   const mayChange = useMay("editor");
@@ -64,42 +64,17 @@ function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Def
     [id, native, saved.revision, mayChange],
   );
   const draft = useStore(store);
-  const hasMoved = useMoved(id, saved.revision) !== undefined;
+  const hasMoved = useNewerRevision(id, saved.revision) !== undefined;
   const schema = useQuery(languageSchema());
   const [selection, select] = useState(NOTHING);
   const picked = useMemo(() => pickedOf(selection), [selection]);
-  const stage = useMemo(() => new Stage(), []);
+  const stage = useMemo(() => new CanvasHandle(), []);
   const [panel, show] = useState("properties");
-  const [asked, ask] = useState<"start" | "clone" | "delete" | null>(null);
-  const close = () => ask(null);
+  const [asked, ask] = useState<OpenDialog>(null);
   const isChanged = draft.done.length > 0;
-  const isKept = useKept(id, saved.revision, store);
+  const isKept = useStoredDraft(id, saved.revision, store);
 
-  // An answer that was lost on its way is asked for again, and nothing is saved twice.
-  const once = useRef<{ done: Operation[][]; key: string } | null>(null);
-  const save = useMutation<Edited, ApiError, { draftOnly: boolean; andStart?: true }>({
-    mutationFn: async ({ draftOnly }) => {
-      const body = { ...askedOf(draft.done), apply: true, draft: draftOnly };
-      if (once.current?.done !== draft.done) once.current = { done: draft.done, key: uniqueId() };
-      const headers = {
-        "idempotency-key": `${once.current.key}${draftOnly ? "-draft" : ""}`,
-        ...(props.etag ? { "if-match": props.etag } : {}),
-      };
-      return (await answerOf<Edited>(`/api/workflows/${encodeURIComponent(id)}/edit`, { body, headers })).value;
-    },
-    onError: (why) => {
-      if (why.code === "revision-moved") void client.invalidateQueries({ queryKey: ["revisions", id] });
-    },
-    onSuccess: async (_, { andStart }) => {
-      forget(id);
-      const next = await client.fetchQuery({ ...definition(id), staleTime: 0 });
-      store.getState().restart(next);
-      await client.fetchQuery({ ...workflow(id), staleTime: 0 });
-      await client.invalidateQueries({ queryKey: ["revisions", id] });
-      await client.invalidateQueries({ queryKey: ["workflows"] });
-      if (andStart) ask("start");
-    },
-  });
+  const save = useSave(props, store, () => ask("start"));
   const checked = useChecked(id, draft.done, saved.problems, save.isPending);
   const hasErrors = checked.problems.some((one) => one.severity === "error");
   const saveNow = () => {
@@ -118,9 +93,6 @@ function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Def
     else start();
   };
   useKeys(store, { save: saveNow, start: startNow });
-  // What was refused is of the past once another revision is edited.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: for each revision
-  useEffect(() => save.reset(), [saved.revision]);
   const remove = async () => {
     await removeWorkflow(id, props.etag);
     store.getState().restart(native);
@@ -138,7 +110,7 @@ function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Def
     focusAt(problem.pointer);
   };
   const node = picked?.kind === "node" ? draft.shown.nodes.find((one) => one.id === picked.id) : undefined;
-  const work: Work = {
+  const work: EditorState = {
     id,
     saved,
     store,
@@ -159,7 +131,7 @@ function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Def
   };
 
   return (
-    <WorkShared value={work}>
+    <EditorContext value={work}>
       <div className="flex h-full flex-col">
         <Toolbar
           isKept={isKept}
@@ -171,7 +143,7 @@ function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Def
         />
         {save.isError && !(save.error.code === "revision-moved" && hasMoved) ? (
           <div className="px-4 py-2">
-            <Failed why={save.error} />
+            <ErrorMessage why={save.error} />
           </div>
         ) : null}
         {mayChange ? null : (
@@ -179,7 +151,7 @@ function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Def
             {t("editor.lookOnly")}
           </p>
         )}
-        <Moved onClone={() => ask("clone")} />
+        <RevisionConflict onClone={() => ask("clone")} />
         <LinkedNode />
         <div className="flex min-h-0 flex-1 max-md:flex-col">
           {mayChange ? <Palette /> : null}
@@ -190,20 +162,77 @@ function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Def
           </div>
           <SidePanel />
         </div>
-        {asked === "start" ? <StartDialog workflow={id} onClose={close} /> : null}
-        {asked === "clone" ? <CloneDialog id={id} onClose={close} /> : null}
-        {asked === "delete" ? (
-          <Confirm
-            title={t("editor.deleteSure", { name: textIn(draft.shown.name, i18n.language, id) })}
-            about={t("editor.deleteAbout")}
-            deed={t("workflows.delete")}
-            act={remove}
-            onClose={close}
-          />
-        ) : null}
-        <Deeds />
-        <Leaving isChanged={isChanged} isKept={isKept} />
+        <EditorDialogs asked={asked} onRemove={remove} onClose={() => ask(null)} />
+        <ChangeAnnouncer />
+        <UnsavedGuard isChanged={isChanged} isKept={isKept} />
       </div>
-    </WorkShared>
+    </EditorContext>
   );
+}
+
+type OpenDialog = "start" | "clone" | "delete" | null;
+
+function EditorDialogs({
+  asked,
+  onRemove,
+  onClose,
+}: {
+  asked: OpenDialog;
+  onRemove: () => Promise<void>;
+  onClose: () => void;
+}) {
+  const { t, i18n } = useTranslation();
+  const { id, draft } = useEditor();
+  if (asked === "start") return <StartDialog workflow={id} onClose={onClose} />;
+  if (asked === "clone") return <CloneDialog id={id} onClose={onClose} />;
+  if (asked === null) return null;
+  return (
+    <Confirm
+      title={t("editor.deleteSure", { name: textIn(draft.shown.name, i18n.language, id) })}
+      about={t("editor.deleteAbout")}
+      deed={t("workflows.delete")}
+      act={onRemove}
+      onClose={onClose}
+    />
+  );
+}
+
+/** Saves the changes of a draft, as a draft revision or a checked one, and reads the new revision. */
+function useSave(
+  { saved, etag }: { saved: WorkflowDetail; etag: string | null },
+  store: DraftStore,
+  onStart: () => void,
+) {
+  const { id } = saved;
+  const client = useQueryClient();
+  // A save whose answer was lost is sent again with the same key, so that nothing is saved twice.
+  const once = useRef<{ done: Operation[][]; key: string } | null>(null);
+  const save = useMutation<Edited, ApiError, { draftOnly: boolean; andStart?: true }>({
+    mutationFn: async ({ draftOnly }) => {
+      const { done } = store.getState();
+      const body = { ...askedOf(done), apply: true, draft: draftOnly };
+      if (once.current?.done !== done) once.current = { done, key: uniqueId() };
+      const headers = {
+        "idempotency-key": `${once.current.key}${draftOnly ? "-draft" : ""}`,
+        ...(etag ? { "if-match": etag } : {}),
+      };
+      return (await answerOf<Edited>(`/api/workflows/${encodeURIComponent(id)}/edit`, { body, headers })).value;
+    },
+    onError: (why) => {
+      if (why.code === "revision-moved") void client.invalidateQueries({ queryKey: ["revisions", id] });
+    },
+    onSuccess: async (_, { andStart }) => {
+      removeDraft(id);
+      const next = await client.fetchQuery({ ...definition(id), staleTime: 0 });
+      store.getState().restart(next);
+      await client.fetchQuery({ ...workflow(id), staleTime: 0 });
+      await client.invalidateQueries({ queryKey: ["revisions", id] });
+      await client.invalidateQueries({ queryKey: ["workflows"] });
+      if (andStart) onStart();
+    },
+  });
+  // A refusal concerns the revision that was edited.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once for each revision
+  useEffect(() => save.reset(), [saved.revision]);
+  return save;
 }

@@ -2,15 +2,15 @@
 import { useLocation } from "@tanstack/react-router";
 import { useEffect, useMemo } from "react";
 import { useTranslation } from "react-i18next";
-import { linkedIn } from "./linked";
-import { focusAt } from "./pointers";
-import { useWork } from "./work";
+import { nodeLinkIn } from "./document/nodeLinks";
+import { focusAt } from "./document/pointers";
+import { useEditor } from "./editorContext";
 
 export function LinkedNode() {
   const { t } = useTranslation();
   const hash = useLocation({ select: (location) => location.hash });
-  const linked = useMemo(() => linkedIn(hash), [hash]);
-  const { draft, pick, stage, schema } = useWork();
+  const linked = useMemo(() => nodeLinkIn(hash), [hash]);
+  const { draft, pick, stage, schema } = useEditor();
   const at = draft.shown.nodes.findIndex((one) => one.id === linked?.node);
   const isReady = schema !== undefined;
   // Once for each address: afterwards people go where they like.

@@ -3,11 +3,11 @@ import { Copy, FlaskConical, ListChecks, type LucideIcon, Play, Redo2, Save, Tra
 import { useTranslation } from "react-i18next";
 import { Button } from "@/components/Button";
 import { IconButton } from "@/components/IconButton";
-import { useMay } from "@/components/may";
+import { useMay } from "@/components/useMay";
 import { useTitle } from "@/components/useTitle";
 import { textIn } from "@/i18n";
 import { ExportButton } from "../workflows/ExportButton";
-import { useWork } from "./work";
+import { useEditor } from "./editorContext";
 
 interface Props {
   /** This browser keeps what is changed through a reload. */
@@ -23,7 +23,7 @@ interface Props {
 /** Which workflow this is, and what can be done with the whole of it. */
 export function Toolbar({ isKept, isSaving, onSave, onStart, onClone, onRemove }: Props) {
   const { t, i18n } = useTranslation();
-  const { id, saved, draft, isChanged, checked, show, mayChange } = useWork();
+  const { id, saved, draft, isChanged, checked, show, mayChange } = useEditor();
   const mayRun = useMay("operator");
   const name = textIn(draft.shown.name, i18n.language, id);
   useTitle(name);

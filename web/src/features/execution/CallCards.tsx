@@ -3,12 +3,12 @@ import { CircleCheck, CircleX, LoaderCircle, Wrench } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import { type Call, callsOf, type ToolCall } from "@/api/queries";
 import { money } from "@/components/amounts";
-import { Why } from "@/components/Why";
-import { type Heard, type LiveCall, useLive } from "./live";
+import { ErrorDetail } from "@/components/ErrorDetail";
+import { type LiveCall, type LiveOutput, useLive } from "./live";
 import { Section, Value } from "./Value";
 
 /** What a step asked of models and tools, as it is recorded; and what is under way, as it is heard. */
-export function CallCards(props: { execution: string; step: string; version: number; live: Heard }) {
+export function CallCards(props: { execution: string; step: string; version: number; live: LiveOutput }) {
   const { t } = useTranslation();
   const heard = useLive(props.live, props.step, "calls") ?? [];
   const known = useQuery(callsOf(props.execution, props.step, props.version + heard.length));
@@ -87,7 +87,7 @@ function ToolCard({ call }: { call: ToolCall }) {
         )}
         {call.error ? (
           <p>
-            <Why code={call.error.code} message={call.error.message} look="text-failed" />
+            <ErrorDetail code={call.error.code} message={call.error.message} look="text-failed" />
             <span className="font-mono text-xs text-ink-faint">{call.error.code}</span>
           </p>
         ) : call.done ? (

@@ -5,21 +5,21 @@ import { useTranslation } from "react-i18next";
 import { ask, query } from "@/api/http";
 import { executionDefinition, executionPath } from "@/api/queries";
 import type { EventPage, Execution, JournalEvent } from "@/api/views";
-import { Answered } from "@/components/Answered";
 import { amount, money } from "@/components/amounts";
 import { ExecutionLink } from "@/components/ExecutionLink";
-import { moment, span } from "@/components/instants";
 import { Page } from "@/components/Page";
+import { QueryResult } from "@/components/QueryResult";
 import { Status } from "@/components/Status";
-import { Empty } from "@/components/Told";
+import { EmptyMessage } from "@/components/StatusMessage";
+import { moment, span } from "@/components/times";
 import { useWorkflowName } from "@/components/useWorkflowName";
-import { NodesShown, stepCalled, useNodeName } from "@/graph/called";
+import { NodesShown, stepName, useNodeName } from "@/graph/model/nodeNames";
 import { Changes } from "@/values/Changes";
 import { changesIn } from "@/values/changes";
-import { groupsOf, pairsOf, partsAt } from "./aligned";
+import { groupsOf, pairsOf, partsAt } from "./alignment";
 import { Rows } from "./ComparedRows";
-import { costsOf, totalOf } from "./spent";
-import { type Story, storyOf } from "./story";
+import { costsOf, totalOf } from "./costs";
+import { type ExecutionTimeline, timelineOf } from "./timelineModel";
 
 const PAGE = 1000;
 const EVENTS_MAX = 20_000;
@@ -27,7 +27,7 @@ const SHOWN_MAX = 500;
 
 interface Told {
   execution: Execution;
-  story: Story;
+  story: ExecutionTimeline;
   isCut: boolean;
 }
 
@@ -43,7 +43,7 @@ const told = (id: string) => ({
       events.push(...page.events);
       after = page.last;
       const isAll = page.events.length < PAGE;
-      if (isAll || events.length >= EVENTS_MAX) return { execution: known, story: storyOf(events), isCut: !isAll };
+      if (isAll || events.length >= EVENTS_MAX) return { execution: known, story: timelineOf(events), isCut: !isAll };
     }
   },
 });
@@ -55,7 +55,7 @@ export function ComparePage() {
   if (!a || !b)
     return (
       <Page title={t("compare.title")} back={{ to: "/executions", name: t("executions.title") }}>
-        <Empty title={t("compare.two")}>{t("compare.twoHint")}</Empty>
+        <EmptyMessage title={t("compare.two")}>{t("compare.twoHint")}</EmptyMessage>
       </Page>
     );
   return <Compared key={`${a} ${b}`} a={a} b={b} />;
@@ -74,17 +74,17 @@ function Compared({ a, b }: { a: string; b: string }) {
       about={t("compare.about")}
       back={{ to: "/executions", name: t("executions.title") }}
     >
-      <Answered asked={one}>
+      <QueryResult asked={one}>
         {(left) => (
-          <Answered asked={other}>
+          <QueryResult asked={other}>
             {(right) => (
               <NodesShown.Provider value={nodes}>
                 <Both left={left} right={right} />
               </NodesShown.Provider>
             )}
-          </Answered>
+          </QueryResult>
         )}
-      </Answered>
+      </QueryResult>
     </Page>
   );
 }
@@ -107,7 +107,7 @@ function Both({ left, right }: { left: Told; right: Told }) {
       </div>
       <p className="rounded-md border border-line bg-surface p-3">
         {first
-          ? t("compare.parts", { step: stepCalled(first.step, called), how: t(`compare.${first.how}`) })
+          ? t("compare.parts", { step: stepName(first.step, called), how: t(`compare.${first.how}`) })
           : t("compare.alike")}
         {isAskedOther ? <span className="block text-ink-soft">{t("compare.inputs")}</span> : null}
       </p>

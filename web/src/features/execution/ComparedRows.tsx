@@ -2,13 +2,13 @@
 import { ChevronDown, ChevronRight } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { span } from "@/components/instants";
 import { StatusIcon } from "@/components/Status";
-import { branchNumber, stepCalled, useNodeName } from "@/graph/called";
+import { span } from "@/components/times";
+import { branchNumber, stepName, useNodeName } from "@/graph/model/nodeNames";
 import { Changes } from "@/values/Changes";
 import { changesIn } from "@/values/changes";
-import type { Group, Pair } from "./aligned";
-import type { StepStory } from "./story";
+import type { Group, Pair } from "./alignment";
+import type { StepRecord } from "./timelineModel";
 
 const SIGNS = { same: "=", "only-a": "−", "only-b": "+", differs: "≠", status: "≠", result: "≠" } as const;
 
@@ -80,7 +80,7 @@ function Row({ pair, isFirst, isInside }: { pair: Pair; isFirst: boolean; isInsi
     <>
       <tr className={`border-t border-line ${isFirst ? "bg-waiting-soft" : ""}`}>
         <th scope="row" className={`p-2 text-left text-xs font-normal ${isInside ? "pl-7" : ""}`} title={pair.step}>
-          <bdi>{stepCalled(isInside ? (pair.step.split("/").at(-1) ?? "") : pair.step, called)}</bdi>
+          <bdi>{stepName(isInside ? (pair.step.split("/").at(-1) ?? "") : pair.step, called)}</bdi>
         </th>
         <td className="p-2">{<Cell step={pair.a} />}</td>
         <td className="p-2">{<Cell step={pair.b} />}</td>
@@ -112,7 +112,7 @@ function Row({ pair, isFirst, isInside }: { pair: Pair; isFirst: boolean; isInsi
   );
 }
 
-function Cell({ step }: { step: StepStory | undefined }) {
+function Cell({ step }: { step: StepRecord | undefined }) {
   const { t } = useTranslation();
   if (!step) return <span className="text-ink-faint">–</span>;
   const [from, to] = [step.spans[0]?.from ?? 0, step.spans.at(-1)?.to];

@@ -1,15 +1,15 @@
 import { useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { amount, money } from "@/components/amounts";
-import { span } from "@/components/instants";
-import { useNodeName } from "@/graph/called";
-import { type Cost, costsOf, type Sort, sorted, totalOf } from "./spent";
-import type { Story } from "./story";
+import { span } from "@/components/times";
+import { useNodeName } from "@/graph/model/nodeNames";
+import { type Cost, costsOf, type Sort, sorted, totalOf } from "./costs";
+import type { ExecutionTimeline } from "./timelineModel";
 
 const COLUMNS: readonly (keyof Cost)[] = ["node", "steps", "seconds", "calls", "tools", "input", "output", "cost"];
 
 /** What each node took: sorted by any column, with the sum of all. */
-export function Costs(props: { story: Story; onPick: (node: string) => void }) {
+export function Costs(props: { story: ExecutionTimeline; onPick: (node: string) => void }) {
   const { t } = useTranslation();
   const called = useNodeName();
   const [sort, setSort] = useState<Sort>({ by: "cost", isDown: true });

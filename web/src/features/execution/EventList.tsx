@@ -8,8 +8,8 @@ import type { JournalEvent } from "@/api/views";
 import { Button } from "@/components/Button";
 import { IconButton } from "@/components/IconButton";
 import { SearchBox } from "@/components/SearchBox";
-import { Failed } from "@/components/Told";
-import { eventsAgain } from "./again";
+import { ErrorMessage } from "@/components/StatusMessage";
+import { reloadEvents } from "./eventReload";
 import { type EventWords, useEventWords } from "./eventWords";
 import { Search } from "./search";
 
@@ -143,7 +143,7 @@ function Whole(props: { execution: string; event: JournalEvent; onTravel: () => 
   const isLight = event.isLight === true;
   const read = useQuery({
     queryKey: ["execution", execution, "event", event.seq, event.n],
-    queryFn: async () => (await eventsAgain(execution, [event.seq, event.n]))[0] ?? event,
+    queryFn: async () => (await reloadEvents(execution, [event.seq, event.n]))[0] ?? event,
     enabled: isLight,
     staleTime: Number.POSITIVE_INFINITY,
   });
@@ -153,7 +153,7 @@ function Whole(props: { execution: string; event: JournalEvent; onTravel: () => 
       <Button onClick={props.onTravel} className="mb-2 max-w-full">
         <History className="size-4" /> {t("execution.travelHere")}
       </Button>
-      {read.isError ? <Failed why={read.error} again={() => void read.refetch()} /> : null}
+      {read.isError ? <ErrorMessage why={read.error} again={() => void read.refetch()} /> : null}
       {isLight && !shown && !read.isError ? <p role="status">{t("execution.readingAgain")}</p> : null}
       {shown ? (
         <pre className="font-mono text-xs break-words whitespace-pre-wrap">{JSON.stringify(shown, null, 2)}</pre>

@@ -1,36 +1,36 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
-import { useDeferredValue, useEffect, useMemo, useState } from "react";
+import { type ReactNode, useDeferredValue, useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { execution, executionDefinition } from "@/api/queries";
-import { ENDED } from "@/api/views";
+import { ENDED, type Execution, type ExecutionStatus } from "@/api/views";
 import { PageFailed } from "@/components/PageFailed";
 import { ScriptedBadge } from "@/components/Scripted";
 import { Status } from "@/components/Status";
-import { Failed, Loading } from "@/components/Told";
+import { ErrorMessage, Loading } from "@/components/StatusMessage";
 import { useTitle } from "@/components/useTitle";
-import { Canvas } from "@/graph/Canvas";
-import { Outline } from "@/graph/Outline";
-import { Overlay, OverlayContext } from "@/graph/overlay";
-import { pictureOf } from "@/graph/picture";
+import { pictureOf } from "@/graph/model/picture";
+import { Canvas } from "@/graph/render/Canvas";
+import { Outline } from "@/graph/render/Outline";
+import { Overlay, OverlayContext } from "@/graph/render/overlay";
 import { textIn } from "@/i18n";
 import { Gates } from "../inbox/Gates";
 import { NeededWorkers } from "../inbox/NeededWorkers";
 import { Costs } from "./Costs";
 import { EventList } from "./EventList";
-import { Family } from "./Family";
 import { Figures } from "./Figures";
 import { overlayOf } from "./focus";
-import { useExecutionLog } from "./log";
+import { type LogView, useExecutionLog } from "./log";
 import { NodesOf } from "./NodesOf";
 import { Outcome } from "./Outcome";
 import { PlacePicker } from "./PlacePicker";
-import { Past } from "./past";
-import { usePlaceInTime } from "./placeInTime";
-import { useRefreshed } from "./refreshed";
+import { RelatedExecutions } from "./RelatedExecutions";
+import { ReplayState } from "./replayState";
 import { Scrubber } from "./Scrubber";
 import { StepPanel } from "./StepPanel";
 import { Timeline } from "./Timeline";
+import { useRefresh } from "./useRefresh";
+import { useTimePosition } from "./useTimePosition";
 import { Verbs } from "./Verbs";
 
 const VIEWS = ["timeline", "costs", "events", "family", "outline"] as const;
@@ -54,11 +54,11 @@ function OneExecution({ id }: { id: string }) {
   const [picked, setPicked] = useState<{ node: string; step: string | null } | null>(null);
   const [place, setPlace] = useState<string | null>(null);
   const [view, setView] = useState<View>("timeline");
-  const [kept, setUpTo] = usePlaceInTime(id);
+  const [kept, setUpTo] = useTimePosition(id);
   const upTo = log.isRead ? kept : null;
   const then = useDeferredValue(upTo);
   const overlay = useMemo(() => new Overlay(), []);
-  const past = useMemo(() => new Past(), []);
+  const past = useMemo(() => new ReplayState(), []);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: the list of events is one object that grows; `version` says so
   const story = useMemo(
@@ -66,7 +66,7 @@ function OneExecution({ id }: { id: string }) {
     [log.version, log.events, log.story, past, then],
   );
   useEffect(() => overlay.show(...overlayOf(story, place)), [overlay, story, place]);
-  useRefreshed(id, log.story.seq, log.status);
+  useRefresh(id, log.story.seq, log.status);
 
   const picture = useMemo(
     () => (native.data ? pictureOf(native.data, i18n.language, t) : null),
@@ -83,44 +83,19 @@ function OneExecution({ id }: { id: string }) {
   const node = picked?.node ?? null;
   return (
     <div className="flex h-full flex-col max-lg:h-auto max-lg:min-h-full">
-      <div className="flex flex-wrap items-center gap-x-3 gap-y-1 border-b border-line bg-surface px-4 py-2">
-        <h1 className="min-w-0 font-semibold wrap-anywhere">
-          {now ? (
-            <Link
-              to="/workflows/$id"
-              params={{ id: now.workflowId }}
-              className="line-clamp-2 min-h-6 py-0.5 hover:underline"
-            >
-              <bdi>{name}</bdi>
-            </Link>
-          ) : (
-            id
-          )}
-        </h1>
-        <Status status={status} />
-        <ScriptedBadge scripted={now?.scripted} />
-        {log.isRead ? null : (
-          <span role="status" className="text-xs text-ink-faint tabular-nums">
-            {t("execution.reading", { count: log.events.length })}
-          </span>
-        )}
-        {log.connection === "away" && log.isRead && !ENDED.has(log.status) ? (
-          <span role="status" className="text-xs text-waiting">
-            {t("execution.away")}
-          </span>
-        ) : null}
+      <Header log={log} name={name} status={status} execution={now} id={id}>
         {now ? <Figures execution={now} story={story} /> : null}
         <div className="ml-auto">
           {now ? <Verbs execution={now} at={upTo === null ? null : story.seq} definition={native.data} /> : null}
         </div>
-      </div>
+      </Header>
       <div className="flex min-h-0 flex-1 max-lg:flex-col">
         <div className="flex min-h-0 min-w-0 flex-1 flex-col">
           <PlacePicker story={story} place={place} onPick={setPlace} />
           <div className="min-h-56 flex-1 max-lg:h-72 max-lg:flex-none">
             {native.isError ? (
               <div className="p-4">
-                <Failed why={native.error} />
+                <ErrorMessage why={native.error} />
               </div>
             ) : null}
             {picture ? (
@@ -131,24 +106,7 @@ function OneExecution({ id }: { id: string }) {
           </div>
           <Scrubber events={log.events} upTo={upTo} onMove={setUpTo} />
           <div className="flex h-64 min-h-0 shrink-0 flex-col border-t border-line bg-surface">
-            <div
-              role="tablist"
-              aria-label={t("execution.views")}
-              className="flex gap-1 overflow-x-auto border-b border-line px-3"
-            >
-              {VIEWS.map((one) => (
-                <button
-                  key={one}
-                  type="button"
-                  role="tab"
-                  aria-selected={view === one}
-                  onClick={() => setView(one)}
-                  className={`border-b-2 px-2 py-1.5 font-medium ${view === one ? "border-accent text-accent" : "border-transparent text-ink-soft"}`}
-                >
-                  {t(`execution.${one}`)}
-                </button>
-              ))}
-            </div>
+            <ViewTabs view={view} onView={setView} />
             <div className="min-h-0 flex-1">
               {view === "timeline" ? (
                 <Timeline story={story} isLive={!ENDED.has(status) && upTo === null} picked={node} onPick={pick} />
@@ -166,7 +124,7 @@ function OneExecution({ id }: { id: string }) {
                   />
                 </OverlayContext.Provider>
               ) : (
-                <Family execution={id} />
+                <RelatedExecutions execution={id} />
               )}
             </div>
           </div>
@@ -196,6 +154,72 @@ function OneExecution({ id }: { id: string }) {
           )}
         </aside>
       </div>
+    </div>
+  );
+}
+
+function Header(props: {
+  log: LogView;
+  id: string;
+  name: string | undefined;
+  status: ExecutionStatus;
+  execution: Execution | undefined;
+  children: ReactNode;
+}) {
+  const { t } = useTranslation();
+  const { log, execution } = props;
+  return (
+    <div className="flex flex-wrap items-center gap-x-3 gap-y-1 border-b border-line bg-surface px-4 py-2">
+      <h1 className="min-w-0 font-semibold wrap-anywhere">
+        {execution ? (
+          <Link
+            to="/workflows/$id"
+            params={{ id: execution.workflowId }}
+            className="line-clamp-2 min-h-6 py-0.5 hover:underline"
+          >
+            <bdi>{props.name}</bdi>
+          </Link>
+        ) : (
+          props.id
+        )}
+      </h1>
+      <Status status={props.status} />
+      <ScriptedBadge scripted={execution?.scripted} />
+      {log.isRead ? null : (
+        <span role="status" className="text-xs text-ink-faint tabular-nums">
+          {t("execution.reading", { count: log.events.length })}
+        </span>
+      )}
+      {log.connection === "away" && log.isRead && !ENDED.has(log.status) ? (
+        <span role="status" className="text-xs text-waiting">
+          {t("execution.away")}
+        </span>
+      ) : null}
+      {props.children}
+    </div>
+  );
+}
+
+function ViewTabs({ view, onView }: { view: View; onView: (view: View) => void }) {
+  const { t } = useTranslation();
+  return (
+    <div
+      role="tablist"
+      aria-label={t("execution.views")}
+      className="flex gap-1 overflow-x-auto border-b border-line px-3"
+    >
+      {VIEWS.map((one) => (
+        <button
+          key={one}
+          type="button"
+          role="tab"
+          aria-selected={view === one}
+          onClick={() => onView(one)}
+          className={`border-b-2 px-2 py-1.5 font-medium ${view === one ? "border-accent text-accent" : "border-transparent text-ink-soft"}`}
+        >
+          {t(`execution.${one}`)}
+        </button>
+      ))}
     </div>
   );
 }

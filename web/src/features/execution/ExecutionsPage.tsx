@@ -6,20 +6,20 @@ import { saysSomething } from "@/address";
 import type { ApiError } from "@/api/http";
 import { executions } from "@/api/queries";
 import type { ExecutionEntry } from "@/api/views";
-import { span } from "@/components/instants";
+import { ErrorDetail } from "@/components/ErrorDetail";
 import { More } from "@/components/Listing";
 import { ScriptedBadge } from "@/components/Scripted";
 import { SelectionBar, Tick } from "@/components/SelectionBar";
 import { Status } from "@/components/Status";
-import { Empty, Failed, Loading } from "@/components/Told";
+import { EmptyMessage, ErrorMessage, Loading } from "@/components/StatusMessage";
+import { span } from "@/components/times";
 import { type Selection, useSelection } from "@/components/useSelection";
 import { useTitle } from "@/components/useTitle";
 import { useWorkflowName } from "@/components/useWorkflowName";
 import { When } from "@/components/When";
-import { Why } from "@/components/Why";
 import { ExecutionFilters } from "./ExecutionFilters";
 import { filterOf } from "./filters";
-import { type Became, ManyVerbs } from "./ManyVerbs";
+import { type BulkResult, ManyVerbs } from "./ManyVerbs";
 
 const TRIAL = "try-";
 
@@ -32,7 +32,7 @@ export function ExecutionsPage() {
   const entries = found.data?.pages.flatMap((page) => page.executions) ?? [];
   const ids = entries.map((one) => one.executionId);
   const selection = useSelection(ids);
-  const [became, tell] = useState<Became | null>(null);
+  const [became, tell] = useState<BulkResult | null>(null);
   const [failed, fail] = useState<ApiError | null>(null);
   return (
     <div className="mx-auto max-w-5xl p-4 sm:p-6">
@@ -40,18 +40,18 @@ export function ExecutionsPage() {
       <ExecutionFilters search={search} />
       <div className="mt-3">
         {found.isPending ? <Loading /> : null}
-        {found.isError ? <Failed why={found.error} again={() => void found.refetch()} /> : null}
-        {failed ? <Failed why={failed} /> : null}
+        {found.isError ? <ErrorMessage why={found.error} again={() => void found.refetch()} /> : null}
+        {failed ? <ErrorMessage why={failed} /> : null}
         {became ? <Outcomes became={became} /> : null}
         {found.isSuccess && entries.length === 0 ? (
           saysSomething(search) ? (
-            <Empty title={t("executions.none")}>{t("executions.noneFit")}</Empty>
+            <EmptyMessage title={t("executions.none")}>{t("executions.noneFit")}</EmptyMessage>
           ) : (
-            <Empty title={t("executions.noneYet")}>
+            <EmptyMessage title={t("executions.noneYet")}>
               <Link to="/workflows" className="text-accent underline">
                 {t("executions.begin")}
               </Link>
-            </Empty>
+            </EmptyMessage>
           )
         ) : null}
         <SelectionBar selection={selection} listed={ids}>
@@ -119,11 +119,11 @@ function Row({ entry, selection }: { entry: ExecutionEntry; selection: Selection
 /** As `[code] sentence`. */
 function Refusal({ told }: { told: string }) {
   const [, code = "", message = told] = /^\[([\w-]+)\] (.*)$/s.exec(told) ?? [];
-  return <Why code={code} message={message} />;
+  return <ErrorDetail code={code} message={message} />;
 }
 
 /** What became of each of those that something was done to; those that refused, with the reason. */
-function Outcomes({ became }: { became: Became }) {
+function Outcomes({ became }: { became: BulkResult }) {
   const { t } = useTranslation();
   const refused = became.executions.filter((one) => one.status === "refused");
   const done = became.executions.length - refused.length;

@@ -5,12 +5,12 @@ import { useTranslation } from "react-i18next";
 import type { Execution } from "@/api/views";
 import { amount, money } from "@/components/amounts";
 import { ExecutionLink } from "@/components/ExecutionLink";
-import { span } from "@/components/instants";
-import { speakersNamed } from "../chat/asked";
-import type { Story } from "./story";
+import { span } from "@/components/times";
+import { speakersNamed } from "@/features/chat/sessions";
+import type { ExecutionTimeline } from "./timelineModel";
 
 /** What it took, and where it comes from. */
-export function Figures(props: { execution: Execution; story: Story }) {
+export function Figures(props: { execution: Execution; story: ExecutionTimeline }) {
   const { t } = useTranslation();
   const { execution: one, story } = props;
   const talks = useQuery({ ...speakersNamed([one.workflowId]), enabled: one.sessionId !== null });

@@ -3,12 +3,12 @@ import { useNavigate } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { executionAt, fork } from "@/api/queries";
 import type { Execution, JsonObject } from "@/api/views";
-import { Answered } from "@/components/Answered";
 import { Button } from "@/components/Button";
 import { DialogActions } from "@/components/DialogActions";
 import { DraftDialog } from "@/components/DraftDialog";
-import { Failed } from "@/components/Told";
-import { stepCalled, useNodeName } from "@/graph/called";
+import { QueryResult } from "@/components/QueryResult";
+import { ErrorMessage } from "@/components/StatusMessage";
+import { stepName, useNodeName } from "@/graph/model/nodeNames";
 import { EditedState, useEdited } from "./EditedState";
 
 /** A copy that goes on by itself from a row on, or before a step, with data that may be changed first. */
@@ -17,10 +17,10 @@ export function ForkDialog(props: { execution: Execution; at: number | null; ste
   const called = useNodeName();
   const row = props.at ?? props.execution.seq;
   const then = useQuery(executionAt(props.execution.executionId, row));
-  const about = props.step ? t("fork.before", { step: stepCalled(props.step, called) }) : t("fork.about", { row });
+  const about = props.step ? t("fork.before", { step: stepName(props.step, called) }) : t("fork.about", { row });
   return (
     <DraftDialog open wide onClose={props.onClose} title={t("fork.title")} about={about}>
-      <Answered asked={then}>{(known) => <Form {...props} state={known.state} />}</Answered>
+      <QueryResult asked={then}>{(known) => <Form {...props} state={known.state} />}</QueryResult>
     </DraftDialog>
   );
 }
@@ -55,7 +55,7 @@ function Form(props: {
       }}
     >
       <EditedState edited={edited} />
-      {copy.isError ? <Failed why={copy.error} /> : null}
+      {copy.isError ? <ErrorMessage why={copy.error} /> : null}
       <DialogActions onClose={props.onClose}>
         <Button kind="primary" type="submit" disabled={copy.isPending || edited.wrong !== null}>
           {t("fork.go")}

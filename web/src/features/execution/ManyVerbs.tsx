@@ -6,15 +6,15 @@ import { type ApiError, ask } from "@/api/http";
 import type { ExecutionEntry, Schemas } from "@/api/views";
 import { Button } from "@/components/Button";
 import { Confirm } from "@/components/Confirm";
-import { useMay } from "@/components/may";
+import { useMay } from "@/components/useMay";
 
 export type ManyVerb = Schemas["BulkBody"]["verb"];
-export type Told = Schemas["BulkAnswer"]["executions"][number];
+export type BulkReport = Schemas["BulkAnswer"]["executions"][number];
 
 /** What became of some, and of what verb. */
-export interface Became {
+export interface BulkResult {
   verb: ManyVerb;
-  executions: readonly Told[];
+  executions: readonly BulkReport[];
 }
 
 /** In which statuses a verb means something: the server tells so of each; this only leaves out what none would take. */
@@ -31,7 +31,7 @@ const VERBS: readonly ManyVerb[] = ["pause", "resume", "retry", "cancel", "delet
 /** What can be done to those that are ticked. */
 export function ManyVerbs(props: {
   chosen: readonly ExecutionEntry[];
-  onDone: (became: Became) => void;
+  onDone: (became: BulkResult) => void;
   onFailed: (why: ApiError) => void;
   onCompare: (first: string, second: string) => void;
 }) {

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { executionDefinition } from "@/api/queries";
 import type { DefinitionNode } from "@/api/views";
-import { NodesShown } from "@/graph/called";
+import { NodesShown } from "@/graph/model/nodeNames";
 
 const NONE: readonly DefinitionNode[] = [];
 

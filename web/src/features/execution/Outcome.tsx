@@ -6,16 +6,16 @@ import { useTranslation } from "react-i18next";
 import { executionAt, executionPath } from "@/api/queries";
 import type { Execution, Failure, Json } from "@/api/views";
 import { Button } from "@/components/Button";
-import { useMay } from "@/components/may";
+import { ErrorDetail } from "@/components/ErrorDetail";
 import { ScriptedOutput } from "@/components/Scripted";
-import { Loading } from "@/components/Told";
-import { Why } from "@/components/Why";
-import { useNodeName } from "@/graph/called";
+import { Loading } from "@/components/StatusMessage";
+import { useMay } from "@/components/useMay";
+import { hashTo } from "@/features/editor/document/nodeLinks";
+import { useNodeName } from "@/graph/model/nodeNames";
 import { ValueTree } from "@/values/ValueTree";
-import { hashTo } from "../editor/linked";
 import { Evidence } from "./Evidence";
 import { ForkDialog } from "./ForkDialog";
-import { Mended } from "./Mended";
+import { MigrateOffer } from "./MigrateOffer";
 import { Section, Value } from "./Value";
 
 /** What came of an execution, or how it stood after a row of its journal. */
@@ -38,7 +38,7 @@ export function Outcome(props: { execution: Execution; upTo: number | null; onPi
               </li>
             ))}
           </ul>
-          {upTo === null ? <Mended execution={one} /> : null}
+          {upTo === null ? <MigrateOffer execution={one} /> : null}
         </Section>
       ) : null}
       {shown.output === null ? null : (
@@ -94,7 +94,7 @@ function Trouble(props: { execution: Execution; why: Failure; onPick: (node: str
           <bdi>{called(node)}</bdi>
         </p>
       ) : null}
-      <Why code={why.code} message={why.message} hint={why.hint} look="font-medium text-failed" />
+      <ErrorDetail code={why.code} message={why.message} hint={why.hint} look="font-medium text-failed" />
       <p className="font-mono text-xs text-ink-faint">{why.code}</p>
       <Evidence failure={why} />
       {node ? (

@@ -1,11 +1,15 @@
 import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
-import { useNodeName } from "@/graph/called";
+import { useNodeName } from "@/graph/model/nodeNames";
 import { PLACES_MAX, Places } from "./focus";
-import type { Story } from "./story";
+import type { ExecutionTimeline } from "./timelineModel";
 
 /** Everything at once, or one branch or round of it. */
-export function PlacePicker(props: { story: Story; place: string | null; onPick: (place: string | null) => void }) {
+export function PlacePicker(props: {
+  story: ExecutionTimeline;
+  place: string | null;
+  onPick: (place: string | null) => void;
+}) {
   const { t } = useTranslation();
   const called = useNodeName();
   const known = useMemo(() => new Places(), []);

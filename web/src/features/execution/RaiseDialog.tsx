@@ -7,9 +7,9 @@ import { amount } from "@/components/amounts";
 import { Button } from "@/components/Button";
 import { DialogActions } from "@/components/DialogActions";
 import { DraftDialog } from "@/components/DraftDialog";
+import { ErrorDetail } from "@/components/ErrorDetail";
 import { LabelledField } from "@/components/LabelledField";
-import { Failed } from "@/components/Told";
-import { Why } from "@/components/Why";
+import { ErrorMessage } from "@/components/StatusMessage";
 import { IN_SECONDS, NO_PROGRESS, type Stopped } from "./limit";
 
 /** A limit stopped it: raise that one and go on. What is offered at first is as much once more. */
@@ -42,11 +42,11 @@ export function RaiseDialog(props: {
           raise.mutate();
         }}
       >
-        <Why code={`limit-${name}`} message={message} />
+        <ErrorDetail code={`limit-${name}`} message={message} />
         {isOver ? <p>{t("raise.noMore", { most: figure(offer.most ?? 0) })}</p> : null}
         {isAsked && !isOver ? <NewLimit limit={props.limit} to={to} onChange={setTyped} /> : null}
         {isAsked || isOver ? null : <p>{t("raise.moreTries", { count: (offer?.next ?? 0) - (offer?.now ?? 0) })}</p>}
-        {raise.isError ? <Failed why={raise.error} /> : null}
+        {raise.isError ? <ErrorMessage why={raise.error} /> : null}
         <DialogActions onClose={props.onClose}>
           {isOver ? null : (
             <Button kind="primary" type="submit" disabled={raise.isPending || to === ""}>

@@ -4,7 +4,7 @@ import { useTranslation } from "react-i18next";
 import type { JournalEvent } from "@/api/views";
 import { Button } from "@/components/Button";
 import { IconButton } from "@/components/IconButton";
-import { moment } from "@/components/instants";
+import { moment } from "@/components/times";
 import { useEventWords } from "./eventWords";
 
 const FRAME_MS = 120;

@@ -7,7 +7,7 @@ import { Button } from "@/components/Button";
 import { DialogActions } from "@/components/DialogActions";
 import { DraftDialog } from "@/components/DraftDialog";
 import { LabelledField } from "@/components/LabelledField";
-import { Failed } from "@/components/Told";
+import { ErrorMessage } from "@/components/StatusMessage";
 import { textIn } from "@/i18n";
 import { EditedState, useEdited } from "./EditedState";
 
@@ -67,7 +67,7 @@ export function SteerDialog(props: {
         <LabelledField name={t("steer.reason")}>
           {(its) => <input {...its} value={reason} onChange={(event) => setReason(event.target.value)} />}
         </LabelledField>
-        {steer.isError ? <Failed why={steer.error} /> : null}
+        {steer.isError ? <ErrorMessage why={steer.error} /> : null}
         <DialogActions onClose={props.onClose}>
           <Button kind="primary" type="submit" disabled={steer.isPending || isEmpty || edited.wrong !== null}>
             {t("steer.go")}

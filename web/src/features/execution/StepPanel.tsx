@@ -4,20 +4,20 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { executionAt } from "@/api/queries";
 import type { Definition, Json } from "@/api/views";
-import { span } from "@/components/instants";
+import { ErrorDetail } from "@/components/ErrorDetail";
 import { Status } from "@/components/Status";
-import { Failed, Loading } from "@/components/Told";
-import { Why } from "@/components/Why";
-import { stepCalled, useNodeName } from "@/graph/called";
+import { ErrorMessage, Loading } from "@/components/StatusMessage";
+import { span } from "@/components/times";
+import { stepName, useNodeName } from "@/graph/model/nodeNames";
 import { textIn } from "@/i18n";
 import { Changes } from "@/values/Changes";
 import { changesIn, valueAt } from "@/values/changes";
-import { eventsAgain } from "./again";
 import { CallCards } from "./CallCards";
 import { Evidence } from "./Evidence";
+import { reloadEvents } from "./eventReload";
 import { isAt } from "./focus";
-import { type Heard, useLive } from "./live";
-import { type StepStory, type Story, storyOf } from "./story";
+import { type LiveOutput, useLive } from "./live";
+import { type ExecutionTimeline, type StepRecord, timelineOf } from "./timelineModel";
 import { Section, Value } from "./Value";
 
 /** Steps farther away are found in the timeline and among the events. */
@@ -30,8 +30,8 @@ export function StepPanel(props: {
   /** The step that was picked, where it was one. */
   step: string | null;
   place: string | null;
-  story: Story;
-  live: Heard;
+  story: ExecutionTimeline;
+  live: LiveOutput;
   definition: Definition | undefined;
 }) {
   const { t, i18n } = useTranslation();
@@ -40,7 +40,7 @@ export function StepPanel(props: {
   const defined = props.definition?.nodes.find((one) => one.id === props.node);
   const [chosen, setChosen] = useState<string | null>(null);
   const all = about?.steps ?? [];
-  const steps = props.place ? all.filter((one) => isAt(props.story.steps.get(one) as StepStory, props.place)) : all;
+  const steps = props.place ? all.filter((one) => isAt(props.story.steps.get(one) as StepRecord, props.place)) : all;
   const wanted = [chosen, props.step].find((one) => one !== null && steps.includes(one));
   const step = props.story.steps.get(wanted ?? steps.at(-1) ?? "");
   return (
@@ -62,7 +62,7 @@ export function StepPanel(props: {
           >
             {around(steps, step?.step).map((one) => (
               <option key={one} value={one}>
-                {stepCalled(one, called)}
+                {stepName(one, called)}
               </option>
             ))}
           </select>
@@ -85,20 +85,20 @@ function around(steps: string[], step: string | undefined): string[] {
 }
 
 /** Of a step that is long past what it carried is read again. */
-function WholeStep(props: { execution: string; step: StepStory; live: Heard }) {
+function WholeStep(props: { execution: string; step: StepRecord; live: LiveOutput }) {
   const { execution, step } = props;
   const read = useQuery({
     queryKey: ["execution", execution, "step", step.step, step.places.length],
-    queryFn: async () => storyOf(await eventsAgain(execution, step.places)).steps.get(step.step) ?? null,
+    queryFn: async () => timelineOf(await reloadEvents(execution, step.places)).steps.get(step.step) ?? null,
     enabled: step.isLight === true,
     staleTime: Number.POSITIVE_INFINITY,
   });
-  if (step.isLight && read.isError) return <Failed why={read.error} again={() => void read.refetch()} />;
+  if (step.isLight && read.isError) return <ErrorMessage why={read.error} again={() => void read.refetch()} />;
   if (step.isLight && !read.isSuccess) return <Loading />;
   return <OneStep execution={execution} step={read.data ?? step} live={props.live} />;
 }
 
-function OneStep({ execution, step, live }: { execution: string; step: StepStory; live: Heard }) {
+function OneStep({ execution, step, live }: { execution: string; step: StepRecord; live: LiveOutput }) {
   const { t } = useTranslation();
   const called = useNodeName();
   const first = step.spans[0];
@@ -112,7 +112,7 @@ function OneStep({ execution, step, live }: { execution: string; step: StepStory
         {first && last?.to ? <span className="text-ink-soft">{span(last.to - first.from)}</span> : null}
         {step.attempt > 1 ? <span className="text-waiting">{t("step.attempt", { attempt: step.attempt })}</span> : null}
         {step.round ? (
-          <span className="text-ink-soft">{t("step.round", { round: stepCalled(step.round, called) })}</span>
+          <span className="text-ink-soft">{t("step.round", { round: stepName(step.round, called) })}</span>
         ) : null}
         {step.cached ? <span className="text-ink-soft">{t("step.cached")}</span> : null}
         <Task step={step.step} live={live} />
@@ -133,7 +133,12 @@ function OneStep({ execution, step, live }: { execution: string; step: StepStory
       ) : null}
       {step.failure ? (
         <div className="mt-3 rounded-md border border-failed/40 bg-failed-soft p-2.5">
-          <Why code={step.failure.code} message={step.failure.message} hint={step.failure.hint} look="text-failed" />
+          <ErrorDetail
+            code={step.failure.code}
+            message={step.failure.message}
+            hint={step.failure.hint}
+            look="text-failed"
+          />
           <Evidence failure={step.failure} />
         </div>
       ) : null}
@@ -165,13 +170,13 @@ function OneStep({ execution, step, live }: { execution: string; step: StepStory
   );
 }
 
-function Task(props: { step: string; live: Heard }) {
+function Task(props: { step: string; live: LiveOutput }) {
   const { t } = useTranslation();
   const task = useLive(props.live, props.step, "task");
   return task ? <span className="text-ink-soft">{t("step.task", { task })}</span> : null;
 }
 
-function Thinking(props: { step: string; live: Heard }) {
+function Thinking(props: { step: string; live: LiveOutput }) {
   const { t } = useTranslation();
   const thought = useLive(props.live, props.step, "thought");
   if (!thought) return null;
@@ -183,7 +188,7 @@ function Thinking(props: { step: string; live: Heard }) {
   );
 }
 
-function Saying(props: { step: string; live: Heard }) {
+function Saying(props: { step: string; live: LiveOutput }) {
   const { t } = useTranslation();
   const text = useLive(props.live, props.step, "text");
   if (!text) return null;
@@ -197,7 +202,7 @@ function Saying(props: { step: string; live: Heard }) {
 }
 
 /** What it changed: with what was there before, where it wrote into the data of the execution itself. */
-function Written({ execution, step }: { execution: string; step: StepStory }) {
+function Written({ execution, step }: { execution: string; step: StepRecord }) {
   const { t } = useTranslation();
   const row = step.places.at(-2) ?? 1;
   const isRoot = step.scope.length === 0;

@@ -6,11 +6,11 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { now } from "@/clock";
 import { IconButton } from "@/components/IconButton";
-import { span } from "@/components/instants";
 import { StatusIcon } from "@/components/Status";
-import { branchNumber, type Called, useNodeName } from "@/graph/called";
+import { span } from "@/components/times";
+import { branchNumber, type NameOf, useNodeName } from "@/graph/model/nodeNames";
 import { type Lane, Lanes, ticksOf } from "./lanes";
-import type { Span, StepStory, Story } from "./story";
+import type { ExecutionTimeline, Span, StepRecord } from "./timelineModel";
 
 const LANE = 26;
 const HEAD = 24;
@@ -30,7 +30,7 @@ const COLOURS: Record<Span["status"], string> = {
 };
 
 export function Timeline(props: {
-  story: Story;
+  story: ExecutionTimeline;
   isLive: boolean;
   picked: string | null;
   onPick: (node: string, step: string) => void;
@@ -64,86 +64,26 @@ export function Timeline(props: {
     <div className="relative h-full [--names:13rem] max-sm:[--names:9rem]">
       <div ref={box} className="h-full overflow-auto">
         <div style={{ width: `calc(var(--names) + (100% - var(--names) - 1rem) * ${zoom})`, minWidth: "100%" }}>
-          <div
-            className="sticky top-0 z-10 flex border-b border-line bg-surface text-[11px] text-ink-faint"
-            style={{ height: HEAD }}
-          >
-            <div className="sticky left-0 z-10 w-(--names) shrink-0 bg-surface" />
-            <div className="relative mr-4 min-w-0 flex-1" aria-hidden>
-              {ticksOf(length, Math.min(marks * zoom, 150)).map((at) => (
-                <span
-                  key={at}
-                  className="absolute top-1 h-4 border-l border-line pl-1 whitespace-nowrap"
-                  style={{ left: `${(at / length) * 100}%` }}
-                >
-                  {/* At the right edge there is no room for words. */}
-                  {at / length > 1 - 0.6 / marks / zoom ? "" : at === 0 ? "0" : span(at)}
-                </span>
-              ))}
-            </div>
-          </div>
+          <Scale length={length} zoom={zoom} marks={marks} />
           <ul style={{ height: rows.getTotalSize() }} className="relative" aria-label={t("execution.timeline")}>
             {rows.getVirtualItems().map((item) => {
               const lane = lanes[item.index] as Lane;
+              const isPicked = lane.kind === "step" && lane.step.node === props.picked;
               return (
                 <li
                   key={lane.key}
                   style={{ height: LANE, transform: `translateY(${item.start - HEAD}px)` }}
-                  className={`absolute inset-x-0 top-0 flex items-center ${lane.kind === "step" && lane.step.node === props.picked ? "bg-accent-soft" : "hover:bg-sunken"}`}
+                  className={`absolute inset-x-0 top-0 flex items-center ${isPicked ? "bg-accent-soft" : "hover:bg-sunken"}`}
                 >
                   {lane.kind === "step" ? (
-                    <>
-                      <Name
-                        depth={lane.depth}
-                        title={lane.step.step}
-                        onPick={() => props.onPick(lane.step.node, lane.key)}
-                      >
-                        <StatusIcon status={lane.step.status} className="size-3.5" />
-                        <span className="sr-only">{t(`status.${lane.step.status}`)}</span>
-                        <span className="truncate">{labelOf(lane.step, called)}</span>
-                      </Name>
-                      <span className="relative mr-4 h-full min-w-0 flex-1">
-                        {lane.step.spans.map((one) => (
-                          <span
-                            key={`${one.from} ${one.status}`}
-                            className="absolute top-1.5 bottom-1.5 min-w-0.5 rounded-sm"
-                            style={{
-                              ...place(one.from, one.to),
-                              background: COLOURS[one.status],
-                              opacity: one.status === "waiting" || one.status === "pending" ? 0.45 : 0.85,
-                            }}
-                            title={`${labelOf(lane.step, called)}: ${t(`status.${one.status}`)}, ${span((one.to ?? to) - one.from)}`}
-                          />
-                        ))}
-                      </span>
-                    </>
+                    <StepLane lane={lane} called={called} place={place} to={to} onPick={props.onPick} />
                   ) : (
-                    <>
-                      <Name
-                        depth={lane.depth}
-                        title={lane.key}
-                        isOpen={lane.isOpen}
-                        onPick={() => setToggled(new Map(toggled).set(lane.key, !lane.isOpen))}
-                      >
-                        {lane.isOpen ? <ChevronDown className="size-3.5" /> : <ChevronRight className="size-3.5" />}
-                        <span className="truncate font-medium">{`${called(lane.node)} [${branchNumber(lane.branch)}]`}</span>
-                        <span className="text-ink-faint tabular-nums">{lane.steps}</span>
-                        {lane.failed ? <span className="text-failed tabular-nums">✕{lane.failed}</span> : null}
-                      </Name>
-                      <span className="relative mr-4 h-full min-w-0 flex-1">
-                        <span
-                          className="absolute top-2.5 bottom-2.5 min-w-0.5 rounded-full"
-                          style={{
-                            ...place(lane.from, lane.to),
-                            background: lane.failed
-                              ? "var(--failed)"
-                              : lane.to === null
-                                ? "var(--running)"
-                                : "var(--idle)",
-                          }}
-                        />
-                      </span>
-                    </>
+                    <BranchLane
+                      lane={lane}
+                      called={called}
+                      place={place}
+                      onToggle={() => setToggled(new Map(toggled).set(lane.key, !lane.isOpen))}
+                    />
                   )}
                 </li>
               );
@@ -151,25 +91,120 @@ export function Timeline(props: {
           </ul>
         </div>
       </div>
-      <div
-        role="toolbar"
-        aria-label={t("execution.timeline")}
-        className="absolute right-4 bottom-2 z-20 flex rounded-md border border-line bg-raised p-0.5 shadow"
-      >
-        <IconButton
-          icon={Minus}
-          name={t("execution.zoomOut")}
-          onClick={() => setZoom(Math.max(1, zoom / 2))}
-          disabled={zoom === 1}
-        />
-        <IconButton icon={RotateCcw} name={t("execution.zoomFit")} onClick={() => setZoom(1)} disabled={zoom === 1} />
-        <IconButton
-          icon={Plus}
-          name={t("execution.zoomIn")}
-          onClick={() => setZoom(zoom * 2)}
-          disabled={zoom >= ZOOM_MAX}
-        />
+      <ZoomBar zoom={zoom} onZoom={setZoom} />
+    </div>
+  );
+}
+
+/** The scale of times above the lanes. */
+function Scale({ length, zoom, marks }: { length: number; zoom: number; marks: number }) {
+  return (
+    <div
+      className="sticky top-0 z-10 flex border-b border-line bg-surface text-[11px] text-ink-faint"
+      style={{ height: HEAD }}
+    >
+      <div className="sticky left-0 z-10 w-(--names) shrink-0 bg-surface" />
+      <div className="relative mr-4 min-w-0 flex-1" aria-hidden>
+        {ticksOf(length, Math.min(marks * zoom, 150)).map((at) => (
+          <span
+            key={at}
+            className="absolute top-1 h-4 border-l border-line pl-1 whitespace-nowrap"
+            style={{ left: `${(at / length) * 100}%` }}
+          >
+            {/* At the right edge there is no room for words. */}
+            {at / length > 1 - 0.6 / marks / zoom ? "" : at === 0 ? "0" : span(at)}
+          </span>
+        ))}
       </div>
+    </div>
+  );
+}
+
+/** Position and width of a stretch of time, as CSS. */
+type Place = (from: number, end: number | null) => { left: string; width: string };
+
+function StepLane(props: {
+  lane: Lane & { kind: "step" };
+  called: NameOf;
+  place: Place;
+  to: number;
+  onPick: (node: string, step: string) => void;
+}) {
+  const { t } = useTranslation();
+  const { lane, called, place, to } = props;
+  const { step } = lane;
+  return (
+    <>
+      <Name depth={lane.depth} title={step.step} onPick={() => props.onPick(step.node, lane.key)}>
+        <StatusIcon status={step.status} className="size-3.5" />
+        <span className="sr-only">{t(`status.${step.status}`)}</span>
+        <span className="truncate">{labelOf(step, called)}</span>
+      </Name>
+      <span className="relative mr-4 h-full min-w-0 flex-1">
+        {step.spans.map((one) => (
+          <span
+            key={`${one.from} ${one.status}`}
+            className="absolute top-1.5 bottom-1.5 min-w-0.5 rounded-sm"
+            style={{
+              ...place(one.from, one.to),
+              background: COLOURS[one.status],
+              opacity: one.status === "waiting" || one.status === "pending" ? 0.45 : 0.85,
+            }}
+            title={`${labelOf(step, called)}: ${t(`status.${one.status}`)}, ${span((one.to ?? to) - one.from)}`}
+          />
+        ))}
+      </span>
+    </>
+  );
+}
+
+function BranchLane(props: {
+  lane: Exclude<Lane, { kind: "step" }>;
+  called: NameOf;
+  place: Place;
+  onToggle: () => void;
+}) {
+  const { lane, called } = props;
+  const background = lane.failed ? "var(--failed)" : lane.to === null ? "var(--running)" : "var(--idle)";
+  return (
+    <>
+      <Name depth={lane.depth} title={lane.key} isOpen={lane.isOpen} onPick={props.onToggle}>
+        {lane.isOpen ? <ChevronDown className="size-3.5" /> : <ChevronRight className="size-3.5" />}
+        <span className="truncate font-medium">{`${called(lane.node)} [${branchNumber(lane.branch)}]`}</span>
+        <span className="text-ink-faint tabular-nums">{lane.steps}</span>
+        {lane.failed ? <span className="text-failed tabular-nums">✕{lane.failed}</span> : null}
+      </Name>
+      <span className="relative mr-4 h-full min-w-0 flex-1">
+        <span
+          className="absolute top-2.5 bottom-2.5 min-w-0.5 rounded-full"
+          style={{ ...props.place(lane.from, lane.to), background }}
+        />
+      </span>
+    </>
+  );
+}
+
+function ZoomBar({ zoom, onZoom }: { zoom: number; onZoom: (zoom: number) => void }) {
+  const { t } = useTranslation();
+  return (
+    <div
+      role="toolbar"
+      aria-label={t("execution.timeline")}
+      className="absolute right-4 bottom-2 z-20 flex rounded-md border border-line bg-raised p-0.5 shadow"
+    >
+      <IconButton
+        icon={Minus}
+        name={t("execution.zoomOut")}
+        onClick={() => onZoom(Math.max(1, zoom / 2))}
+        disabled={zoom === 1}
+      />
+      <IconButton icon={RotateCcw} name={t("execution.zoomFit")} onClick={() => onZoom(1)} disabled={zoom === 1} />
+      <IconButton
+        icon={Plus}
+        name={t("execution.zoomIn")}
+        onClick={() => onZoom(zoom * 2)}
+        disabled={zoom >= ZOOM_MAX}
+      />
     </div>
   );
 }
@@ -196,7 +231,7 @@ function Name(props: {
 }
 
 /** The branch and the visit with the node's name: as in `write [2]`, `check #3`. */
-function labelOf(step: StepStory, called: Called): string {
+function labelOf(step: StepRecord, called: NameOf): string {
   const visit = /#(\d+)$/.exec(step.step)?.[0] ?? "";
   return [called(step.node), visit].filter(Boolean).join(" ");
 }

@@ -8,8 +8,8 @@ import { type Definition, ENDED, type Execution } from "@/api/views";
 import { Button } from "@/components/Button";
 import { Confirm } from "@/components/Confirm";
 import { IconButton, iconLook } from "@/components/IconButton";
-import { useMay } from "@/components/may";
-import { Failed } from "@/components/Told";
+import { ErrorMessage } from "@/components/StatusMessage";
+import { useMay } from "@/components/useMay";
 import { ForkDialog } from "./ForkDialog";
 import { limitIn } from "./limit";
 import { RaiseDialog } from "./RaiseDialog";
@@ -96,7 +96,7 @@ export function Verbs(props: { execution: Execution; at: number | null; definiti
       {isAdmin && ENDED.has(one.status) ? (
         <IconButton icon={Trash2} name={t("execution.delete")} kind="danger" onClick={() => setAsked("delete")} />
       ) : null}
-      {act.isError ? <Failed why={act.error} /> : null}
+      {act.isError ? <ErrorMessage why={act.error} /> : null}
       {asked === "cancel" ? (
         <Confirm
           title={t("execution.cancelSure")}

@@ -2,7 +2,7 @@
 import { useCallback } from "react";
 import { useTranslation } from "react-i18next";
 import type { JournalEvent } from "@/api/views";
-import { stepCalled, useNodeName } from "@/graph/called";
+import { stepName, useNodeName } from "@/graph/model/nodeNames";
 
 export interface EventWords {
   what: string;
@@ -15,7 +15,7 @@ export function useEventWords(): (event: JournalEvent) => EventWords {
   return useCallback(
     ({ kind, step, node }) => ({
       what: t(`event.${kind}`, kind),
-      where: step ? stepCalled(step, called) : node ? called(node) : "",
+      where: step ? stepName(step, called) : node ? called(node) : "",
     }),
     [t, called],
   );

@@ -4,13 +4,13 @@ import { beforeEach, describe, expect, it } from "vitest";
 import type { ExecutionEntry } from "@/api/views";
 import { AT, entry, workflowEntry } from "@/testing/answers";
 import { dialog, fill, main, open, server } from "@/testing/page";
-import { type Asked, refusal } from "@/testing/server";
+import { type RecordedRequest, refusal } from "@/testing/server";
 
 const SHOWN = 20;
 let kept: ReturnType<typeof entry>[] = [];
 let workflows: ReturnType<typeof workflowEntry>[] = [];
 
-function found({ query }: Asked) {
+function found({ query }: RecordedRequest) {
   const status = query.getAll("status");
   const until = Number(query.get("until") ?? Number.POSITIVE_INFINITY);
   const fits = kept.filter(

@@ -1,8 +1,16 @@
 /** One branch or one round of an execution: its graph shows only what happened there. */
-import { branchNumber } from "@/graph/called";
-import type { Overlay } from "@/graph/overlay";
-import { isOver, lookOf, type NodeStory, type ScopePart, type StepStory, type Story } from "./story";
-import { untouched } from "./untouched";
+
+import { branchNumber } from "@/graph/model/nodeNames";
+import type { Overlay } from "@/graph/render/overlay";
+import {
+  type ExecutionTimeline,
+  isOver,
+  lookOf,
+  type NodeRecord,
+  type ScopePart,
+  type StepRecord,
+  untouched,
+} from "./timelineModel";
 
 export interface Place {
   key: string;
@@ -22,11 +30,11 @@ export class Places {
   private found: readonly Place[] = [];
 
   /** The same list while there is nothing new in it. */
-  of(story: Story): readonly Place[] {
+  of(story: ExecutionTimeline): readonly Place[] {
     if (story.order !== this.order) [this.order, this.seen, this.known, this.found] = [story.order, 0, new Set(), []];
     const fresh: Place[] = [];
     for (; this.seen < story.order.length && this.found.length + fresh.length < PLACES_MAX; this.seen++)
-      for (const place of placesIn(story.steps.get(story.order[this.seen] as string) as StepStory))
+      for (const place of placesIn(story.steps.get(story.order[this.seen] as string) as StepRecord))
         if (!this.known.has(place.key)) {
           this.known.add(place.key);
           fresh.push(place);
@@ -36,7 +44,7 @@ export class Places {
   }
 }
 
-function placesIn(step: StepStory): Place[] {
+function placesIn(step: StepRecord): Place[] {
   const found: Place[] = step.scope.map((part) => ({
     key: branchKey(part),
     kind: "branch",
@@ -49,7 +57,7 @@ function placesIn(step: StepStory): Place[] {
   return found;
 }
 
-export function isAt(step: StepStory, place: string | null): boolean {
+export function isAt(step: StepRecord, place: string | null): boolean {
   return place === null || step.round === place || step.scope.some((part) => branchKey(part) === place);
 }
 
@@ -60,7 +68,7 @@ function branchKey(part: ScopePart): string {
 type Shown = Parameters<Overlay["show"]>;
 
 /** What the graph shows: of everything, or of one place. */
-export function overlayOf(story: Story, place: string | null): Shown {
+export function overlayOf(story: ExecutionTimeline, place: string | null): Shown {
   const boxes: Shown[0] = new Map();
   if (place === null) {
     for (const [node, about] of story.nodes) put(boxes, node, about);
@@ -69,9 +77,9 @@ export function overlayOf(story: Story, place: string | null): Shown {
     return [boxes, story.taken, story.active];
   }
   const [taken, active] = [new Map<string, number>(), new Map<string, number>()];
-  const nodes = new Map<string, NodeStory>();
+  const nodes = new Map<string, NodeRecord>();
   for (const name of story.order) {
-    const step = story.steps.get(name) as StepStory;
+    const step = story.steps.get(name) as StepRecord;
     if (!isAt(step, place)) continue;
     nodes.set(step.node, counted(nodes.get(step.node), step));
     if (!step.edge) continue;
@@ -82,7 +90,7 @@ export function overlayOf(story: Story, place: string | null): Shown {
   return [boxes, taken, active];
 }
 
-function put(boxes: Shown[0], node: string, about: NodeStory): void {
+function put(boxes: Shown[0], node: string, about: NodeRecord): void {
   const look = lookOf(about);
   if (look === null) return;
   const over = about.done + about.failed + about.cancelled;
@@ -90,7 +98,7 @@ function put(boxes: Shown[0], node: string, about: NodeStory): void {
   boxes.set(node, { look, count: all > 1 ? `${over}/${all}` : "", round: about.round });
 }
 
-function counted(about: NodeStory | undefined, { step, node, status }: StepStory): NodeStory {
+function counted(about: NodeRecord | undefined, { step, node, status }: StepRecord): NodeRecord {
   const now = about ?? untouched(node);
   const field =
     status === "waiting"

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { JournalEvent } from "@/api/views";
 import { isAt, overlayOf, Places } from "./focus";
 import { type Lane, Lanes, OPEN_MAX, ticksOf } from "./lanes";
-import { emptyStory, storyOf, tell } from "./story";
+import { applyEvent, emptyTimeline, timelineOf } from "./timelineModel";
 
 let seq = 0;
 function event(kind: string, step = "", more: Record<string, unknown> = {}): JournalEvent {
@@ -27,29 +27,29 @@ const names = (lanes: Lane[]) => lanes.map((lane) => `${"  ".repeat(lane.depth)}
 
 describe("the lanes of a timeline", () => {
   it("gather the steps of a branch under it", () => {
-    const lanes = new Lanes().of(storyOf(fan(2)));
+    const lanes = new Lanes().of(timelineOf(fan(2)));
     expect(names(lanes)).toEqual(["each", "each[1.0]", "  each[1.0]/ask", "each[1.1]", "  each[1.1]/ask"]);
     expect(lanes[1]).toMatchObject({ kind: "branch", node: "each", branch: 0, steps: 1, isOpen: true });
     expect(lanes[3]).toMatchObject({ to: null });
   });
 
   it("are shut at first where there are many, and open one by one", () => {
-    const story = storyOf(fan(OPEN_MAX + 1));
+    const story = timelineOf(fan(OPEN_MAX + 1));
     expect(new Lanes().of(story).length).toBe(OPEN_MAX + 2);
     expect(names(new Lanes().of(story, new Map([["each[1.3]", true]])))).toContain("  each[1.3]/ask");
   });
 
   it("are those of the whole story wherever one joins it, and begin again where time is travelled back", () => {
     const events = fan(4);
-    const [lanes, places, story] = [new Lanes(), new Places(), emptyStory()];
+    const [lanes, places, story] = [new Lanes(), new Places(), emptyTimeline()];
     for (const one of events) {
-      tell(story, one);
+      applyEvent(story, one);
       expect(lanes.of({ ...story })).toEqual(new Lanes().of(story));
       expect(places.of({ ...story })).toEqual(new Places().of(story));
     }
     expect(places.of({ ...story })).toBe(places.of(story));
     expect(lanes.of(story)[2]).toBe(lanes.of({ ...story })[2]);
-    const before = storyOf(events, 3);
+    const before = timelineOf(events, 3);
     expect(names(lanes.of(before))).toEqual(["each", "each[1.0]", "  each[1.0]/ask"]);
     expect(places.of(before).map((place) => place.key)).toEqual(["each[1.0]"]);
   });
@@ -62,7 +62,7 @@ describe("the lanes of a timeline", () => {
 
 describe("one place of an execution", () => {
   it("is a branch: the graph shows only what happened there", () => {
-    const story = storyOf(fan(3));
+    const story = timelineOf(fan(3));
     expect(new Places().of(story).map((place) => place.key)).toEqual(["each[1.0]", "each[1.1]", "each[1.2]"]);
     const [all, , active] = overlayOf(story, null);
     expect(all.get("ask")).toMatchObject({ look: "running", count: "1/3" });
@@ -75,7 +75,7 @@ describe("one place of an execution", () => {
 
   it("is a round: what began while it was under way", () => {
     const loop = { node: "improve", scope: [] };
-    const story = storyOf([
+    const story = timelineOf([
       event("step_passed", "improve"),
       event("loop_entered", "", loop),
       event("step_started", "draft"),

@@ -1,8 +1,8 @@
 /** What a timeline draws: the steps in the order they began, gathered under the branch they ran in. */
-import { type ScopePart, type StepStory, type Story, scopeOf } from "./story";
+import { type ExecutionTimeline, type ScopePart, type StepRecord, scopeOf } from "./timelineModel";
 
 export type Lane =
-  | { kind: "step"; key: string; depth: number; step: StepStory }
+  | { kind: "step"; key: string; depth: number; step: StepRecord }
   | {
       kind: "branch";
       key: string;
@@ -39,10 +39,10 @@ export class Lanes {
   private root = group("");
   private branches = 0;
 
-  of(story: Story, toggled: ReadonlyMap<string, boolean> = new Map()): Lane[] {
+  of(story: ExecutionTimeline, toggled: ReadonlyMap<string, boolean> = new Map()): Lane[] {
     if (story.order !== this.order) this.begin(story.order);
     for (; this.gathered < story.order.length; this.gathered++)
-      this.gather(story.steps.get(story.order[this.gathered] as string) as StepStory);
+      this.gather(story.steps.get(story.order[this.gathered] as string) as StepRecord);
     const lanes: Lane[] = [];
     const open = this.branches <= OPEN_MAX;
     spread(this.root, 0, lanes, (key) => toggled.get(key) ?? open);
@@ -57,7 +57,7 @@ export class Lanes {
     this.branches = 0;
   }
 
-  private gather(step: StepStory): void {
+  private gather(step: StepRecord): void {
     let at = this.root;
     for (let depth = 1; depth <= step.scope.length; depth++) {
       const key = scopeOf(step.scope.slice(0, depth));

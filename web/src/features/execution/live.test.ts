@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Heard } from "./live";
+import { LiveOutput } from "./live";
 
 const frames: (() => void)[] = [];
 const draw = () => {
@@ -16,7 +16,7 @@ const words = (step: string, text: string) => JSON.stringify({ step, delta: { ki
 
 describe("what is heard of a crowd", () => {
   it("is told once a frame, however much is said, and what one says leaves the others as they were", () => {
-    const heard = new Heard();
+    const heard = new LiveOutput();
     const told = vi.fn();
     heard.subscribe(told);
     for (let at = 0; at < 3000; at++) heard.hear(words(`say:${at % 300}`, "tide "));
@@ -32,7 +32,7 @@ describe("what is heard of a crowd", () => {
   });
 
   it("is not told after it was left, and forgets what the journal tells", () => {
-    const heard = new Heard();
+    const heard = new LiveOutput();
     heard.hear(words("a", "x"));
     heard.hear(words("b", "y"));
     heard.forget((step) => step === "a");

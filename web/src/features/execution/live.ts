@@ -37,7 +37,7 @@ interface Delta {
 }
 
 /** Of all steps of one execution that are under way. */
-export class Heard {
+export class LiveOutput {
   private readonly steps = new Map<string, Live>();
   private readonly listeners = new Set<() => void>();
   private frame: number | null = null;
@@ -91,12 +91,12 @@ export class Heard {
 }
 
 /** One part of what is heard of one step. */
-export function useLive<Part extends keyof Live>(heard: Heard, step: string, part: Part): Live[Part] | undefined {
+export function useLive<Part extends keyof Live>(heard: LiveOutput, step: string, part: Part): Live[Part] | undefined {
   return useSyncExternalStore(heard.subscribe, () => heard.get(step)?.[part]);
 }
 
 /** Everything that is heard: `version` of it. */
-export function useHeard(heard: Heard): number {
+export function useLiveOutput(heard: LiveOutput): number {
   return useSyncExternalStore(heard.subscribe, heard.version);
 }
 

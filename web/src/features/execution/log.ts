@@ -9,11 +9,11 @@ import { useEffect, useMemo, useSyncExternalStore } from "react";
 import { ApiError, ask, query } from "@/api/http";
 import { executionPath } from "@/api/queries";
 import { ENDED, type EventPage, type ExecutionStatus, type JournalEvent } from "@/api/views";
-import type { Connection, Told } from "@/stream/follow";
+import type { Connection, StreamMessage } from "@/stream/follow";
 import { BOARD, sharedStreams } from "@/stream/subscribe";
-import { lighten } from "./light";
-import { Heard } from "./live";
-import { emptyStory, isOver, type Story, tell } from "./story";
+import { summarize } from "./eventSummary";
+import { LiveOutput } from "./live";
+import { applyEvent, type ExecutionTimeline, emptyTimeline, isOver } from "./timelineModel";
 
 const PAGE = 5_000;
 const GATHERS_MS = 80;
@@ -23,7 +23,7 @@ export const WHOLE_MAX = 20_000;
 export interface LogView {
   events: readonly JournalEvent[];
   /** The story of all events; the same object, told further: `version` says that it changed. */
-  story: Story;
+  story: ExecutionTimeline;
   version: number;
   status: ExecutionStatus;
   connection: Connection;
@@ -31,15 +31,15 @@ export interface LogView {
   isRead: boolean;
   error: ApiError | null;
   /** What is said and called now, by step; it tells by itself what is new, and the log does not change by it. */
-  live: Heard;
+  live: LiveOutput;
 }
 
 type Listener = () => void;
 
 export class ExecutionLog {
   private readonly events: JournalEvent[] = [];
-  private readonly story = emptyStory();
-  private readonly live = new Heard();
+  private readonly story = emptyTimeline();
+  private readonly live = new LiveOutput();
   private readonly listeners = new Set<Listener>();
   private readonly stop = new AbortController();
   private leaves: Listener[] = [];
@@ -156,7 +156,7 @@ export class ExecutionLog {
       const again = new Set<string>();
       for (const event of page.events) {
         this.events.push(event);
-        tell(this.story, event);
+        applyEvent(this.story, event);
         if (event.kind === "step_failed" && event.final === false) again.add(String(event.step));
       }
       this.last = page.last ?? this.last;
@@ -175,11 +175,11 @@ export class ExecutionLog {
 
   private lighten(): void {
     for (; this.lightened < this.events.length - this.wholeMax; this.lightened++) {
-      this.events[this.lightened] = lighten(this.story, this.events[this.lightened] as JournalEvent);
+      this.events[this.lightened] = summarize(this.story, this.events[this.lightened] as JournalEvent);
     }
   }
 
-  private takeIn(told: Told): void {
+  private takeIn(told: StreamMessage): void {
     if (told.event !== "workflow.node.delta") this.readSoon();
     else this.live.hear(told.data);
   }

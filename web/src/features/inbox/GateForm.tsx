@@ -1,13 +1,14 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { lazy, Suspense, useEffect, useId, useRef, useState } from "react";
+import type { TFunction } from "i18next";
+import { lazy, type RefObject, Suspense, useEffect, useId, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { ApiError } from "@/api/http";
 import { type GateAnswer, respond } from "@/api/queries";
 import type { Execution, Gate, GateOption, Json } from "@/api/views";
 import { Button } from "@/components/Button";
-import { Failed, Loading } from "@/components/Told";
+import { ErrorMessage, Loading } from "@/components/StatusMessage";
 import type { Fits } from "@/forms/SchemaForm";
-import { actionCalled } from "@/graph/answers";
+import { actionName } from "@/graph/model/answerNames";
 import { textIn } from "@/i18n";
 import { uniqueId } from "@/uniqueId";
 import { Changes } from "@/values/Changes";
@@ -16,6 +17,7 @@ import { Value } from "../execution/Value";
 import {
   asText,
   changed,
+  type DraftAnswer,
   dataOf,
   isOff,
   isWritten,
@@ -24,15 +26,14 @@ import {
   NOTHING,
   offers,
   takenOver,
-  type Written,
 } from "./answer";
-import { useBarred } from "./Barred";
-import { CallsAsked } from "./CallsAsked";
+import { isNamed } from "./assignees";
 import { callsAt } from "./calls";
+import { Delegate } from "./Delegate";
 import { GateHead } from "./GateHead";
-import { PassOn } from "./PassOn";
-import { keyPressed, keysFor } from "./walking";
-import { isNamed } from "./whose";
+import { keyPressed, keysFor } from "./listKeys";
+import { ToolApprovals } from "./ToolApprovals";
+import { useBarred } from "./useBarred";
 
 const SchemaForm = lazy(() => import("@/forms/SchemaForm").then((part) => ({ default: part.SchemaForm })));
 
@@ -54,30 +55,16 @@ export function GateForm(props: {
   /** One key answers, where it is the only question on the page. */
   hasKeys?: boolean;
 }) {
-  const { t, i18n } = useTranslation();
+  const { t } = useTranslation();
   const { gate } = props;
-  const client = useQueryClient();
   const name = useId();
-  const [written, setWritten] = useState<Written>(NOTHING);
-  const write = (change: Partial<Written>) => setWritten((before) => ({ ...before, ...change }));
+  const [written, setWritten] = useState<DraftAnswer>(NOTHING);
+  const write = (change: Partial<DraftAnswer>) => setWritten((before) => ({ ...before, ...change }));
   const fits = useRef<Fits>(null);
   // The answer names what was on the page: what changed under the reader's eyes is looked at again first.
   const [seen, setSeen] = useState(gate.digest);
   const barred = useBarred(gate);
-  const answer = useMutation<Execution, ApiError, GateAnswer>({
-    mutationFn: (given) => respond(props.execution, given),
-    // A server that is away is asked until it is back: the answer has a key, so it counts once.
-    retry: (_, why) => why.isAway || AWAY.has(why.status),
-    retryDelay: (failures) => Math.min(500 * 2 ** failures, 10_000),
-    onSuccess: (next) => {
-      props.onDone?.();
-      client.setQueryData(["execution", props.execution], next);
-      void client.invalidateQueries({ queryKey: ["inbox"] });
-    },
-    onError: (why) => {
-      if (why.code === MOVED) void client.invalidateQueries({ queryKey: ["execution"] });
-    },
-  });
+  const answer = useAnswer(props.execution, props.onDone);
   // One's own answer is not somebody else's.
   const over = answer.isPending || answer.isSuccess ? null : (props.over ?? null);
   const hasMoved = over === null && !answer.isPending && !answer.isSuccess && gate.digest !== seen;
@@ -91,23 +78,8 @@ export function GateForm(props: {
   }, [isKept]);
 
   const calls = callsAt(gate);
-  function labelOf(option: GateOption): string {
-    if (gate.about === "calls" && option.value === "edit") return t("gate.each", { count: calls.length });
-    if (gate.about === "calls" && calls.length > 1) return t(`gate.all.${option.value}`, option.value);
-    const label = option.labels ?? option.label;
-    if (gate.about !== "node") return t(`action.${option.value}`, textIn(label, i18n.language, option.value));
-    return actionCalled(option.value, label, i18n.language, t);
-  }
-
-  /** Undefined: the form does not fit, and says where. Who rejects need not fill it in. */
-  function given(action: string): Json | undefined {
-    if (gate.form === null || (action === "edit" && mayEdit(gate))) return dataOf(gate, action, written);
-    if (action === "reject") return fits.current?.are() ? written.form : null;
-    return fits.current?.tell() === false ? undefined : written.form;
-  }
-
   function say(action: string) {
-    const data = given(action);
+    const data = dataFor(gate, action, written, fits.current);
     if (data === undefined) return;
     answer.mutate({
       gateId: gate.gateId,
@@ -124,36 +96,21 @@ export function GateForm(props: {
     answer.reset();
   }
 
-  const keys =
-    props.hasKeys && mayAnswer ? keysFor(gate.options.map((option) => option.value)) : new Map<string, string>();
-  useEffect(() => {
-    const press = (event: KeyboardEvent) => {
-      const action = keys.get(keyPressed(event));
-      if (action && !answer.isPending && !isOff(gate, action, written)) say(action);
-    };
-    window.addEventListener("keydown", press);
-    return () => window.removeEventListener("keydown", press);
-  });
-  const keyOf = (action: string) => [...keys].find(([, one]) => one === action)?.[0];
+  const press = (action: string) => {
+    if (!answer.isPending && !isOff(gate, action, written)) say(action);
+  };
+  const keys = useAnswerKeys(gate, Boolean(props.hasKeys && mayAnswer), press);
 
   return (
     <section aria-labelledby={name}>
-      {hasMoved ? (
-        <div role="alert" className="mb-3 rounded-md border border-waiting/40 bg-waiting-soft p-3">
-          <p className="font-medium">{t("gate.moved")}</p>
-          {isWritten(written) ? <p className="mt-1 text-ink-soft">{t("gate.movedKept")}</p> : null}
-          <Button className="mt-2" onClick={lookAgain}>
-            {t("gate.movedSeen")}
-          </Button>
-        </div>
-      ) : null}
+      {hasMoved ? <ChangedNotice isWritten={isWritten(written)} onSeen={lookAgain} /> : null}
       <GateHead
         id={name}
         gate={gate}
         onTake={mayAnswer ? (data) => setWritten(takenOver(gate, data, written)) : null}
       />
       {calls.length > 0 ? (
-        <CallsAsked
+        <ToolApprovals
           calls={calls}
           decisions={written.decisions}
           onDecide={mayAnswer ? (decisions) => write({ decisions }) : null}
@@ -164,51 +121,26 @@ export function GateForm(props: {
         <Shown gate={gate} written={written} onWrite={barred === null ? write : null} />
       )}
       {gate.form && barred === null ? (
-        <div className="mt-3">
-          <Suspense fallback={<Loading />}>
-            <SchemaForm
-              schema={gate.form}
-              value={written.form}
-              onChange={(form) => write({ form })}
-              busy={answer.isPending}
-              fits={fits}
-            />
-          </Suspense>
-        </div>
+        <FormFields gate={gate} written={written} onWrite={write} busy={answer.isPending} fits={fits} />
       ) : null}
       {barred === null || written.comment ? (
-        <label className="mt-3 block text-sm text-ink-soft">
-          {t("gate.comment")}
-          <input
-            value={written.comment}
-            onChange={(event) => write({ comment: event.target.value })}
-            className="mt-1 h-8 w-full rounded-md border border-line-strong bg-surface px-2 text-ink"
-          />
-        </label>
+        <CommentField value={written.comment} onChange={(comment) => write({ comment })} />
       ) : null}
       {over === null && barred === null ? (
         <div className="mt-3 flex flex-wrap gap-2">
           {gate.options.map((option, at) => (
-            <Button
+            <AnswerButton
               key={option.value}
-              kind={at === 0 ? "primary" : option.value === "reject" ? "danger" : "plain"}
-              className="max-w-full"
+              option={option}
+              gate={gate}
+              isFirst={at === 0}
+              shortcut={keys.get(option.value)}
               disabled={answer.isPending || hasMoved || isOff(gate, option.value, written)}
-              onClick={() => say(option.value)}
-            >
-              <span className="truncate">{labelOf(option)}</span>
-              {keyOf(option.value) ? (
-                <kbd
-                  aria-hidden
-                  className="rounded border border-current px-1 text-[10px] uppercase opacity-70 max-sm:hidden"
-                >
-                  {keyOf(option.value)}
-                </kbd>
-              ) : null}
-            </Button>
+              onPress={() => say(option.value)}
+            />
           ))}
           {isNamed(gate) && gate.approvers?.delegable ? (
-            <PassOn execution={props.execution} gate={gate} {...(props.onDone ? { onDone: props.onDone } : {})} />
+            <Delegate execution={props.execution} gate={gate} {...(props.onDone ? { onDone: props.onDone } : {})} />
           ) : null}
         </div>
       ) : over === null ? (
@@ -221,15 +153,140 @@ export function GateForm(props: {
       </div>
       {isRefused ? (
         <div className="mt-3">
-          <Failed why={answer.error} />
+          <ErrorMessage why={answer.error} />
         </div>
       ) : null}
     </section>
   );
 }
 
+/** The data of an answer. Undefined: the form is not valid, and shows why. A rejection needs no valid form. */
+function dataFor(gate: Gate, action: string, written: DraftAnswer, fits: Fits | null): Json | undefined {
+  if (gate.form === null || (action === "edit" && mayEdit(gate))) return dataOf(gate, action, written);
+  if (action === "reject") return fits?.are() ? written.form : null;
+  return fits?.tell() === false ? undefined : written.form;
+}
+
+/** Sends the answer. The key makes a repeated answer count once, so an unreachable server is asked again. */
+function useAnswer(execution: string, onDone: (() => void) | undefined) {
+  const client = useQueryClient();
+  return useMutation<Execution, ApiError, GateAnswer>({
+    mutationFn: (given) => respond(execution, given),
+    retry: (_, why) => why.isAway || AWAY.has(why.status),
+    retryDelay: (failures) => Math.min(500 * 2 ** failures, 10_000),
+    onSuccess: (next) => {
+      onDone?.();
+      client.setQueryData(["execution", execution], next);
+      void client.invalidateQueries({ queryKey: ["inbox"] });
+    },
+    onError: (why) => {
+      if (why.code === MOVED) void client.invalidateQueries({ queryKey: ["execution"] });
+    },
+  });
+}
+
+/** Answers by one key each, while `isOn`. Returns action -> key. */
+function useAnswerKeys(gate: Gate, isOn: boolean, press: (action: string) => void): ReadonlyMap<string, string> {
+  const keys = isOn ? keysFor(gate.options.map((option) => option.value)) : new Map<string, string>();
+  useEffect(() => {
+    const down = (event: KeyboardEvent) => {
+      const action = keys.get(keyPressed(event));
+      if (action) press(action);
+    };
+    window.addEventListener("keydown", down);
+    return () => window.removeEventListener("keydown", down);
+  });
+  return new Map([...keys].map(([key, action]) => [action, key]));
+}
+
+/** The gate changed after the user read it: the answer waits until the user has looked again. */
+function ChangedNotice({ isWritten, onSeen }: { isWritten: boolean; onSeen: () => void }) {
+  const { t } = useTranslation();
+  return (
+    <div role="alert" className="mb-3 rounded-md border border-waiting/40 bg-waiting-soft p-3">
+      <p className="font-medium">{t("gate.moved")}</p>
+      {isWritten ? <p className="mt-1 text-ink-soft">{t("gate.movedKept")}</p> : null}
+      <Button className="mt-2" onClick={onSeen}>
+        {t("gate.movedSeen")}
+      </Button>
+    </div>
+  );
+}
+
+function FormFields(props: {
+  gate: Gate;
+  written: DraftAnswer;
+  onWrite: (change: Partial<DraftAnswer>) => void;
+  busy: boolean;
+  fits: RefObject<Fits | null>;
+}) {
+  return (
+    <div className="mt-3">
+      <Suspense fallback={<Loading />}>
+        <SchemaForm
+          schema={props.gate.form ?? {}}
+          value={props.written.form}
+          onChange={(form) => props.onWrite({ form })}
+          busy={props.busy}
+          fits={props.fits}
+        />
+      </Suspense>
+    </div>
+  );
+}
+
+function CommentField({ value, onChange }: { value: string; onChange: (text: string) => void }) {
+  const { t } = useTranslation();
+  return (
+    <label className="mt-3 block text-sm text-ink-soft">
+      {t("gate.comment")}
+      <input
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+        className="mt-1 h-8 w-full rounded-md border border-line-strong bg-surface px-2 text-ink"
+      />
+    </label>
+  );
+}
+
+function AnswerButton(props: {
+  option: GateOption;
+  gate: Gate;
+  isFirst: boolean;
+  shortcut: string | undefined;
+  disabled: boolean;
+  onPress: () => void;
+}) {
+  const { t, i18n } = useTranslation();
+  const { option, shortcut } = props;
+  return (
+    <Button
+      kind={props.isFirst ? "primary" : option.value === "reject" ? "danger" : "plain"}
+      className="max-w-full"
+      disabled={props.disabled}
+      onClick={props.onPress}
+    >
+      <span className="truncate">{labelOf(props.gate, option, i18n.language, t)}</span>
+      {shortcut ? (
+        <kbd aria-hidden className="rounded border border-current px-1 text-[10px] uppercase opacity-70 max-sm:hidden">
+          {shortcut}
+        </kbd>
+      ) : null}
+    </Button>
+  );
+}
+
+function labelOf(gate: Gate, option: GateOption, language: string, t: TFunction): string {
+  const count = callsAt(gate).length;
+  if (gate.about === "calls" && option.value === "edit") return t("gate.each", { count });
+  if (gate.about === "calls" && count > 1) return t(`gate.all.${option.value}`, option.value);
+  const label = option.labels ?? option.label;
+  if (gate.about !== "node") return t(`action.${option.value}`, textIn(label, language, option.value));
+  return actionName(option.value, label, language, t);
+}
+
 /** What there is to look at, with what of it may be changed. */
-function Shown(props: { gate: Gate; written: Written; onWrite: ((change: Partial<Written>) => void) | null }) {
+function Shown(props: { gate: Gate; written: DraftAnswer; onWrite: ((change: Partial<DraftAnswer>) => void) | null }) {
   const { t } = useTranslation();
   const { gate, written, onWrite } = props;
   const shown = lookedAt(gate);

@@ -4,8 +4,8 @@ import { useTranslation } from "react-i18next";
 import type { Gate, Json } from "@/api/views";
 import { now } from "@/clock";
 import { Button } from "@/components/Button";
-import { ago, moment } from "@/components/instants";
-import { stepCalled, useNodeName } from "@/graph/called";
+import { ago, moment } from "@/components/times";
+import { stepName, useNodeName } from "@/graph/model/nodeNames";
 import { Value } from "../execution/Value";
 import { offers } from "./answer";
 import { questionOf } from "./question";
@@ -23,7 +23,7 @@ export function GateHead(props: { id: string; gate: Gate; onTake: ((data: Json) 
         {question}
       </h2>
       <p className="flex flex-wrap gap-x-3 text-xs text-ink-faint">
-        <bdi className="max-w-full truncate">{stepCalled(gate.step, called)}</bdi>
+        <bdi className="max-w-full truncate">{stepName(gate.step, called)}</bdi>
         {gate.deadline ? (
           <span className="flex items-center gap-1 text-waiting">
             <Clock className="size-3" />{" "}

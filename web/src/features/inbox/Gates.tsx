@@ -5,15 +5,15 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Execution, Gate } from "@/api/views";
 import { IconButton } from "@/components/IconButton";
+import { useClosing } from "./closedGate";
 import { GateForm } from "./GateForm";
-import { useOver } from "./over";
 
 const nameOf = (gate: Gate) => `${gate.executionId ?? ""} ${gate.gateId}`;
 
 export function Gates(props: { execution: Execution; className: string; onDone: () => void }) {
   const { t } = useTranslation();
   const { execution, className } = props;
-  const over = useOver();
+  const over = useClosing();
   const [kept, keep] = useState<ReadonlyMap<string, Gate>>(new Map());
   const open = new Set(execution.waiting.map(nameOf));
   const gone = [...kept.values()].filter((gate) => !open.has(nameOf(gate)));

@@ -4,21 +4,21 @@ import { useTranslation } from "react-i18next";
 import { INBOX_MAX, inbox, me } from "@/api/queries";
 import type { InboxGate } from "@/api/views";
 import { now } from "@/clock";
-import { ago, moment } from "@/components/instants";
-import { Empty, Failed, Loading } from "@/components/Told";
+import { EmptyMessage, ErrorMessage, Loading } from "@/components/StatusMessage";
+import { ago, moment } from "@/components/times";
 import { useTitle } from "@/components/useTitle";
 import { useWorkflowName } from "@/components/useWorkflowName";
 import { textIn } from "@/i18n";
-import { Asked } from "./Asked";
+import { type Assignee, choices, isFor } from "./assignees";
+import { GateCard } from "./GateCard";
+import { keyPressed, nextOf } from "./listKeys";
 import { questionOf } from "./question";
-import { keyPressed, nextOf } from "./walking";
-import { choices, isFor, type Whose } from "./whose";
 
 /** Everything that waits for whoever looks. The next one opens by itself once one is answered. */
 export function InboxPage() {
   const { t } = useTranslation();
   const called = useWorkflowName();
-  const [whose, setWhose] = useState<Whose>("you");
+  const [whose, setWhose] = useState<Assignee>("you");
   const [workflow, setWorkflow] = useState("");
   const [isDone, setDone] = useState<ReadonlySet<string>>(new Set());
   const [chosen, setChosen] = useState<InboxGate | null>(null);
@@ -70,7 +70,7 @@ export function InboxPage() {
               name={t("inbox.whose")}
               value={whose}
               options={choices(who).map((one) => [one, t(`inbox.${one}`)])}
-              onChange={filter((one) => setWhose(one as Whose))}
+              onChange={filter((one) => setWhose(one as Assignee))}
             />
           ) : null}
           {workflows.length > 1 || workflow ? (
@@ -85,19 +85,19 @@ export function InboxPage() {
       </div>
       <div className="mt-5">
         {open.isPending ? <Loading /> : null}
-        {open.isError ? <Failed why={open.error} again={() => void open.refetch()} /> : null}
+        {open.isError ? <ErrorMessage why={open.error} again={() => void open.refetch()} /> : null}
         {open.isSuccess && shown === null ? (
           all.length > 0 || whose !== "you" ? (
-            <Empty title={t("inbox.noneSuch")}>{t("inbox.noneSuchHint")}</Empty>
+            <EmptyMessage title={t("inbox.noneSuch")}>{t("inbox.noneSuchHint")}</EmptyMessage>
           ) : (
-            <Empty title={t("inbox.none")}>{t("inbox.noneHint")}</Empty>
+            <EmptyMessage title={t("inbox.none")}>{t("inbox.noneHint")}</EmptyMessage>
           )
         ) : null}
         {shown ? (
           <div className="grid grid-cols-[minmax(0,1fr)] gap-4 md:grid-cols-[20rem_minmax(0,1fr)]">
             <List gates={gates} shown={shown} onChoose={setChosen} />
             <div className="min-w-0 rounded-lg border border-line bg-surface p-4">
-              <Asked
+              <GateCard
                 key={`${gateOf(shown)} ${isDone.size}`}
                 entry={shown}
                 isListed={isListed}

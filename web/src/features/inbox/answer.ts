@@ -3,7 +3,7 @@ import type { Gate, GateOption, Json, JsonObject } from "@/api/views";
 import { isObject } from "@/values/changes";
 import { callsAt, type Decisions, decisionsIn, isDecided, resultsOf, verdictsOn } from "./calls";
 
-export interface Written {
+export interface DraftAnswer {
   comment: string;
   form: Json;
   /** Fields that were changed, as text. */
@@ -11,9 +11,9 @@ export interface Written {
   decisions: Decisions;
 }
 
-export const NOTHING: Written = { comment: "", form: {}, edits: {}, decisions: {} };
+export const NOTHING: DraftAnswer = { comment: "", form: {}, edits: {}, decisions: {} };
 
-export function isWritten({ comment, form, edits, decisions }: Written): boolean {
+export function isWritten({ comment, form, edits, decisions }: DraftAnswer): boolean {
   const isFilled = isObject(form) ? Object.keys(form).length > 0 : form !== null;
   return comment !== "" || isFilled || Object.keys(edits).length + Object.keys(decisions).length > 0;
 }
@@ -31,7 +31,7 @@ export function offers(gate: Pick<Gate, "options">, action: string): boolean {
 }
 
 /** Where what was put together does not go with the action: with that it would be lost without a word, or refused. */
-export function isOff(gate: Gate, action: string, written: Written): boolean {
+export function isOff(gate: Gate, action: string, written: DraftAnswer): boolean {
   const calls = callsAt(gate);
   if (gate.about === "client") return action === "return" && resultsOf(calls, written.decisions) === null;
   if (gate.about === "calls") {
@@ -45,7 +45,7 @@ export function isOff(gate: Gate, action: string, written: Written): boolean {
 }
 
 /** What goes with the action, of what no form asks for; null: nothing does. */
-export function dataOf(gate: Gate, action: string, written: Written): Json {
+export function dataOf(gate: Gate, action: string, written: DraftAnswer): Json {
   const calls = callsAt(gate);
   if (gate.about === "client") return action === "return" ? resultsOf(calls, written.decisions) : null;
   if (gate.about === "calls") return action === "edit" ? verdictsOn(calls, written.decisions) : null;
@@ -61,12 +61,12 @@ export function lookedAt(gate: Gate): JsonObject {
 }
 
 /** What is shown, with what was changed in it. */
-export function changed(gate: Gate, written: Written): Json {
+export function changed(gate: Gate, written: DraftAnswer): Json {
   return { ...lookedAt(gate), ...edited(gate, { ...written, form: null }) };
 }
 
 /** As somebody else voted, to be voted the same. */
-export function takenOver(gate: Gate, data: Json, written: Written): Written {
+export function takenOver(gate: Gate, data: Json, written: DraftAnswer): DraftAnswer {
   if (gate.about === "calls") return { ...written, decisions: decisionsIn(callsAt(gate), data) };
   if (!isObject(data)) return written;
   const edits = Object.entries(data).filter(([path]) => gate.editable.includes(path));
@@ -79,7 +79,7 @@ export function takenOver(gate: Gate, data: Json, written: Written): Written {
 }
 
 /** The editable fields that were changed, as they were before: text stays text, the rest is read as JSON. */
-function edited(gate: Gate, { form, edits }: Written): JsonObject {
+function edited(gate: Gate, { form, edits }: DraftAnswer): JsonObject {
   const filled = Object.entries(isObject(form) ? form : {}).filter(([path]) => gate.editable.includes(path));
   const found: JsonObject = Object.fromEntries(filled);
   const shown = lookedAt(gate);

@@ -5,7 +5,7 @@ import type { Execution, Gate } from "@/api/views";
 import { BOARD } from "@/stream/subscribe";
 import { AT, execution, gate, keyed, listed } from "@/testing/answers";
 import { dialog, fill, noDialog, open, says, server } from "@/testing/page";
-import { type Asked, type Reply, refusal } from "@/testing/server";
+import { type RecordedRequest, type Reply, refusal } from "@/testing/server";
 
 const RESPOND = "/api/workflows/executions/{eid}/respond";
 const NOTHING = "Nothing waits for you.";
@@ -16,7 +16,7 @@ const MOVED = "This changed while you were reading. Look again before you answer
 let waiting: { id: string; gate: Gate; workflow: string }[] = [];
 let answers: Execution["answers"] = [];
 /** What a test does before an answer is taken. */
-let first: ((asked: Asked) => Reply | undefined) | null = null;
+let first: ((asked: RecordedRequest) => Reply | undefined) | null = null;
 
 const wait = (id: string, more: Partial<Gate> = {}, workflow = "letter") =>
   waiting.push({ id, gate: gate("review", { ...more, openedAt: AT + waiting.length }), workflow });

@@ -2,11 +2,11 @@ import type { UseInfiniteQueryResult } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Json } from "@/api/views";
-import { Answered } from "@/components/Answered";
 import { Button } from "@/components/Button";
 import { Chip } from "@/components/Chip";
 import { More } from "@/components/Listing";
-import { useMay } from "@/components/may";
+import { QueryResult } from "@/components/QueryResult";
+import { useMay } from "@/components/useMay";
 import { When } from "@/components/When";
 import { Changes } from "@/values/Changes";
 import { brief, changesIn } from "@/values/changes";
@@ -21,7 +21,7 @@ export function History({ asked, onPutBack }: { asked: Asked; onPutBack: (one: C
   return (
     <section className="mt-5">
       <h3 className="mb-1.5 font-semibold">{t("memory.history")}</h3>
-      <Answered asked={asked}>
+      <QueryResult asked={asked}>
         {({ pages }) => {
           const all = pages.flatMap((page) => page.changes);
           if (all.length === 1) return <p className="text-ink-soft">{t("memory.firstKnown")}</p>;
@@ -40,7 +40,7 @@ export function History({ asked, onPutBack }: { asked: Asked; onPutBack: (one: C
             </ol>
           );
         }}
-      </Answered>
+      </QueryResult>
       <More asked={asked} />
     </section>
   );

@@ -2,12 +2,12 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useDeferredValue, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { Answered } from "@/components/Answered";
-import { Part } from "@/components/Facts";
+import { Part } from "@/components/DescriptionList";
 import { Listing, More } from "@/components/Listing";
 import { Page } from "@/components/Page";
+import { QueryResult } from "@/components/QueryResult";
 import { SearchBox } from "@/components/SearchBox";
-import { Empty } from "@/components/Told";
+import { EmptyMessage } from "@/components/StatusMessage";
 import { useWorkflowName } from "@/components/useWorkflowName";
 import { When } from "@/components/When";
 import { bytes, type Owner, owners, SCOPES } from "./memory";
@@ -25,12 +25,12 @@ export function MemoryPage() {
       about={t("memory.about")}
       actions={<SearchBox value={wanted} onChange={setWanted} label={t("memory.searchOwner")} />}
     >
-      <Answered asked={known}>
+      <QueryResult asked={known}>
         {({ pages }) => {
           const all = pages.flatMap((page) => page.owners);
           const found = all.filter((one) => `${one.owner} ${called(one.owner)}`.toLowerCase().includes(words));
-          if (all.length === 0) return <Empty title={t("memory.none")}>{t("memory.noneHint")}</Empty>;
-          if (found.length === 0) return <Empty title={t("memory.noOwner", { words: wanted })} />;
+          if (all.length === 0) return <EmptyMessage title={t("memory.none")}>{t("memory.noneHint")}</EmptyMessage>;
+          if (found.length === 0) return <EmptyMessage title={t("memory.noOwner", { words: wanted })} />;
           return SCOPES.map((scope) => {
             const inside = found.filter((one) => one.scope === scope);
             return inside.length === 0 ? null : (
@@ -40,7 +40,7 @@ export function MemoryPage() {
             );
           });
         }}
-      </Answered>
+      </QueryResult>
       <More asked={known} />
     </Page>
   );

@@ -3,17 +3,17 @@ import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { Eraser, Plus } from "lucide-react";
 import { useDeferredValue, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { Answered } from "@/components/Answered";
 import { Button } from "@/components/Button";
 import { Confirm } from "@/components/Confirm";
+import { InEnglish } from "@/components/ErrorDetail";
 import { Listing, More } from "@/components/Listing";
-import { useMay } from "@/components/may";
 import { Page } from "@/components/Page";
+import { QueryResult } from "@/components/QueryResult";
 import { SearchBox } from "@/components/SearchBox";
-import { Empty } from "@/components/Told";
+import { EmptyMessage } from "@/components/StatusMessage";
+import { useMay } from "@/components/useMay";
 import { useWorkflowName } from "@/components/useWorkflowName";
 import { When } from "@/components/When";
-import { InEnglish } from "@/components/Why";
 import { forgetAll, type Place, type Value, values } from "./memory";
 import { ValueDialog } from "./ValueDialog";
 
@@ -49,7 +49,7 @@ export function OwnerPage() {
           </Button>
         </p>
       ) : null}
-      <Answered asked={known}>
+      <QueryResult asked={known}>
         {({ pages }) => {
           const found = pages.flatMap((page) => page.values);
           return (
@@ -60,14 +60,14 @@ export function OwnerPage() {
                 </p>
               ))}
               {found.length === 0 ? (
-                <Empty title={words ? t("memory.noMatch", { words: wanted }) : t("memory.empty")} />
+                <EmptyMessage title={words ? t("memory.noMatch", { words: wanted }) : t("memory.empty")} />
               ) : (
                 <ValueTable found={found} onPick={setShown} onNamespace={setNamespace} />
               )}
             </>
           );
         }}
-      </Answered>
+      </QueryResult>
       <More asked={known} />
       {shown === null ? null : (
         <ValueDialog place={place} value={shown === "new" ? null : shown} onClose={() => setShown(null)} />

@@ -4,15 +4,15 @@ import { useTranslation } from "react-i18next";
 import type { Json } from "@/api/views";
 import { Button } from "@/components/Button";
 import { Confirm } from "@/components/Confirm";
+import { DescriptionList } from "@/components/DescriptionList";
 import { DialogActions } from "@/components/DialogActions";
 import { DraftDialog } from "@/components/DraftDialog";
-import { Facts } from "@/components/Facts";
-import { ago, moment } from "@/components/instants";
 import { JsonField, jsonIn } from "@/components/JsonField";
 import { JsonTree } from "@/components/JsonTree";
 import { LabelledField } from "@/components/LabelledField";
-import { useMay } from "@/components/may";
-import { Failed } from "@/components/Told";
+import { ErrorMessage } from "@/components/StatusMessage";
+import { ago, moment } from "@/components/times";
+import { useMay } from "@/components/useMay";
 import { brief } from "@/values/changes";
 import { History } from "./History";
 import { type Change, forget, history, type Place, putBack, remember, type Value } from "./memory";
@@ -85,7 +85,7 @@ function Look(props: {
   const changed = now ? now.changedAt : one.changedAt;
   return (
     <>
-      <Facts
+      <DescriptionList
         facts={{
           [t("memory.namespace")]: one.namespace,
           [t("memory.changed")]: when(changed),
@@ -154,7 +154,7 @@ function Edit(props: { place: Place; value: Value | null; onClose: () => void })
           </select>
         )}
       </LabelledField>
-      {keep.isError ? <Failed why={keep.error} /> : null}
+      {keep.isError ? <ErrorMessage why={keep.error} /> : null}
       <DialogActions onClose={props.onClose}>
         <Button kind="primary" type="submit" disabled={keep.isPending || !key || value === undefined || value === null}>
           {t("memory.save")}

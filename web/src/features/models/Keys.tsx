@@ -1,12 +1,12 @@
 /** Who pays, now: each key by its name, whether it is free, what it paid for today, and what went wrong last. */
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
-import { Answered } from "@/components/Answered";
 import { Chip } from "@/components/Chip";
-import { Part } from "@/components/Facts";
-import { ago, moment } from "@/components/instants";
+import { Part } from "@/components/DescriptionList";
 import { Listing } from "@/components/Listing";
 import { Meter } from "@/components/Meter";
+import { QueryResult } from "@/components/QueryResult";
+import { ago, moment } from "@/components/times";
 import { type PayingKey, type PayingProvider, part, paying, type Share, shares } from "./keys";
 
 const LOOKS = {
@@ -24,7 +24,7 @@ export function Keys() {
   if (known.data?.providers.length === 0) return null;
   return (
     <Part title={t("models.live.title")} about={t("models.live.about")}>
-      <Answered asked={known}>
+      <QueryResult asked={known}>
         {(told) => (
           <>
             {told.shared ? <p className="-mt-1 mb-3 max-w-2xl text-ink-soft">{t("models.live.processes")}</p> : null}
@@ -33,7 +33,7 @@ export function Keys() {
             ))}
           </>
         )}
-      </Answered>
+      </QueryResult>
     </Part>
   );
 }

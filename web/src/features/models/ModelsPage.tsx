@@ -1,16 +1,16 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Radio } from "lucide-react";
 import { useTranslation } from "react-i18next";
-import { Answered } from "@/components/Answered";
 import { amount } from "@/components/amounts";
 import { Button } from "@/components/Button";
 import { Chip } from "@/components/Chip";
-import { Part } from "@/components/Facts";
+import { Part } from "@/components/DescriptionList";
+import { ErrorDetail } from "@/components/ErrorDetail";
 import { Listing } from "@/components/Listing";
-import { useMay } from "@/components/may";
 import { Page } from "@/components/Page";
-import { Empty, Failed } from "@/components/Told";
-import { Why } from "@/components/Why";
+import { QueryResult } from "@/components/QueryResult";
+import { EmptyMessage, ErrorMessage } from "@/components/StatusMessage";
+import { useMay } from "@/components/useMay";
 import { Keys } from "./Keys";
 import { type Model, type Models, models, type Pinged, type Provider, ping } from "./models";
 
@@ -35,10 +35,10 @@ export function ModelsPage() {
     >
       {asked.isError ? (
         <div className="mb-3">
-          <Failed why={asked.error} />
+          <ErrorMessage why={asked.error} />
         </div>
       ) : null}
-      <Answered asked={known}>{(all) => <Told all={all} pinged={asked.data} />}</Answered>
+      <QueryResult asked={known}>{(all) => <Told all={all} pinged={asked.data} />}</QueryResult>
       {maySeeKeys ? <Keys /> : null}
     </Page>
   );
@@ -59,12 +59,12 @@ function Told({ all, pinged }: { all: Models; pinged: Map<string, Pinged> | unde
       </Part>
       <Part title={t("models.providers")} about={t("models.providersAbout")}>
         {all.providers.length === 0 ? (
-          <Empty title={t("models.noProvider")}>
+          <EmptyMessage title={t("models.noProvider")}>
             {t("models.noProviderHint")}
             <pre className="mx-auto mt-3 w-fit rounded-md bg-sunken p-3 text-left font-mono text-xs whitespace-pre-wrap">
               {'OPENAI_API_KEY=…\n\n# pointsman.toml\nmodel = "openai:gpt-5"'}
             </pre>
-          </Empty>
+          </EmptyMessage>
         ) : (
           <ProviderTable found={all.providers} />
         )}
@@ -154,7 +154,7 @@ function Ping({ told }: { told: Pinged | undefined }) {
   return (
     <span>
       <Chip look="bad">{why?.code ?? t("models.silent")}</Chip>
-      <Why code={why?.code ?? ""} message={why?.message ?? ""} hint={why?.hint ?? ""} look="text-sm" />
+      <ErrorDetail code={why?.code ?? ""} message={why?.message ?? ""} hint={why?.hint ?? ""} look="text-sm" />
     </span>
   );
 }

@@ -3,14 +3,14 @@ import { Link } from "@tanstack/react-router";
 import { RotateCcw } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { Answered } from "@/components/Answered";
 import { Button } from "@/components/Button";
 import { Chip } from "@/components/Chip";
-import { Part } from "@/components/Facts";
-import { ago } from "@/components/instants";
+import { Part } from "@/components/DescriptionList";
 import { Listing, More } from "@/components/Listing";
 import { Page } from "@/components/Page";
-import { Empty, Failed } from "@/components/Told";
+import { QueryResult } from "@/components/QueryResult";
+import { EmptyMessage, ErrorMessage } from "@/components/StatusMessage";
+import { ago } from "@/components/times";
 import { When } from "@/components/When";
 import { type Address, type Notice, notifications, sendAgain } from "./notifications";
 
@@ -41,7 +41,7 @@ export function NotificationsPage() {
   );
   return (
     <Page title={t("notifications.title")} about={t("notifications.about")}>
-      <Answered asked={known}>
+      <QueryResult asked={known}>
         {({ pages }) => (
           <>
             <Part title={t("notifications.addresses")}>
@@ -53,7 +53,7 @@ export function NotificationsPage() {
             </Part>
           </>
         )}
-      </Answered>
+      </QueryResult>
     </Page>
   );
 }
@@ -62,12 +62,12 @@ function Addresses({ found }: { found: readonly Address[] }) {
   const { t } = useTranslation();
   if (found.length === 0)
     return (
-      <Empty title={t("notifications.none")}>
+      <EmptyMessage title={t("notifications.none")}>
         {t("notifications.noneHint")}
         <pre className="mx-auto mt-3 w-fit max-w-full rounded-md bg-sunken p-3 text-left font-mono text-xs wrap-anywhere whitespace-pre-wrap">
           {'# pointsman.toml\n[notifications.desk]\nurl = "https://chat.example/hooks/1"\nevents = ["gate", "failed"]'}
         </pre>
-      </Empty>
+      </EmptyMessage>
     );
   return (
     <Listing
@@ -100,7 +100,7 @@ function Outbox({ found }: { found: readonly Notice[] }) {
     <>
       {again.isError ? (
         <div className="mb-3">
-          <Failed why={again.error} />
+          <ErrorMessage why={again.error} />
         </div>
       ) : null}
       <Listing

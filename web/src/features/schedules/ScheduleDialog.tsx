@@ -9,7 +9,7 @@ import { Button } from "@/components/Button";
 import { DialogActions } from "@/components/DialogActions";
 import { DraftDialog } from "@/components/DraftDialog";
 import { LabelledField } from "@/components/LabelledField";
-import { Failed, Loading } from "@/components/Told";
+import { ErrorMessage, Loading } from "@/components/StatusMessage";
 import { WorkflowPicker } from "@/components/WorkflowPicker";
 import { type Missed, make, type Overlap, revise, type Said, type Schedule, tried } from "./schedules";
 import { Times } from "./Times";
@@ -101,7 +101,7 @@ export function ScheduleDialog(props: { read?: Answer<Schedule>; onClose: () => 
             )}
           </LabelledField>
         </div>
-        {keep.isError ? <Failed why={keep.error} /> : null}
+        {keep.isError ? <ErrorMessage why={keep.error} /> : null}
         {workflow ? (
           <InputForm
             workflow={workflow}
@@ -135,7 +135,7 @@ function InputForm(props: {
 }) {
   const { t } = useTranslation();
   const known = useQuery(definition(props.workflow));
-  if (known.isError) return <Failed why={known.error} />;
+  if (known.isError) return <ErrorMessage why={known.error} />;
   if (!known.data) return <Loading />;
   return (
     <section>

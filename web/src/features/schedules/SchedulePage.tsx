@@ -5,15 +5,15 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Answer } from "@/api/http";
 import type { Json } from "@/api/views";
-import { Answered } from "@/components/Answered";
 import { Button } from "@/components/Button";
 import { Chip } from "@/components/Chip";
 import { Confirm } from "@/components/Confirm";
-import { Card, Facts, Part } from "@/components/Facts";
+import { Card, DescriptionList, Part } from "@/components/DescriptionList";
 import { Listing } from "@/components/Listing";
-import { useMay } from "@/components/may";
 import { Page } from "@/components/Page";
-import { Failed } from "@/components/Told";
+import { QueryResult } from "@/components/QueryResult";
+import { ErrorMessage } from "@/components/StatusMessage";
+import { useMay } from "@/components/useMay";
 import { WorkflowLink } from "@/components/WorkflowLink";
 import { Value } from "@/features/execution/Value";
 import { Outcome } from "./Outcome";
@@ -36,7 +36,7 @@ export function SchedulePage() {
       back={{ to: "/schedules", name: t("schedules.title") }}
       actions={known.data ? <Actions read={known.data} /> : null}
     >
-      <Answered asked={known}>{(read) => <Told one={read.value} />}</Answered>
+      <QueryResult asked={known}>{(read) => <Told one={read.value} />}</QueryResult>
     </Page>
   );
 }
@@ -77,7 +77,7 @@ function Actions({ read }: { read: Answer<Schedule> }) {
       ) : null}
       {run.isError || change.isError ? (
         <div className="w-full">
-          <Failed why={run.error ?? change.error} />
+          <ErrorMessage why={run.error ?? change.error} />
         </div>
       ) : null}
       {asking === "edit" ? <ScheduleDialog read={read} onClose={() => setAsking(null)} /> : null}
@@ -104,7 +104,7 @@ function Told({ one }: { one: Schedule }) {
   return (
     <>
       <Card>
-        <Facts
+        <DescriptionList
           facts={{
             [t("schedules.state")]: one.enabled ? (
               rests(one) ? (
@@ -129,9 +129,9 @@ function Told({ one }: { one: Schedule }) {
         />
       </Card>
       <Part title={t("schedules.nextTimes")}>
-        <Answered asked={times}>
+        <QueryResult asked={times}>
           {(found) => <Times times={found} zone={one.cron === null ? ownZone() : one.timezone} />}
-        </Answered>
+        </QueryResult>
       </Part>
       <Part title={t("schedules.results")}>
         {one.results.length === 0 ? <p className="text-ink-soft">{t("schedules.noResults")}</p> : null}

@@ -3,14 +3,14 @@ import { Link } from "@tanstack/react-router";
 import { CalendarPlus, Pause, Play } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { Answered } from "@/components/Answered";
 import { Button } from "@/components/Button";
 import { Chip } from "@/components/Chip";
 import { Listing, More } from "@/components/Listing";
-import { useMay } from "@/components/may";
 import { Page } from "@/components/Page";
+import { QueryResult } from "@/components/QueryResult";
 import { SearchWhereMany, useSearch } from "@/components/SearchWhereMany";
-import { Empty, Failed } from "@/components/Told";
+import { EmptyMessage, ErrorMessage } from "@/components/StatusMessage";
+import { useMay } from "@/components/useMay";
 import { useWorkflowName } from "@/components/useWorkflowName";
 import { When } from "@/components/When";
 import { WorkflowLink } from "@/components/WorkflowLink";
@@ -44,19 +44,19 @@ export function SchedulesPage() {
         </>
       }
     >
-      <Answered asked={known}>
+      <QueryResult asked={known}>
         {({ pages }) => {
           const all = pages.flatMap((page) => page.schedules);
           if (all.length === 0 && search.words) {
-            return <Empty title={t("schedules.noMatch", { words: search.words })} />;
+            return <EmptyMessage title={t("schedules.noMatch", { words: search.words })} />;
           }
           return all.length === 0 ? (
-            <Empty title={t("schedules.none")}>{t("schedules.noneHint")}</Empty>
+            <EmptyMessage title={t("schedules.none")}>{t("schedules.noneHint")}</EmptyMessage>
           ) : (
             <ScheduleTable found={all} />
           );
         }}
-      </Answered>
+      </QueryResult>
       <More asked={known} />
       {making ? <ScheduleDialog onClose={() => setMaking(false)} /> : null}
     </Page>
@@ -76,7 +76,7 @@ function ScheduleTable({ found }: { found: readonly Schedule[] }) {
     <>
       {change.isError ? (
         <div className="mb-3">
-          <Failed why={change.error} />
+          <ErrorMessage why={change.error} />
         </div>
       ) : null}
       <Listing

@@ -1,6 +1,6 @@
 import { useTranslation } from "react-i18next";
-import { ago } from "@/components/instants";
 import { Listing } from "@/components/Listing";
+import { ago } from "@/components/times";
 import { onClocks, ownZone } from "./timing";
 
 /** Due times on the clocks of their zone, and on those of whoever looks where they differ. */

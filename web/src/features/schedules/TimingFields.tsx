@@ -1,8 +1,8 @@
 import { type ReactNode, useId } from "react";
 import { useTranslation } from "react-i18next";
 import { ApiError } from "@/api/http";
+import { ErrorDetail } from "@/components/ErrorDetail";
 import { LabelledField } from "@/components/LabelledField";
-import { Why } from "@/components/Why";
 import { type Kind, ownZone, type TimingDraft, UNITS, type Unit } from "./timing";
 import { Words } from "./Words";
 
@@ -14,7 +14,7 @@ export function TimingFields(props: { draft: TimingDraft; onChange: (draft: Timi
   const { draft } = props;
   const change = (part: Partial<TimingDraft>) => props.onChange({ ...draft, ...part });
   const why = props.wrong instanceof ApiError ? props.wrong : null;
-  const told = why ? <Why code={why.code} message={why.message} hint={why.hint} /> : undefined;
+  const told = why ? <ErrorDetail code={why.code} message={why.message} hint={why.hint} /> : undefined;
   const isZone = why?.code === "zone-unknown";
   return (
     <fieldset className="space-y-3">

@@ -4,13 +4,13 @@ import { useTranslation } from "react-i18next";
 import { ask } from "@/api/http";
 import { ready } from "@/api/queries";
 import type { Schemas } from "@/api/views";
-import { Answered } from "@/components/Answered";
 import { Chip } from "@/components/Chip";
-import { Card, Facts, Part } from "@/components/Facts";
+import { Card, DescriptionList, Part } from "@/components/DescriptionList";
 import { Listing } from "@/components/Listing";
 import { Page } from "@/components/Page";
+import { QueryResult } from "@/components/QueryResult";
 import { SearchBox } from "@/components/SearchBox";
-import { Empty } from "@/components/Told";
+import { EmptyMessage } from "@/components/StatusMessage";
 
 type Setting = Schemas["SettingEntry"];
 
@@ -26,12 +26,12 @@ export function SettingsPage() {
   const readyNow = useQuery({ ...ready, refetchInterval: 10_000 });
   return (
     <Page title={t("settings.title")} about={t("settings.about")}>
-      <Answered asked={known}>
+      <QueryResult asked={known}>
         {(told) => (
           <>
             <Part title={t("settings.server")}>
               <Card>
-                <Facts
+                <DescriptionList
                   facts={{
                     [t("settings.version")]: told.version,
                     [t("settings.store")]: <code className="wrap-anywhere">{told.store}</code>,
@@ -45,7 +45,7 @@ export function SettingsPage() {
             </Part>
           </>
         )}
-      </Answered>
+      </QueryResult>
     </Page>
   );
 }
@@ -85,7 +85,7 @@ function Table({ all }: { all: readonly Setting[] }) {
           {t("settings.onlySet")}
         </label>
       </div>
-      {found.length === 0 ? <Empty title={t("settings.noMatch")} /> : null}
+      {found.length === 0 ? <EmptyMessage title={t("settings.noMatch")} /> : null}
       <Listing
         name={t("settings.all")}
         entries={found}

@@ -1,4 +1,4 @@
-import { InEnglish } from "@/components/Why";
+import { InEnglish } from "@/components/ErrorDetail";
 import type { Tool } from "./tools";
 
 /** What a tool says of itself to models: ours in English, another's in whatever language. */

@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { Chip } from "@/components/Chip";
-import { Part } from "@/components/Facts";
+import { Part } from "@/components/DescriptionList";
+import { ErrorDetail } from "@/components/ErrorDetail";
 import { Listing } from "@/components/Listing";
-import { Why } from "@/components/Why";
 import { type Server, servers } from "./tools";
 
 /** The MCP servers that offer tools here, and why one offers none; nothing where none is configured. */
@@ -33,7 +33,7 @@ function State({ server }: { server: Server }) {
   return (
     <>
       <Chip look="bad">{server.failure.code}</Chip>
-      <Why code={server.failure.code} message={server.failure.message} hint={server.failure.hint} />
+      <ErrorDetail code={server.failure.code} message={server.failure.message} hint={server.failure.hint} />
     </>
   );
 }

@@ -2,11 +2,11 @@ import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import type { JsonObject } from "@/api/views";
-import { Answered } from "@/components/Answered";
-import { Card, Facts, Part } from "@/components/Facts";
+import { Card, DescriptionList, Part } from "@/components/DescriptionList";
+import { InEnglish } from "@/components/ErrorDetail";
 import { Page } from "@/components/Page";
+import { QueryResult } from "@/components/QueryResult";
 import { SchemaTable } from "@/components/SchemaTable";
-import { InEnglish } from "@/components/Why";
 import { Described } from "./Described";
 import { TryTool } from "./TryTool";
 import { type Tool, tool } from "./tools";
@@ -22,7 +22,7 @@ export function ToolPage() {
       back={{ to: "/tools", name: t("tools.title") }}
       about={known.data ? <Described tool={known.data} /> : undefined}
     >
-      <Answered asked={known}>
+      <QueryResult asked={known}>
         {(one) => (
           <>
             <Card>
@@ -36,7 +36,7 @@ export function ToolPage() {
             </Part>
           </>
         )}
-      </Answered>
+      </QueryResult>
     </Page>
   );
 }
@@ -44,7 +44,7 @@ export function ToolPage() {
 function Effects({ tool: one }: { tool: Tool }) {
   const { t } = useTranslation();
   return (
-    <Facts
+    <DescriptionList
       facts={{
         [t("tools.originName")]: t(`origin.${one.origin}`, one.origin),
         [t("tools.off")]: one.enabled ? null : <InEnglish text={one.off ?? ""} look="text-failed" />,

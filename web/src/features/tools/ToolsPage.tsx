@@ -2,15 +2,15 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { Answered } from "@/components/Answered";
-import { Part } from "@/components/Facts";
+import { Part } from "@/components/DescriptionList";
+import { InEnglish } from "@/components/ErrorDetail";
 import { Listing, More } from "@/components/Listing";
 import { Page } from "@/components/Page";
+import { QueryResult } from "@/components/QueryResult";
 import { SearchBox } from "@/components/SearchBox";
+import { EmptyMessage } from "@/components/StatusMessage";
 import { ToggleChip } from "@/components/ToggleChip";
-import { Empty } from "@/components/Told";
 import { useTyped } from "@/components/useTyped";
-import { InEnglish } from "@/components/Why";
 import { Described } from "./Described";
 import { Servers } from "./Servers";
 import { ToolChips } from "./ToolChips";
@@ -29,7 +29,7 @@ export function ToolsPage() {
       about={t("tools.about")}
       actions={<SearchBox value={typed} onChange={type} label={t("tools.search")} />}
     >
-      <Answered asked={known}>
+      <QueryResult asked={known}>
         {({ pages }) => {
           const groups = byOrigin(pages.flatMap((page) => page.tools));
           const isCut = known.hasNextPage || pages.length > 1 || origin !== null;
@@ -37,7 +37,7 @@ export function ToolsPage() {
             <>
               {isCut ? <Origins counts={pages[0]?.origins ?? {}} chosen={origin} onChoose={setOrigin} /> : null}
               {groups.length === 0 ? (
-                <Empty title={words ? t("tools.noMatch", { words }) : t("tools.none")} />
+                <EmptyMessage title={words ? t("tools.noMatch", { words }) : t("tools.none")} />
               ) : (
                 groups.map(([from, found]) => (
                   <Part key={from} title={t(`origin.${from}`, from)}>
@@ -48,7 +48,7 @@ export function ToolsPage() {
             </>
           );
         }}
-      </Answered>
+      </QueryResult>
       <More asked={known} />
       <div className="mt-8 empty:hidden">
         <Servers />

@@ -3,10 +3,10 @@ import { lazy, Suspense, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { ApiError } from "@/api/http";
 import type { Json, JsonObject } from "@/api/views";
-import { Card } from "@/components/Facts";
-import { useMay } from "@/components/may";
-import { Failed, Loading } from "@/components/Told";
-import { InEnglish, Why } from "@/components/Why";
+import { Card } from "@/components/DescriptionList";
+import { ErrorDetail, InEnglish } from "@/components/ErrorDetail";
+import { ErrorMessage, Loading } from "@/components/StatusMessage";
+import { useMay } from "@/components/useMay";
 import { Value } from "@/features/execution/Value";
 import { type Tool, type Tried, tryTool } from "./tools";
 
@@ -46,7 +46,7 @@ export function TryTool({ tool }: { tool: Tool }) {
         />
       </Suspense>
       <div aria-live="polite" className="mt-3 empty:hidden">
-        {call.isError ? <Failed why={call.error} /> : null}
+        {call.isError ? <ErrorMessage why={call.error} /> : null}
         {call.data ? <Answer told={call.data} /> : null}
       </div>
     </Card>
@@ -65,7 +65,11 @@ function Answer({ told }: { told: Tried }) {
   return (
     <div className="rounded-md border border-failed/40 bg-failed-soft p-3">
       <p className="font-medium text-failed">{t("tools.failed", { code: told.failure?.code ?? "" })}</p>
-      <Why code={told.failure?.code ?? ""} message={told.failure?.message ?? ""} hint={told.failure?.hint ?? ""} />
+      <ErrorDetail
+        code={told.failure?.code ?? ""}
+        message={told.failure?.message ?? ""}
+        hint={told.failure?.hint ?? ""}
+      />
     </div>
   );
 }

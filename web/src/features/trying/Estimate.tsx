@@ -3,10 +3,10 @@ import { X } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import type { Failure } from "@/api/views";
 import { money } from "@/components/amounts";
+import { ErrorDetail } from "@/components/ErrorDetail";
 import { IconButton } from "@/components/IconButton";
-import { Why } from "@/components/Why";
-import { useNodeName } from "@/graph/called";
-import type { Estimated } from "./asking";
+import { useNodeName } from "@/graph/model/nodeNames";
+import type { Estimated } from "./requests";
 
 interface Call {
   nodeId: string;
@@ -53,7 +53,7 @@ export function Estimate(props: {
           <p className="text-waiting">{t("try.endsAs", { status: t(`status.${found.status}`) })}</p>
         )}
         {errors.map((one) => (
-          <Why
+          <ErrorDetail
             key={`${one.code} ${one.message}`}
             code={one.code}
             message={one.message}

@@ -3,7 +3,7 @@ import { CircleDot, Pin, PinOff, SkipForward } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import type { DefinitionNode } from "@/api/views";
 import { Button } from "@/components/Button";
-import { useNodeName } from "@/graph/called";
+import { useNodeName } from "@/graph/model/nodeNames";
 import { useTrialEntries } from "./useTrialEntries";
 
 const ICONS = { runTo: SkipForward, pin: Pin, unpin: PinOff, stop: CircleDot, unstop: CircleDot };

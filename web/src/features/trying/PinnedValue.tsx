@@ -5,8 +5,8 @@ import { useTranslation } from "react-i18next";
 import type { DefinitionNode, Json } from "@/api/views";
 import { JsonField, jsonIn } from "@/components/JsonField";
 import { LabelledField } from "@/components/LabelledField";
-import { answerCalled } from "@/graph/answers";
-import { useWork } from "../editor/work";
+import { useEditor } from "@/features/editor/editorContext";
+import { answerName } from "@/graph/model/answerNames";
 import { takenBy, waysOf, wayTaken } from "./sample";
 import { tryoutOf } from "./tryout";
 
@@ -20,7 +20,7 @@ export function PinnedValue(props: {
   known: readonly Json[];
 }) {
   const { t, i18n } = useTranslation();
-  const { draft } = useWork();
+  const { draft } = useEditor();
   const { id, node, value, known } = props;
   // Text that is no JSON yet stays as it is typed, until the value is changed from somewhere else.
   const [typed, type] = useState<{ text: string; of: Json } | null>(null);
@@ -53,7 +53,7 @@ export function PinnedValue(props: {
               {way === null || !ways.includes(way) ? <option value={way ?? ""}>{way ?? ""}</option> : null}
               {ways.map((one) => (
                 <option key={one} value={one}>
-                  {answerCalled(node, one, i18n.language, t)}
+                  {answerName(node, one, i18n.language, t)}
                 </option>
               ))}
             </select>

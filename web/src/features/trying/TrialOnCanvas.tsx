@@ -1,12 +1,12 @@
 /** Lays what is tried over the canvas of the editor: pins, breakpoints, and the course of the trial that is shown. */
 import { useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useMemo } from "react";
-import { Overlay, OverlayContext } from "@/graph/overlay";
-import { TriedContext } from "@/graph/tried";
-import type { DraftStore } from "../editor/draft";
+import type { DraftStore } from "@/features/editor/document/draft";
+import { Overlay, OverlayContext } from "@/graph/render/overlay";
+import { PartialRunContext } from "@/graph/render/partialRunMarks";
 import { overlayOf } from "../execution/focus";
 import { useExecutionLog } from "../execution/log";
-import { followOtherWindows, followRenames } from "./following";
+import { followOtherWindows, followRenames } from "./followRenames";
 import { tryoutOf, useTryout } from "./tryout";
 
 export function TrialOnCanvas(props: { id: string; store: DraftStore; children: ReactNode }) {
@@ -25,12 +25,12 @@ export function TrialOnCanvas(props: { id: string; store: DraftStore; children: 
     if (execution === null) overlay.show(new Map(), new Map());
   }, [overlay, execution]);
   return (
-    <TriedContext.Provider value={tried}>
+    <PartialRunContext.Provider value={tried}>
       <OverlayContext.Provider value={overlay}>
         {children}
         {execution === null ? null : <Followed key={execution} id={id} execution={execution} overlay={overlay} />}
       </OverlayContext.Provider>
-    </TriedContext.Provider>
+    </PartialRunContext.Provider>
   );
 }
 

@@ -12,9 +12,9 @@ import { money } from "@/components/amounts";
 import { Button } from "@/components/Button";
 import { IconButton, iconLook } from "@/components/IconButton";
 import { Status } from "@/components/Status";
-import { Failed, Loading } from "@/components/Told";
-import { stepCalled, useNodeName } from "@/graph/called";
-import { useWork } from "../editor/work";
+import { ErrorMessage, Loading } from "@/components/StatusMessage";
+import { useEditor } from "@/features/editor/editorContext";
+import { stepName, useNodeName } from "@/graph/model/nodeNames";
 import { Outcome } from "../execution/Outcome";
 import { StepPanel } from "../execution/StepPanel";
 import { Gates } from "../inbox/Gates";
@@ -26,7 +26,7 @@ export function TrialShown({ id, trial }: { id: string; trial: string }) {
   const { t } = useTranslation();
   const called = useNodeName();
   const client = useQueryClient();
-  const { node, draft, pick } = useWork();
+  const { node, draft, pick } = useEditor();
   const known = useQuery({ ...execution(trial), retry: false });
   const log = useTryout(id, (now) => now.log);
   const act = useMutation<Execution, ApiError, { verb: "resume" | "cancel"; body?: JsonObject }>({
@@ -43,7 +43,7 @@ export function TrialShown({ id, trial }: { id: string; trial: string }) {
     // It was deleted: nothing is left to be shown.
     if (isGone) tryoutOf(id).getState().watch(null);
   }, [id, isGone]);
-  if (known.isError) return isGone ? null : <Failed why={known.error} again={() => void known.refetch()} />;
+  if (known.isError) return isGone ? null : <ErrorMessage why={known.error} again={() => void known.refetch()} />;
   if (!now) return <Loading />;
   return (
     <section aria-label={t("try.shown")} className="rounded-md border border-line bg-raised px-4 pt-3">
@@ -67,7 +67,7 @@ export function TrialShown({ id, trial }: { id: string; trial: string }) {
       </div>
       <div aria-live="polite">
         {now.pausedBefore ? (
-          <p className="mt-2">{t("try.pausedBefore", { step: stepCalled(now.pausedBefore, called) })}</p>
+          <p className="mt-2">{t("try.pausedBefore", { step: stepName(now.pausedBefore, called) })}</p>
         ) : null}
       </div>
       {ENDED.has(now.status) ? null : (
@@ -87,7 +87,7 @@ export function TrialShown({ id, trial }: { id: string; trial: string }) {
           </Button>
         </div>
       )}
-      {act.isError ? <Failed why={act.error} /> : null}
+      {act.isError ? <ErrorMessage why={act.error} /> : null}
       <Gates execution={now} className="mt-3 rounded-md border border-waiting/50 p-3" onDone={() => log?.refresh()} />
       <div className="-mx-4">
         {node && log ? (

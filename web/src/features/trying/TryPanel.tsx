@@ -4,23 +4,23 @@ import { Calculator, Play } from "lucide-react";
 import { lazy, Suspense, useRef } from "react";
 import { useTranslation } from "react-i18next";
 import { Button } from "@/components/Button";
-import { Loading } from "@/components/Told";
+import { Loading } from "@/components/StatusMessage";
+import { useEditor } from "@/features/editor/editorContext";
 import type { Fits } from "@/forms/SchemaForm";
-import { useWork } from "../editor/work";
-import { Brought } from "./Brought";
 import { Estimate } from "./Estimate";
+import { MockList } from "./MockList";
 import { NodeTrial } from "./NodeTrial";
-import { Placed } from "./Placed";
+import { ScrollIntoView } from "./ScrollIntoView";
+import { StartError } from "./StartError";
 import { TrialShown } from "./TrialShown";
 import { tryoutOf, useTryout } from "./tryout";
-import { Unfit } from "./Unfit";
 import { useTrial } from "./useTrial";
 
 const SchemaForm = lazy(() => import("@/forms/SchemaForm").then((part) => ({ default: part.SchemaForm })));
 
 export default function TryPanel() {
   const { t } = useTranslation();
-  const { id, draft, node } = useWork();
+  const { id, draft, node } = useEditor();
   const verbs = useTrial();
   const { input, execution, refused } = useTryout(id, (now) => now);
   const acts = tryoutOf(id).getState();
@@ -59,27 +59,27 @@ export default function TryPanel() {
         </Button>
       </div>
       {refused ? (
-        <Brought>
-          <Unfit why={refused} />
-        </Brought>
+        <ScrollIntoView>
+          <StartError why={refused} />
+        </ScrollIntoView>
       ) : null}
       {verbs.cost.isError ? (
-        <Brought>
-          <Unfit why={verbs.cost.error} />
-        </Brought>
+        <ScrollIntoView>
+          <StartError why={verbs.cost.error} />
+        </ScrollIntoView>
       ) : null}
       {told ? (
-        <Brought key={verbs.cost.submittedAt}>
+        <ScrollIntoView key={verbs.cost.submittedAt}>
           <Estimate found={told.found} isOld={!verbs.isOfNow(told)} onClose={verbs.cost.reset} />
-        </Brought>
+        </ScrollIntoView>
       ) : null}
       {execution === null ? null : (
-        <Brought key={execution}>
+        <ScrollIntoView key={execution}>
           <TrialShown id={id} trial={execution} />
-        </Brought>
+        </ScrollIntoView>
       )}
       {node ? <NodeTrial id={id} node={node} verbs={verbs} /> : <p className="text-ink-faint">{t("try.pick")}</p>}
-      <Placed id={id} />
+      <MockList id={id} />
     </div>
   );
 }

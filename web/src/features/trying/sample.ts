@@ -1,6 +1,6 @@
 /** What a node could bring, to begin with where it never ran: a person corrects it. */
 import type { Definition, DefinitionNode, Json, JsonObject } from "@/api/views";
-import { offeredBy } from "@/graph/answers";
+import { offeredBy } from "@/graph/model/answerNames";
 import { isObject } from "@/values/changes";
 
 const DEPTH_MAX = 12;

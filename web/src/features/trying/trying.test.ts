@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Definition, DefinitionNode, JournalEvent } from "@/api/views";
-import { makeDraft } from "../editor/draft";
-import { storyOf } from "../execution/story";
-import { followRenames } from "./following";
-import { asLastTime, type Run, stepsOf } from "./last";
+import { makeDraft } from "@/features/editor/document/draft";
+import { timelineOf } from "@/features/execution/timelineModel";
+import { followRenames } from "./followRenames";
+import { asLastTime, type Run, stepsOf } from "./lastRuns";
 import { sampleFor, sampleOf, takenBy, waysOf } from "./sample";
 import { tryoutOf } from "./tryout";
 
@@ -39,7 +39,7 @@ function ran(definition: Definition, ...steps: [string, string, unknown, object?
     { seq: ++seq, n: 0, at: seq, kind: "step_started", step, node: of },
     { seq: ++seq, n: 0, at: seq, kind: "step_succeeded", step, node: of, result, said },
   ]);
-  return { story: storyOf(events), definition };
+  return { story: timelineOf(events), definition };
 }
 
 describe("what leads to a node, as it was last time", () => {

@@ -3,7 +3,7 @@ import { useStore } from "zustand";
 import { createStore } from "zustand/vanilla";
 import type { ApiError } from "@/api/http";
 import type { Json } from "@/api/views";
-import { shelf, windowShelf } from "@/shelf";
+import { browserStorage, windowStorage } from "@/browserStorage";
 import type { LogView } from "../execution/log";
 
 export const KEPT_AS = "pointsman.tryout.";
@@ -38,9 +38,9 @@ export interface Tryout extends Kept {
 function kept(id: string): Kept {
   const empty = { input: {}, pins: {}, breakpoints: [] };
   try {
-    return { ...empty, ...(JSON.parse(shelf.read(KEPT_AS + id) ?? "{}") as Partial<Kept>) };
+    return { ...empty, ...(JSON.parse(browserStorage.read(KEPT_AS + id) ?? "{}") as Partial<Kept>) };
   } catch {
-    shelf.write(KEPT_AS + id, null);
+    browserStorage.write(KEPT_AS + id, null);
     return empty;
   }
 }
@@ -48,7 +48,7 @@ function kept(id: string): Kept {
 function made(id: string) {
   const store = createStore<Tryout>((set) => ({
     ...kept(id),
-    execution: windowShelf.read(SHOWN_AS + id),
+    execution: windowStorage.read(SHOWN_AS + id),
     log: null,
     refused: null,
     refuse: (refused) => set({ refused }),
@@ -65,14 +65,14 @@ function made(id: string) {
       })),
     reread: () => set(kept(id)),
     watch: (execution) => {
-      windowShelf.write(SHOWN_AS + id, execution);
+      windowStorage.write(SHOWN_AS + id, execution);
       set({ execution, log: null });
     },
     hear: (log) => set({ log }),
   }));
   store.subscribe(({ input, pins, breakpoints }, before) => {
     if (input === before.input && pins === before.pins && breakpoints === before.breakpoints) return;
-    shelf.write(KEPT_AS + id, JSON.stringify({ input, pins, breakpoints }));
+    browserStorage.write(KEPT_AS + id, JSON.stringify({ input, pins, breakpoints }));
   });
   return store;
 }

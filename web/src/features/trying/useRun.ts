@@ -3,11 +3,11 @@ import { type QueryClient, useMutation, useQueryClient } from "@tanstack/react-q
 import type { ApiError } from "@/api/http";
 import { control } from "@/api/queries";
 import { type DefinitionNode, ENDED, type Json } from "@/api/views";
-import type { Draft } from "../editor/draft";
-import { askedOf } from "../editor/operations";
-import { useWork } from "../editor/work";
-import { begin, type Trial } from "./asking";
-import { asLastTime, lastRuns, type Run, runOf, stepsOf } from "./last";
+import type { Draft } from "@/features/editor/document/draft";
+import { askedOf } from "@/features/editor/document/operations";
+import { useEditor } from "@/features/editor/editorContext";
+import { asLastTime, lastRuns, type Run, runOf, stepsOf } from "./lastRuns";
+import { begin, type Trial } from "./requests";
 import { sampleFor } from "./sample";
 import { tryoutOf } from "./tryout";
 
@@ -16,7 +16,7 @@ export type Wish = { until?: string; fresh?: boolean };
 
 export function useRun() {
   const client = useQueryClient();
-  const { id, draft, show } = useWork();
+  const { id, draft, show } = useEditor();
   const tryout = tryoutOf(id);
   const run = useMutation<{ executionId: string }, ApiError, Wish>({
     mutationFn: async ({ until, fresh = true }) => {

@@ -2,20 +2,20 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import type { ApiError } from "@/api/http";
 import type { Json } from "@/api/views";
-import { useWork } from "../editor/work";
-import { type Estimated, estimate } from "./asking";
-import { lastRuns, stepsOf } from "./last";
+import { useEditor } from "@/features/editor/editorContext";
+import { lastRuns, stepsOf } from "./lastRuns";
+import { type Estimated, estimate } from "./requests";
 import { tryoutOf, useTryout } from "./tryout";
 import { askedFor, pinsOf, useRun } from "./useRun";
 
 /** What it would cost, and of what. */
-export interface Told {
+export interface TrialReport {
   found: Estimated;
   of: readonly unknown[];
 }
 
 export function useTrial() {
-  const { id, draft } = useWork();
+  const { id, draft } = useEditor();
   const { run, pin } = useRun();
   const story = useTryout(id, (now) => now.log?.story);
   const last = useQuery(lastRuns(id));
@@ -24,7 +24,7 @@ export function useTrial() {
     const { input, pins } = tryoutOf(id).getState();
     return [draft.shown, input, pins];
   };
-  const cost = useMutation<Told, ApiError>({
+  const cost = useMutation<TrialReport, ApiError>({
     mutationFn: async () => {
       const of = asked();
       return { found: await estimate(id, { ...askedFor(id, draft), pinned: pinsOf(id, draft) }), of };
@@ -36,7 +36,7 @@ export function useTrial() {
     pin,
     cost,
     /** Whether an estimate is of what is on the screen now. */
-    isOfNow: (told: Told) => asked().every((one, nth) => one === told.of[nth]),
+    isOfNow: (told: TrialReport) => asked().every((one, nth) => one === told.of[nth]),
     /** What the steps of a node brought, now or last time. */
     brought: (node: string): Json[] => [...stepsOf([...shown, ...(last.data ?? [])], node).values()],
   };

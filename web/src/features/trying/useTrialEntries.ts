@@ -1,13 +1,13 @@
 /** What can be tried of the node that was clicked on, as entries of a menu. */
 import type { DefinitionNode } from "@/api/views";
-import type { MenuEntry } from "../editor/CanvasMenu";
-import { useWork } from "../editor/work";
-import { isPinnable, isRun } from "./last";
+import type { MenuEntry } from "@/features/editor/canvas/CanvasMenu";
+import { useEditor } from "@/features/editor/editorContext";
+import { isPinnable, isRun } from "./lastRuns";
 import { tryoutOf, useTryout } from "./tryout";
 import { useRun } from "./useRun";
 
 export function useTrialEntries(node: DefinitionNode | undefined): MenuEntry[] {
-  const { id, mayChange } = useWork();
+  const { id, mayChange } = useEditor();
   const { run, pin } = useRun();
   const pins = useTryout(id, (now) => now.pins);
   const breakpoints = useTryout(id, (now) => now.breakpoints);

@@ -2,12 +2,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
-import { Answered } from "@/components/Answered";
 import { Chip } from "@/components/Chip";
-import { Part } from "@/components/Facts";
+import { Part } from "@/components/DescriptionList";
 import { Listing } from "@/components/Listing";
 import { Meter } from "@/components/Meter";
-import { Empty } from "@/components/Told";
+import { QueryResult } from "@/components/QueryResult";
+import { EmptyMessage } from "@/components/StatusMessage";
 import { useWorkflowName } from "@/components/useWorkflowName";
 import { type BudgetRow, budgets, type Period, partOf, written } from "./usage";
 
@@ -16,15 +16,15 @@ export function Budgets({ period }: { period: Period }) {
   const known = useQuery(budgets(period));
   return (
     <Part title={t("usage.budgets.title")} about={t("usage.budgets.about")}>
-      <Answered asked={known}>
+      <QueryResult asked={known}>
         {(rows) =>
           rows.length === 0 ? (
-            <Empty title={t("usage.budgets.none")}>{t("usage.budgets.noneHint")}</Empty>
+            <EmptyMessage title={t("usage.budgets.none")}>{t("usage.budgets.noneHint")}</EmptyMessage>
           ) : (
             <Table rows={rows} />
           )
         }
-      </Answered>
+      </QueryResult>
     </Part>
   );
 }

@@ -4,10 +4,10 @@ import { Download, X } from "lucide-react";
 import { useId } from "react";
 import { useTranslation } from "react-i18next";
 import { useNow } from "@/clock";
-import { Answered } from "@/components/Answered";
 import { BOX } from "@/components/LabelledField";
 import { Page } from "@/components/Page";
-import { Empty } from "@/components/Told";
+import { QueryResult } from "@/components/QueryResult";
+import { EmptyMessage } from "@/components/StatusMessage";
 import { Budgets } from "./Budgets";
 import { Choice } from "./Choice";
 import { DayChart } from "./DayChart";
@@ -91,10 +91,10 @@ export function UsagePage() {
         />
       </div>
       <Narrowed of={search.of ?? []} onChange={look} />
-      <Answered asked={days}>
+      <QueryResult asked={days}>
         {({ usage: found }) => {
           const shown = byDay(found, show, period);
-          if (found.length === 0) return <Empty title={t("usage.none")}>{t("usage.noneHint")}</Empty>;
+          if (found.length === 0) return <EmptyMessage title={t("usage.none")}>{t("usage.noneHint")}</EmptyMessage>;
           const title = t("usage.perDay", { measure: t(`usage.measures.${show}`) });
           return (
             <>
@@ -103,10 +103,10 @@ export function UsagePage() {
             </>
           );
         }}
-      </Answered>
+      </QueryResult>
       <div className="mt-6">
         {days.data?.usage.length ? (
-          <Answered asked={rows}>
+          <QueryResult asked={rows}>
             {(told) => (
               <>
                 <UsageTable
@@ -122,7 +122,7 @@ export function UsagePage() {
                 ) : null}
               </>
             )}
-          </Answered>
+          </QueryResult>
         ) : null}
       </div>
       <Budgets period={period} />

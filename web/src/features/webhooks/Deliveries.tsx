@@ -2,13 +2,13 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { RefreshCw } from "lucide-react";
 import { useTranslation } from "react-i18next";
-import { Answered } from "@/components/Answered";
 import { Button } from "@/components/Button";
 import { Chip } from "@/components/Chip";
 import { Dialog } from "@/components/Dialog";
+import { ErrorDetail } from "@/components/ErrorDetail";
 import { Listing } from "@/components/Listing";
+import { QueryResult } from "@/components/QueryResult";
 import { When } from "@/components/When";
-import { Why } from "@/components/Why";
 import { bytes } from "../memory/memory";
 import { type Delivery, deliveries, type Webhook } from "./webhooks";
 
@@ -31,11 +31,11 @@ export function Deliveries(props: { webhook: Webhook; onClose: () => void }) {
           <RefreshCw className="size-4" aria-hidden /> {t("webhooks.refresh")}
         </Button>
       </div>
-      <Answered asked={known}>
+      <QueryResult asked={known}>
         {(found) =>
           found.length === 0 ? <p className="text-ink-soft">{t("webhooks.noCalls")}</p> : <Calls found={found} />
         }
-      </Answered>
+      </QueryResult>
     </Dialog>
   );
 }
@@ -81,6 +81,6 @@ function Came({ one }: { one: Delivery }) {
     );
   if (one.outcome === "refused") return <span className="text-ink-soft">{t("webhooks.refusedAbout")}</span>;
   return one.why || one.code ? (
-    <Why code={one.code ?? ""} message={one.why || (one.code ?? "")} hint={one.hint} />
+    <ErrorDetail code={one.code ?? ""} message={one.why || (one.code ?? "")} hint={one.hint} />
   ) : null;
 }

@@ -8,7 +8,7 @@ import { Button } from "@/components/Button";
 import { Copy } from "@/components/Copy";
 import { Dialog } from "@/components/Dialog";
 import { JsonField, jsonIn } from "@/components/JsonField";
-import { Failed } from "@/components/Told";
+import { ErrorMessage } from "@/components/StatusMessage";
 import { addressOf, curlOf, type Tried, tryWebhook, type Webhook } from "./webhooks";
 
 /** How a sender calls a webhook, and one call of it from here. */
@@ -40,7 +40,7 @@ export function WebhookDialog(props: { webhook: Webhook; onClose: () => void }) 
       </div>
       {call.isError ? (
         <div className="mt-3">
-          <Failed why={call.error} />
+          <ErrorMessage why={call.error} />
         </div>
       ) : null}
       <section className="mt-6">

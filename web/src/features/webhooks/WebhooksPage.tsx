@@ -1,15 +1,15 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { Answered } from "@/components/Answered";
 import { Button } from "@/components/Button";
 import { Chip } from "@/components/Chip";
 import { Copy } from "@/components/Copy";
-import { Part } from "@/components/Facts";
+import { Part } from "@/components/DescriptionList";
 import { Listing, More } from "@/components/Listing";
 import { Page } from "@/components/Page";
+import { QueryResult } from "@/components/QueryResult";
 import { SearchWhereMany, useSearch } from "@/components/SearchWhereMany";
-import { Empty } from "@/components/Told";
+import { EmptyMessage } from "@/components/StatusMessage";
 import { WorkflowLink } from "@/components/WorkflowLink";
 import { Deliveries } from "./Deliveries";
 import { WebhookDialog } from "./WebhookDialog";
@@ -33,14 +33,14 @@ export function WebhooksPage() {
       about={t("webhooks.about")}
       actions={<SearchWhereMany search={search} of={known} label={t("webhooks.search")} />}
     >
-      <Answered asked={known}>
+      <QueryResult asked={known}>
         {({ pages }) => {
           const all = pages.flatMap((page) => page.webhooks);
           if (all.length > 0) return <WebhookTable found={all} />;
-          if (search.words) return <Empty title={t("webhooks.noMatch", { words: search.words })} />;
-          return <Empty title={t("webhooks.none")}>{t("webhooks.noneHint")}</Empty>;
+          if (search.words) return <EmptyMessage title={t("webhooks.noMatch", { words: search.words })} />;
+          return <EmptyMessage title={t("webhooks.none")}>{t("webhooks.noneHint")}</EmptyMessage>;
         }}
-      </Answered>
+      </QueryResult>
       <More asked={known} />
       <Part title={t("webhooks.new")} about={t("webhooks.newAbout")}>
         <pre className="wrap-anywhere whitespace-pre-wrap rounded-md border border-line bg-surface p-3 font-mono text-xs">

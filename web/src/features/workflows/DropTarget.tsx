@@ -1,13 +1,12 @@
 import { FileUp } from "lucide-react";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useEffectEvent, useState } from "react";
 import { useTranslation } from "react-i18next";
 
 /** The whole page takes files that are dropped on it, and says so while some are held over it. */
 export function DropTarget({ onFiles }: { onFiles: (files: File[]) => void }) {
   const { t } = useTranslation();
   const [isOver, setOver] = useState(false);
-  const take = useRef(onFiles);
-  take.current = onFiles;
+  const take = useEffectEvent(onFiles);
   useEffect(() => {
     const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false;
     const over = (event: DragEvent) => {
@@ -23,7 +22,7 @@ export function DropTarget({ onFiles }: { onFiles: (files: File[]) => void }) {
       event.preventDefault();
       setOver(false);
       const files = [...(event.dataTransfer?.files ?? [])];
-      if (files.length > 0) take.current(files);
+      if (files.length > 0) take(files);
     };
     document.addEventListener("dragover", over);
     document.addEventListener("dragleave", leave);

@@ -10,9 +10,9 @@ import type { Definition, JsonObject } from "@/api/views";
 import { Button } from "@/components/Button";
 import { Dialog } from "@/components/Dialog";
 import { DialogActions } from "@/components/DialogActions";
-import { Failed, Loading, Problems } from "@/components/Told";
-import { pictureOf } from "@/graph/picture";
-import { drawingOf, inkOfPage, pngOf } from "@/graph/svg";
+import { ErrorMessage, Loading, ProblemList } from "@/components/StatusMessage";
+import { pictureOf } from "@/graph/model/picture";
+import { drawingOf, inkOfPage, pngOf } from "@/graph/render/svg";
 import { textIn } from "@/i18n";
 
 const PICTURES = ["svg", "png"] as const;
@@ -95,13 +95,13 @@ export default function ExportDialog({ id, shown, isChanged = false, onClose }: 
         ))}
       </fieldset>
       <div className="mt-3 space-y-2" aria-live="polite">
-        {why ? <Failed why={why} /> : null}
+        {why ? <ErrorMessage why={why} /> : null}
         {!isPicture && isChanged ? <p className="text-waiting">{t("export.saved")}</p> : null}
         {!isPicture && written.isFetching ? <Loading /> : null}
         {losses.length > 0 ? (
           <section>
             <h3 className="font-medium text-waiting">{t("export.losses", { count: losses.length })}</h3>
-            <Problems problems={losses} />
+            <ProblemList problems={losses} />
           </section>
         ) : null}
         {!isPicture && isReady && typeof told === "object" && losses.length === 0 ? (

@@ -7,8 +7,8 @@ import { saveNew } from "@/api/queries";
 import { Button } from "@/components/Button";
 import { Dialog } from "@/components/Dialog";
 import { DialogActions } from "@/components/DialogActions";
-import { Failed, Loading, Problems } from "@/components/Told";
-import { useKept } from "@/components/useKept";
+import { ErrorMessage, Loading, ProblemList } from "@/components/StatusMessage";
+import { useStoredState } from "@/components/useStoredState";
 import { type Checked, check as checkText, type Document, readAndChecked } from "./documents";
 import { ImportList } from "./ImportList";
 
@@ -47,7 +47,7 @@ function OneDocument(props: { text: string; onFiles: (files: readonly File[]) =>
   const { t } = useTranslation();
   const client = useQueryClient();
   const navigate = useNavigate();
-  const [kept, setText] = useKept("import");
+  const [kept, setText] = useStoredState("import");
   const [isTouched, touch] = useState(false);
   const text = isTouched ? kept : props.text || kept;
   const check = useMutation<Checked, ApiError, string>({ mutationFn: checkText });
@@ -110,7 +110,7 @@ function OneDocument(props: { text: string; onFiles: (files: readonly File[]) =>
         />
       </div>
       <div aria-live="polite" className="mt-2">
-        {check.isError ? <Failed why={check.error} /> : null}
+        {check.isError ? <ErrorMessage why={check.error} /> : null}
         {check.data ? (
           <p className={check.data.ok ? "text-done" : "text-failed"}>
             {check.data.ok
@@ -124,8 +124,8 @@ function OneDocument(props: { text: string; onFiles: (files: readonly File[]) =>
         {check.data?.id && check.data.revision ? (
           <p className="text-waiting">{t("import.taken", { id: check.data.id, revision: check.data.revision + 1 })}</p>
         ) : null}
-        {check.data ? <Problems problems={check.data.problems} /> : null}
-        {save.isError ? <Failed why={save.error} /> : null}
+        {check.data ? <ProblemList problems={check.data.problems} /> : null}
+        {save.isError ? <ErrorMessage why={save.error} /> : null}
       </div>
       <DialogActions onClose={props.onClose}>
         {check.data && !check.data.ok ? (

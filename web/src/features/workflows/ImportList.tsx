@@ -4,7 +4,7 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Button } from "@/components/Button";
 import { DialogActions } from "@/components/DialogActions";
-import { Failed, Problems } from "@/components/Told";
+import { ErrorMessage, ProblemList } from "@/components/StatusMessage";
 import { canSave, type Document, savedOf, sharedIds } from "./documents";
 
 /** Several documents: what is wrong with each, as what it would be saved, and what came of it. */
@@ -85,13 +85,13 @@ function DocumentRow({ document }: { document: Document }) {
                 ? t("import.unread")
                 : null}
         </p>
-        {failed ? <Failed why={failed} /> : null}
+        {failed ? <ErrorMessage why={failed} /> : null}
         {checked && checked.problems.length > 0 && !saved ? (
           <details className="mt-1">
             <summary className="min-h-6 cursor-pointer text-ink-soft">
               {t("import.problems", { count: checked.problems.length })}
             </summary>
-            <Problems problems={checked.problems} />
+            <ProblemList problems={checked.problems} />
           </details>
         ) : null}
       </div>

@@ -6,7 +6,7 @@ import { type ApiError, ask } from "@/api/http";
 import { Button } from "@/components/Button";
 import { Dialog } from "@/components/Dialog";
 import { DialogActions } from "@/components/DialogActions";
-import { Failed } from "@/components/Told";
+import { ErrorMessage } from "@/components/StatusMessage";
 import { idOf } from "./ids";
 
 /** A workflow to be drawn: it begins as its name and a place to start. */
@@ -67,7 +67,7 @@ export function NewDialog({ onClose }: { onClose: () => void }) {
             {t("new.taken", { id })}
           </p>
         ) : make.error ? (
-          <Failed why={make.error} />
+          <ErrorMessage why={make.error} />
         ) : null}
         <DialogActions onClose={onClose}>
           <Button type="submit" kind="primary" disabled={!id || make.isPending}>

@@ -5,10 +5,10 @@ import { useTranslation } from "react-i18next";
 import type { CatalogueEntry } from "@/api/views";
 import { Button } from "@/components/Button";
 import { Confirm } from "@/components/Confirm";
-import { useMay } from "@/components/may";
+import { ErrorDetail } from "@/components/ErrorDetail";
 import { SelectionBar } from "@/components/SelectionBar";
+import { useMay } from "@/components/useMay";
 import { useSelection } from "@/components/useSelection";
-import { Why } from "@/components/Why";
 import { textIn } from "@/i18n";
 import { type Kept, removeEach } from "./catalogue";
 import { WorkflowRow } from "./WorkflowRow";
@@ -40,7 +40,7 @@ export function SavedWorkflows(props: { entries: readonly CatalogueEntry[]; onSt
           <ul className="mt-1 list-disc pl-5">
             {kept.map((one) => (
               <li key={one.id} className="wrap-anywhere">
-                <bdi>{one.id}</bdi> <Why code={one.why.code} message={one.why.message} hint={one.why.hint} />
+                <bdi>{one.id}</bdi> <ErrorDetail code={one.why.code} message={one.why.message} hint={one.why.hint} />
               </li>
             ))}
           </ul>

@@ -4,12 +4,12 @@ import { useTranslation } from "react-i18next";
 import type { Answer, ApiError } from "@/api/http";
 import { me } from "@/api/queries";
 import type { Me } from "@/api/views";
-import { Answered } from "@/components/Answered";
 import { Button } from "@/components/Button";
 import { DialogActions } from "@/components/DialogActions";
 import { DraftDialog } from "@/components/DraftDialog";
 import { LabelledField } from "@/components/LabelledField";
-import { Failed } from "@/components/Told";
+import { QueryResult } from "@/components/QueryResult";
+import { ErrorMessage } from "@/components/StatusMessage";
 import { type Audience, type Sharing, share, sharing } from "./catalogue";
 
 const AUDIENCES: readonly Audience[] = ["private", "groups", "everyone"];
@@ -26,13 +26,13 @@ export function SharingDialog(props: { id: string; name: string; onClose: () => 
       title={t("sharing.of", { name: props.name })}
       about={known.data?.value.owner ? t("sharing.owner", { owner: known.data.value.owner }) : t("sharing.nobodys")}
     >
-      <Answered asked={known}>
+      <QueryResult asked={known}>
         {(read) =>
           self.data ? (
             <SharingForm key={read.etag} id={props.id} read={read} self={self.data} onClose={props.onClose} />
           ) : null
         }
-      </Answered>
+      </QueryResult>
     </DraftDialog>
   );
 }
@@ -88,7 +88,7 @@ function SharingForm(props: { id: string; read: Answer<Sharing>; self: Me; onClo
       {isOwn ? null : <p className="mt-3 text-ink-soft">{t("sharing.notYours")}</p>}
       {save.isError ? (
         <div className="mt-3">
-          <Failed why={save.error} />
+          <ErrorMessage why={save.error} />
         </div>
       ) : null}
       <DialogActions>

@@ -8,12 +8,12 @@ import type { Json } from "@/api/views";
 import { Button } from "@/components/Button";
 import { DialogActions } from "@/components/DialogActions";
 import { DraftDialog } from "@/components/DraftDialog";
-import { Failed, Loading } from "@/components/Told";
+import { ErrorMessage, Loading } from "@/components/StatusMessage";
 import { textIn } from "@/i18n";
-import { useGiven } from "@/i18n/given";
+import { useServerTexts } from "@/i18n/given";
 import { uniqueId } from "@/uniqueId";
-import { askedIn } from "./asked";
 import { BUILT_IN } from "./ids";
+import { askedIn } from "./inputPrompt";
 
 const NOTHING = { type: "object" };
 
@@ -28,7 +28,7 @@ export function StartDialog(props: { workflow: string; onClose: () => void }) {
   const key = useMemo(() => uniqueId(), []);
   const form = useId();
   const [input, setInput] = useState<Json>({});
-  const { shelf } = useGiven();
+  const { shelf } = useServerTexts();
   const asked = known.data?.input ?? NOTHING;
   const schema = useMemo(
     () => (props.workflow.startsWith(BUILT_IN) ? askedIn(asked, shelf) : asked),
@@ -46,10 +46,10 @@ export function StartDialog(props: { workflow: string; onClose: () => void }) {
       about={textIn(known.data?.description, i18n.language)}
     >
       {known.isPending ? <Loading /> : null}
-      {known.isError ? <Failed why={known.error} /> : null}
+      {known.isError ? <ErrorMessage why={known.error} /> : null}
       {begin.isError ? (
         <div className="mb-3">
-          <Failed why={begin.error} />
+          <ErrorMessage why={begin.error} />
         </div>
       ) : null}
       {known.isSuccess ? (

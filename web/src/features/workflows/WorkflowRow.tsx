@@ -6,14 +6,14 @@ import { useTranslation } from "react-i18next";
 import type { ApiError } from "@/api/http";
 import type { CatalogueEntry } from "@/api/views";
 import { Button } from "@/components/Button";
+import { InEnglish } from "@/components/ErrorDetail";
 import { IconButton } from "@/components/IconButton";
-import { ago, moment } from "@/components/instants";
-import { useMay } from "@/components/may";
 import { Tick } from "@/components/SelectionBar";
 import { StatusIcon } from "@/components/Status";
-import { Failed } from "@/components/Told";
+import { ErrorMessage } from "@/components/StatusMessage";
+import { ago, moment } from "@/components/times";
+import { useMay } from "@/components/useMay";
 import type { Selection } from "@/components/useSelection";
-import { InEnglish } from "@/components/Why";
 import { textIn } from "@/i18n";
 import { enable } from "./catalogue";
 import { ExportButton } from "./ExportButton";
@@ -65,7 +65,7 @@ export function WorkflowRow(props: { entry: CatalogueEntry; selection: Selection
             ))}
             {entry.enabled ? null : <span className="text-waiting">{t("workflows.disabled")}</span>}
           </p>
-          {switching.isError ? <Failed why={switching.error} /> : null}
+          {switching.isError ? <ErrorMessage why={switching.error} /> : null}
           {switching.data?.length ? <Lost id={entry.id} losses={switching.data} onSeen={switching.reset} /> : null}
         </div>
         {latest ? (

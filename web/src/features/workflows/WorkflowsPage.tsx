@@ -6,10 +6,10 @@ import { useTranslation } from "react-i18next";
 import type { CatalogueEntry } from "@/api/views";
 import { Button } from "@/components/Button";
 import { More } from "@/components/Listing";
-import { useMay } from "@/components/may";
 import { SearchBox } from "@/components/SearchBox";
+import { EmptyMessage, ErrorMessage, Loading } from "@/components/StatusMessage";
 import { ToggleChip } from "@/components/ToggleChip";
-import { Empty, Failed, Loading } from "@/components/Told";
+import { useMay } from "@/components/useMay";
 import { useTitle } from "@/components/useTitle";
 import { useTyped } from "@/components/useTyped";
 import { type CatalogueSearch, catalogue, type Sort } from "./catalogue";
@@ -62,14 +62,18 @@ export function WorkflowsPage() {
 
       <div className="mt-3">
         {saved.isPending ? <Loading /> : null}
-        {saved.isError ? <Failed why={saved.error} again={() => void saved.refetch()} /> : null}
+        {saved.isError ? <ErrorMessage why={saved.error} again={() => void saved.refetch()} /> : null}
         {saved.isSuccess && ours.length === 0 && !isNarrowed ? (
-          <Empty title={t("workflows.none")}>{t(mayDesign ? "workflows.noneHint" : "workflows.noneYours")}</Empty>
+          <EmptyMessage title={t("workflows.none")}>
+            {t(mayDesign ? "workflows.noneHint" : "workflows.noneYours")}
+          </EmptyMessage>
         ) : null}
         {saved.isSuccess && shelf.isSuccess && ours.length + shipped.length === 0 && isNarrowed ? (
-          <Empty title={t("workflows.noMatch", { words: [search.q, ...(search.tag ?? [])].filter(Boolean).join(" ") })}>
+          <EmptyMessage
+            title={t("workflows.noMatch", { words: [search.q, ...(search.tag ?? [])].filter(Boolean).join(" ") })}
+          >
             {t("workflows.noMatchHint")}
-          </Empty>
+          </EmptyMessage>
         ) : null}
         <SavedWorkflows entries={ours} onStart={start} />
         <More asked={saved} />

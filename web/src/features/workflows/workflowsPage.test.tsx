@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { AT, entry, execution, workflowEntry } from "@/testing/answers";
 import { dialog, fill, main, noDialog, open, server } from "@/testing/page";
 import { requirement } from "@/testing/requirement";
-import { type Asked, refusal, tagged } from "@/testing/server";
+import { type RecordedRequest, refusal, tagged } from "@/testing/server";
 
 type Kept = Omit<ReturnType<typeof workflowEntry>, "lastExecution"> & {
   lastExecution: ReturnType<typeof entry> | null;
@@ -19,7 +19,7 @@ const workflow = (id: string, name: string, more: Partial<Kept> = {}): Kept => (
   ...more,
 });
 
-function found({ query }: Asked) {
+function found({ query }: RecordedRequest) {
   if (query.get("builtIn") === "true") return { workflows: [], next: null };
   const words = (query.get("search") ?? "").toLowerCase();
   const tags = query.getAll("tag");
@@ -182,7 +182,7 @@ describe("documents that are imported", () => {
     wrong: { ok: false, id: "wrong", revision: null, message: "edge leads to 'secnd', which is no node" },
     letter: { ok: true, id: "letter", revision: null },
   };
-  const saved: Asked[] = [];
+  const saved: RecordedRequest[] = [];
 
   beforeEach(() => {
     saved.length = 0;

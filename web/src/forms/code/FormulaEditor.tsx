@@ -14,11 +14,11 @@ import { type Diagnostic, linter } from "@codemirror/lint";
 import { EditorState, type Extension, Prec } from "@codemirror/state";
 import { EditorView, keymap, placeholder } from "@codemirror/view";
 import { useQuery } from "@tanstack/react-query";
-import { type RefObject, useEffect, useRef } from "react";
+import { type RefObject, useEffect, useLayoutEffect, useRef } from "react";
 import { useTranslation } from "react-i18next";
-import type { Known } from "@/features/editor/known";
-import type { Spelled } from "@/features/editor/shapes";
-import { useGiven } from "@/i18n/given";
+import type { Known } from "@/features/editor/document/known";
+import type { FormulaSyntax } from "@/features/editor/document/shapes";
+import { useServerTexts } from "@/i18n/given";
 import { type Entry, type Offer, offersAt } from "./completion";
 import { checkFormula, functionsOfLanguage, unitsAt } from "./formulas";
 import { LOOKS } from "./looks";
@@ -32,7 +32,7 @@ const RESTS_MS = 300;
 export interface FormulaProps {
   value: string;
   onChange: (text: string) => void;
-  spelled: Spelled;
+  spelled: FormulaSyntax;
   known: Known;
   labelledBy: string;
   describedBy?: string | undefined;
@@ -55,15 +55,17 @@ interface Now {
 export default function FormulaEditor(props: FormulaProps) {
   const { value, onChange, spelled, known, labelledBy, describedBy, isWrong = false, isTall = false, inserter } = props;
   const { t } = useTranslation();
-  const { meaning } = useGiven();
+  const { meaning } = useServerTexts();
   const functions = useQuery(functionsOfLanguage()).data;
   const now = useRef<Now>({ known, functions: [], about: String, meaning });
-  now.current = {
-    known,
-    functions: functions ?? [],
-    about: (about) => (about.includes(" ") ? about : t(`known.${about}`, t("known.by", { node: about }))),
-    meaning,
-  };
+  useLayoutEffect(() => {
+    now.current = {
+      known,
+      functions: functions ?? [],
+      about: (about) => (about.includes(" ") ? about : t(`known.${about}`, t("known.by", { node: about }))),
+      meaning,
+    };
+  });
   const { place, view } = useCodeMirror(value, onChange, () => [
     phrasesIn(t),
     history(),
@@ -126,7 +128,7 @@ function oneLine(): Extension {
   });
 }
 
-function offered(context: CompletionContext, spelled: Spelled, now: Now): CompletionResult | null {
+function offered(context: CompletionContext, spelled: FormulaSyntax, now: Now): CompletionResult | null {
   const before = context.state.sliceDoc(0, context.pos);
   const after = context.state.sliceDoc(context.pos, context.pos + 200);
   const found = offersAt(before, after, spelled, now.known, now.functions, context.explicit);
@@ -156,7 +158,7 @@ function completionOf(offer: Offer, order: number, now: Now): Completion {
   };
 }
 
-async function remarksOn(text: string, spelled: Spelled, now: Now): Promise<Diagnostic[]> {
+async function remarksOn(text: string, spelled: FormulaSyntax, now: Now): Promise<Diagnostic[]> {
   if (!text.trim()) return [];
   try {
     const told = await checkFormula(text, spelled, now.known);

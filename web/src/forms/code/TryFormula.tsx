@@ -4,16 +4,16 @@ import { useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Json, JsonObject } from "@/api/views";
 import { Button } from "@/components/Button";
-import { Failed } from "@/components/Told";
-import { Why } from "@/components/Why";
-import type { Known } from "@/features/editor/known";
-import { objectOf, type Spelled } from "@/features/editor/shapes";
+import { ErrorDetail } from "@/components/ErrorDetail";
+import { ErrorMessage } from "@/components/StatusMessage";
+import type { Known } from "@/features/editor/document/known";
+import { type FormulaSyntax, objectOf } from "@/features/editor/document/shapes";
 import DocumentEditor from "./DocumentEditor";
 import { checkFormula, evaluateFormula, valuesFor } from "./formulas";
 
 interface Props {
   text: string;
-  spelled: Spelled;
+  spelled: FormulaSyntax;
   known: Known;
   /** What the fields had in the last execution; null where there is none. */
   sample: JsonObject | null;
@@ -63,7 +63,7 @@ export default function TryFormula({ text, spelled, known, sample }: Props) {
         {values === null ? (
           <span className="text-failed">{t("editor.noJson")}</span>
         ) : given.error ? (
-          <Failed why={given.error} />
+          <ErrorMessage why={given.error} />
         ) : given.data ? (
           <Gives data={given.data} />
         ) : null}
@@ -84,7 +84,14 @@ function Gives({
 }) {
   const { t } = useTranslation();
   if (data.failure)
-    return <Why code={data.failure.code} message={data.failure.message} hint={data.failure.hint} look="text-failed" />;
+    return (
+      <ErrorDetail
+        code={data.failure.code}
+        message={data.failure.message}
+        hint={data.failure.hint}
+        look="text-failed"
+      />
+    );
   const value = data.value as Json;
   return (
     <>

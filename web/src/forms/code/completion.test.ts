@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Definition } from "@/api/views";
-import { knownAt } from "@/features/editor/known";
-import type { Spelled } from "@/features/editor/shapes";
+import { knownAt } from "@/features/editor/document/known";
+import type { FormulaSyntax } from "@/features/editor/document/shapes";
 import { offersAt } from "./completion";
 
 const FLOW: Definition = {
@@ -17,7 +17,7 @@ const FLOW: Definition = {
 const KNOWN = knownAt(FLOW, FLOW.nodes[0]);
 const LEN = { name: "len", signature: "len(x)", about: "How many." };
 
-function labels(text: string, spelled: Spelled = "expression", isAsked = false): string[] {
+function labels(text: string, spelled: FormulaSyntax = "expression", isAsked = false): string[] {
   const at = text.indexOf("|");
   const found = offersAt(text.slice(0, at), text.slice(at + 1), spelled, KNOWN, [LEN], isAsked);
   return found?.offers.map((one) => one.label) ?? [];

@@ -1,6 +1,6 @@
 /** What could stand at the caret of a formula. */
-import type { Known, Name } from "@/features/editor/known";
-import type { Spelled } from "@/features/editor/shapes";
+import type { Known, Name } from "@/features/editor/document/known";
+import type { FormulaSyntax } from "@/features/editor/document/shapes";
 
 export interface Offer {
   label: string;
@@ -33,7 +33,7 @@ const BLOCKS = { if: "{{#if |}}{{/if}}", unless: "{{#unless |}}{{/unless}}", eac
 export function offersAt(
   before: string,
   after: string,
-  spelled: Spelled,
+  spelled: FormulaSyntax,
   known: Known,
   functions: readonly Entry[],
   isAsked: boolean,

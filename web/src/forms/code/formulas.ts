@@ -2,8 +2,8 @@
 import { queryOptions } from "@tanstack/react-query";
 import { ask } from "@/api/http";
 import type { Json, JsonObject, Schemas } from "@/api/views";
-import type { Known } from "@/features/editor/known";
-import type { Spelled } from "@/features/editor/shapes";
+import type { Known } from "@/features/editor/document/known";
+import type { FormulaSyntax } from "@/features/editor/document/shapes";
 
 export type CheckedFormula = Schemas["CheckedFormula"];
 export type EvaluatedFormula = Schemas["EvaluatedFormula"];
@@ -18,7 +18,7 @@ export const functionsOfLanguage = () =>
 
 export function checkFormula(
   text: string,
-  spelled: Spelled,
+  spelled: FormulaSyntax,
   known: Known,
   signal?: AbortSignal,
 ): Promise<CheckedFormula> {
@@ -28,7 +28,7 @@ export function checkFormula(
 
 export function evaluateFormula(
   text: string,
-  spelled: Spelled,
+  spelled: FormulaSyntax,
   known: Known,
   values: JsonObject,
   signal?: AbortSignal,

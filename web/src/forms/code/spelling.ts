@@ -1,7 +1,7 @@
 /** Colours of expressions and templates, word by word. */
 import { StreamLanguage, type StringStream } from "@codemirror/language";
 import type { Extension } from "@codemirror/state";
-import type { Spelled } from "@/features/editor/shapes";
+import type { FormulaSyntax } from "@/features/editor/document/shapes";
 
 const WORDS = /^(?:and|or|not|in|is|if|else|for)\b/;
 const VALUES = /^(?:true|false|null|True|False|None|undefined)\b/;
@@ -47,6 +47,6 @@ const TEMPLATE = StreamLanguage.define<InTemplate>({
 
 const EXPRESSION = StreamLanguage.define({ token: ofExpression });
 
-export function languageOf(spelled: Spelled): Extension {
+export function languageOf(spelled: FormulaSyntax): Extension {
   return spelled === "template" ? TEMPLATE : EXPRESSION;
 }

@@ -1,7 +1,7 @@
-/** A text editor whose text is somebody else's to keep: what is typed is told, what is given is shown, the caret stays. */
+/** A text editor that its caller controls: it reports what is typed and shows the value that it is given; the caret stays. */
 import { EditorState, type Extension, Transaction } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
-import { type RefObject, useLayoutEffect, useRef } from "react";
+import { type RefObject, useEffectEvent, useLayoutEffect, useRef } from "react";
 
 interface Kept {
   place: RefObject<HTMLDivElement | null>;
@@ -12,8 +12,7 @@ interface Kept {
 export function useCodeMirror(value: string, onChange: (text: string) => void, extensions: () => Extension): Kept {
   const place = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(null);
-  const told = useRef(onChange);
-  told.current = onChange;
+  const changed = useEffectEvent(onChange);
   const first = useRef({ value, extensions });
   useLayoutEffect(() => {
     if (!place.current) return;
@@ -27,7 +26,7 @@ export function useCodeMirror(value: string, onChange: (text: string) => void, e
             const isTyped = update.transactions.some(
               (one) => one.docChanged && one.annotation(Transaction.remote) !== true,
             );
-            if (isTyped) told.current(update.state.doc.toString());
+            if (isTyped) changed(update.state.doc.toString());
           }),
         ],
       }),

@@ -1,18 +1,25 @@
-/** One value of a definition, with its label, what it means and what is wrong with it. Emptied, it is gone. */
-import { useId } from "react";
+/** Fields of a definition, each with its label, help text and problems; groups and lists contain fields again.
+
+    An emptied field is removed from the definition.
+*/
+
+import { ChevronDown, ChevronUp, Plus, X } from "lucide-react";
+import { type ReactNode, useEffect, useId, useState } from "react";
 import { useTranslation } from "react-i18next";
-import type { Json } from "@/api/views";
-import { Spelled } from "@/components/Spelled";
-import { Why } from "@/components/Why";
-import { useGiven } from "@/i18n/given";
-import type { FieldShape } from "../shapes";
-import { BooleanBox, Choice, Choices, NumberBox, TextBox, ValueBox, Words } from "./boxes";
+import type { Json, JsonObject } from "@/api/views";
+import { Button } from "@/components/Button";
+import { CodeText } from "@/components/CodeText";
+import { ErrorDetail } from "@/components/ErrorDetail";
+import { IconButton } from "@/components/IconButton";
+import { useServerTexts } from "@/i18n/given";
+import type { FieldShape } from "../document/shapes";
+import { objectOf } from "../document/shapes";
+import { BooleanBox, Choice, Choices, DRESS, Localize, NumberBox, TextBox, ValueBox, Words } from "./boxes";
 import { Formulas, FormulaText } from "./FormulaField";
-import { Group, Kinds, List, NamedGroups } from "./groups";
+import type { BoxProps } from "./fieldContext";
+import { pointerTo, useCalled, useWrong } from "./fieldContext";
 import { JsonBox } from "./JsonBox";
-import { Localize } from "./LocalizedText";
 import { Pick, Picks } from "./Pick";
-import { useCalled, useWrong } from "./place";
 import { Rows } from "./Rows";
 import { SchemaBuilder } from "./SchemaBuilder";
 import { ToolArguments } from "./ToolArguments";
@@ -27,18 +34,6 @@ export interface FieldProps {
   beside?: { [name: string]: Json | undefined };
 }
 
-/** What every way to fill in a value is given. */
-export interface BoxProps {
-  id: string;
-  labelledBy: string;
-  describedBy: string | undefined;
-  isWrong: boolean;
-  value: Json | undefined;
-  onChange: (value: Json | undefined) => void;
-  at: string;
-  name: string;
-}
-
 /** Texts that people read, in their language. */
 const LOCALIZED = new Set(["name", "title", "description"]);
 const NESTED = new Set(["group", "list", "kinds", "named", "rows"]);
@@ -49,7 +44,7 @@ export function Field(props: FieldProps) {
   const { shape, value, onChange, at } = props;
   const { t } = useTranslation();
   const called = useCalled();
-  const given = useGiven();
+  const given = useServerTexts();
   const about = given.about(shape.about);
   const id = useId();
   const wrong = useWrong(at, !NESTED.has(shape.control.kind));
@@ -81,12 +76,12 @@ export function Field(props: FieldProps) {
     <>
       {worst ? (
         <p id={`${id}-wrong`} className={`mt-0.5 text-xs ${isWrong ? "text-failed" : "text-waiting"}`}>
-          <Why code={worst.code} message={worst.message} hint={worst.hint} />
+          <ErrorDetail code={worst.code} message={worst.message} hint={worst.hint} />
         </p>
       ) : null}
       {about ? (
         <p id={`${id}-about`} className="mt-0.5 text-xs text-ink-faint">
-          <Spelled text={about} />
+          <CodeText text={about} />
         </p>
       ) : null}
     </>
@@ -175,4 +170,267 @@ function Box({ shape, box, beside }: FieldProps & { box: BoxProps }) {
     default:
       return <JsonBox {...box} />;
   }
+}
+
+/** The fields of an object. What is emptied is gone, and an object without anything too. */
+export function Fields(props: {
+  fields: readonly FieldShape[];
+  value: Json | undefined;
+  at: string;
+  onChange: (value: JsonObject | undefined) => void;
+}) {
+  const value = objectOf(props.value);
+  const change = (name: string) => (next: Json | undefined) => {
+    const { [name]: _, ...rest } = value;
+    const changed = next === undefined ? rest : name in value ? { ...value, [name]: next } : { ...rest, [name]: next };
+    props.onChange(Object.keys(changed).length > 0 ? changed : undefined);
+  };
+  return (
+    <div className="space-y-3">
+      {props.fields.map((one) => (
+        <Field
+          key={one.name}
+          shape={one}
+          value={value[one.name]}
+          at={pointerTo(props.at, one.name)}
+          beside={value}
+          onChange={change(one.name)}
+        />
+      ))}
+    </div>
+  );
+}
+
+export function Group(box: BoxProps & { fields: readonly FieldShape[]; about: string }) {
+  const wrong = useWrong(box.at, true);
+  const set = Object.keys(objectOf(box.value)).length;
+  return (
+    <Folded name={box.name} count={set} isWrong={wrong.length > 0}>
+      {box.about ? (
+        <p className="mb-2 text-xs text-ink-faint">
+          <CodeText text={box.about} />
+        </p>
+      ) : null}
+      <Fields fields={box.fields} value={box.value} at={box.at} onChange={box.onChange} />
+    </Folded>
+  );
+}
+
+/** Open where something in it is wrong; says how much is filled in while it is not. What is folded away is not there. */
+export function Folded(props: {
+  name: string;
+  count: number;
+  isWrong: boolean;
+  isOpen?: boolean;
+  children: ReactNode;
+}) {
+  const { t } = useTranslation();
+  const { isWrong, isOpen = false } = props;
+  const [isShown, setShown] = useState(isOpen || isWrong);
+  useEffect(() => {
+    if (isOpen || isWrong) setShown(true);
+  }, [isOpen, isWrong]);
+  return (
+    <details
+      open={isShown}
+      onToggle={(event) => setShown(event.currentTarget.open)}
+      className="rounded-md border border-line"
+    >
+      <summary className="cursor-pointer px-2 py-1.5 font-medium">
+        {props.name}
+        {props.count > 0 ? (
+          <span className="ml-2 text-xs font-normal text-ink-faint">{t("editor.filled", { count: props.count })}</span>
+        ) : null}
+        {isWrong ? <span className="ml-2 text-xs text-failed">{t("editor.wrongInside")}</span> : null}
+      </summary>
+      {isShown ? <div className="border-t border-line p-2">{props.children}</div> : null}
+    </details>
+  );
+}
+
+export function List(box: BoxProps & { fields: readonly FieldShape[]; short: string | null }) {
+  const { t } = useTranslation();
+  const all = Array.isArray(box.value) ? box.value : [];
+  const change = (next: Json[]) => box.onChange(next.length > 0 ? next : undefined);
+  const { short } = box;
+  const fresh = Object.fromEntries(box.fields.filter((one) => one.required).map((one) => [one.name, emptyOf(one)]));
+  return (
+    <div className="space-y-2">
+      {all.map((one, at) => (
+        <Entry
+          // biome-ignore lint/suspicious/noArrayIndexKey: they have no other name than their place
+          key={at}
+          name={t("editor.nth", { name: box.name, nth: at + 1 })}
+          at={pointerTo(box.at, at)}
+          onRemove={() => change(all.toSpliced(at, 1))}
+          {...(at > 0 ? { onUp: () => change(all.with(at - 1, one).with(at, all[at - 1] as Json)) } : {})}
+          {...(at < all.length - 1
+            ? { onDown: () => change(all.with(at + 1, one).with(at, all[at + 1] as Json)) }
+            : {})}
+        >
+          <Fields
+            fields={box.fields}
+            value={typeof one === "string" && short ? { [short]: one } : one}
+            at={pointerTo(box.at, at)}
+            onChange={(next) => change(all.with(at, shortened(next ?? {}, short, one)))}
+          />
+        </Entry>
+      ))}
+      <Button kind="quiet" className="h-7 px-2 text-sm" onClick={() => change([...all, short ? "" : fresh])}>
+        <Plus className="size-4" /> {t("editor.add")}
+      </Button>
+    </div>
+  );
+}
+
+/** Entries that were written as one word stay so while they say no more. */
+function shortened(value: JsonObject, short: string | null, before: Json): Json {
+  const keys = Object.keys(value);
+  if (short === null || typeof before !== "string") return value;
+  return keys.length === 1 && typeof value[short] === "string" ? value[short] : keys.length === 0 ? "" : value;
+}
+
+function emptyOf(field: FieldShape): Json {
+  return field.control.kind === "group" ? {} : field.control.kind === "choice" ? (field.control.choices[0] ?? "") : "";
+}
+
+/** A list whose entries are of several kinds; the kind of one is the field that only it has. */
+export function Kinds(box: BoxProps & { kinds: { name: string; fields: FieldShape[] }[] }) {
+  const { t } = useTranslation();
+  const called = useCalled();
+  const [kind, setKind] = useState(box.kinds[0]?.name ?? "");
+  const all = Array.isArray(box.value) ? box.value : [];
+  const change = (next: Json[]) => box.onChange(next.length > 0 ? next : undefined);
+  const add = () => {
+    const fields = box.kinds.find((one) => one.name === kind)?.fields ?? [];
+    change([...all, Object.fromEntries(fields.filter((one) => one.required).map((one) => [one.name, emptyOf(one)]))]);
+  };
+  return (
+    <div className="space-y-2">
+      {all.map((one, at) => {
+        const known = box.kinds.find((other) => other.name in objectOf(one));
+        return (
+          <Entry
+            // biome-ignore lint/suspicious/noArrayIndexKey: they have no other name than their place
+            key={at}
+            name={`${at + 1}. ${known ? called(known.name) : "?"}`}
+            at={pointerTo(box.at, at)}
+            onRemove={() => change(all.toSpliced(at, 1))}
+            {...(at > 0 ? { onUp: () => change(all.with(at - 1, one).with(at, all[at - 1] as Json)) } : {})}
+            {...(at < all.length - 1
+              ? { onDown: () => change(all.with(at + 1, one).with(at, all[at + 1] as Json)) }
+              : {})}
+          >
+            <Fields
+              fields={known?.fields ?? []}
+              value={one}
+              at={pointerTo(box.at, at)}
+              onChange={(next) => change(all.with(at, known ? { [known.name]: "", ...next } : (next ?? {})))}
+            />
+          </Entry>
+        );
+      })}
+      <div className="flex gap-1">
+        <select
+          aria-label={t("editor.kind")}
+          value={kind}
+          onChange={(event) => setKind(event.target.value)}
+          className={`${DRESS} border-line-strong`}
+        >
+          {box.kinds.map((one) => (
+            <option key={one.name} value={one.name}>
+              {called(one.name)}
+            </option>
+          ))}
+        </select>
+        <Button onClick={add}>
+          <Plus className="size-4" /> {t("editor.add")}
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+function Entry(props: {
+  name: string;
+  at: string;
+  onRemove: () => void;
+  onUp?: () => void;
+  onDown?: () => void;
+  children: ReactNode;
+}) {
+  const { t } = useTranslation();
+  return (
+    <fieldset data-at={props.at} className="rounded-md border border-line p-2">
+      <legend className="sr-only">{props.name}</legend>
+      <div className="mb-1 flex items-center">
+        <span className="flex-1 text-sm font-medium text-ink-soft" aria-hidden>
+          {props.name}
+        </span>
+        {props.onUp ? (
+          <IconButton icon={ChevronUp} name={t("editor.up", { name: props.name })} size="small" onClick={props.onUp} />
+        ) : null}
+        {props.onDown ? (
+          <IconButton
+            icon={ChevronDown}
+            name={t("editor.down", { name: props.name })}
+            size="small"
+            onClick={props.onDown}
+          />
+        ) : null}
+        <IconButton icon={X} name={t("editor.takeOut", { name: props.name })} size="small" onClick={props.onRemove} />
+      </div>
+      {props.children}
+    </fieldset>
+  );
+}
+
+/** Groups that have names of their own. */
+export function NamedGroups(box: BoxProps & { fields: readonly FieldShape[] }) {
+  const { t } = useTranslation();
+  const [name, setName] = useState("");
+  const all = objectOf(box.value);
+  const isFree = name.trim() !== "" && !(name.trim() in all);
+  const change = (next: JsonObject) => box.onChange(Object.keys(next).length > 0 ? next : undefined);
+  return (
+    <div className="space-y-2">
+      {Object.entries(all).map(([key, one]) => (
+        <Folded key={key} name={key} count={Object.keys(objectOf(one)).length} isWrong={false}>
+          <Fields
+            fields={box.fields}
+            value={one}
+            at={pointerTo(box.at, key)}
+            onChange={(next) => change({ ...all, [key]: next ?? {} })}
+          />
+          <Button
+            kind="danger"
+            className="mt-3"
+            onClick={() => change(Object.fromEntries(Object.entries(all).filter(([other]) => other !== key)))}
+          >
+            {t("editor.takeOut", { name: key })}
+          </Button>
+        </Folded>
+      ))}
+      <form
+        className="flex gap-1"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (!isFree) return;
+          change({ ...all, [name.trim()]: {} });
+          setName("");
+        }}
+      >
+        <input
+          aria-label={t("editor.newName")}
+          placeholder={t("editor.newName")}
+          value={name}
+          onChange={(event) => setName(event.target.value)}
+          className={`${DRESS} border-line-strong`}
+        />
+        <Button type="submit" disabled={!isFree}>
+          <Plus className="size-4" /> {t("editor.add")}
+        </Button>
+      </form>
+    </div>
+  );
 }

@@ -10,10 +10,10 @@ import { Dialog } from "@/components/Dialog";
 import { IconButton } from "@/components/IconButton";
 import { variable } from "@/forms/code/completion";
 import type { FormulaProps } from "@/forms/code/FormulaEditor";
-import type { Spelled } from "../shapes";
-import type { BoxProps } from "./Field";
-import { LocalizedText } from "./LocalizedText";
-import { useForm } from "./place";
+import type { FormulaSyntax } from "../document/shapes";
+import { LocalizedText } from "./boxes";
+import type { BoxProps } from "./fieldContext";
+import { useForm } from "./fieldContext";
 
 const FormulaEditor = lazy(() => import("@/forms/code/FormulaEditor"));
 const TryFormula = lazy(() => import("@/forms/code/TryFormula"));
@@ -39,7 +39,7 @@ export function Formula(props: FormulaProps) {
 /** Fields whose first words are not obvious; theirs are `hint.<field>`. */
 const HINTED: ReadonlySet<string> = new Set(["prompt", "message", "items", "expression"]);
 
-export function FormulaText(box: BoxProps & { spelled: Spelled }) {
+export function FormulaText(box: BoxProps & { spelled: FormulaSyntax }) {
   const { t } = useTranslation();
   const { known } = useForm();
   const [isTried, setTried] = useState(false);
@@ -91,7 +91,7 @@ export function FormulaText(box: BoxProps & { spelled: Spelled }) {
   );
 }
 
-function Trial({ text, spelled }: { text: string; spelled: Spelled }) {
+function Trial({ text, spelled }: { text: string; spelled: FormulaSyntax }) {
   const { known, sample } = useForm();
   const [values, setValues] = useState<JsonObject | null>();
   useEffect(() => {
@@ -169,7 +169,7 @@ function Variables({ inserter }: { inserter: RefObject<((text: string) => void) 
 }
 
 /** Several formulas, in their order. */
-export function Formulas(box: BoxProps & { spelled: Spelled }) {
+export function Formulas(box: BoxProps & { spelled: FormulaSyntax }) {
   const { t } = useTranslation();
   const { known } = useForm();
   const all = Array.isArray(box.value) ? box.value.map(String) : [];

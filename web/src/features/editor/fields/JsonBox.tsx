@@ -1,8 +1,9 @@
 /** A value that is free to be anything, as JSON: taken as soon as it can be read. */
+
 import { lazy, Suspense, useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Json } from "@/api/views";
-import type { BoxProps } from "./Field";
+import type { BoxProps } from "./fieldContext";
 
 const DocumentEditor = lazy(() => import("@/forms/code/DocumentEditor"));
 

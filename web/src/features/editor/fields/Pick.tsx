@@ -13,10 +13,10 @@ import { useFoundWorkflows } from "@/components/useFoundWorkflows";
 import type { Agent } from "@/features/agents/agents";
 import type { Tool } from "@/features/tools/tools";
 import { textIn } from "@/i18n";
-import type { Named } from "../shapes";
+import type { NameKind } from "../document/shapes";
 import { aria, dressed } from "./boxes";
-import type { BoxProps } from "./Field";
-import { useForm } from "./place";
+import type { BoxProps } from "./fieldContext";
+import { useForm } from "./fieldContext";
 
 interface Names {
   suggestions: Suggestion[];
@@ -25,7 +25,7 @@ interface Names {
   onSearch?: (words: string) => void;
 }
 
-function useNames(of: Named): Names {
+function useNames(of: NameKind): Names {
   const { i18n } = useTranslation();
   const { nodes } = useForm();
   const workflows = useFoundWorkflows({ disabled: false });
@@ -58,7 +58,7 @@ async function modelNames({ signal }: { signal: AbortSignal }): Promise<Suggesti
   return told.models.map((one) => ({ name: one.name, about: "" }));
 }
 
-export function Pick(box: BoxProps & { of: Named }) {
+export function Pick(box: BoxProps & { of: NameKind }) {
   const names = useNames(box.of);
   return (
     <Suggesting
@@ -72,7 +72,7 @@ export function Pick(box: BoxProps & { of: Named }) {
   );
 }
 
-export function Picks(box: BoxProps & { of: Named }) {
+export function Picks(box: BoxProps & { of: NameKind }) {
   const { t } = useTranslation();
   const names = useNames(box.of);
   const [typed, setTyped] = useState("");

@@ -5,13 +5,13 @@ import { lazy, Suspense, useEffect, useId, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Json, JsonObject } from "@/api/views";
 import { Button } from "@/components/Button";
+import { ErrorDetail } from "@/components/ErrorDetail";
 import { IconButton } from "@/components/IconButton";
-import { Why } from "@/components/Why";
-import { objectOf, type Spelled } from "../shapes";
+import { type FormulaSyntax, objectOf } from "../document/shapes";
 import { DRESS, ValueBox } from "./boxes";
-import type { BoxProps } from "./Field";
 import { Formula, FormulaText } from "./FormulaField";
-import { pointerTo, useForm, useWrong } from "./place";
+import type { BoxProps } from "./fieldContext";
+import { pointerTo, useForm, useWrong } from "./fieldContext";
 
 const JsonBox = lazy(() => import("./JsonBox").then((one) => ({ default: one.JsonBox })));
 
@@ -20,7 +20,7 @@ interface Row {
   value: Json;
 }
 
-export function Rows(box: BoxProps & { spelled: Spelled | "value" }) {
+export function Rows(box: BoxProps & { spelled: FormulaSyntax | "value" }) {
   const { t } = useTranslation();
   const [rows, setRows] = useState(() => rowsOf(box.value));
   const [added, add] = useState<number | null>(null);
@@ -69,7 +69,7 @@ export function Rows(box: BoxProps & { spelled: Spelled | "value" }) {
 
 function OneRow(props: {
   row: Row;
-  spelled: Spelled | "value";
+  spelled: FormulaSyntax | "value";
   at: string;
   isTwice: boolean;
   isNew: boolean;
@@ -127,7 +127,7 @@ function OneRow(props: {
       </div>
       {props.isTwice ? <p className="text-xs text-failed">{t("editor.twice")}</p> : null}
       {wrong ? (
-        <Why
+        <ErrorDetail
           code={wrong.code}
           message={wrong.message}
           hint={wrong.hint}

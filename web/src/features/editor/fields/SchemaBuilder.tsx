@@ -6,9 +6,9 @@ import { useTranslation } from "react-i18next";
 import type { Json, JsonObject } from "@/api/views";
 import { Button } from "@/components/Button";
 import { IconButton } from "@/components/IconButton";
-import { objectOf } from "../shapes";
+import { objectOf } from "../document/shapes";
 import { DRESS, readOf, writtenOf } from "./boxes";
-import type { BoxProps } from "./Field";
+import type { BoxProps } from "./fieldContext";
 import { JsonBox } from "./JsonBox";
 
 const TYPES = ["string", "number", "integer", "boolean", "array", "object"];

@@ -1,14 +1,15 @@
 /** What a tool is called with: a field for each argument that it takes, as its schema says. */
+
 import { useQuery } from "@tanstack/react-query";
 import { useId } from "react";
 import type { Json, JsonObject } from "@/api/views";
-import { Why } from "@/components/Why";
+import { ErrorDetail } from "@/components/ErrorDetail";
 import { toolsNamed } from "@/features/tools/tools";
-import { objectOf } from "../shapes";
+import { objectOf } from "../document/shapes";
 import { readOf, writtenOf } from "./boxes";
-import type { BoxProps } from "./Field";
 import { Formula } from "./FormulaField";
-import { pointerTo, useForm, useWrong } from "./place";
+import type { BoxProps } from "./fieldContext";
+import { pointerTo, useForm, useWrong } from "./fieldContext";
 import { Rows } from "./Rows";
 
 export function ToolArguments(box: BoxProps & { tool: string }) {
@@ -82,7 +83,7 @@ function Argument(props: {
         isWrong={wrong?.severity === "error"}
       />
       {wrong ? (
-        <Why
+        <ErrorDetail
           code={wrong.code}
           message={wrong.message}
           look={`text-xs ${wrong.severity === "error" ? "text-failed" : "text-waiting"}`}

@@ -1,10 +1,15 @@
 /** The plain ways to fill in a value. */
+
+import { Plus, X } from "lucide-react";
 import { useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Json } from "@/api/views";
-import { useGiven } from "@/i18n/given";
-import type { BoxProps } from "./Field";
-import { LocalizedText } from "./LocalizedText";
+import { Button } from "@/components/Button";
+import { IconButton } from "@/components/IconButton";
+import { LANGUAGE_NAMES, LANGUAGES } from "@/i18n";
+import { useServerTexts } from "@/i18n/given";
+import { objectOf } from "../document/shapes";
+import type { BoxProps } from "./fieldContext";
 
 export const DRESS = "w-full rounded-md border bg-surface px-2 py-1.5";
 
@@ -74,7 +79,7 @@ export function NumberBox(box: BoxProps & { least: number | null; most: number |
 
 export function Choice(box: BoxProps & { field: string; choices: string[] }) {
   const { t } = useTranslation();
-  const given = useGiven();
+  const given = useServerTexts();
   const value = typeof box.value === "string" ? box.value : "";
   const choices = value && !box.choices.includes(value) ? [...box.choices, value] : box.choices;
   return (
@@ -96,7 +101,7 @@ export function Choice(box: BoxProps & { field: string; choices: string[] }) {
 
 /** Some of a few. */
 export function Choices(box: BoxProps & { field: string; choices: string[] }) {
-  const given = useGiven();
+  const given = useServerTexts();
   const picked = Array.isArray(box.value) ? box.value.map(String) : [];
   return (
     <fieldset aria-labelledby={box.labelledBy} className="flex flex-wrap gap-x-4 gap-y-1">
@@ -186,4 +191,59 @@ export function readOf(text: string): Json | undefined {
   } catch {
     return text;
   }
+}
+
+/** A text in several languages. */
+export function LocalizedText(box: BoxProps & { isLong: boolean }) {
+  const { t } = useTranslation();
+  const texts = objectOf(box.value);
+  const free = LANGUAGES.filter((one) => !(one in texts));
+  const Part = box.isLong ? "textarea" : "input";
+  const change = (language: string, text: string | undefined) => {
+    const rest = Object.fromEntries(Object.entries(texts).filter(([name]) => name !== language || text !== undefined));
+    const next = text === undefined ? rest : { ...rest, [language]: text };
+    box.onChange(Object.keys(next).length > 0 ? next : undefined);
+  };
+  return (
+    <fieldset aria-labelledby={box.labelledBy} className="space-y-1">
+      {Object.entries(texts).map(([language, text], at) => (
+        <div key={language} className="flex items-start gap-1">
+          <span className="w-8 pt-1.5 font-mono text-xs text-ink-faint">{language}</span>
+          <Part
+            {...(at === 0 ? { id: box.id } : {})}
+            aria-label={`${box.name} (${language})`}
+            lang={language}
+            value={String(text ?? "")}
+            onChange={(event) => change(language, event.target.value)}
+            className={dressed(box.isWrong)}
+          />
+          <IconButton
+            icon={X}
+            name={t("editor.takeOut", { name: language })}
+            onClick={() => change(language, undefined)}
+          />
+        </div>
+      ))}
+      {free.map((language) => (
+        <Button key={language} kind="quiet" className="h-6 px-2 text-xs" onClick={() => change(language, "")}>
+          <Plus className="size-3" aria-hidden /> <span lang={language}>{LANGUAGE_NAMES[language]}</span>
+        </Button>
+      ))}
+    </fieldset>
+  );
+}
+
+/** Makes a text one of several languages. */
+export function Localize({ box, language }: { box: BoxProps; language: string }) {
+  const { t } = useTranslation();
+  if (box.value !== undefined && typeof box.value !== "string") return null;
+  return (
+    <Button
+      kind="quiet"
+      className="mt-0.5 h-6 px-2 text-xs"
+      onClick={() => box.onChange({ [language]: box.value ?? "", [language === "en" ? "de" : "en"]: "" })}
+    >
+      <Plus className="size-3" /> {t("editor.localize")}
+    </Button>
+  );
 }

@@ -1,0 +1,27 @@
+import { describe, expect, it } from "vitest";
+import { changed, numberIn } from "./agentFields";
+
+describe("a description of an agent", () => {
+  it("takes a field however deep it is, and keeps the rest", () => {
+    expect(changed({ system: "x" }, ["memory", "window"], 5)).toEqual({ system: "x", memory: { window: 5 } });
+    expect(changed({ memory: { scope: "session" } }, ["memory", "window"], 5)).toEqual({
+      memory: { scope: "session", window: 5 },
+    });
+  });
+
+  it("loses what is emptied, with the object around it where that is empty too", () => {
+    expect(changed({ system: "x", memory: { window: 5 } }, ["memory", "window"], undefined)).toEqual({ system: "x" });
+    expect(changed({ memory: { window: 5, scope: "none" } }, ["memory", "window"], undefined)).toEqual({
+      memory: { scope: "none" },
+    });
+    expect(changed({ system: "x" }, ["model"], undefined)).toEqual({ system: "x" });
+  });
+
+  it("keeps false and nought", () => {
+    expect(changed({}, ["temperature"], 0)).toEqual({ temperature: 0 });
+    expect(changed({}, ["memory", "summarize"], false)).toEqual({ memory: { summarize: false } });
+    expect(numberIn("0")).toBe(0);
+    expect(numberIn("  ")).toBeUndefined();
+    expect(numberIn("warm")).toBeUndefined();
+  });
+});

@@ -1,0 +1,98 @@
+/** What the chat asks of the server. */
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { ApiError, ask, errorOf, over, query } from "@/api/http";
+import { allNamed } from "@/api/named";
+import type { Schemas } from "@/api/views";
+
+export type Speaker = Schemas["SpeakerAnswer"];
+export type Session = Schemas["ConversationEntry"];
+
+/** Found by words in their ids, names, descriptions or tags; in pages. */
+export const speakersFound = (words: string) =>
+  infiniteQueryOptions({
+    queryKey: ["speakers", { words }],
+    queryFn: ({ pageParam, signal }) =>
+      ask<Schemas["SpeakerList"]>(`/api/chat/workflows${query({ search: words, after: pageParam, limit: 50 })}`, {
+        signal,
+      }),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+    staleTime: 30_000,
+    placeholderData: (before) => before,
+  });
+
+/** Those of these workflows that can be talked to. */
+export const speakersNamed = (ids: readonly string[]) =>
+  queryOptions({
+    queryKey: ["speakers", { ids }],
+    queryFn: ({ signal }) => allNamed<Speaker>("/api/chat/workflows", "workflows", "id", ids, signal),
+    enabled: ids.length > 0,
+    staleTime: 30_000,
+  });
+
+/** Under `executions`, so that what is news there is news here. */
+export const sessions = (words: string) =>
+  infiniteQueryOptions({
+    queryKey: ["executions", "talks", words],
+    queryFn: ({ pageParam, signal }) =>
+      ask<{ sessions: Session[]; next: string | null }>(
+        `/api/sessions${query({ q: words, before: pageParam, limit: 30 })}`,
+        {
+          signal,
+        },
+      ),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+  });
+
+const TURNS = 20;
+
+export const turns = (session: string, also: { trials?: "true" } = {}) =>
+  infiniteQueryOptions({
+    queryKey: ["executions", "turns", session],
+    queryFn: ({ pageParam, signal }) =>
+      ask<Schemas["ExecutionPage"]>(
+        `/api/workflows/executions${query({ session, before: pageParam, limit: TURNS, ...also })}`,
+        {
+          signal,
+        },
+      ),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+  });
+
+export interface Saying {
+  speaker: Speaker;
+  session: string;
+  words: string;
+  files: readonly File[];
+  /** Said once, however often it is sent. */
+  key: string;
+}
+
+/** A turn: an execution of its own. */
+export async function say({ speaker, session, words, files, key }: Saying): Promise<{ executionId: string }> {
+  const path = `/api/workflows/${encodeURIComponent(speaker.id)}/execute`;
+  const input = { [speaker.field]: words };
+  const headers = { "idempotency-key": key };
+  if (files.length === 0) return ask(path, { body: { input, sessionId: session }, headers });
+  const form = new FormData();
+  form.set("input", JSON.stringify(input));
+  form.set("sessionId", session);
+  for (const file of files) form.append(speaker.files[0] ?? "files", file);
+  let response: Response;
+  try {
+    response = await fetch(`${path}/files`, { method: "POST", body: form, headers, credentials: "same-origin" });
+  } catch {
+    throw new ApiError(0, { detail: "The server does not answer.", code: "unreachable" });
+  }
+  if (!response.ok) throw await errorOf(response);
+  return (await response.json()) as { executionId: string };
+}
+
+const at = (session: string) => `/api/sessions/${encodeURIComponent(session)}`;
+
+export const entitle = (talk: Session, title: string) =>
+  ask<Session>(at(talk.sessionId), { method: "PATCH", body: { title }, ...over(talk.etag) });
+
+export const removeSession = (session: string) => ask<void>(at(session), { method: "DELETE" });

@@ -1,0 +1,319 @@
+/** The canvas of the editor: nodes are added, moved, connected and removed; each change is one undo step. */
+
+import {
+  Background,
+  type ColorMode,
+  type EdgeChange,
+  MiniMap,
+  type NodeChange,
+  ReactFlow,
+  ReactFlowProvider,
+  SelectionMode,
+  useReactFlow,
+} from "@xyflow/react";
+import { type DragEvent, type FocusEvent, type MouseEvent, type ReactNode, useMemo, useRef, useState } from "react";
+import { useTranslation } from "react-i18next";
+import type { Problem } from "@/api/http";
+import type { Definition } from "@/api/views";
+import type { Point } from "@/graph/layout/geometry";
+import { BOX } from "@/graph/layout/geometry";
+import { CanvasControls } from "@/graph/render/CanvasControls";
+import { CanvasState, CanvasStateContext } from "@/graph/render/canvasState";
+import { FarCanvas, useComingNear, useIsFar } from "@/graph/render/FarCanvas";
+import { EDGE_TYPES, isFolded, NODE_TYPES, regionIn } from "@/graph/render/flowElements";
+import { FoldingContext, useFolding, useFoldingOf } from "@/graph/render/folding";
+import "@xyflow/react/dist/base.css";
+import "@/graph/render/canvas.css";
+import { MANY, type Picture, pictureOf } from "@/graph/model/picture";
+import { useAriaLabels } from "@/graph/render/ariaLabels";
+import { SMALLEST } from "@/graph/render/viewport";
+import { useVisiblePicture, type VisiblePicture } from "@/graph/render/visiblePicture";
+import type { ArrowEdge } from "@/graph/render/WorkflowEdge";
+import { theme } from "@/theme";
+import { free, openEnd } from "../document/edits";
+import { focusFirst, pickedBy } from "../document/pointers";
+import { useEditor } from "../editorContext";
+import { CanvasDialogs, type OpenDialog } from "./CanvasDialogs";
+import { CanvasMenu } from "./CanvasMenu";
+import { CanvasTools } from "./CanvasTools";
+import { useCanvasKeys } from "./keys";
+import { NOTHING, type Picked, stillThere } from "./selection";
+import { type EditorNode, useBoxes } from "./useBoxes";
+import { useCanvasView } from "./useCanvasView";
+import { useConnecting } from "./useConnecting";
+import { type Pointed, useMenuEntries } from "./useMenuEntries";
+import { useVerbs, type Verbs } from "./useVerbs";
+
+export const DRAGGED = "application/x-pointsman-node";
+
+const NONE: EditorNode[] = [];
+const NO_ARROWS: ArrowEdge[] = [];
+
+export function EditorCanvas() {
+  const { t, i18n } = useTranslation();
+  const { draft } = useEditor();
+  const picture = useMemo(() => pictureOf(draft.shown, i18n.language, t), [draft.shown, i18n.language, t]);
+  const folding = useFoldingOf(picture.workflow ?? "");
+  const [asked, ask] = useState<OpenDialog>(null);
+  const state = useMemo(() => new CanvasState((arrow) => ask({ kind: "add", adding: { on: arrow } })), []);
+  return (
+    <ReactFlowProvider>
+      <FoldingContext.Provider value={folding}>
+        <CanvasStateContext.Provider value={state}>
+          <Surface picture={picture} state={state} asked={asked} ask={ask} />
+        </CanvasStateContext.Provider>
+      </FoldingContext.Provider>
+    </ReactFlowProvider>
+  );
+}
+
+interface SurfaceProps {
+  picture: Picture;
+  state: CanvasState;
+  asked: OpenDialog;
+  ask: (dialog: OpenDialog) => void;
+}
+
+/** The area of the canvas: pointer, keys, menu and dialogs around the drawing. */
+function Surface({ picture, state, asked, ask }: SurfaceProps) {
+  const flow = useReactFlow<EditorNode, ArrowEdge>();
+  const box = useRef<HTMLDivElement>(null);
+  const { draft, checked, selection, pick, stage, node: picked } = useEditor();
+  const folding = useFolding();
+  const definition = draft.shown;
+  const shown = useVisiblePicture(picture, folding.closed);
+  const wrong = useMemo(() => wrongNodes(definition, checked.problems), [definition, checked.problems]);
+  const boxes = useBoxes({ picture, shown, wrong });
+  const view = useCanvasView({ flow, box, shown, positions: boxes.places });
+  const verbs = useVerbs(picture);
+  const isFar = useIsFar(shown.picture.boxes.length);
+  const comeNear = useComingNear();
+  const [pointed, point] = useState<Pointed>({ at: { x: 0, y: 0 } });
+
+  const at = (event: { clientX: number; clientY: number }) =>
+    flow.screenToFlowPosition({ x: event.clientX, y: event.clientY });
+  const drop = (event: DragEvent) => {
+    const type = event.dataTransfer.getData(DRAGGED);
+    if (!type) return;
+    event.preventDefault();
+    const under = document.elementFromPoint(event.clientX, event.clientY)?.closest<HTMLElement>(".react-flow__edge");
+    const on = under?.dataset.id;
+    const isOurs = on !== undefined && picture.arrows.some((arrow) => arrow.id === on && !arrow.isImplied);
+    const place = at(event);
+    verbs.add({
+      type,
+      at: { x: place.x - (isOurs ? BOX.width / 2 : 0), y: place.y - (isOurs ? BOX.height / 2 : 0) },
+      ...(isOurs ? { on } : {}),
+    });
+  };
+  const over = (event: MouseEvent) => {
+    const target = event.target as Element;
+    const node = target.closest<HTMLElement>(".react-flow__node-box")?.dataset.id;
+    const edge = target.closest<HTMLElement>(".react-flow__edge")?.dataset.id;
+    point({ at: at(event), ...(node ? { node } : {}), ...(edge ? { edge } : {}) });
+    if (node && !selection.nodes.includes(node)) pick({ kind: "node", id: node });
+    else if (edge) pick({ kind: "edge", id: edge });
+  };
+  const twice = (event: MouseEvent) => {
+    const target = event.target as Element;
+    if (!target.closest(".react-flow__pane") || target.closest(".react-flow__node, .react-flow__edge")) return;
+    if (isFar) comeNear(event);
+    else ask({ kind: "add", adding: { at: at(event) } });
+  };
+  const quickAdd = () => {
+    const after = picked?.id ?? openEnd(definition);
+    const middle = stage.middle();
+    const at = free({ x: middle.x - BOX.width / 2, y: middle.y - BOX.height / 2 }, stage.places());
+    ask({ kind: "add", adding: after === undefined ? { at } : { after } });
+  };
+  useSurfaceKeys({ verbs, picked: view.picked, nudge: boxes.nudge, add: quickAdd, ask });
+  /** Selects what the keyboard moves the focus to. */
+  const follow = (event: FocusEvent) => {
+    const at = pickedBy(event.target);
+    if (!at || selection[at.kind === "node" ? "nodes" : "edges"].includes(at.id)) return;
+    pick(at);
+    view.reveal([picture.arrows.find((arrow) => arrow.id === at.id)?.source ?? at.id]);
+  };
+  return (
+    <CanvasMenu parts={useMenuEntries(pointed, picture, verbs, ask)}>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the pointer is one way; keys, menus and the outline are the others */}
+      <div
+        ref={box}
+        data-canvas
+        tabIndex={-1}
+        className="relative h-full outline-none"
+        onDragOver={(event) => event.preventDefault()}
+        onDrop={drop}
+        onContextMenuCapture={over}
+        onDoubleClick={twice}
+        onFocusCapture={follow}
+      >
+        <Flow picture={picture} shown={shown} state={state} boxes={boxes} isFar={isFar} view={view} ask={ask}>
+          <CanvasTools
+            isTidying={verbs.isTidying}
+            onAdd={quickAdd}
+            onFind={() => ask({ kind: "find" })}
+            onTidy={verbs.tidy}
+            onHelp={() => ask({ kind: "help" })}
+          />
+        </Flow>
+        <p role="status" className="pointer-events-none absolute bottom-3 left-1/2 -translate-x-1/2">
+          {verbs.told ? (
+            <span className="block max-w-[80vw] rounded-md border border-line-strong bg-raised px-3 py-1.5 shadow-lg">
+              {verbs.told}
+            </span>
+          ) : null}
+        </p>
+        <CanvasDialogs asked={asked} onClose={() => ask(null)} onAdd={verbs.add} />
+      </div>
+    </CanvasMenu>
+  );
+}
+
+function useSurfaceKeys(about: {
+  verbs: Verbs;
+  picked: Picked | null;
+  nudge: (ids: readonly string[], by: Point) => void;
+  add: () => void;
+  ask: (dialog: OpenDialog) => void;
+}): void {
+  const { t } = useTranslation();
+  const { selection, select, stage, show, mayChange } = useEditor();
+  const { verbs, picked, ask } = about;
+  useCanvasKeys({
+    ...verbs,
+    add: about.add,
+    find: () => ask({ kind: "find" }),
+    help: () => ask({ kind: "help" }),
+    connect: () => {
+      if (!picked) verbs.tell(t("canvas.nothingPicked"));
+      else if (mayChange) ask({ kind: "connect", from: picked });
+    },
+    move: (by) => about.nudge(selection.nodes, by),
+    remove: () => {
+      verbs.remove();
+      stage.focus();
+    },
+    edit: () => {
+      if (picked === null) return verbs.tell(t("canvas.nothingPicked"));
+      show("properties");
+      focusFirst();
+    },
+    leave: () => stage.focus(),
+    outline: () => {
+      stage.isOutlineWanted = true;
+      show("outline");
+    },
+    none: () => select(NOTHING),
+    all: verbs.selectAll,
+  });
+}
+
+/** Selection as the drawing library reports it: changes of one gesture are applied together. */
+function useSelectionChanges() {
+  const { draft, selection, select, panel, show } = useEditor();
+  const pending = useRef<typeof selection | null>(null);
+  return (changes: (NodeChange<EditorNode> | EdgeChange<ArrowEdge>)[], kind: "nodes" | "edges") => {
+    const now = new Set(stillThere(selection, draft.shown)[kind]);
+    let moved = false;
+    for (const one of changes)
+      if (one.type === "select" && !isFolded(one.id)) {
+        moved = true;
+        if (one.selected) now.add(one.id);
+        else now.delete(one.id);
+      }
+    if (!moved) return;
+    pending.current = { ...(pending.current ?? selection), [kind]: [...now] };
+    queueMicrotask(() => {
+      const next = pending.current;
+      pending.current = null;
+      if (!next) return;
+      select(next);
+      if (next.nodes.length + next.edges.length === 1 && panel !== "try") show("properties");
+    });
+  };
+}
+
+interface FlowProps {
+  picture: Picture;
+  shown: VisiblePicture;
+  state: CanvasState;
+  boxes: ReturnType<typeof useBoxes>;
+  isFar: boolean;
+  view: ReturnType<typeof useCanvasView>;
+  ask: (dialog: OpenDialog) => void;
+  children: ReactNode;
+}
+
+/** The drawing itself. */
+function Flow({ picture, shown, state, boxes, isFar, view, ask, children }: FlowProps) {
+  const { t } = useTranslation();
+  const flow = useReactFlow<EditorNode, ArrowEdge>();
+  const { select, mayChange } = useEditor();
+  const folding = useFolding();
+  const connecting = useConnecting(state);
+  const change = useSelectionChanges();
+  return (
+    <ReactFlow<EditorNode, ArrowEdge>
+      nodes={isFar ? NONE : boxes.nodes}
+      edges={isFar ? NO_ARROWS : boxes.edges}
+      nodeTypes={NODE_TYPES}
+      edgeTypes={EDGE_TYPES}
+      colorMode={theme() as ColorMode}
+      onInit={view.begin}
+      minZoom={SMALLEST}
+      onNodesChange={(changes) => {
+        boxes.follow(changes);
+        change(changes, "nodes");
+      }}
+      onEdgesChange={(changes) => change(changes, "edges")}
+      onNodeDragStart={boxes.grab}
+      onNodeDragStop={boxes.drop}
+      onSelectionDragStart={boxes.grab}
+      onSelectionDragStop={boxes.drop}
+      {...connecting.props}
+      onConnectEnd={(event, connection) => {
+        connecting.end();
+        const from = connection.fromNode?.id;
+        if (from === undefined || connection.toNode || !("clientX" in event)) return;
+        if (connecting.isDroppedOnBox(event, connection) || connection.fromHandle?.type !== "source") return;
+        const at = flow.screenToFlowPosition({ x: event.clientX, y: event.clientY });
+        ask({ kind: "add", adding: { after: from, at } });
+      }}
+      onEdgeMouseEnter={(_, edge) => edge.data?.arrow.isImplied || state.hover(edge.id)}
+      onEdgeMouseLeave={() => state.hover(null)}
+      onNodeDoubleClick={(_, node) => {
+        const id = isFolded(node.id) ? regionIn(node.id) : node.id;
+        if (picture.regions?.some((one) => one.id === id)) folding.toggle(id);
+      }}
+      deleteKeyCode={null}
+      autoPanOnNodeFocus={false}
+      multiSelectionKeyCode={["Control", "Meta", "Shift"]}
+      selectionKeyCode="Shift"
+      selectionMode={SelectionMode.Partial}
+      zoomOnDoubleClick={false}
+      onPaneClick={() => select(NOTHING)}
+      onlyRenderVisibleElements={shown.picture.boxes.length > MANY}
+      aria-label={t("graph.label")}
+      ariaLabelConfig={useAriaLabels(mayChange)}
+    >
+      <Background gap={20} />
+      <CanvasControls onWhole={view.showAll} />
+      {isFar ? <FarCanvas shown={shown} /> : null}
+      {children}
+      {!isFar && shown.picture.boxes.length > 12 ? <MiniMap pannable zoomable className="max-md:!hidden" /> : null}
+    </ReactFlow>
+  );
+}
+
+/** Which nodes have problems: by the places in the native document. */
+function wrongNodes(definition: Definition, problems: readonly Problem[]): Map<string, "error" | "warning"> {
+  const found = new Map<string, "error" | "warning">();
+  for (const problem of problems) {
+    const at = /^\/nodes\/(\d+)/.exec(problem.pointer)?.[1];
+    const node = at === undefined ? undefined : definition.nodes[Number(at)];
+    if (!node || problem.severity === "info") continue;
+    if (found.get(node.id) !== "error") found.set(node.id, problem.severity === "error" ? "error" : "warning");
+  }
+  return found;
+}

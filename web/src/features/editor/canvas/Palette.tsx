@@ -1,0 +1,57 @@
+import { Toolbar } from "radix-ui";
+import { type KeyboardEvent, useRef } from "react";
+import { useTranslation } from "react-i18next";
+import { begun, useTypedLetters } from "@/components/useTypedLetters";
+import { iconOf } from "@/graph/render/nodeIcons";
+import { added, openEnd } from "../document/edits";
+import { PALETTE } from "../document/palette";
+import { useEditor } from "../editorContext";
+import { DRAGGED } from "./EditorCanvas";
+
+const LETTER = /^[\p{L}\p{N}]$/u;
+
+/** What can be added: by a click after what is picked, or by dragging it to its place. To keys it is one stop. */
+export function Palette() {
+  const { t } = useTranslation();
+  const { draft, node, pick, stage } = useEditor();
+  const bar = useRef<HTMLDivElement>(null);
+  const typed = useTypedLetters();
+  const put = (type: string) => {
+    const { id, changes } = added(draft.shown, stage.places(), { type, after: node?.id ?? openEnd(draft.shown) });
+    draft.act(...changes);
+    pick({ kind: "node", id });
+    stage.reveal([id]);
+  };
+  const find = (event: KeyboardEvent) => {
+    if (!LETTER.test(event.key) || event.ctrlKey || event.metaKey || event.altKey) return;
+    const names = [...(bar.current?.querySelectorAll("button") ?? [])];
+    const at = names.findIndex((one) => one.matches(":focus"));
+    begun(names, at, typed.with(event.key.toLowerCase()), (one) => one.textContent.trim())?.focus();
+    event.preventDefault();
+  };
+  return (
+    <Toolbar.Root
+      ref={bar}
+      orientation="vertical"
+      aria-label={t("editor.palette")}
+      onKeyDown={find}
+      className="flex w-max min-w-36 shrink-0 flex-col gap-1 overflow-auto border-r border-line bg-surface p-2 max-md:hidden"
+    >
+      {PALETTE.map((type) => {
+        const Icon = iconOf(type);
+        return (
+          <Toolbar.Button
+            key={type}
+            title={t(`nodeAbout.${type}`)}
+            draggable
+            onDragStart={(event) => event.dataTransfer.setData(DRAGGED, type)}
+            onClick={() => put(type)}
+            className="flex h-8 shrink-0 items-center gap-2 rounded-md px-2 text-left text-ink-soft hover:bg-sunken hover:text-ink"
+          >
+            <Icon className="size-4 shrink-0" aria-hidden /> {t(`node.${type}`)}
+          </Toolbar.Button>
+        );
+      })}
+    </Toolbar.Root>
+  );
+}

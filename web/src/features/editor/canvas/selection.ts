@@ -1,0 +1,37 @@
+/** What is selected: any number of nodes and edges. Exactly one of them is what is picked. */
+import type { Definition } from "@/api/views";
+import { edgeNames } from "@/graph/model/edgeNames";
+
+export interface Picked {
+  kind: "node" | "edge";
+  id: string;
+}
+
+export interface Selection {
+  nodes: readonly string[];
+  edges: readonly string[];
+}
+
+export const NOTHING: Selection = { nodes: [], edges: [] };
+
+export function selectionOf(picked: Picked | null): Selection {
+  if (!picked) return NOTHING;
+  return picked.kind === "node" ? { nodes: [picked.id], edges: [] } : { nodes: [], edges: [picked.id] };
+}
+
+export function pickedOf({ nodes, edges }: Selection): Picked | null {
+  const [node] = nodes;
+  const [edge] = edges;
+  if (nodes.length + edges.length !== 1) return null;
+  return node === undefined ? { kind: "edge", id: edge as string } : { kind: "node", id: node };
+}
+
+/** As far as it is still there: an undo may have taken some of it away. */
+export function stillThere(selection: Selection, definition: Definition): Selection {
+  const nodes = new Set(definition.nodes.map((node) => node.id));
+  const edges = new Set(edgeNames(definition.edges));
+  return {
+    nodes: selection.nodes.filter((id) => nodes.has(id)),
+    edges: selection.edges.filter((id) => edges.has(id)),
+  };
+}

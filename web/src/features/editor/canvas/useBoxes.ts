@@ -1,0 +1,139 @@
+/** Nodes and edges on the canvas: positions from the document, and meanwhile those that the pointer or arrow keys give. */
+
+import { applyNodeChanges, type NodeChange } from "@xyflow/react";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { framesOf } from "@/graph/layout/frames";
+import type { Point } from "@/graph/layout/geometry";
+import type { Picture } from "@/graph/model/picture";
+import type { FoldedBox } from "@/graph/render/FoldedNode";
+import {
+  arrowsOf,
+  boxesOf,
+  byId,
+  type CanvasNode,
+  framesAsNodes,
+  isFolded,
+  positionsOf,
+  regionIn,
+} from "@/graph/render/flowElements";
+import type { VisiblePicture } from "@/graph/render/visiblePicture";
+import type { ArrowEdge } from "@/graph/render/WorkflowEdge";
+import type { BoxNode } from "@/graph/render/WorkflowNode";
+import { moved } from "../document/edits";
+import { useEditor } from "../editorContext";
+
+export type EditorNode = CanvasNode;
+type Standing = BoxNode | FoldedBox;
+
+/** Arrow keys move in steps; what rests for so long is one undo. */
+const RESTS_MS = 500;
+
+export function useBoxes(about: {
+  picture: Picture;
+  shown: VisiblePicture;
+  wrong: ReadonlyMap<string, "error" | "warning">;
+}) {
+  const { picture, shown, wrong } = about;
+  const { draft, store, selection } = useEditor();
+  const before = useRef<Map<string, CanvasNode>>(new Map());
+  const selected = useMemo(() => new Set(selection.nodes), [selection.nodes]);
+  const made = useMemo(() => {
+    const marks = { selected: (id: string) => selected.has(id), problem: (id: string) => wrong.get(id) };
+    return boxesOf(shown.picture, shown.layout, marks, before.current);
+  }, [shown, wrong, selected]);
+  const hand = useRef({
+    isHolding: false,
+    rests: 0 as unknown as ReturnType<typeof setTimeout>,
+    nudged: new Set<string>(),
+  });
+  const [standing, setStanding] = useState<Standing[]>(made);
+  useEffect(() => {
+    before.current = byId<CanvasNode>(made);
+    const { nudged } = hand.current;
+    // What the server says meanwhile does not put back what is on its way.
+    setStanding((now) => {
+      const on = byId<Standing>(nudged.size > 0 ? now : []);
+      return made.map((one) => {
+        const position = nudged.has(one.id) ? on.get(one.id)?.position : undefined;
+        return position ? { ...one, position } : one;
+      });
+    });
+  }, [made]);
+
+  const frames = useMemo(() => {
+    const names = new Map(picture.boxes.map((one) => [one.id, one.name]));
+    return framesAsNodes(framesOf(shown.picture.regions ?? [], positionsOf(standing)), names);
+  }, [picture, shown, standing]);
+  const nodes = useMemo<EditorNode[]>(() => [...frames, ...standing], [frames, standing]);
+  const arrowsBefore = useRef<Map<string, ArrowEdge>>(new Map());
+  const edges = useMemo(() => {
+    const cut = new Set(selection.edges);
+    return arrowsOf(shown.picture, shown, (id) => cut.has(id), arrowsBefore.current);
+  }, [shown, selection.edges]);
+  useEffect(() => {
+    arrowsBefore.current = byId(edges);
+  }, [edges]);
+
+  /** Where every node stands, also those that are folded away. */
+  const places = useMemo(() => new Map([...shown.whole.positions, ...positionsOf(made)]), [shown, made]);
+
+  const commit = useCallback(
+    (boxes: readonly Standing[]) => {
+      const to = new Map<string, Point>();
+      for (const one of boxes) {
+        if (!isFolded(one.id)) to.set(one.id, one.position);
+        else {
+          const was = places.get(one.id);
+          const group = picture.regions?.find((group) => group.id === regionIn(one.id));
+          if (!was || !group) continue;
+          // What is folded behind it goes along.
+          for (const id of group.members) {
+            const at = places.get(id);
+            if (at) to.set(id, { x: at.x + one.position.x - was.x, y: at.y + one.position.y - was.y });
+          }
+        }
+      }
+      const { shown: now, act } = store.getState();
+      const changes = moved(now, places, to);
+      if (changes.length > 0) act(...changes);
+    },
+    [places, picture, store],
+  );
+
+  const latest = useRef({ standing, commit });
+  useLayoutEffect(() => {
+    latest.current = { standing, commit };
+  }, [standing, commit]);
+  const follow = useCallback((changes: NodeChange<EditorNode>[]) => {
+    const moves = changes.filter((one) => one.type === "position");
+    if (moves.length === 0) return;
+    setStanding((now) => applyNodeChanges(moves as NodeChange<Standing>[], now));
+    if (hand.current.isHolding) return;
+    for (const one of moves) hand.current.nudged.add(one.id);
+    clearTimeout(hand.current.rests);
+    hand.current.rests = setTimeout(() => {
+      const { nudged } = hand.current;
+      const moving = latest.current.standing.filter((one) => nudged.has(one.id));
+      nudged.clear();
+      latest.current.commit(moving);
+    }, RESTS_MS);
+  }, []);
+  const nudge = useCallback(
+    (ids: readonly string[], by: Point) => {
+      const moving = latest.current.standing.filter((one) => ids.includes(one.id));
+      const to = ({ x, y }: Point) => ({ x: x + by.x, y: y + by.y });
+      follow(moving.map((one) => ({ type: "position", id: one.id, position: to(one.position) })));
+    },
+    [follow],
+  );
+  const grab = useCallback(() => {
+    hand.current.isHolding = true;
+  }, []);
+  const drop = useCallback((_: unknown, nodeOrAll: unknown, all?: EditorNode[]) => {
+    hand.current.isHolding = false;
+    const dragged = (all ?? nodeOrAll) as EditorNode[];
+    latest.current.commit(dragged.filter((one): one is Standing => one.type !== "frame"));
+  }, []);
+  useEffect(() => () => clearTimeout(hand.current.rests), []);
+  return { nodes, edges, places, follow, nudge, grab, drop, isEmpty: draft.shown.nodes.length === 0 };
+}

@@ -1,0 +1,66 @@
+/** Connecting by hand: what may not be the other end says why while one aims; an end of an edge can be put elsewhere. */
+import type { Connection, FinalConnectionState, IsValidConnection, OnConnectStart } from "@xyflow/react";
+import { useRef } from "react";
+import { useTranslation } from "react-i18next";
+import type { CanvasState } from "@/graph/render/canvasState";
+import type { ArrowEdge } from "@/graph/render/WorkflowEdge";
+import { edgeCalled, turnedTo } from "../document/edits";
+import { useEditor } from "../editorContext";
+import { refusalOf, refusalsFrom } from "./connectionRules";
+
+export function useConnecting(drawn: CanvasState) {
+  const { t } = useTranslation();
+  const { draft, pick } = useEditor();
+  const definition = draft.shown;
+  const turning = useRef<string | null>(null);
+  const find = (id: string | null) => definition.nodes.find((node) => node.id === id);
+  const end = () => {
+    turning.current = null;
+    drawn.refuse(null);
+  };
+  const isValidConnection: IsValidConnection<ArrowEdge> = ({ source, target }) => {
+    const from = find(source);
+    const to = find(target);
+    const but = turning.current === null ? undefined : edgeCalled(definition, turning.current);
+    return from !== undefined && to !== undefined && refusalOf(definition, from, to, but) === null;
+  };
+  const onConnectStart: OnConnectStart = (_, { nodeId, handleType }) => {
+    if (nodeId === null || handleType === null) return;
+    const told = [...refusalsFrom(definition, nodeId, handleType)].map(
+      ([id, why]) => [id, t(`connect.${why}`)] as const,
+    );
+    drawn.refuse(new Map(told));
+  };
+  const connect = ({ source, target }: Connection) => draft.act({ op: "connect", edge: { source, target } });
+  return {
+    end,
+    /** Let go over a box and beside its dots: the box is meant. Whether a box was there. */
+    isDroppedOnBox: (at: { clientX: number; clientY: number }, { fromNode, fromHandle }: FinalConnectionState) => {
+      const under = document.elementFromPoint(at.clientX, at.clientY);
+      const box = under?.closest<HTMLElement>(".react-flow__node-box")?.dataset.id;
+      if (box === undefined || !fromNode) return false;
+      const [source, target] = fromHandle?.type === "target" ? [box, fromNode.id] : [fromNode.id, box];
+      const asked = { source, target, sourceHandle: null, targetHandle: null };
+      if (source !== target && isValidConnection(asked)) connect(asked);
+      return true;
+    },
+    props: {
+      isValidConnection,
+      onConnectStart,
+      connectionRadius: 28,
+      edgesReconnectable: true,
+      reconnectRadius: 14,
+      onConnect: connect,
+      onReconnectStart: (_: unknown, edge: ArrowEdge) => {
+        turning.current = edge.id;
+      },
+      onReconnect: (edge: ArrowEdge, { source, target }: Connection) => {
+        const changes = turnedTo(definition, edge.id, { source, target });
+        if (changes.length === 0) return;
+        draft.act(...changes);
+        pick(null);
+      },
+      onReconnectEnd: (_: unknown, __: unknown, ___: unknown, ____: FinalConnectionState) => end(),
+    },
+  };
+}

@@ -1,0 +1,66 @@
+/** Entries of the context menu: what applies to the node, the edge or the place that was clicked. */
+import { useTranslation } from "react-i18next";
+import { useTrialEntries } from "@/features/trying/useTrialEntries";
+import type { Point } from "@/graph/layout/geometry";
+import type { Picture } from "@/graph/model/picture";
+import { useFolding } from "@/graph/render/folding";
+import { useEditor } from "../editorContext";
+import type { OpenDialog } from "./CanvasDialogs";
+import type { MenuEntry } from "./CanvasMenu";
+import type { Verbs } from "./useVerbs";
+
+export interface Pointed {
+  node?: string;
+  edge?: string;
+  at: Point;
+}
+
+/** The menu has the focus until it is closed; the page receives the event only after that. */
+const CLOSES_MS = 50;
+
+export function useMenuEntries(
+  pointed: Pointed,
+  picture: Picture,
+  verbs: Verbs,
+  ask: (dialog: OpenDialog) => void,
+): MenuEntry[][] {
+  const { t } = useTranslation();
+  const { draft } = useEditor();
+  const folding = useFolding();
+  const { node, edge, at } = pointed;
+  const trialEntries = useTrialEntries(draft.shown.nodes.find((one) => one.id === node));
+  const region = picture.regions?.find((one) => one.id === node);
+  const copy = (verb: "copy" | "cut") => setTimeout(() => document.execCommand(verb), CLOSES_MS);
+  const paste = async () => {
+    try {
+      verbs.paste(await navigator.clipboard.readText(), at);
+    } catch {
+      verbs.tell(t("canvas.pasteByKey"));
+    }
+  };
+  const adding = node ? { after: node } : { at };
+  return [
+    edge !== undefined
+      ? [{ name: "insert", act: () => ask({ kind: "add", adding: { on: edge } }) }]
+      : [{ name: node ? "addAfter" : "add", keys: "A", act: () => ask({ kind: "add", adding }) }],
+    node
+      ? [
+          { name: "copy", keys: "Ctrl C", act: () => copy("copy") },
+          { name: "cut", keys: "Ctrl X", act: () => copy("cut") },
+          { name: "duplicate", keys: "Ctrl D", act: verbs.duplicate },
+          { name: "connect", keys: "C", act: () => ask({ kind: "connect", from: { kind: "node", id: node } }) },
+        ]
+      : [],
+    trialEntries,
+    node || edge
+      ? [
+          ...(region ? [{ name: "fold", keys: "G", act: () => folding.toggle(region.id) }] : []),
+          { name: "remove", keys: "Del", act: verbs.remove },
+        ]
+      : [
+          { name: "paste", keys: "Ctrl V", act: () => void paste() },
+          { name: "all", keys: "Ctrl A", act: verbs.selectAll },
+          { name: "tidy", keys: "T", act: verbs.tidy },
+        ],
+  ];
+}

@@ -1,0 +1,14 @@
+import { describe, expect, it } from "vitest";
+import { hashTo, nodeLinkIn } from "./nodeLinks";
+
+describe("what an address names", () => {
+  it("is read as it was written, whatever the node is called", () => {
+    for (const node of ["write", "a b", "x/y&field=1", "Prüfung", "100%"])
+      expect(nodeLinkIn(`#${hashTo(node, "/config/prompt")}`)).toEqual({ node, field: "/config/prompt" });
+  });
+
+  it("may be the node alone, or nothing", () => {
+    expect(nodeLinkIn("node=write")).toEqual({ node: "write", field: "" });
+    for (const hash of ["", "#", "#top", "field=/config"]) expect(nodeLinkIn(hash)).toBeNull();
+  });
+});

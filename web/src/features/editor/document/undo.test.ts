@@ -1,0 +1,61 @@
+/** Whatever was done to a draft: each undo shows exactly the document before it, each redo the one after. */
+
+import { expect, test } from "vitest";
+import type { Definition } from "@/api/views";
+import { edgeNames } from "@/graph/model/edgeNames";
+import { randomOf, workflowOf } from "@/testing/graphs";
+import { pasted, pieceOf } from "./clipboard";
+import { makeDraft } from "./draft";
+import { added, moved, removed, spliced } from "./edits";
+import type { Operation } from "./operations";
+
+const SEEDS = 12;
+const ACTS = 25;
+
+type Random = (below: number) => number;
+
+/** What a person does at once with what is on the screen: by pointer, form, text, clipboard, tidying, assistant. */
+function anAct(now: Definition, random: Random, nth: number): Operation[] {
+  const node = now.nodes[random(Math.max(1, now.nodes.length))]?.id;
+  const edge = edgeNames(now.edges)[random(Math.max(1, now.edges.length))];
+  const places = new Map(now.nodes.map((one, at) => [one.id, { x: at * 10, y: nth }]));
+  if (node === undefined) return added(now, places, { type: "agent" }).changes;
+  const acts: (() => Operation[])[] = [
+    () => added(now, places, { type: "agent", after: node }).changes,
+    () => (edge ? added(now, places, { type: "tool", on: edge }).changes : []),
+    () => removed(now, { nodes: [node], edges: edge ? [edge] : [] }),
+    () => moved(now, places, new Map([[node, { x: nth * 7, y: nth * 3 }]])),
+    () => moved(now, places, new Map(now.nodes.map((one, at) => [one.id, { x: at * 90, y: nth * 50 }]))),
+    () => pasted(now, places, pieceOf(now, [node], places)).changes,
+    () => [{ op: "change_node", node, set: { "/config/prompt": `words ${nth}`, "/name": `N${nth}` } }],
+    () => [{ op: "change_workflow", set: { "/description": `words ${nth}` } }],
+    () => [{ op: "rename_node", node, to: `renamed_${nth}` }],
+    () => (edge ? [{ op: "change_edge", edge, set: { "/label": `way ${nth}` } }] : []),
+    () => (edge ? spliced(now, edge, node) : []),
+    () => [{ op: "order_nodes", nodes: [...now.nodes].reverse().map((one) => one.id) }],
+    () => [{ op: "replace_text", text: `${nth}`, reads: workflowOf(random, 4) }],
+  ];
+  return acts[random(acts.length)]?.() ?? [];
+}
+
+test("each undo shows exactly the document before, each redo exactly the one after", () => {
+  for (let seed = 1; seed <= SEEDS; seed++) {
+    const random = randomOf(seed);
+    const store = makeDraft(workflowOf(random, 6));
+    const stood = [JSON.stringify(store.getState().shown)];
+    for (let nth = 1; nth <= ACTS; nth++) {
+      store.getState().act(...anAct(store.getState().shown, random, nth));
+      if (store.getState().done.length === stood.length) stood.push(JSON.stringify(store.getState().shown));
+    }
+    expect(stood.length, `seed ${seed} does something`).toBeGreaterThan(ACTS / 2);
+    const last = stood.length - 1;
+    for (let at = last; at > 0; at--) {
+      store.getState().undo();
+      expect(JSON.stringify(store.getState().shown), `seed ${seed}, back to ${at - 1}`).toBe(stood[at - 1]);
+    }
+    for (let at = 1; at <= last; at++) {
+      store.getState().redo();
+      expect(JSON.stringify(store.getState().shown), `seed ${seed}, on to ${at}`).toBe(stood[at]);
+    }
+  }
+});

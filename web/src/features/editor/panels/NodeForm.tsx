@@ -1,0 +1,196 @@
+import { Trash2 } from "lucide-react";
+import { useEffect, useId, useMemo, useState } from "react";
+import { useTranslation } from "react-i18next";
+import type { DefinitionNode, Json, JsonObject } from "@/api/views";
+import { ErrorDetail } from "@/components/ErrorDetail";
+import { IconButton } from "@/components/IconButton";
+import { NodeVerbs } from "@/features/trying/NodeVerbs";
+import { textIn } from "@/i18n";
+import type { Draft } from "../document/draft";
+import { firstConfig } from "../document/palette";
+import { configFields, type FieldShape, fieldsNamed } from "../document/shapes";
+import { useEditor } from "../editorContext";
+import { dressed } from "../fields/boxes";
+import { Field, Folded } from "../fields/Field";
+import { pointerTo, useForm } from "../fields/fieldContext";
+import { ResultNameField } from "./ResultNameField";
+
+const DATA = ["inputs", "outputs"];
+const RUN = [
+  "execution",
+  "skipWhen",
+  "routing",
+  "trigger",
+  "requiresApproval",
+  "approval",
+  "compensate",
+  "chatVisible",
+  "progress",
+  "placement",
+];
+/** What people ask of a type first; of the others, as many as fit, in the order of the language. */
+const FIRST: Readonly<Record<string, readonly string[]>> = {
+  agent: ["prompt", "system", "tools", "outputSchema"],
+  prompt: ["prompt", "system", "tools", "outputSchema"],
+  human: ["message", "actions", "form", "approvers"],
+};
+const FIRST_MAX = 4;
+
+/** What a node says, field by field, as its type takes it. */
+export function NodeForm(props: { node: DefinitionNode; schema: JsonObject; draft: Draft }) {
+  const { t, i18n } = useTranslation();
+  const { node, schema, draft } = props;
+  const { problems } = useForm();
+  const { stage } = useEditor();
+  const at = pointerTo("/nodes", draft.shown.nodes.indexOf(node));
+  const fields = useMemo(() => configFields(schema, node.type), [schema, node.type]);
+  const own = useMemo(() => new Map(fieldsNamed(schema, "Node").map((one) => [one.name, one])), [schema]);
+  const config = node.config ?? {};
+  const isSet = (field: FieldShape) => config[field.name] !== undefined && config[field.name] !== null;
+  const first = FIRST[node.type];
+  const isFirst = (field: FieldShape, nth: number) =>
+    field.required || isSet(field) || (first ? first.includes(field.name) : nth < FIRST_MAX);
+  // What must be said and what is said come first; the order stays while one types.
+  const [main] = useState(() => {
+    const rank = (field: FieldShape) =>
+      first?.includes(field.name) ? first.indexOf(field.name) - FIRST_MAX : field.required ? 0 : isSet(field) ? 1 : 2;
+    return fields
+      .filter(isFirst)
+      .sort((a, b) => rank(a) - rank(b))
+      .map((one) => one.name);
+  });
+  const change = (pointer: string) => (value: Json | undefined) =>
+    draft.type(
+      value === undefined
+        ? { op: "change_node", node: node.id, remove: [pointer] }
+        : { op: "change_node", node: node.id, set: { [pointer]: value } },
+    );
+  /** What a new node says of its first tool means nothing to another one. */
+  const isForAnother = (name: string) =>
+    name === "tool" && JSON.stringify(config) === JSON.stringify(firstConfig(node.type));
+  const configField = (field: FieldShape) => (
+    <Field
+      key={field.name}
+      shape={field}
+      value={config[field.name]}
+      at={pointerTo(`${at}/config`, field.name)}
+      beside={config}
+      onChange={(value) => {
+        const pointer = pointerTo("/config", field.name);
+        if (value === undefined || !isForAnother(field.name)) change(pointer)(value);
+        else
+          draft.type({ op: "change_node", node: node.id, set: { [pointer]: value }, remove: ["/config/parameters"] });
+      }}
+    />
+  );
+  const ownField = (name: string) => {
+    const shape = own.get(name);
+    const value = node[name] as Json | undefined;
+    return shape ? (
+      <Field key={name} shape={shape} value={value} at={pointerTo(at, name)} onChange={change(`/${name}`)} />
+    ) : null;
+  };
+  const isWrongIn = (names: readonly string[]) =>
+    problems.some((one) => names.some((name) => one.pointer.startsWith(`${at}/${name}`)));
+  const said = (names: readonly string[]) => names.filter((name) => node[name] !== undefined).length;
+  const more = fields.filter((field) => !main.includes(field.name));
+  const rest = more.map((one) => `config/${one.name}`);
+  return (
+    <section aria-label={t("workflows.node")} className="space-y-3">
+      <div className="flex items-start gap-2" data-at={at}>
+        <div className="min-w-0 flex-1">
+          <h2 className="line-clamp-3 font-semibold wrap-anywhere">{textIn(node.name, i18n.language, node.id)}</h2>
+          <p className="text-ink-faint">{t(`node.${node.type}`, node.type)}</p>
+        </div>
+        <IconButton
+          icon={Trash2}
+          name={t("editor.remove")}
+          onClick={() => {
+            draft.act({ op: "remove_node", node: node.id });
+            stage.focus();
+          }}
+        />
+      </div>
+      <NodeVerbs node={node} />
+      <Own at={at} />
+      {ownField("name")}
+      {main.flatMap((name) => fields.find((one) => one.name === name) ?? []).map(configField)}
+      {more.length > 0 ? (
+        <Folded
+          name={t("editor.more", { count: more.length })}
+          count={more.filter(isSet).length}
+          isWrong={isWrongIn(rest)}
+        >
+          <div className="space-y-3">{more.map(configField)}</div>
+        </Folded>
+      ) : null}
+      <ResultNameField node={node} onChange={change("/outputs")} />
+      <Folded name={t("editor.data")} count={said(DATA)} isWrong={isWrongIn(DATA)} isOpen={said(DATA) > 0}>
+        <div className="space-y-3">{DATA.map(ownField)}</div>
+      </Folded>
+      <Folded name={t("editor.advanced")} count={said(RUN)} isWrong={isWrongIn(RUN)}>
+        <div className="space-y-3">
+          <NodeId node={node} draft={draft} />
+          {ownField("description")}
+          {RUN.map(ownField)}
+        </div>
+      </Folded>
+    </section>
+  );
+}
+
+/** What is wrong with the node itself, not with one of its fields. */
+function Own({ at }: { at: string }) {
+  const { problems } = useForm();
+  const own = problems.filter(
+    (one) => one.pointer === at || one.pointer === `${at}/id` || one.pointer === `${at}/type`,
+  );
+  return own.map((one) => (
+    <p
+      key={`${one.code} ${one.message}`}
+      className={`text-sm ${one.severity === "error" ? "text-failed" : "text-waiting"}`}
+    >
+      <ErrorDetail code={one.code} message={one.message} hint={one.hint} />
+    </p>
+  ));
+}
+
+const GOOD_ID = /^[^\s/~]{1,200}$/;
+
+function NodeId({ node, draft }: { node: DefinitionNode; draft: Draft }) {
+  const { t } = useTranslation();
+  const { pick } = useEditor();
+  const id = useId();
+  const [text, setText] = useState(node.id);
+  useEffect(() => setText(node.id), [node.id]);
+  const isTaken = text !== node.id && draft.shown.nodes.some((one) => one.id === text);
+  const isWrong = isTaken || !GOOD_ID.test(text);
+  const rename = () => {
+    if (text === node.id) return;
+    if (isWrong) return setText(node.id);
+    draft.act({ op: "rename_node", node: node.id, to: text });
+    pick({ kind: "node", id: text });
+  };
+  return (
+    <div>
+      <label htmlFor={id} className="mb-0.5 block font-medium">
+        {t("editor.nodeId")}
+      </label>
+      <input
+        id={id}
+        value={text}
+        aria-invalid={isWrong}
+        aria-describedby={`${id}-about`}
+        onChange={(event) => setText(event.target.value)}
+        onBlur={rename}
+        onKeyDown={(event) => {
+          if (event.key === "Enter") rename();
+        }}
+        className={`${dressed(isWrong)} font-mono`}
+      />
+      <p id={`${id}-about`} className={`mt-0.5 text-xs ${isTaken ? "text-failed" : "text-ink-faint"}`}>
+        {isTaken ? t("editor.idTaken") : t("editor.idAbout")}
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,62 @@
+import { useCallback, useMemo } from "react";
+import { useTranslation } from "react-i18next";
+import { ask } from "@/api/http";
+import { executionPath } from "@/api/queries";
+import type { Execution, ExecutionEntry, Json, JsonObject } from "@/api/views";
+import { Loading } from "@/components/StatusMessage";
+import { edgeNames } from "@/graph/model/edgeNames";
+import { knownAt } from "../document/known";
+import { useEditor } from "../editorContext";
+import { type Form, FormShared } from "../fields/fieldContext";
+import { EdgeForm } from "./EdgeForm";
+import { NodeForm } from "./NodeForm";
+import { WorkflowForm } from "./WorkflowForm";
+
+/** What the picked node or connection says, to be changed; else what the workflow says as a whole. */
+export function Properties() {
+  const { id, draft, node, picked, schema, checked, saved } = useEditor();
+  const { i18n } = useTranslation();
+  const definition = draft.shown;
+  const edge = picked?.kind === "edge" ? definition.edges[edgeNames(definition.edges).indexOf(picked.id)] : undefined;
+  const from = node ?? definition.nodes.find((one) => one.id === edge?.source);
+  const sample = useCallback(() => lastState(id), [id]);
+  // Places of problems are those of the author's document: with another dialect they are not those of the fields.
+  const problems = saved.dialect === "native" ? checked.problems : NONE;
+  const form = useMemo<Form>(
+    () => ({
+      problems,
+      known: knownAt(definition, from, i18n.language),
+      nodes: definition.nodes.map((one) => one.id),
+      sample,
+    }),
+    [problems, definition, from, sample, i18n.language],
+  );
+  if (!schema) return <Loading />;
+  return (
+    <FormShared value={form}>
+      {node ? (
+        <NodeForm key={node.id} node={node} schema={schema} draft={draft} />
+      ) : picked?.kind === "edge" && edge ? (
+        <EdgeForm key={picked.id} name={picked.id} edge={edge} schema={schema} draft={draft} />
+      ) : (
+        <WorkflowForm schema={schema} draft={draft} />
+      )}
+    </FormShared>
+  );
+}
+
+const NONE: readonly never[] = [];
+
+/** What bare names meant at the end of the workflow's last execution. */
+async function lastState(workflow: string): Promise<JsonObject | null> {
+  try {
+    const path = `/api/workflows/executions?workflow=${encodeURIComponent(workflow)}&limit=1`;
+    const [last] = (await ask<{ executions: ExecutionEntry[] }>(path)).executions;
+    if (!last) return null;
+    const found = await ask<Execution>(executionPath(last.executionId));
+    return { ...found.state, input: found.input, result: found.output as Json };
+  } catch {
+    // Without an execution to be seen, values are typed.
+    return null;
+  }
+}

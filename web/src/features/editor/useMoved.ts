@@ -1,9 +1,0 @@
-import { useQuery } from "@tanstack/react-query";
-import { revisions } from "@/api/queries";
-
-/** The latest revision, where it is later than the one that is edited: somebody has saved meanwhile. */
-export function useMoved(id: string, revision: number) {
-  const known = useQuery({ ...revisions(id), refetchInterval: 20_000, refetchOnWindowFocus: "always" });
-  const latest = known.data?.[0];
-  return latest !== undefined && latest.revision > revision ? latest : undefined;
-}

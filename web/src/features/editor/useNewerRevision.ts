@@ -1,0 +1,9 @@
+import { useQuery } from "@tanstack/react-query";
+import { revisions } from "@/api/queries";
+
+/** The latest revision, where it is later than the one that is edited: somebody has saved meanwhile. */
+export function useNewerRevision(id: string, revision: number) {
+  const known = useQuery({ ...revisions(id), refetchInterval: 20_000, refetchOnWindowFocus: "always" });
+  const latest = known.data?.[0];
+  return latest !== undefined && latest.revision > revision ? latest : undefined;
+}

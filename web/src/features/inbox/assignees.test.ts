@@ -1,0 +1,51 @@
+import { describe, expect, it } from "vitest";
+import { choices, holders, isFor, mayAnswer } from "./assignees";
+
+const ada = { name: "ada", role: "operator" as const, groups: ["desk"] };
+
+describe("who is asked", () => {
+  it("is told by name, by group, or nobody in particular", () => {
+    const named = { users: ["ada"], groups: [] };
+    const group = { users: [], groups: ["desk", "night"] };
+    const anyone = { users: ["*"], groups: [] };
+    const ben = { users: ["ben"], groups: ["night"] };
+    const all = [named, group, anyone, ben];
+    expect(all.filter((one) => isFor("mine", one, ada))).toEqual([named]);
+    expect(all.filter((one) => isFor("ours", one, ada))).toEqual([group]);
+    expect(all.filter((one) => isFor("anyone", one, ada))).toEqual([anyone]);
+    expect(all.filter((one) => isFor("you", one, ada))).toEqual(all);
+  });
+
+  it("offers what somebody can see", () => {
+    expect(choices(ada)).toEqual(["you", "mine", "ours", "anyone"]);
+    expect(choices({ ...ada, groups: [] })).toEqual(["you", "mine", "anyone"]);
+    expect(choices({ role: "admin", groups: [] })).toContain("every");
+  });
+});
+
+describe("who may answer", () => {
+  const asks = (users: string[], groups: string[] = [], delegated: Record<string, string> = {}) => ({
+    approvers: { quorum: 1, rejectQuorum: 1, users, groups, delegable: true },
+    delegated,
+  });
+  const may = (gate: Parameters<typeof mayAnswer>[0], name: string, ...groups: string[]) =>
+    mayAnswer(gate, { name, groups });
+
+  it("is anybody where nobody is named", () => {
+    expect(may({ approvers: null, delegated: {} }, "eve")).toBe(true);
+    expect(may(asks([]), "eve")).toBe(true);
+  });
+
+  it("is who is named, and who is of a group", () => {
+    expect(may(asks(["ada"]), "ada")).toBe(true);
+    expect(may(asks(["ada"]), "eve", "desk")).toBe(false);
+    expect(may(asks([], ["desk"]), "eve", "desk")).toBe(true);
+  });
+
+  it("is who was passed the right, and not any more who passed it on", () => {
+    const passed = asks(["ada"], ["desk"], { ada: "ben", ben: "cyd" });
+    expect(["ada", "ben", "cyd"].map((name) => may(passed, name, "desk"))).toEqual([false, false, true]);
+    expect(holders(passed)).toEqual({ users: ["cyd"], groups: ["desk"] });
+    expect(may(asks(["ada"], [], { ben: "ada" }), "ada"), "it came back").toBe(true);
+  });
+});

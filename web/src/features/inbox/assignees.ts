@@ -1,0 +1,46 @@
+/** Who is asked: by name, by a group, or whoever comes first. */
+import type { Gate, InboxGate, Me } from "@/api/views";
+
+export const WHOSE = ["you", "mine", "ours", "anyone", "every"] as const;
+export type Assignee = (typeof WHOSE)[number];
+
+const ANYONE = "*";
+
+export function isFor(whose: Assignee, gate: Pick<InboxGate, "users" | "groups">, me: Pick<Me, "name" | "groups">) {
+  switch (whose) {
+    case "mine":
+      return gate.users.includes(me.name);
+    case "ours":
+      return gate.groups.some((one) => me.groups.includes(one));
+    case "anyone":
+      return gate.users.includes(ANYONE);
+    default:
+      return true;
+  }
+}
+
+/** What there is to choose for somebody. */
+export function choices(me: Pick<Me, "role" | "groups">): Assignee[] {
+  return WHOSE.filter((one) => (one === "ours" ? me.groups.length > 0 : one !== "every" || me.role === "admin"));
+}
+
+/** Whether the right to answer belongs to somebody. */
+export function isNamed(gate: Pick<Gate, "approvers">): boolean {
+  return Boolean(gate.approvers?.users?.length || gate.approvers?.groups?.length);
+}
+
+/** Who has the right now, for people who may not answer: persons, then groups. */
+export function holders(gate: Pick<Gate, "approvers" | "delegated">): { users: string[]; groups: string[] } {
+  const passed = gate.delegated;
+  const taken = Object.values(passed).filter((one) => !(one in passed));
+  const users = (gate.approvers?.users ?? []).filter((one) => !(one in passed));
+  return { users: [...new Set([...users, ...taken])], groups: gate.approvers?.groups ?? [] };
+}
+
+/** Whether somebody may answer. The server decides; this only keeps buttons away that it would refuse. */
+export function mayAnswer(gate: Pick<Gate, "approvers" | "delegated">, me: Pick<Me, "name" | "groups">): boolean {
+  if (!isNamed(gate)) return true;
+  const { users, groups } = holders(gate);
+  if (users.includes(me.name)) return true;
+  return !(me.name in gate.delegated) && groups.some((one) => me.groups.includes(one));
+}

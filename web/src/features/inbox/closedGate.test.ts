@@ -1,0 +1,16 @@
+import { expect, it } from "vitest";
+import { closingOf } from "./closedGate";
+
+it("is told of the question that was open, not of one that its step asked before", () => {
+  const closing = (action: string, at: number, step = "pay:1") => ({
+    nodeId: "pay",
+    step,
+    action,
+    by: "ben",
+    cause: "answer",
+    at,
+  });
+  const answers = [closing("approve", 5), closing("reject", 9, "send:1")];
+  expect(closingOf({ step: "pay:1", openedAt: 1 }, answers)?.action).toBe("approve");
+  expect(closingOf({ step: "pay:1", openedAt: 7 }, answers)).toBeUndefined();
+});

@@ -1,0 +1,15 @@
+import { expect, it } from "vitest";
+import { askedIn } from "./inputPrompt";
+
+it("says titles and descriptions of fields in the language of the page, and leaves all else as it is", () => {
+  const words: Record<string, string> = { Items: "Einträge", "What to do.": "Was zu tun ist." };
+  const schema = {
+    type: "object",
+    required: ["items"],
+    properties: { items: { type: "array", minItems: 1, title: "Items", description: "What to do." }, title: {} },
+  };
+  expect(askedIn(schema, (sentence) => words[sentence] ?? sentence)).toEqual({
+    ...schema,
+    properties: { items: { type: "array", minItems: 1, title: "Einträge", description: "Was zu tun ist." }, title: {} },
+  });
+});

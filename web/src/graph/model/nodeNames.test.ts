@@ -1,0 +1,27 @@
+import { describe, expect, it } from "vitest";
+import { arrowName, stepName } from "./nodeNames";
+
+const NAMES: Record<string, string> = { each: "Each chapter", write: "Write", check: "Check" };
+const called = (node: string) => NAMES[node] ?? node;
+
+describe("the names of steps", () => {
+  it("are those of their nodes, with the branch and the visit", () => {
+    expect(stepName("write", called)).toBe("Write");
+    expect(stepName("write#3", called)).toBe("Write #3");
+    expect(stepName("each[1.2]/write#3", called)).toBe("Each chapter [3] / Write #3");
+    expect(stepName("each~check.1.0[2.0]/each[1.1]/write~check.2.met", called)).toBe(
+      "Each chapter [1] / Each chapter [2] / Write",
+    );
+  });
+
+  it("are their ids where nodes have no name", () => {
+    expect(stepName("odd.node#2", called)).toBe("odd.node #2");
+    expect(stepName("", called)).toBe("");
+  });
+
+  it("stand at both ends of an arrow that has no id of its own", () => {
+    expect(arrowName("write->check", called)).toBe("Write → Check");
+    expect(arrowName("write->check 2", called)).toBe("Write → Check 2");
+    expect(arrowName("again", called)).toBe("again");
+  });
+});

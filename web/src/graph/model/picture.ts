@@ -1,0 +1,158 @@
+/** A definition as a picture: boxes, arrows, and what stands on them. */
+import type { TFunction } from "i18next";
+import type { Definition, DefinitionEdge, DefinitionNode, JsonObject, Text } from "@/api/views";
+import { textIn } from "@/i18n";
+import { answerName } from "./answerNames";
+import { edgeNames } from "./edgeNames";
+import { impliedEdges, type Region, regionsOf } from "./regions";
+
+export interface Box {
+  id: string;
+  type: string;
+  name: string;
+  detail: string;
+  position: { x: number; y: number } | null;
+  /** What stands folded behind this box. */
+  inside?: string[];
+}
+
+export interface Arrow {
+  id: string;
+  source: string;
+  target: string;
+  label: string;
+  isError: boolean;
+  /** Not written down in the document, and yet taken. */
+  isImplied?: boolean;
+}
+
+export interface Picture {
+  boxes: Box[];
+  arrows: Arrow[];
+  regions?: Region[];
+  /** Of which workflow, where it is known: how it is folded is kept by that name. */
+  workflow?: string;
+}
+
+/** From so many boxes on only those in sight are drawn, and those that nobody could read are one drawing. */
+export const MANY = 150;
+const LABEL_MAX = 42;
+
+/** A node that did not change has the same box as before, so that it is not drawn again. */
+const BOXES = new WeakMap<DefinitionNode, { language: string; box: Box }>();
+
+function boxOf(node: DefinitionNode, language: string): Box {
+  const known = BOXES.get(node);
+  if (known?.language === language) return known.box;
+  const box: Box = {
+    id: node.id,
+    type: node.type,
+    name: textIn(node.name, language, node.id),
+    detail: detailOf(node, language),
+    position: node.position ?? null,
+  };
+  BOXES.set(node, { language, box });
+  return box;
+}
+
+export function pictureOf(definition: Definition, language: string, t: TFunction): Picture {
+  const nodes = new Map(definition.nodes.map((node) => [node.id, node]));
+  const boxes = [
+    ...definition.nodes.filter((node) => node.id === definition.entry),
+    ...definition.nodes.filter((node) => node.id !== definition.entry),
+  ].map((node) => boxOf(node, language));
+  const arrows: Arrow[] = [];
+  const add = (edge: DefinitionEdge, id: string, isImplied: boolean) => {
+    const { source, target, condition } = edge;
+    if (!nodes.has(source) || !nodes.has(target)) return;
+    const label = isImplied
+      ? ""
+      : labelOf(condition, nodes.get(source), language, t) || textIn(edge.label as Text | undefined, language);
+    arrows.push({
+      id,
+      source,
+      target,
+      label,
+      isError: condition?.type === "error",
+      ...(isImplied ? { isImplied } : {}),
+    });
+  };
+  const names = edgeNames(definition.edges);
+  definition.edges.forEach((edge, at) => {
+    add(edge, names[at] as string, false);
+  });
+  for (const edge of impliedEdges(definition)) add(edge, `${edge.source}->${edge.target}`, true);
+  return { boxes, arrows, regions: regionsOf(definition), workflow: definition.id };
+}
+
+function labelOf(
+  condition: JsonObject | undefined,
+  source: DefinitionNode | undefined,
+  language: string,
+  t: TFunction,
+): string {
+  if (!condition) return "";
+  const text = (() => {
+    switch (condition.type) {
+      case "always":
+        return "";
+      case "default":
+        return t("arrow.default");
+      case "never":
+        return t("arrow.never");
+      case "label":
+        return answerName(source, String(condition.label ?? ""), language, t);
+      case "expression":
+        return String(condition.expression ?? "");
+      case "equals":
+        return `${String(condition.field)} = ${JSON.stringify(condition.value)}`;
+      case "contains":
+        return `${String(condition.field)} ∋ ${JSON.stringify(condition.value)}`;
+      case "exists":
+        return `${String(condition.field)}?`;
+      case "llm":
+        return `“${String(condition.prompt ?? "")}”`;
+      case "error":
+        return [t("arrow.error"), ...((condition.codes as string[] | undefined) ?? [])].join(" ");
+      default:
+        return String(condition.type ?? "");
+    }
+  })();
+  return text.length > LABEL_MAX ? `${text.slice(0, LABEL_MAX - 1)}…` : text;
+}
+
+function detailOf(node: DefinitionNode, language: string): string {
+  const config = node.config ?? {};
+  const found = (() => {
+    switch (node.type) {
+      case "agent":
+      case "prompt":
+        return config.agent ?? config.model ?? config.prompt;
+      case "tool":
+        return config.tool;
+      case "workflow":
+        return config.workflow;
+      case "human":
+        return textIn(config.message as Text | undefined, language);
+      case "decision":
+        return config.expression ?? config.llmPrompt;
+      case "parallel":
+        return config.items;
+      case "join":
+        return config.wait ?? config.aggregate;
+      case "loop":
+        return config.while ?? config.until ?? config.over;
+      case "wait":
+        return config.duration ?? config.until ?? config.event;
+      case "emit":
+        return config.event;
+      case "memory":
+        return [config.operation, config.key].filter(Boolean).join(" ");
+      case "note":
+        return textIn(config.text as Text | undefined, language);
+      default:
+        return "";
+    }
+  })();
+  return typeof found === "string" || typeof found === "number" ? String(found) : "";
+}

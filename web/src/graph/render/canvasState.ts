@@ -1,0 +1,53 @@
+/** What the editor adds to a picture: the arrow under the pointer, and the boxes that a new connection cannot end at. */
+import { createContext, useContext, useSyncExternalStore } from "react";
+
+export class CanvasState {
+  private hovered: string | null = null;
+  private refusals: ReadonlyMap<string, string> | null = null;
+  private readonly listeners = new Set<() => void>();
+
+  /** `insert`: called by the + button of an arrow. */
+  constructor(readonly insert: (arrow: string) => void) {}
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  };
+
+  hover(arrow: string | null): void {
+    if (this.hovered === arrow) return;
+    this.hovered = arrow;
+    this.notify();
+  }
+
+  isHovered(arrow: string): boolean {
+    return this.hovered === arrow;
+  }
+
+  /** While the user draws a connection: why a box cannot be its other end. Null: no connection is being drawn. */
+  refuse(refusals: ReadonlyMap<string, string> | null): void {
+    this.refusals = refusals;
+    this.notify();
+  }
+
+  refusal(box: string): string | undefined {
+    return this.refusals?.get(box);
+  }
+
+  private notify(): void {
+    for (const listener of this.listeners) listener();
+  }
+}
+
+export const CanvasStateContext = createContext<CanvasState | null>(null);
+const nothing = () => () => undefined;
+
+export function useHovered(arrow: string): boolean {
+  const drawn = useContext(CanvasStateContext);
+  return useSyncExternalStore(drawn?.subscribe ?? nothing, () => drawn?.isHovered(arrow) ?? false);
+}
+
+export function useRefusal(box: string): string | undefined {
+  const drawn = useContext(CanvasStateContext);
+  return useSyncExternalStore(drawn?.subscribe ?? nothing, () => drawn?.refusal(box));
+}

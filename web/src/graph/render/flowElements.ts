@@ -1,0 +1,154 @@
+/** A picture as the nodes and edges of the drawing library. What did not change stays the same object. */
+
+import { MarkerType, type NodeHandle, Position } from "@xyflow/react";
+import { type Frame, frameName } from "@/graph/layout/frames";
+import type { Layout, Point } from "@/graph/layout/geometry";
+import { BOX } from "@/graph/layout/geometry";
+import type { Arrow, Picture } from "@/graph/model/picture";
+import type { Routes } from "@/graph/routing/routes";
+import { ariaKind } from "./ariaLabels";
+import type { FoldedBox } from "./FoldedNode";
+import { FoldedNode } from "./FoldedNode";
+import type { FrameBox } from "./FrameNode";
+import { FrameNode } from "./FrameNode";
+import { type ArrowEdge, WorkflowEdge } from "./WorkflowEdge";
+import { type BoxNode, WorkflowNode } from "./WorkflowNode";
+
+export type CanvasNode = BoxNode | FoldedBox | FrameBox;
+
+export const NODE_TYPES = { box: WorkflowNode, folded: FoldedNode, frame: FrameNode };
+export const EDGE_TYPES = { arrow: WorkflowEdge };
+export const MARKER = { type: MarkerType.ArrowClosed, width: 16, height: 16, color: "var(--line-strong)" } as const;
+const FAILED_MARKER = { ...MARKER, color: "var(--failed)" } as const;
+
+/** All boxes are alike, so nothing has to be measured before arrows can be drawn. */
+const MEASURED = { ...BOX };
+const HANDLES: NodeHandle[] = [
+  { type: "target", position: Position.Left, x: -5, y: BOX.height / 2 - 5, width: 10, height: 10 },
+  { type: "source", position: Position.Right, x: BOX.width - 5, y: BOX.height / 2 - 5, width: 10, height: 10 },
+];
+
+export interface BoxMarks {
+  selected: (id: string) => boolean;
+  problem?: (id: string) => "error" | "warning" | undefined;
+}
+
+/** Boxes and folded groups. `before`: what was made last time. */
+export function boxesOf(
+  picture: Picture,
+  layout: Layout,
+  marks: BoxMarks,
+  before: ReadonlyMap<string, CanvasNode>,
+): (BoxNode | FoldedBox)[] {
+  const domAttributes = ariaKind("node");
+  return picture.boxes.map((box) => {
+    const position = box.position ?? layout.positions.get(box.id) ?? { x: 0, y: 0 };
+    const problem = marks.problem?.(box.id);
+    const selected = marks.selected(box.id);
+    const was = before.get(box.id);
+    if (
+      was &&
+      was.type !== "frame" &&
+      was.data.box === box &&
+      was.selected === selected &&
+      was.position.x === position.x &&
+      was.position.y === position.y &&
+      (was.type === "folded" || was.data.problem === problem)
+    )
+      return was;
+    const shape = { id: box.id, position, selected, measured: MEASURED, handles: HANDLES };
+    if (box.inside)
+      return {
+        ...shape,
+        type: "folded",
+        data: { box, group: regionIn(box.id) },
+        deletable: false,
+        connectable: false,
+        domAttributes,
+      };
+    return { ...shape, type: "box", data: problem ? { box, problem } : { box }, ariaLabel: box.name, domAttributes };
+  });
+}
+
+/** The group that a folded box stands for. */
+export const regionIn = (id: string) => id.slice(frameName("").length);
+
+export const isFolded = (id: string) => id.startsWith(frameName(""));
+
+export function framesAsNodes(frames: readonly Frame[], names: ReadonlyMap<string, string>): FrameBox[] {
+  const domAttributes = ariaKind("node");
+  return frames.map(({ region: group, x, y, width, height }) => ({
+    id: frameName(group.id),
+    type: "frame",
+    position: { x, y },
+    width,
+    height,
+    measured: { width, height },
+    data: { group, name: names.get(group.id) ?? group.id },
+    domAttributes,
+    style: { pointerEvents: "none" },
+    selectable: false,
+    draggable: false,
+    connectable: false,
+    deletable: false,
+    focusable: false,
+    zIndex: -1,
+  }));
+}
+
+export function arrowsOf(
+  picture: Picture,
+  { routes: lines }: Routes,
+  selected: (id: string) => boolean,
+  before: ReadonlyMap<string, ArrowEdge>,
+): ArrowEdge[] {
+  const names = new Map(picture.boxes.map((box) => [box.id, box.name]));
+  const domAttributes = ariaKind("edge");
+  return picture.arrows.map((arrow) => {
+    const was = before.get(arrow.id);
+    const isSelected = selected(arrow.id);
+    const line = lines.get(arrow.id);
+    const ends = `${names.get(arrow.source)} → ${names.get(arrow.target)}`;
+    const ariaLabel = arrow.label ? `${ends}: ${arrow.label}` : ends;
+    if (
+      was?.data &&
+      was.selected === isSelected &&
+      isSame(was.data.arrow, arrow) &&
+      was.data.line === line &&
+      was.ariaLabel === ariaLabel
+    )
+      return was;
+    const isOurs = arrow.isImplied || isFolded(arrow.source) || isFolded(arrow.target);
+    return {
+      id: arrow.id,
+      type: "arrow",
+      source: arrow.source,
+      target: arrow.target,
+      data: line ? { arrow, line } : { arrow },
+      markerEnd: arrow.isError ? FAILED_MARKER : MARKER,
+      selected: isSelected,
+      ariaLabel,
+      domAttributes,
+      ...(arrow.isImplied ? { selectable: false, focusable: false, deletable: false } : {}),
+      ...(isOurs ? { reconnectable: false } : {}),
+    };
+  });
+}
+
+function isSame(a: Arrow, b: Arrow): boolean {
+  return (
+    a.source === b.source &&
+    a.target === b.target &&
+    a.label === b.label &&
+    a.isError === b.isError &&
+    a.isImplied === b.isImplied
+  );
+}
+
+export function byId<T extends { id: string }>(all: readonly T[]): Map<string, T> {
+  return new Map(all.map((one) => [one.id, one]));
+}
+
+export function positionsOf(nodes: readonly CanvasNode[]): Map<string, Point> {
+  return new Map(nodes.flatMap((node) => (node.type === "frame" ? [] : [[node.id, node.position]])));
+}

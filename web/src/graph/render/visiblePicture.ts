@@ -1,0 +1,78 @@
+/** What of a picture is shown, and where: groups folded, all of it laid out; laid out again only when its shape changed. */
+
+import { useMemo, useRef } from "react";
+import { folded } from "@/graph/layout/frames";
+import type { Layout } from "@/graph/layout/geometry";
+import { roomFor } from "@/graph/layout/labelWidth";
+import { layoutOf } from "@/graph/layout/quickLayout";
+import type { Picture } from "@/graph/model/picture";
+import { type Routes, routesOf } from "@/graph/routing/routes";
+
+export interface VisiblePicture extends Routes {
+  picture: Picture;
+  layout: Layout;
+  /** Where everything stands with nothing folded. */
+  whole: Layout;
+}
+
+export function useVisiblePicture(picture: Picture, closed: ReadonlySet<string>): VisiblePicture {
+  const whole = useLayout(picture);
+  const shown = useMemo(() => folded(picture, closed, whole), [picture, closed, whole]);
+  const layout = useLayout(shown);
+  const drawn = useLines(shown, layout);
+  return useMemo(() => ({ picture: shown, layout, whole, ...drawn }), [shown, layout, whole, drawn]);
+}
+
+function useLines(picture: Picture, layout: Layout): Routes {
+  const last = useRef<{ picture: Picture; layout: Layout; drawn: Routes } | null>(null);
+  return useMemo(() => {
+    const was = last.current;
+    const isSame = was !== null && was.layout === layout && hasSameArrows(was.picture, picture);
+    const drawn = isSame ? was.drawn : routesOf(picture, layout, was?.drawn);
+    last.current = { picture, layout, drawn };
+    return drawn;
+  }, [picture, layout]);
+}
+
+function hasSameArrows(a: Picture, b: Picture): boolean {
+  return (
+    a.arrows === b.arrows ||
+    (a.arrows.length === b.arrows.length &&
+      a.arrows.every((one, at) => one.id === b.arrows[at]?.id && one.label === b.arrows[at]?.label))
+  );
+}
+
+function useLayout(picture: Picture): Layout {
+  const last = useRef<{ picture: Picture; layout: Layout } | null>(null);
+  return useMemo(() => {
+    const was = last.current;
+    const layout = was && hasSameShape(was.picture, picture) ? was.layout : layoutOf(picture);
+    last.current = { picture, layout };
+    return layout;
+  }, [picture]);
+}
+
+/** Names may differ: whoever types one does not want the picture to be laid out at each key. */
+function hasSameShape(a: Picture, b: Picture): boolean {
+  return (
+    a.boxes.length === b.boxes.length &&
+    a.arrows.length === b.arrows.length &&
+    a.boxes.every((one, at) => {
+      const other = b.boxes[at];
+      return (
+        one === other ||
+        (one.id === other?.id && one.position?.x === other.position?.x && one.position?.y === other.position?.y)
+      );
+    }) &&
+    a.arrows.every((one, at) => {
+      const other = b.arrows[at];
+      return (
+        one.id === other?.id &&
+        one.source === other.source &&
+        one.target === other.target &&
+        roomFor(one.label) === roomFor(other.label)
+      );
+    }) &&
+    JSON.stringify(a.regions) === JSON.stringify(b.regions)
+  );
+}

@@ -1,0 +1,31 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { loadPart, useServerAway } from "./loadPart";
+
+describe("a part of the app", () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  it("is asked for again until the server is there, and who waits is told", async () => {
+    const heard: boolean[] = [];
+    const stop = useServerAway.subscribe((now) => void heard.push(now.isAway));
+    let asked = 0;
+    let isUp = false;
+    const read = () => (isUp ? Promise.resolve("page") : Promise.reject(new Error("away")));
+    const answers = () => Promise.resolve(++asked > 2);
+    const found = loadPart(read, answers);
+    await vi.advanceTimersByTimeAsync(999);
+    expect(heard).toEqual([true]);
+    isUp = true;
+    await vi.advanceTimersByTimeAsync(1);
+    await expect(found).resolves.toBe("page");
+    expect(heard).toEqual([true, false]);
+    stop();
+  });
+
+  it("that a server which is there does not have is refused at once", async () => {
+    const read = vi.fn(() => Promise.reject(new Error("of another version")));
+    await expect(loadPart(read, () => Promise.resolve(true))).rejects.toThrow("of another version");
+    expect(read).toHaveBeenCalledTimes(1);
+    expect(useServerAway.getState().isAway).toBe(false);
+  });
+});
