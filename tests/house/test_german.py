@@ -82,14 +82,14 @@ def test_every_choice_of_a_field_has_a_german_word() -> None:
 def test_every_field_has_a_title_in_both_languages() -> None:
     names = {name for name, _ in fields() if name.isidentifier()}
     for language in ("en", "de"):
-        titles = set(read(WORDS / language / "fields.json")["field"])
+        titles = set(cast("dict[str, str]", read(WORDS / language / "fields.json")["field"]))
         assert names - titles == set(), f"name it in web/src/i18n/{language}/fields.json"
         assert titles - names == set(), "no field is called so any more"
 
 
 def test_every_type_of_node_has_a_name_in_both_languages() -> None:
     for language in ("en", "de"):
-        names = set(read(WORDS / language / "graph.json")["node"])
+        names = set(cast("dict[str, str]", read(WORDS / language / "graph.json")["node"]))
         assert names == {*CONFIG_OF, *TYPE_ALIASES}, f"name it in web/src/i18n/{language}/graph.json"
 
 
