@@ -47,16 +47,18 @@ class Fuzzed(NamedTuple):
     said: str
 
 
-def fuzzed(examples: int, *, seed: int = 1, coverage: bool = True) -> Fuzzed:
-    """`examples`: at most so many of each operation, in each half. `coverage`: also every edge of every parameter by
-    itself, 5 000 cases in each half."""
+def fuzzed(examples: int, *, seed: int = 1, coverage: bool = True, unknown: bool = True) -> Fuzzed:
+    """Send at most so many `examples` of each operation, in each half: the ids of the first half exist, those of the
+    second are generated (`unknown`). `coverage`: also every edge of every parameter by itself, 5 000 cases in each
+    half."""
     with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as address:
         there = things_that_are_there(address)
         config = Path(folder) / "schemathesis.toml"
         named = "".join(f'"{k}" = "{v}"\n' for k, v in there.items())
         config.write_text(f"[generation]\nwith-security-parameters = false\n[parameters]\n{named}", "utf-8")
         known = ["--config-file", str(config)]
-        rounds = [run(address, examples, seed, one, Path(folder), coverage=coverage) for one in ([], known)]
+        halves = [known, []] if unknown else [known]
+        rounds = [run(address, examples, seed, one, Path(folder), coverage=coverage) for one in halves]
     return Fuzzed(
         sum(one.cases for one in rounds), all(one.held for one in rounds), "".join(one.said for one in rounds)
     )
