@@ -103,12 +103,12 @@ class Stage:
 
     async def _ended(self, state: ExecutionState) -> None:
         """Children are executions too."""
-        self._steps += state.step_count
+        self._steps += state.counters.steps
 
     async def _one(self, execution: ExecutionId) -> None:
         driver = await self.runtime.start(execution, self._plan, self._start)
         await driver.until(lambda: driver.state.ended)
-        assert driver.state.status == "completed", driver.state.failure
+        assert driver.state.status == "completed", driver.state.outcome.failure
 
 
 def execution_of(name: str, number: int) -> ExecutionId:

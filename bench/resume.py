@@ -48,7 +48,7 @@ async def resumed(steps: int, address: str) -> Resumed:
     await store.close()
     unit = 1 if sys.platform == "darwin" else 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1024**2
-    return Resumed(state.step_count, rows, cpu, wall, peak)
+    return Resumed(state.counters.steps, rows, cpu, wall, peak)
 
 
 def main() -> None:

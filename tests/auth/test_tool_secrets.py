@@ -105,8 +105,11 @@ async def test_a_secret_that_nobody_has_fails_the_step_before_the_tool_is_called
     async with installation(door) as app:
         execution = await app.start(knocking({"key": "secret.WINDOW"}), {})
         assert await execution.settled() == "failed"
-        assert execution.state.failure is not None
-        assert (execution.state.failure.code, "POINTSMAN_SECRET_WINDOW" in execution.state.failure.hint) == (
+        assert execution.state.outcome.failure is not None
+        assert (
+            execution.state.outcome.failure.code,
+            "POINTSMAN_SECRET_WINDOW" in execution.state.outcome.failure.hint,
+        ) == (
             "secret-missing",
             True,
         )
@@ -164,8 +167,8 @@ async def test_a_secret_is_not_handed_to_sub_workflows() -> None:
     async with installation(Door()) as app:
         execution = await app.start(flow, {})
         assert await execution.settled() == "failed"
-        assert execution.state.failure is not None
-        assert execution.state.failure.code == "secret-not-allowed"
+        assert execution.state.outcome.failure is not None
+        assert execution.state.outcome.failure.code == "secret-not-allowed"
 
 
 async def test_a_dry_run_needs_no_secret() -> None:
@@ -194,6 +197,6 @@ async def test_a_secret_is_not_handed_to_what_keeps_it(tmp_path: Path, name: str
         offer_verbs(app.tools, lambda: app.context, "editor")
         execution = await app.start(flow, {})
         assert await execution.settled() == "failed"
-        assert execution.state.failure is not None
-        assert execution.state.failure.code == "secret-not-allowed"
-        assert "keeps what it is given" in execution.state.failure.message
+        assert execution.state.outcome.failure is not None
+        assert execution.state.outcome.failure.code == "secret-not-allowed"
+        assert "keeps what it is given" in execution.state.outcome.failure.message

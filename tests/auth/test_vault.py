@@ -166,8 +166,8 @@ async def test_without_the_right_key_the_step_fails_typed_and_before_the_tool_is
     async with installation(url, *keys, door=door) as app:
         execution = await app.start(FLOW, {})
         assert await execution.settled() == "failed"
-        assert execution.state.failure is not None
-        assert (execution.state.failure.code, bool(execution.state.failure.hint)) == (code, True)
+        assert execution.state.outcome.failure is not None
+        assert (execution.state.outcome.failure.code, bool(execution.state.outcome.failure.hint)) == (code, True)
     assert door.given == []
 
 
@@ -187,8 +187,8 @@ async def test_a_changed_secret_counts_for_the_next_call_and_elsewhere_within_a_
         clock.at += KNOWN_FOR_S
         last = await here.start(FLOW, {})
         assert await last.settled() == "failed"
-        assert last.state.failure is not None
-        assert last.state.failure.code == "secret-missing"
+        assert last.state.outcome.failure is not None
+        assert last.state.outcome.failure.code == "secret-missing"
     assert door.given == ["first-value", "second-value", "third-value"]
 
 

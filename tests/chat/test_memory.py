@@ -84,8 +84,8 @@ async def test_nobody_is_not_everybody() -> None:
     async with Pointsman("memory:", settings=Settings()) as app:
         execution = await app.start(remembering("user"), {"text": "a"})
         assert await execution.settled() == "failed"
-        assert execution.state.failure is not None
-        assert execution.state.failure.code == "memory-no-owner"
+        assert execution.state.outcome.failure is not None
+        assert execution.state.outcome.failure.code == "memory-no-owner"
 
 
 async def test_sub_workflows_remember_for_who_started_the_whole(store_url: str) -> None:
@@ -123,8 +123,11 @@ async def test_an_owner_that_is_full_is_told_so_and_keeps_what_it_has() -> None:
         await kept(app, remembering("workflow"), "a")
         execution = await app.start(remembering("workflow", key="other"), {"text": "b"})
         assert await execution.settled() == "failed"
-        assert execution.state.failure is not None
-        assert (execution.state.failure.code, execution.state.failure.retryable) == ("memory-full", False)
+        assert execution.state.outcome.failure is not None
+        assert (execution.state.outcome.failure.code, execution.state.outcome.failure.retryable) == (
+            "memory-full",
+            False,
+        )
         with pytest.raises(MemoryFull):
             await app.memory.of("workflow", "desk").set("log", "x" * 50)
         assert await app.memory.of("workflow", "desk").get("log") == ["a"]

@@ -48,7 +48,7 @@ async def told(url: str, given: tuple[Workflow, str], *, by: str = "ann", sessio
     flow, script = given
     async with Pointsman(url, script=parse_script(script), settings=Settings(delays=False)) as app:
         execution = await app.start(flow, "go", by=by, session=session)
-        assert await execution.settled() == "completed", execution.state.failure
+        assert await execution.settled() == "completed", execution.state.outcome.failure
         assert (await app.replay(execution.id)).differences == []
         return [read(str(one["content"])) for one in await messages_of(execution) if one.get("role") == "tool"]
 
@@ -160,8 +160,8 @@ async def test_tool_nodes_use_memory_nodes_instead(url: str) -> None:
     async with Pointsman(url, model="scripted") as app:
         execution = await app.start(Workflow.of({"id": "keeps", "nodes": [node], "edges": []}), {})
         assert await execution.settled() == "failed"
-        assert execution.state.failure is not None
-        assert (execution.state.failure.code, "memory node" in execution.state.failure.hint) == (
+        assert execution.state.outcome.failure is not None
+        assert (execution.state.outcome.failure.code, "memory node" in execution.state.outcome.failure.hint) == (
             "memory-no-owner",
             True,
         )

@@ -141,7 +141,7 @@ def test_without_a_label_the_one_plain_edge_is_taken() -> None:
 def test_without_a_label_and_a_plain_edge_a_turn_ends_and_so_does_a_branch_without_edges() -> None:
     turn = play(pair(isConversational=True), "hello", script=said("node: Router, text: hm"))
     leaf = play(rows([ROUTER], []), script=said("node: Router, text: hm"))
-    assert [(one.status, one.path, one.state.closes_session) for one in (turn, leaf)] == [
+    assert [(one.status, one.path, one.state.outcome.closes_session) for one in (turn, leaf)] == [
         ("completed", ["router"], False),
         ("completed", ["router"], False),
     ]
@@ -166,8 +166,12 @@ def test_a_conversation_can_end_without_an_edge_to_the_end_and_the_edge_needs_no
     back = rows([ROUTER, WORKER], [edge_row("router", "worker", "Worker")], isConversational=True)
     by_tool = play(back, "hello", script=said("node: Router, text: bye, end: true"))
     by_edge = play(pair(), script=said("node: Router, next: Worker", "node: Worker, text: bye, next: END"))
-    assert (by_tool.status, by_tool.path, by_tool.state.closes_session) == ("completed", ["router"], True)
-    assert (by_edge.status, by_edge.path, by_edge.state.closes_session) == ("completed", ["router", "worker"], False)
+    assert (by_tool.status, by_tool.path, by_tool.state.outcome.closes_session) == ("completed", ["router"], True)
+    assert (by_edge.status, by_edge.path, by_edge.state.outcome.closes_session) == (
+        "completed",
+        ["router", "worker"],
+        False,
+    )
 
 
 def with_tools(*edges: JsonObject, nodes: tuple[JsonObject, ...] = (), **head: Json) -> JsonObject:

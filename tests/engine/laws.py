@@ -176,7 +176,7 @@ def must_undo(outcome: SimulationResult) -> None:
         return
     hold(begun == done[::-1], f"undone {begun}, done {done}")
     hold([event.step for event in over] == begun, "an undo began and did not end, or ended twice")
-    failure = outcome.state.failure
+    failure = outcome.state.outcome.failure
     for event in over:
         named = failure is not None and f"'{event.step}'" in failure.message.partition("could not be undone")[2]
         hold(named == (event.failure is not None), f"{event.step} is told wrongly")
@@ -226,7 +226,7 @@ def must_come_to_the_same_when_retried(seed: int, size: int = 7) -> None:
 
     def more() -> Report | None:
         nonlocal room
-        failure = simulation.state.failure
+        failure = simulation.state.outcome.failure
         if simulation.state.status != "failed" or failure is None or failure.code != "state-too-large":
             return None
         room += ROOM

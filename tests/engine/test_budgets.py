@@ -41,7 +41,7 @@ def talked(config: dict[str, object]) -> World:
 @pytest.mark.parametrize(("name", "most"), [("tokens", 200), ("modelCalls", 2), ("costUsd", 0.1)])
 def test_what_would_spend_more_is_stopped_and_goes_on_with_more(name: str, most: float) -> None:
     world = talked({"limits": {name: most}})
-    assert (world.status, world.state.interruption) == ("interrupted", name)
+    assert (world.status, world.state.limits.interruption) == ("interrupted", name)
     assert "set1" in world.path, "what spends nothing goes on"
     assert world.crash().resume(**{name: most * 2}).working == ["agent3"]
 
@@ -56,7 +56,7 @@ def test_calls_of_tools_are_counted_apart() -> None:
     world.done("tool1", usage=Usage(tool_calls=1))
     assert world.working == ["agent1"]
     world.done("agent1", usage=TALK)
-    assert (world.status, world.state.interruption) == ("interrupted", "toolCalls")
+    assert (world.status, world.state.limits.interruption) == ("interrupted", "toolCalls")
 
 
 def test_near_its_end_a_budget_warns_once() -> None:
@@ -96,7 +96,11 @@ def test_a_cost_that_nobody_knows_is_told_and_is_not_zero() -> None:
 
 def test_an_attempt_that_is_refused_half_way_has_not_failed_and_is_performed_again() -> None:
     world = started(CHAIN, config=budget(tokens=100)).refused("agent1", "tokens")
-    assert (world.status, world.state.interruption, world.state.usage.model_calls) == ("interrupted", "tokens", 0)
+    assert (world.status, world.state.limits.interruption, world.state.usage.model_calls) == (
+        "interrupted",
+        "tokens",
+        0,
+    )
     world.resume(tokens=500)
     assert (world.working, world.at("agent1")[1]) == (["agent1"], 1), "the same attempt: its record is paid for"
 
@@ -134,7 +138,7 @@ def test_a_sub_workflow_counts_while_it_runs_and_is_not_counted_twice() -> None:
 
 def test_a_sub_workflow_that_overspends_stops_its_parent_at_its_next_step() -> None:
     world = started("start -> child1", nodes=CHILD, config=budget(tokens=90)).child_spends("child1", TALK)
-    assert (world.status, world.state.interruption) == ("interrupted", "tokens")
+    assert (world.status, world.state.limits.interruption) == ("interrupted", "tokens")
     world.resume(tokens=500)
     assert world.child_ended("child1", "fine").status == "completed"
 
@@ -202,14 +206,14 @@ def test_a_limit_is_not_set_below_what_is_used_for_it_would_stop_again_at_once()
         world.refused_resume(tokens=200)
     with pytest.raises(LimitUsed, match="'steps' cannot be 1"):
         world.refused_resume(tokens=1000, steps=1)
-    assert (world.status, world.state.limits) == ("interrupted", {}), "nothing was raised"
+    assert (world.status, world.state.limits.raised) == ("interrupted", {}), "nothing was raised"
     assert world.crash().resume(tokens=201, steps=100).status == "running"
 
 
 def test_a_node_may_be_visited_more_often_but_not_less_often_than_it_was() -> None:
     world = started("start -> agent1; agent1 -> agent1", config=limits(visits=2))
     world.done("agent1", "a").done(world.working[0], "b")
-    assert world.state.interruption == "visits"
+    assert world.state.limits.interruption == "visits"
     with pytest.raises(LimitUsed, match="'visits:agent1' cannot be 2: 2 are used already"):
         world.refused_resume(**{"visits:agent1": 2})
     with pytest.raises(LimitUsed, match="'visits' cannot be 1"):

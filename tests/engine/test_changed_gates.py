@@ -175,7 +175,7 @@ def test_branches_of_a_parallel_do_not_disturb_each_others_gates() -> None:
         "tool2": {"outputs": {"letter": "result"}},
     }
     world = asking(drawing, nodes)
-    step = next(iter(world.state.changed_gates or world.simulation.asked.gates))
+    step = next(iter(world.state.row.changed_gates or world.simulation.asked.gates))
     gate = world.state.steps[step].gate
     assert gate is not None
     digest = gate.digest

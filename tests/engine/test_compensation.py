@@ -173,7 +173,7 @@ def test_a_person_may_undo_and_may_say_that_it_cannot_be_done() -> None:
 def test_limits_do_not_stop_it() -> None:
     world = started(TRIP, nodes=UNDONE, config=limits(steps=4)).done("tool1", cost=1.0).done("tool2").fails("tool3")
     assert world.done("tool9").done("tool8").status == "failed"
-    assert world.state.step_count == 6
+    assert world.state.counters.steps == 6
 
 
 def test_a_time_limit_that_rings_meanwhile_is_not_heard() -> None:
@@ -194,7 +194,7 @@ def test_a_crash_forgets_nothing_of_it() -> None:
     assert world.done("tool9").crash().working == ["tool8"]
     assert undone(world.done("tool8")) == ["tool2", "tool1"]
     again = refolded("simulated", world.simulation.rows)
-    assert (again.status, again.failure) == ("failed", world.failure)
+    assert (again.status, again.outcome.failure) == ("failed", world.failure)
 
 
 def test_what_was_undone_cannot_be_retried() -> None:

@@ -29,7 +29,7 @@ def test_an_event_sent_before_its_wait_opens_is_kept_for_it() -> None:
     assert world.working == ["tool1"]
     assert world.done("tool1").working == ["tool2"]
     assert world.state.root.nodes["wait1"] is not None
-    assert world.state.buffered_events == {}
+    assert world.state.events.buffered == {}
 
 
 def test_a_published_event_that_nobody_waits_for_has_passed() -> None:
@@ -41,14 +41,14 @@ def test_a_published_event_that_nobody_waits_for_has_passed() -> None:
 def test_kept_events_are_taken_in_the_order_in_which_they_came_and_once_each() -> None:
     world = waiting_for("paid", "paid", "paid").hear(sent("paid", 1)).hear(sent("paid", 2)).done("tool1")
     assert world.working == [], "two of three waits are over"
-    assert [event.name for event in world.state.buffered_events.values()] == []
+    assert [event.name for event in world.state.events.buffered.values()] == []
     assert world.hear(sent("paid", 3)).working == ["tool2"]
 
 
 def test_a_kept_event_that_does_not_match_stays_for_another_wait() -> None:
     world = waiting_for("paid", match="event > 3").hear(sent("paid", 1)).hear(sent("paid", 9)).done("tool1")
     assert world.working == ["tool2"]
-    assert [event.data for event in world.state.buffered_events.values()] == [1]
+    assert [event.data for event in world.state.events.buffered.values()] == [1]
 
 
 def test_a_match_that_fails_on_a_kept_event_fails_the_wait() -> None:
@@ -73,10 +73,10 @@ def test_no_more_events_are_kept_than_there_is_room_for() -> None:
         world.hear(sent("paid", number))
     with pytest.raises(TooManyKept):
         decide(world.simulation.plan, world.state, sent("paid", "one more"), 0.0)
-    assert len(world.state.buffered_events) == KEPT_MAX
+    assert len(world.state.events.buffered) == KEPT_MAX
     assert world.done("tool1").working == ["tool2"]
     world.hear(sent("paid", "there is room again"))
-    assert len(world.state.buffered_events) == KEPT_MAX
+    assert len(world.state.events.buffered) == KEPT_MAX
 
 
 def test_an_event_of_an_execution_that_has_ended_decides_nothing() -> None:

@@ -103,7 +103,7 @@ plan, state = compile_workflow(workflow), ExecutionState("exec-1")
 decide(plan, state, Start(input={}), 0.0)
 decide(plan, state, WorkDone(step=Step("a"), attempt=1, result="done"), 1.0)
 loaded = {name.split(".")[1] for name in sys.modules if name.startswith("pointsman.")}
-print(json.dumps([state.status, state.output, sorted(loaded)]))
+print(json.dumps([state.status, state.outcome.output, sorted(loaded)]))
 """
     done = subprocess.run(
         [sys.executable, "-c", program],

@@ -137,4 +137,4 @@ def test_limits_given_to_a_fork_count_however_its_origin_stands(ends: str) -> No
         case _:
             pass
     assert fork(world, steps=50).rest().status == "completed"
-    assert fork(world, steps=50).state.limits == {"steps": 50}
+    assert fork(world, steps=50).state.limits.raised == {"steps": 50}

@@ -205,10 +205,10 @@ def test_a_sub_workflow_that_fails_is_tried_again_as_another_child() -> None:
     world = started("start -> child; child -error-> tool1", nodes=nodes)
     lost = Failure(code="lost", message="lost", retryable=True)
     world.child_ended("child", failure=lost)
-    assert (world.simulation.asked.children, world.state.running_steps) == ({}, 0)
+    assert (world.simulation.asked.children, world.state.counters.running_steps) == ({}, 0)
     world.crash().ring()
     assert [one.attempt for one in world.simulation.asked.children.values()] == [2]
-    assert world.state.running_steps == 0, "nobody here works on a child"
+    assert world.state.counters.running_steps == 0, "nobody here works on a child"
     assert world.child_ended("child", failure=lost).working == ["tool1"]
 
 

@@ -43,7 +43,9 @@ def test_an_action_that_gives_more_takes_up_all_that_was_stopped(crashed: bool) 
         world.crash()
     world.answer("ask9", "continue")
     assert (world.working, world.timers, world.gates) == (["tool2", "tool3"], [60.0], [])
-    assert world.state.limits == {"steps": 10}, "so much more than was taken: there is no budget of tokens to raise"
+    assert world.state.limits.raised == {"steps": 10}, (
+        "so much more than was taken: there is no budget of tokens to raise"
+    )
     assert world.done("tool3").rest().status == "completed"
     assert world.path.count("tool4") == 1
 
@@ -123,7 +125,7 @@ def test_a_budget_is_raised_from_what_was_spent() -> None:
     config = {**limits(tokens=50), "onLimit": "ask9"}
     world = started("start -> agent1; agent1 -> agent2; agent2 -> agent3; ask9", nodes=nodes, config=config)
     world.done("agent1", usage=Usage(input_tokens=90)).answer("ask9", "continue")
-    assert (world.working, world.state.limits) == (["agent2"], {"tokens": 190})
+    assert (world.working, world.state.limits.raised) == (["agent2"], {"tokens": 190})
     assert world.done("agent2", usage=Usage(input_tokens=100)).gates == ["ask9#2"]
 
 
@@ -138,7 +140,7 @@ def test_an_agent_that_makes_no_progress_is_given_more_tries_by_people() -> None
     assert world.working == ["agent1#3"]
     for _ in range(3):
         world.done(world.working[0], "the same")
-    assert world.state.interruption is None
+    assert world.state.limits.interruption is None
     assert world.done(world.working[0], "the same").gates == ["ask9#2"]
 
 

@@ -112,7 +112,7 @@ def test_every_graph_ends_under_a_step_limit(graph: int, schedule: int) -> None:
     outcome = run(some(net_for(graph)), schedule, wild=True, checked=True)
     must_end(outcome)
     must_settle_once(outcome)
-    assert outcome.state.step_count <= 60
+    assert outcome.state.counters.steps <= 60
 
 
 @law
@@ -171,7 +171,7 @@ def test_two_states_are_alike_exactly_when_nothing_in_them_differs(graph: int, s
     assert are_alike(again, state)
     match place:
         case 0:
-            again.step_count += 1
+            again.counters.steps += 1
         case 1:
             again.root.nodes = {**again.root.nodes, "tool1": {"other": [1]}}
         case 2:

@@ -117,13 +117,13 @@ def test_end_without_an_end_edge_is_no_route_unless_it_is_a_conversation() -> No
     assert started(drawing, nodes={"agent1": LABELLED}).done("agent1", next="END").working == ["agent1"]
     talk = started(drawing, nodes={"agent1": LABELLED}, config={"conversational": True})
     talk.done("agent1", "bye", next="END")
-    assert (talk.status, talk.state.closes_session) == ("completed", True)
+    assert (talk.status, talk.state.outcome.closes_session) == ("completed", True)
 
 
 def test_in_a_conversation_an_agent_without_label_ends_its_turn() -> None:
     talk = started("start -> agent1; agent1 -#go-> agent2", nodes={"agent1": LABELLED}, config={"conversational": True})
     talk.done("agent1", "what else?")
-    assert (talk.status, talk.output, talk.state.closes_session) == ("completed", "what else?", False)
+    assert (talk.status, talk.output, talk.state.outcome.closes_session) == ("completed", "what else?", False)
 
 
 def test_next_belongs_to_the_step_and_is_read_as_state_next_on_its_own_edges_only() -> None:

@@ -125,7 +125,7 @@ def test_an_execution_can_be_cancelled_or_paused_after_every_row(seed: int) -> N
                 world.tell(ResumeRequested())
             assert world.go_on().status == expected
             if expected != "cancelled":
-                assert world.state.output == calm.output
+                assert world.state.outcome.output == calm.output
 
 
 def test_a_failed_execution_takes_up_its_failed_step_again() -> None:
@@ -201,7 +201,7 @@ def test_time_does_not_count_while_it_stands_still() -> None:
     world = started("start -> tool1, tool2", config=limits(steps=2)).later(5)
     assert world.status == "interrupted"
     world.later(1_000).resume(steps=9).later(3).done("tool1").done("tool2")
-    assert world.state.worked_s == pytest.approx(3.0)
+    assert world.state.counters.worked_s == pytest.approx(3.0)
 
 
 @pytest.mark.requirement("X-2")
@@ -261,7 +261,7 @@ def test_of_a_line_that_ends_again_and_again_the_latest_counts() -> None:
     drawing = "start -> tool1; tool1 -> tool2, tool3; tool2 -n < 1-> tool1"
     world = started(drawing, input={"n": 0}).done("tool1").done("tool2").done("tool1")
     world.done("tool3~tool1.2.2", "second").done("tool3~tool1.1.2", "first").cancel()
-    assert [ended.value for ended in world.state.branch_results.values()] == ["second"]
+    assert [ended.value for ended in world.state.outcome.branch_results.values()] == ["second"]
 
 
 def test_a_line_that_ends_where_nothing_was_made_gives_the_last_result_of_its_work() -> None:
@@ -301,7 +301,7 @@ def test_a_join_that_a_limit_stops_when_it_is_tried_again_still_has_all_that_had
     world = started(drawing, nodes=nodes, config={"limits": {"stateSize": "1KB", "steps": 4}})
     world.done("tool1", 600 * "a").done("tool2", 600 * "b")
     world.retry(stateSize=10_000)
-    assert (world.status, world.state.interruption) == ("interrupted", "steps")
+    assert (world.status, world.state.limits.interruption) == ("interrupted", "steps")
     world.crash().resume(steps=10)
     assert len(cast("list[Json]", world.data["all"])) == 2
     assert world.working == ["tool3"]

@@ -18,7 +18,7 @@ CYCLE = "start -> tool1; tool1 -> tool1"
 @pytest.mark.requirement("S0-50", "S0-51", "S0-52", "S0-53", "T0-6", "S3-22")
 def test_the_step_limit_interrupts_keeps_everything_and_can_be_raised() -> None:
     world = started(CYCLE, config=limits(steps=3)).done("tool1").done("tool1")
-    assert (world.status, world.state.interruption, world.steps) == (
+    assert (world.status, world.state.limits.interruption, world.steps) == (
         "interrupted",
         "steps",
         ["start", "tool1", "tool1#2"],
@@ -89,7 +89,7 @@ def test_a_node_of_last_resort_cannot_run_for_ever_either() -> None:
 
 def test_visits_bound_each_node_but_not_the_bodies_of_loops() -> None:
     world = started(CYCLE, config=limits(visits=2)).done("tool1").done("tool1")
-    assert (world.status, world.state.interruption) == ("interrupted", "visits")
+    assert (world.status, world.state.limits.interruption) == ("interrupted", "visits")
     assert world.resume(visits=3).working == ["tool1#3"]
     drawing = "start -> loop; loop -body-> set1; set1 -> loop; loop -exit-> end"
     looped = started(drawing, nodes={"loop": {"config": {"maxIterations": 5}}}, config=limits(visits=2))
@@ -114,7 +114,7 @@ def test_execution_time_counts_only_while_work_runs() -> None:
     world.answer("ask1", "approve")
     assert world.timers == [4.0]
     world.later(3).done("tool2").ring()
-    assert (world.status, world.state.interruption) == ("interrupted", "executionTime")
+    assert (world.status, world.state.limits.interruption) == ("interrupted", "executionTime")
 
 
 @pytest.mark.requirement("S0-55", "T0-7", "S3-90")
@@ -136,7 +136,7 @@ def test_a_deadline_is_on_the_wall_clock_waits_included() -> None:
     world = started("start -> ask1; ask1 -#approve-> tool1", config=limits(deadline="60s"))
     assert world.timers == [60.0]
     world.ring()
-    assert (world.status, world.state.interruption, world.gates) == ("interrupted", "deadline", ["ask1"])
+    assert (world.status, world.state.limits.interruption, world.gates) == ("interrupted", "deadline", ["ask1"])
     world.later(40).resume(deadline=120)
     assert world.timers == [20.0]
     assert world.answer("ask1", "approve").working == ["tool1"]
@@ -153,7 +153,7 @@ def test_a_deadline_that_has_passed_already_is_not_given_again() -> None:
 def test_money_spent_stops_the_next_step() -> None:
     world = started("start -> tool1; tool1 -> tool2; tool2 -> tool3", config=limits(costUsd=0.10))
     world.done("tool1", cost=0.06).done("tool2", cost=0.05)
-    assert (world.status, world.state.interruption) == ("interrupted", "costUsd")
+    assert (world.status, world.state.limits.interruption) == ("interrupted", "costUsd")
     assert world.resume(costUsd=1).working == ["tool3"]
 
 
@@ -172,7 +172,7 @@ def agents(*answers: str) -> World:
 @pytest.mark.requirement("S0-49")
 def test_agents_that_hand_the_same_to_and_fro_are_stopped() -> None:
     world = agents(*["you do it"] * 20)
-    assert (world.status, world.state.interruption) == ("interrupted", "no-progress")
+    assert (world.status, world.state.limits.interruption) == ("interrupted", "no-progress")
     assert world.path.count("agent1") == 3
 
 
@@ -202,26 +202,26 @@ def circle(*said: tuple[str, str], between: str = "", nodes: More | None = None,
 
 def test_longer_circles_of_agents_are_seen_too() -> None:
     world = circle(("agent1", "a"), ("agent2", "b"), ("agent3", "c"))
-    assert (world.state.interruption, world.path.count("agent3")) == ("no-progress", 3)
+    assert (world.state.limits.interruption, world.path.count("agent3")) == ("no-progress", 3)
     answers = ["a", "b"] * 30
     alone = started("start -> agent1; agent1 -> agent1")
     for answer in answers:
         if alone.status == "running":
             alone.done(alone.working[0], answer)
-    assert (alone.state.interruption, alone.path.count("agent1")) == ("no-progress", 6)
+    assert (alone.state.limits.interruption, alone.path.count("agent1")) == ("no-progress", 6)
 
 
 def test_what_others_write_in_between_is_progress() -> None:
     counted = {"set1": {"config": {"set": {"n": "(n ?? 0) + 1"}}}}
-    assert circle(("agent1", "a"), between="set1", nodes=counted).state.interruption == "steps"
+    assert circle(("agent1", "a"), between="set1", nodes=counted).state.limits.interruption == "steps"
     same = {"set1": {"config": {"set": {"n": "1"}}}}
-    assert circle(("agent1", "a"), between="set1", nodes=same).state.interruption == "no-progress"
+    assert circle(("agent1", "a"), between="set1", nodes=same).state.limits.interruption == "no-progress"
 
 
 def test_saying_the_same_into_a_list_again_is_no_progress() -> None:
     nodes = {"agent1": {"outputs": {"log": "result"}}}
     world = circle(("agent1", "a"), ("agent2", "b"), nodes=nodes, state={"log": {"reduce": "append"}})
-    assert world.state.interruption == "no-progress"
+    assert world.state.limits.interruption == "no-progress"
 
 
 def test_one_agent_that_says_something_new_is_progress_for_all() -> None:
@@ -229,12 +229,12 @@ def test_one_agent_that_says_something_new_is_progress_for_all() -> None:
     for number in range(40):
         if world.status == "running":
             world.done(world.working[0], "go on" if number % 2 == 0 else f"draft {number}")
-    assert world.state.interruption == "steps"
+    assert world.state.limits.interruption == "steps"
 
 
 def test_what_was_said_before_a_crash_is_remembered() -> None:
     world = started("start -> agent1; agent1 -> agent1").done("agent1", "a").done("agent1#2", "a").crash()
-    assert world.done("agent1#3", "a").state.interruption == "no-progress"
+    assert world.done("agent1#3", "a").state.limits.interruption == "no-progress"
 
 
 @pytest.mark.requirement("S1-69")
@@ -245,4 +245,4 @@ def test_what_was_said_before_a_crash_is_remembered() -> None:
 def test_every_cycle_ends_at_the_step_limit(drawing: str) -> None:
     world = started(drawing, config=limits(steps=50))
     assert world.rest().status == "interrupted"
-    assert world.state.step_count == 50
+    assert world.state.counters.steps == 50

@@ -143,8 +143,8 @@ def takes_failures_for_ends(state: ExecutionState, event: BranchSettled) -> None
 
 
 def counts_all_time(state: ExecutionState) -> None:
-    state.worked_s += state.at - state.working_since
-    state.working_since = state.at
+    state.counters.worked_s += state.at - state.counters.working_since
+    state.counters.working_since = state.at
 
 
 def first_done_first(ctx: DecisionContext) -> None:

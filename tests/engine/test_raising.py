@@ -14,15 +14,15 @@ from tests.engine.world import World, limits, started
 def offered(world: World, *, most: float | None = None, later_s: float = 0.0) -> RaisableLimit | None:
     """For the limit that interrupted it; `most`: what the operator allows; `later_s`: how long it has stood since."""
     state, plan = world.state, world.simulation.plan
-    assert state.interruption is not None
-    caps = {} if most is None else {state.interruption: most}
+    assert state.limits.interruption is not None
+    caps = {} if most is None else {state.limits.interruption: most}
     plan = msgspec.structs.replace(plan, limits=msgspec.structs.replace(plan.limits, caps=caps))
-    return limit_raises.offer(plan, state, state.interruption, state.at + later_s)
+    return limit_raises.offer(plan, state, state.limits.interruption, state.at + later_s)
 
 
 def stopped_after_three_steps() -> World:
     world = started(CYCLE, config=limits(steps=3)).done("tool1").done("tool1")
-    assert world.state.interruption == "steps"
+    assert world.state.limits.interruption == "steps"
     return world
 
 

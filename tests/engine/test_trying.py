@@ -148,7 +148,7 @@ def test_the_start_of_an_execution_that_is_no_trial_says_nothing_of_one() -> Non
     world = World(plan_of(LINE)).begin()
     (event,) = world.events(ExecutionStarted)
     assert event.options == {}
-    assert not world.state.breakpoints.passed_steps
+    assert not world.state.pause.breakpoints.passed_steps
 
 
 @pytest.mark.parametrize(

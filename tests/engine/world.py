@@ -222,7 +222,7 @@ class World:
 
     @property
     def output(self) -> Json:
-        return self.state.output
+        return self.state.outcome.output
 
     @property
     def data(self) -> JsonObject:
@@ -230,8 +230,8 @@ class World:
 
     @property
     def failure(self) -> Failure:
-        assert self.state.failure is not None
-        return self.state.failure
+        assert self.state.outcome.failure is not None
+        return self.state.outcome.failure
 
     @property
     def working(self) -> list[str]:

@@ -105,7 +105,7 @@ def test_a_pending_execution_outlives_every_process(stage: Stage) -> None:
             await (await app.open(first.id)).cancel()
             again = await app.open(second.id)
             await again.settled()
-            assert (again.status, again.state.input) == ("waiting", {"n": 1})
+            assert (again.status, again.state.setup.input) == ("waiting", {"n": 1})
             assert (await app.replay(again.id)).differences == []
 
     stage.play(scene())

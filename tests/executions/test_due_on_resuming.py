@@ -133,7 +133,7 @@ async def test_an_event_that_did_not_come_in_time_is_given_up(place: Place) -> N
         execution = await resumed(app, name)
         assert execution.status != "running"
         assert execution.is_still
-        assert execution.state.running_steps == 0
+        assert execution.state.counters.running_steps == 0
 
 
 async def test_an_escalation_that_is_due_is_carried_out(place: Place) -> None:

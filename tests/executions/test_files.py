@@ -66,16 +66,16 @@ async def test_a_path_leads_to_no_other_file(tmp_path: Path, named: str, code: s
     async with installation(tmp_path) as app:
         execution = await app.start(reading("wanted"), {"wanted": {"path": named}})
         assert await execution.settled() == "failed"
-        assert execution.state.failure is not None
-        assert execution.state.failure.code == code
+        assert execution.state.outcome.failure is not None
+        assert execution.state.outcome.failure.code == code
 
 
 async def test_bytes_that_no_model_takes_are_refused(tmp_path: Path) -> None:
     async with installation(tmp_path) as app:
         execution = await app.start(reading("report", path="a.bin", base64="/wABAg=="), {})
         assert await execution.settled() == "failed"
-        assert execution.state.failure is not None
-        assert execution.state.failure.code == "file-unreadable"
+        assert execution.state.outcome.failure is not None
+        assert execution.state.outcome.failure.code == "file-unreadable"
 
 
 async def test_without_a_directory_there_are_none() -> None:
@@ -90,5 +90,5 @@ async def test_without_a_directory_there_are_none() -> None:
     async with Pointsman("memory:", settings=Settings(), script=parse_script(SCRIPT)) as app:
         execution = await app.start(flow, {"wanted": {"path": "a.md"}})
         assert await execution.settled() == "failed"
-        assert execution.state.failure is not None
-        assert "[files] directory" in execution.state.failure.hint
+        assert execution.state.outcome.failure is not None
+        assert "[files] directory" in execution.state.outcome.failure.hint

@@ -39,7 +39,7 @@ def talking(rounds: int) -> str:
 @pytest.mark.requirement("S0-49")
 def test_two_agents_that_repeat_themselves_are_stopped() -> None:
     played = play(PING_PONG, script="rules: [{node: A, text: do it, next: B}, {node: B, text: no, next: A}]")
-    assert (played.status, played.state.interruption) == ("interrupted", "no-progress")
+    assert (played.status, played.state.limits.interruption) == ("interrupted", "no-progress")
     assert "3 times" in str(played.errors[0]["message"])
 
 
@@ -66,7 +66,7 @@ def test_the_limit_of_steps_can_be_set_and_counts_visits_of_nodes(steps: int) ->
         "edges": [{"source": "a", "target": "a", "condition": {"type": "expression", "expression": "n > 0"}}],
     }
     played = play(document)
-    assert (played.state.interruption, played.data["n"], played.view["steps"]) == ("steps", steps, steps)
+    assert (played.state.limits.interruption, played.data["n"], played.view["steps"]) == ("steps", steps, steps)
 
 
 @pytest.mark.requirement("X-3", "S1-69")
@@ -83,7 +83,7 @@ def test_loops_of_edges_and_loop_nodes_obey_one_bound(by: str) -> None:
         },
     }
     head: JsonObject = {"id": "w", "entry": "count" if by == "edges" else "again", "config": {"limits": {"steps": 9}}}
-    assert play({**head, **drawn[by]}).state.interruption == "steps"
+    assert play({**head, **drawn[by]}).state.limits.interruption == "steps"
 
 
 @pytest.mark.requirement("S1-69", "S1-115")

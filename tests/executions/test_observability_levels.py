@@ -64,7 +64,7 @@ def test_a_level_of_the_settings_counts_where_a_workflow_says_none_and_a_bound_w
     async def level_of(document: str, observability: JsonObject) -> str:
         async with installation(settings={"observability": observability}) as app:
             execution = await app.start(written(document), {"goal": "x"})
-            return observability_of(execution.state.options)
+            return observability_of(execution.state.setup.options)
 
     async def run() -> list[str]:
         return [

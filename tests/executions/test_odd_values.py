@@ -140,7 +140,7 @@ async def refusal(app: Pointsman, door: Door, value: Json) -> str:
     except CallerError as why:
         return why.code
     assert await execution.settled() == "failed"
-    failure = execution.state.failure
+    failure = execution.state.outcome.failure
     return "" if failure is None else failure.code
 
 
@@ -196,7 +196,7 @@ async def test_a_result_that_nobody_writes_is_held_to_the_limit_too(tmp_path: Pa
     async with opened("sqlite", tmp_path) as app:
         execution = await app.start(small(CALL))
         assert await execution.settled() == "failed"
-        failure = execution.state.failure
+        failure = execution.state.outcome.failure
         assert failure is not None
         assert failure.code == "state-too-large"
 
@@ -208,7 +208,7 @@ async def test_what_an_agent_says_is_held_to_the_limit_with_the_conversation(tmp
     async with Pointsman(f"sqlite:///{tmp_path / 'store.db'}", settings=Settings(), script=script) as app:
         execution = await app.start(talk, {"message": "y" * 200})
         assert await execution.settled() == "failed"
-        failure = execution.state.failure
+        failure = execution.state.outcome.failure
         assert failure is not None
         assert failure.code == "state-too-large"
         assert "messages (" in failure.message

@@ -43,7 +43,7 @@ def test_a_timer_set_before_a_restart_rings_in_the_process_that_keeps_the_store(
         store = f"sqlite:///{tmp_path}/store.db"
         async with Pointsman(store, clock=VirtualClock()) as app:
             begun = await app.start(Workflow.of(NAPS), {})
-            name, due = begun.id, begun.state.started_at + 1800
+            name, due = begun.id, begun.state.setup.started_at + 1800
         async with Pointsman(store, clock=VirtualClock()) as app, app.keeping():
             view = await ended(app, name)
             assert (view["status"], app.clock.now() >= due) == ("completed", True)

@@ -141,7 +141,7 @@ async def test_a_process_that_has_the_tool_resumes_it(url: str) -> None:
     async with opened(url, polish) as worker:
         execution = await worker.open(name)
         assert await execution.settled() == "completed"
-        assert execution.state.output == {"got": "ABC"}
+        assert execution.state.outcome.output == {"got": "ABC"}
         assert (await execution.view())["waitingFor"] == []
 
 
@@ -152,7 +152,7 @@ async def test_the_process_that_started_it_goes_on_by_itself(url: str) -> None:
         await answered(other, execution.id)
         await until("completed", execution)
         assert await execution.settled() == "completed"
-        assert execution.state.output == {"got": "ABC"}
+        assert execution.state.outcome.output == {"got": "ABC"}
 
 
 @pytest.mark.integration
@@ -392,7 +392,7 @@ async def left_and_taken_up(url: str, workflow: Workflow, having: Settings, need
         assert needs.partition(":")[2] in reason
     async with process(url, having) as worker:
         execution = await worker.open(name)
-        assert await execution.settled() == "completed", execution.state.failure
+        assert await execution.settled() == "completed", execution.state.outcome.failure
         return execution
 
 
@@ -410,7 +410,7 @@ async def test_a_model_that_cannot_be_asked_waits_for_a_worker_that_can(store: s
         having = Settings.model_validate({"providers": {"own": provider}})
         agent = gated(type="agent", config={"prompt": "Write.", "model": "own:small"})
         execution = await left_and_taken_up(store, agent, having, "model:own:small")
-    assert execution.state.output == "Dear Ada"
+    assert execution.state.outcome.output == "Dear Ada"
 
 
 @pytest.mark.integration

@@ -71,7 +71,7 @@ def outcome(workflow: Workflow, *, caps: Limits | None = None) -> tuple[str, Fai
         settings = Settings(store="memory:", limits=caps or Limits())
         async with Pointsman(tools=[patient, hurried], model="scripted", settings=settings) as app:
             execution = await app.start(workflow)
-            return await execution.settled(), execution.state.failure
+            return await execution.settled(), execution.state.outcome.failure
 
     return run_virtually(run())
 

@@ -92,7 +92,7 @@ def taken_up(plan: Plan, rows: tuple[Row, ...]) -> Simulation:
     for _ in range(RESUMES_MAX):
         if world.state.status in ENDED:
             break
-        limits = {"steps": world.state.step_count + STEPS_MORE} if world.state.status == "interrupted" else {}
+        limits = {"steps": world.state.counters.steps + STEPS_MORE} if world.state.status == "interrupted" else {}
         world.tell(ResumeRequested(limits=limits))
         world.go_on()
     return world

@@ -182,7 +182,7 @@ async def test_a_family_is_collected_as_one_and_its_definition_with_it(
         await app.save(noting())
         execution = await ran(app, calling(), {"text": "x"})
         (state, _) = await app.look(execution)
-        digest = state.definition
+        digest = state.setup.definition
         assert await app.store.blobs.get(digest) is not None
         assert (await app.storage.collect()).executions == ()
         clock.move(2 * DAY)

@@ -152,7 +152,7 @@ async def test_calls_of_http_nodes_say_their_step_where_that_is_wanted(httpserve
         settings = SETTINGS.model_copy(update={"propagate": wanted})
         async with installation(settings={"http": http}) as app, heard.by(app, settings):
             execution = await app.start(written(flow), {})
-            assert await execution.settled() == "completed", execution.state.failure
+            assert await execution.settled() == "completed", execution.state.outcome.failure
         said.append(httpserver.log[-1][0].headers.get("traceparent"))
     first = next(span for span in heard.spans if span.name == "step get")
     trace, span, _ = ids(first)

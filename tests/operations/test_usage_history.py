@@ -204,7 +204,7 @@ def test_what_went_wrong_is_found_by_its_words() -> None:
         async with installation(FAILING) as app:
             execution = await app.start(written(NEWS % "standard"), {"goal": "x"})
             await execution.settled()
-            failure = execution.state.failure
+            failure = execution.state.outcome.failure
             assert failure is not None
             return await found(app, failure.message), execution.id
 

@@ -85,7 +85,7 @@ async def begin(store: str, parts: int) -> Seen:
         before = peak_mb()
         execution = await pointsman.start(Workflow.of(DOCUMENT), {})
         status = await execution.settled()
-        failure = execution.state.failure
+        failure = execution.state.outcome.failure
         return Seen(status, failure.code if failure else "", "", peak_mb() - before, execution.id)
 
 
@@ -103,7 +103,7 @@ async def look(store: str, name: str) -> Seen:
         before = peak_mb()
         state, _ = await pointsman.look(name)
         peak = peak_mb() - before
-        return Seen(state.status, "", digest(cast("JsonObject", state.output)["kept"]), peak, name)
+        return Seen(state.status, "", digest(cast("JsonObject", state.outcome.output)["kept"]), peak, name)
 
 
 def in_a_process(*words: str) -> Seen:

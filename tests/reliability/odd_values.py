@@ -72,9 +72,9 @@ async def through(store: str, value: Json) -> tuple[str, Json]:
             state, _ = await pointsman.look(name)
     except PointsmanError as why:
         return f"refused {why.code}", None
-    if state.failure is not None:
-        return f"refused {state.failure.code}", None
-    return state.status, state.output
+    if state.outcome.failure is not None:
+        return f"refused {state.outcome.failure.code}", None
+    return state.status, state.outcome.output
 
 
 def wrong_with(name: str, value: Json, status: str, output: Json) -> str | None:

@@ -20,7 +20,7 @@ def wrong_with(path: Path) -> list[str]:
         history = read_history(path)
         state = refolded("simulated", [*history.rows])
         wrong: list[str] = []
-        if (state.status, state.output) != (history.head.status, history.head.output):
+        if (state.status, state.outcome.output) != (history.head.status, history.head.output):
             wrong.append(f"it was {history.head.status} and is {state.status}, or its output is another one")
         for cut in CUTS:
             rows = history.rows[: max(1, round(cut * len(history.rows)))]

@@ -36,7 +36,7 @@ def waits_for_nobody_at_all(node: str, before: dict[str, set[str] | None]) -> bo
 
 
 def counts_by_two(state: ExecutionState, seq: int, at: float) -> None:
-    state.seq, state.at, state.step_outputs, state.row_failures = seq + 1, at, {}, {}
+    state.seq, state.at, state.row.outputs, state.row.failures = seq + 1, at, {}, {}
 
 
 BUGS: Final[dict[str, tuple[object, str, object]]] = {

@@ -162,9 +162,9 @@ async def test_a_node_gets_the_result_itself_or_fails(world: World) -> None:
         execution = await app.open(name)
         await execution.answer("where", "fail", comment="offline")
         assert await execution.settled() == "failed"
-        assert execution.state.failure is not None
-        assert execution.state.failure.code == "client-failed"
-        assert "offline" in execution.state.failure.message
+        assert execution.state.outcome.failure is not None
+        assert execution.state.outcome.failure.code == "client-failed"
+        assert "offline" in execution.state.outcome.failure.message
 
 
 async def test_a_person_agrees_first_where_that_is_needed_and_what_they_change_is_handed_out(world: World) -> None:

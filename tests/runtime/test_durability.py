@@ -125,7 +125,9 @@ async def test_a_gate_and_its_answer_are_on_disk_when_people_hear_of_them() -> N
 
     runtime.feed.watch(watch)
     driver = await runtime.start(FIRST, shelf.plans["gated"], Start(input={}, definition="gated"))
-    await driver.until(lambda: bool(driver.state.steps) and not driver.state.running_steps and not driver.committing)
+    await driver.until(
+        lambda: bool(driver.state.steps) and not driver.state.counters.running_steps and not driver.committing
+    )
     assert await rows_of(runtime) == driver.state.seq == 2
     assert seen == [1, 2], "watchers see what is durable, in order"
     events = await driver.deliver(GateAnswered(step=Step("ask"), action="approve"))
@@ -319,7 +321,7 @@ async def test_a_killed_process_repeats_no_more_than_its_mode_allows(
     driver = await runtime.open(FIRST)
     await driver.until(lambda: driver.state.ended)
     after = notes.read_text().split()
-    assert (driver.state.status, driver.state.output) == ("completed", "n2999")
+    assert (driver.state.status, driver.state.outcome.output) == ("completed", "n2999")
     assert len(after) - len(set(after)) <= repeated_max
     assert [*dict.fromkeys(after)] == [f"n{number}" for number in range(3000)], "in order, none left out"
     await store.close()

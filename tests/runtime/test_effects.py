@@ -89,7 +89,7 @@ async def test_what_was_paid_before_a_crash_is_not_paid_again(tmp_path: Path) ->
     paying = Paying(("model", "one"), ("tool", "two"), ("model", "three"))
     driver = await taken_up(address, paying)
     assert paying.paid == [(3, "model", "three")]
-    assert driver.state.output == ["one!", "two!", "three!"]
+    assert driver.state.outcome.output == ["one!", "two!", "three!"]
 
 
 @pytest.mark.parametrize(("kind", "request_"), [("tool", "one"), ("model", "other")])
@@ -100,8 +100,8 @@ async def test_an_answer_is_never_handed_out_for_another_request(
     await broken_off(address, ("model", "one"), ("model", "two"))
     paying = Paying((kind, request_), ("model", "two"))
     driver = await taken_up(address, paying)
-    assert driver.state.failure is not None
-    assert (driver.state.failure.code, paying.paid) == ("effect-mismatch", [])
+    assert driver.state.outcome.failure is not None
+    assert (driver.state.outcome.failure.code, paying.paid) == ("effect-mismatch", [])
 
 
 async def test_where_steps_may_be_lost_another_request_is_simply_asked(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ async def test_where_steps_may_be_lost_another_request_is_simply_asked(tmp_path:
     await broken_off(address, ("model", "one"), ("model", "two"), durability="async")
     paying = Paying(("model", "other"), ("model", "two"))
     driver = await taken_up(address, paying, durability="async")
-    assert (driver.state.status, driver.state.output) == ("completed", ["other!", "two!"])
+    assert (driver.state.status, driver.state.outcome.output) == ("completed", ["other!", "two!"])
 
 
 async def test_a_limit_in_the_middle_of_an_attempt_makes_nobody_pay_twice(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ async def test_a_chain_runs_in_order_and_its_output_is_the_last_result() -> None
     runtime, doing = await make_runtime(shelf)
     driver = await runtime.start(FIRST, shelf.plans["chain"], Start(input={}, definition="chain"))
     assert await finished(driver) == "completed"
-    assert ([c.step.node for c in doing.asked], driver.state.output) == (["a", "b", "c"], "c")
+    assert ([c.step.node for c in doing.asked], driver.state.outcome.output) == (["a", "b", "c"], "c")
 
 
 @pytest.mark.requirement("S0-55", "S1-111")
@@ -50,8 +50,8 @@ async def test_an_attempt_that_takes_too_long_is_cancelled_and_fails() -> None:
     runtime, doing = await make_runtime(shelf, hang)
     driver = await runtime.start(FIRST, shelf.plans["slow"], Start(input={}, definition="slow"))
     assert await finished(driver) == "failed"
-    assert driver.state.failure is not None
-    assert (driver.state.failure.code, doing.cancelled) == ("timeout", ["a"])
+    assert driver.state.outcome.failure is not None
+    assert (driver.state.outcome.failure.code, doing.cancelled) == ("timeout", ["a"])
 
 
 @pytest.mark.requirement("S1-87")
@@ -148,7 +148,11 @@ async def test_a_sub_workflow_is_an_execution_of_its_own_and_its_output_is_the_s
     driver = await runtime.start(FIRST, shelf.plans["parent"], Start(input={"n": 1}, definition="parent"))
     assert await finished(driver) == "completed"
     child = await runtime.load(child_id(FIRST, Step("call"), 1))
-    assert ([c.step.node for c in doing.asked], child.parent, child.input) == (["x", "y", "after"], FIRST, {"n": 1})
+    assert ([c.step.node for c in doing.asked], child.setup.parent, child.setup.input) == (
+        ["x", "y", "after"],
+        FIRST,
+        {"n": 1},
+    )
     assert driver.state.root.nodes["call"] == "y"
 
 
@@ -220,8 +224,8 @@ async def test_recursion_without_end_is_a_failure_with_a_hint() -> None:
     runtime, _ = await make_runtime(shelf)
     driver = await runtime.start(FIRST, shelf.plans["endless"], Start(input={}, definition="endless"))
     assert await finished(driver) == "failed"
-    assert driver.state.failure is not None
-    assert "nested more than" in driver.state.failure.message
+    assert driver.state.outcome.failure is not None
+    assert "nested more than" in driver.state.outcome.failure.message
 
 
 @pytest.mark.requirement("S1-158")
@@ -305,4 +309,4 @@ async def test_an_execution_that_is_over_is_not_kept_in_memory() -> None:
     driver = await runtime.start(FIRST, shelf.plans["chain"], Start(input={}, definition="chain"))
     assert await finished(driver) == "completed"
     assert runtime.drivers == {}
-    assert (await runtime.open(FIRST)).state.output == "b"
+    assert (await runtime.open(FIRST)).state.outcome.output == "b"

@@ -54,7 +54,7 @@ async def test_a_child_that_ends_does_not_undo_what_another_process_wrote(
     monkeypatch.setattr(store.executions, "find", found)
     home = SimpleNamespace(drivers={}, store=store, clock=SimpleNamespace(now=lambda: 5.0))
     child = ExecutionState(CHILD)
-    child.parent = PARENT
+    child.setup.parent = PARENT
     await ChildExecutions(cast("ChildHost", home)).ended(child)
     kept = await find(PARENT)
     assert kept is not None

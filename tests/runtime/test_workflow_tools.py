@@ -271,8 +271,8 @@ async def test_a_tool_node_that_calls_its_own_workflow_fails_with_a_code_and_oth
     async with world.open() as app:
         execution = await app.start("greet", {})
         assert await execution.settled() == "failed"
-        assert execution.state.failure is not None
-        assert execution.state.failure.code == "nested-too-deep"
+        assert execution.state.outcome.failure is not None
+        assert execution.state.outcome.failure.code == "nested-too-deep"
         told = [one.status for one in await app.executions(ExecutionQuery(limit=50))]
         assert told == ["failed"] * 17
         assert await (await app.start(parsed(GREET), {"name": "Ben"})).output() == {"said": "Ben!"}
@@ -355,6 +355,6 @@ async def test_a_budget_counts_what_is_spent_below(world: World) -> None:
         flow = HOST.replace("output:", "config: {limits: {modelCalls: 2}}\noutput:")
         execution = await app.start(parsed(flow), {})
         assert await execution.settled() == "interrupted"
-        assert (execution.state.interruption, execution.state.usage.model_calls) == ("modelCalls", 2)
+        assert (execution.state.limits.interruption, execution.state.usage.model_calls) == ("modelCalls", 2)
         await execution.resume(limits={"modelCalls": 10})
         assert await execution.output() == {"said": "Both were greeted."}

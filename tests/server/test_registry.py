@@ -36,7 +36,7 @@ async def saved_agent(served: Served, agent: object, name: str = "writer") -> in
 async def described_in(served: Served, execution: str) -> dict[str, AgentConfig]:
     """The agents in the definition that an execution keeps."""
     state = await served.app.runtime.load(ExecutionId(execution))
-    return (await served.app.library.kept(state.definition)).agents or {}
+    return (await served.app.library.kept(state.setup.definition)).agents or {}
 
 
 async def test_an_agent_is_saved_named_by_a_workflow_and_pinned_by_what_runs(file_store: str) -> None:

@@ -74,9 +74,9 @@ async def told(evil: Tool, code: str) -> None:
         assert await (await app.start(Workflow.of({"id": "w", "nodes": [agent], "edges": []}))).output() == "I go on."
         execution = await app.start(Workflow.of({"id": "w", "nodes": [alone], "edges": []}))
         assert await execution.settled() == "failed"
-        assert execution.state.failure is not None
-        assert execution.state.failure.code == code
-        assert len(execution.state.failure.message) < 1000
+        assert execution.state.outcome.failure is not None
+        assert execution.state.outcome.failure.code == code
+        assert len(execution.state.outcome.failure.message) < 1000
         assert (await app.start(Workflow.of({"id": "w", "nodes": [agent], "edges": []}))).id != execution.id
 
 

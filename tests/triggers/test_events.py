@@ -128,7 +128,7 @@ async def test_an_event_starts_the_workflows_that_begin_with_it(tmp_path: Path, 
     async with opened(tmp_path, clock) as app:
         assert (await app.publish("paid", {"amount": 1})).started == ()
         (started,) = (await app.publish("paid", {"amount": 5})).started
-        assert (await app.open(started)).state.input == {"sum": 10, "from": "shop"}
+        assert (await app.open(started)).state.setup.input == {"sum": 10, "from": "shop"}
         failed = await app.publish("paid", {"amount": {}})
         assert [one.who for one in failed.untold] == ["report/big"]
         await app.save(noting(triggers=[]))
@@ -181,7 +181,7 @@ async def test_a_signal_is_kept_over_a_restart_for_the_step_that_waits_later(tmp
         assert await execution.signal("paid", {"n": 5}, key="k") == "known"
         await execution.answer("gate", "approve")
         assert await execution.settled() == "completed"
-        assert execution.state.output == {"got": {"n": 5}}
+        assert execution.state.outcome.output == {"got": {"n": 5}}
         with pytest.raises(WrongStatus):
             await execution.signal("paid", {"n": 6})
 
@@ -215,4 +215,4 @@ async def test_an_event_that_an_execution_emits_starts_workflows_once(tmp_path: 
         await emits.drained()
         started = [one for one in await app.executions() if one.workflow == "report"]
         assert len(started) == 1
-        assert (await app.open(started[0].execution)).state.input == {"n": 3}
+        assert (await app.open(started[0].execution)).state.setup.input == {"n": 3}

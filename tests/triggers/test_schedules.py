@@ -40,7 +40,7 @@ async def test_each_due_time_starts_one_execution(tmp_path: Path) -> None:
         assert await app.triggers.scheduler.fire(clock.now()) == []
         started = await app.open(fired.execution)
         assert await started.settled() == "completed"
-        assert started.state.input == {"who": "ann"}
+        assert started.state.setup.input == {"who": "ann"}
         assert (await app.view(started.id))["trigger"] == {"kind": "schedule", "id": "report"}
         assert await count(app) == 1
 
@@ -278,7 +278,7 @@ async def test_the_schedules_of_a_document_are_in_effect_once_it_is_saved(tmp_pa
         await app.triggers.schedules.resume("report/morning")
         clock.set("2026-01-01T08:00:00+00:00")
         (fired,) = await app.triggers.scheduler.fire(clock.now())
-        assert (await app.open(fired.execution)).state.input == {"who": "bob"}
+        assert (await app.open(fired.execution)).state.setup.input == {"who": "bob"}
         with pytest.raises(ScheduleInvalid, match="belongs to the document"):
             await app.triggers.schedules.delete("report/morning")
         await app.save(noting(triggers=[{**TRIGGER, "enabled": False}]))

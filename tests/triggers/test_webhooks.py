@@ -233,7 +233,7 @@ async def test_a_signed_call_starts_the_workflow_once_however_often_it_comes(tmp
         again = await app.webhook("issues", BODY, standard(clock.now()))
         assert first.started == again.started
         assert first.started is not None
-        assert (await app.open(first.started)).state.input == {"title": "it leaks"}
+        assert (await app.open(first.started)).state.setup.input == {"title": "it leaks"}
         other = await app.webhook("issues", BODY, standard(clock.now(), id="msg-2"))
         assert other.started != first.started
 
@@ -244,7 +244,7 @@ async def test_calls_signed_as_github_does_are_taken(tmp_path: Path) -> None:
         await app.save(noting(triggers=[hook(scheme="github", inputs=inputs)]))
         received = await app.webhook("issues", BODY, github())
         assert received.started is not None
-        assert (await app.open(received.started)).state.input == {"kind": "issues", "all": json.loads(BODY)}
+        assert (await app.open(received.started)).state.setup.input == {"kind": "issues", "all": json.loads(BODY)}
         assert (await app.webhook("issues", BODY, github())).started == received.started
 
 
@@ -294,7 +294,7 @@ async def test_a_webhook_may_publish_an_event_instead(tmp_path: Path) -> None:
         received = await app.webhook("issues", b'{"amount": 5}', github(body=b'{"amount": 5}'))
         assert received.published is not None
         assert received.published.delivered == (waits.id,)
-        assert waits.state.output == {"got": {"amount": 5}}
+        assert waits.state.outcome.output == {"got": {"amount": 5}}
         assert await app.executions() == [await app.store.executions.find(waits.id)], "nothing was started"
 
 
@@ -346,7 +346,7 @@ async def test_what_the_document_says_wins_over_what_comes_from_outside(tmp_path
         body = b'{"role": "admin", "n": 1}'
         received = await app.webhook("issues", body, github(body=body))
         assert received.started is not None
-        assert (await app.open(received.started)).state.input == {"role": "guest", "n": 1}
+        assert (await app.open(received.started)).state.setup.input == {"role": "guest", "n": 1}
 
 
 async def test_bodies_that_nobody_reads_are_refused(tmp_path: Path) -> None:

@@ -342,7 +342,7 @@ async def _nature_of(app: AppContext, reference: str) -> Nature:
 async def _nature_of_execution(app: AppContext, summary: Summary) -> Nature:
     if summary.revision:
         return await _nature_of(app, f"{summary.workflow}@{summary.revision}")
-    return await _kept(app, (await app.runtime.load(summary.execution)).definition)
+    return await _kept(app, (await app.runtime.load(summary.execution)).setup.definition)
 
 
 async def _kept(app: AppContext, definition: str) -> Nature:

@@ -74,7 +74,7 @@ class AgentVerb:
         attempt = attempt_at_work()
         node = attempt.node if attempt is not None and attempt.execution == execution else ""
         caller = await acting_for(app, execution, node=node, cap=self._role)
-        trigger = state.options.get("trigger")
+        trigger = state.setup.options.get("trigger")
         depth = trigger.get("depth") if isinstance(trigger, dict) and trigger.get("kind") == KEY else None
         deeper = (depth if isinstance(depth, int) else 0) + 1
         return Workbench(app, caller, depth=deeper, via=via, target=target, origin=execution)

@@ -212,10 +212,12 @@ class Dialogue:
             return [question(self.execution.id, gate)]
         state, status = self.execution.state, self.execution.status
         if status == "completed":
-            text = "" if state.output is None else output_text(state.output)
+            text = "" if state.outcome.output is None else output_text(state.outcome.output)
             return [text] if text.strip() and text.strip() != self._last else []
-        if status == "failed" and state.failure is not None:
-            raise DialogueFailed(f"[{state.failure.code}] {state.failure.message}", hint=state.failure.hint)
+        if status == "failed" and state.outcome.failure is not None:
+            raise DialogueFailed(
+                f"[{state.outcome.failure.code}] {state.outcome.failure.message}", hint=state.outcome.failure.hint
+            )
         awaited = ", ".join(repr(at.event) for at in state.steps.values() if at.event is not None)
         return [referring(self.execution.id, f"It waits for {awaited}." if awaited else f"It is {status}.")]
 

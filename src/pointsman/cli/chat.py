@@ -266,7 +266,7 @@ class Talk:
         hidden = frozenset(node.id for node in nodes if node.chat_visible is False)
         with spoken(self.app, execution.names, hidden, quiet=self.quiet) as voice:
             await drive(execution)
-        output = execution.state.output
+        output = execution.state.outcome.output
         if execution.status == "completed" and output is not None and output_text(output).strip() != voice.last:
             click.echo(output_text(output) if not is_terminal() else harmless(output_text(output)))
         return next(iter(execution.gates), None)

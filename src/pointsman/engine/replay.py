@@ -111,7 +111,7 @@ def replay(
 def _definition(state: ExecutionState, row: RecordedRow) -> str:
     """Return the definition of a row; for a migration, the new one."""
     chosen = [event.definition for event in row.events if isinstance(event, ExecutionStarted | ExecutionMigrated)]
-    return chosen[0] if chosen else state.definition
+    return chosen[0] if chosen else state.setup.definition
 
 
 def _owners(execution: str, rows: Sequence[RecordedRow]) -> list[str]:

@@ -17,4 +17,4 @@ def is_scripted(state: ExecutionState) -> bool:
     scripted tool has answered, here or in a sub-workflow.
     """
     used = state.usage
-    return bool(state.options.get(OPTION)) or used.scripted or used.free_calls > 0
+    return bool(state.setup.options.get(OPTION)) or used.scripted or used.free_calls > 0

@@ -4,7 +4,8 @@
       ├─ steps             every step that is not settled (running, at a gate, in a timer, with a child, a parallel)
       ├─ parallel_frames   parallels whose branches are not all settled
       ├─ timers            timers that have not fired
-      └─ scopes            () and one per open branch: data, latest results, visits, parked arrivals, loops
+      ├─ scopes            () and one per open branch: data, latest results, visits, parked arrivals, loops
+      └─ setup, row, counters, limits, pause, events, outcome     parts that belong together
 
 All tokens of the execution are here: unsettled steps, parked arrivals, held arrivals. Without a token it has ended.
 """
@@ -301,6 +302,106 @@ class Compensation(Struct, eq=False):
     failed: list[tuple[Step, Failure]] = []
 
 
+class Setup(Struct, eq=False):
+    """What an execution runs, and for whom. Set by its start; a fork or a migration changes parts of it."""
+
+    workflow: str = ""
+    version: str = ""
+    definition: str = ""
+    """Digest of the definition."""
+    options: JsonObject = {}
+    input: JsonObject = {}
+    config: JsonObject = {}
+    session: str | None = None
+    parent: str | None = None
+    origin: str | None = None
+    """The execution it was forked from."""
+    seed: int = 0
+    attempt: int = 1
+    started_at: float = 0.0
+
+
+class RowNotes(Struct, eq=False):
+    """What happened in the present row; emptied when the next row begins."""
+
+    outputs: dict[Step, StepOutput] = {}
+    """Outputs of the steps that settled."""
+    changed_gates: dict[Step, None] = {}
+    """Gates that opened, changed or closed."""
+    failures: dict[Step, StepState | PendingArrival] = {}
+    """Failures: the step, or the arrival it would have sent."""
+
+
+class EventInbox(Struct, eq=False):
+    """Outside events: the steps that wait for them, and those that arrived early."""
+
+    waiters: dict[str, int] = {}
+    """Number of steps that wait for an event, by its name."""
+    seen_keys: dict[str, None] = {}
+    """Keys of recently received events."""
+    buffered: dict[int, BufferedEvent] = {}
+    """Events that arrived before a step waited for them, by number, oldest first."""
+    last_number: int = 0
+    """The number of the last buffered event."""
+
+
+class Counters(Struct, eq=False):
+    """Sums over the whole execution, on which limits are checked."""
+
+    steps: int = 0
+    """Steps taken so far."""
+    visited_nodes: set[str] = set()
+    messages: int = 0
+    """Messages in the conversation."""
+    running_steps: int = 0
+    """Number of steps that executors work on."""
+    worked_s: float = 0.0
+    """Working time up to `working_since`."""
+    working_since: float = 0.0
+    data_bytes_max: int | None = None
+    """An upper bound of the data's size; None: not measured since the state was rebuilt."""
+
+
+class LimitStatus(Struct, eq=False):
+    """Limits: raised ones, the one that interrupted the execution, and what follows from it."""
+
+    raised: dict[str, float] = {}
+    """Raised limits, by name."""
+    interruption: str | None = None
+    """The limit that interrupted the execution."""
+    escalation_gate: Step | None = None
+    """The gate at which people decide whether the interrupted execution may continue."""
+    escalated_at_step: int | None = None
+    """The step count when the fallback node took over; None: it has not."""
+    budget_stopped: list[Step] = []
+    """Steps whose attempts a budget stopped half-way; they are repeated on resumption."""
+    stall_guards: dict[Scope, StallGuard] = {}
+    """Recent answers of agents, per scope."""
+
+
+class PauseStatus(Struct, eq=False):
+    """Who paused the execution, and at which breakpoints."""
+
+    by: str = ""
+    """The caller who paused it last."""
+    breakpoints: Breakpoints = field(default_factory=Breakpoints)
+
+
+class Outcome(Struct, eq=False):
+    """The values of ended tokens, and the result of an ended execution."""
+
+    terminal_values: dict[TerminalKey, TerminalValue] = {}
+    """Values of `end` nodes."""
+    branch_results: dict[TerminalKey, TerminalValue] = {}
+    """The last values of ended branches."""
+    output: Json = None
+    failure: Failure | None = None
+    failed_work: list[StepState | PendingArrival] = []
+    """The failed steps and arrivals of a failed execution, for a retry."""
+    closes_session: bool = False
+    """Whether the end of the execution closed the session."""
+
+
 class ExecutionState(Struct, eq=False):
     """The state of one execution. Empty until `ExecutionStarted` is folded."""
 
@@ -310,87 +411,30 @@ class ExecutionState(Struct, eq=False):
     """Number of the last folded row."""
     at: float = 0.0
     """Time of that row's decision, unix seconds."""
-    workflow: str = ""
-    version: str = ""
-    input: JsonObject = {}
-    config: JsonObject = {}
-    session: str | None = None
-    parent: str | None = None
-    origin: str | None = None
-    """The execution it was forked from."""
-    definition: str = ""
-    options: JsonObject = {}
-    seed: int = 0
-    attempt: int = 1
-    started_at: float = 0.0
+    setup: Setup = field(default_factory=Setup)
     scopes: dict[Scope, ScopeState] = {}
     steps: dict[Step, StepState] = {}
     parallel_frames: dict[Step, ParallelFrame] = {}
+    held_arrivals: list[PendingArrival] = []
     timers: dict[str, Timer] = {}
     gates: dict[Scope, dict[Step, None]] = {}
     """The open gates of each scope that has any."""
-    held_arrivals: list[PendingArrival] = []
-    event_waiters: dict[str, int] = {}
-    """Number of steps that wait for an event, by its name."""
-    seen_event_keys: dict[str, None] = {}
-    """Keys of recently received events."""
-    buffered_events: dict[int, BufferedEvent] = {}
-    """Events that arrived before a step waited for them, by number, oldest first."""
-    buffered_count: int = 0
-    """The number of the last buffered event."""
-    outbox: dict[str, OutboxMessage] = {}
-    """Messages to other executions without confirmed delivery, also after the end of the execution."""
-    step_outputs: dict[Step, StepOutput] = {}
-    """Outputs of the steps settled in this row; emptied when the next row begins."""
-    changed_gates: dict[Step, None] = {}
-    """Gates that opened, changed or closed in this row; emptied when the next row begins."""
-    row_failures: dict[Step, StepState | PendingArrival] = {}
-    """Failures of this row: the step, or the arrival it would have sent; emptied when the next row begins."""
-    step_count: int = 0
-    """Steps taken so far."""
-    visited_nodes: set[str] = set()
-    """Nodes visited so far."""
-    limits: dict[str, float] = {}
-    """Raised limits, by name."""
-    usage: UsageTotal = field(default_factory=UsageTotal)
-    outputs: dict[TerminalKey, TerminalValue] = {}
-    """Values of `end` nodes."""
-    branch_results: dict[TerminalKey, TerminalValue] = {}
-    """The last values of ended branches."""
-    failed_work: list[StepState | PendingArrival] = []
-    """The failed steps and arrivals of a failed execution, for a retry."""
-    output: Json = None
-    closes_session: bool = False
-    """Whether the end of the execution closed the session."""
-    failure: Failure | None = None
-    interruption: str | None = None
-    """The limit that interrupted it."""
-    paused_by: str = ""
-    """The caller who paused it last."""
-    breakpoints: Breakpoints = field(default_factory=Breakpoints)
-    """The breakpoints at which it paused."""
-    running_steps: int = 0
-    """Number of steps that executors work on."""
-    worked_s: float = 0.0
-    working_since: float = 0.0
     steps_without_worker: dict[Step, None] = {}
     """Steps that wait for a worker."""
-    escalation_gate: Step | None = None
-    """The gate at which people decide whether an interrupted execution may continue."""
-    escalated_at_step: int | None = None
-    """The step count when the fallback node took over; None: it has not."""
-    messages: int = 0
-    stall_guards: dict[Scope, StallGuard] = {}
-    """Recent answers of agents, per scope."""
+    row: RowNotes = field(default_factory=RowNotes)
+    counters: Counters = field(default_factory=Counters)
+    usage: UsageTotal = field(default_factory=UsageTotal)
+    limits: LimitStatus = field(default_factory=LimitStatus)
+    pause: PauseStatus = field(default_factory=PauseStatus)
+    events: EventInbox = field(default_factory=EventInbox)
+    outbox: dict[str, OutboxMessage] = {}
+    """Messages to other executions without confirmed delivery, also after the end of the execution."""
+    outcome: Outcome = field(default_factory=Outcome)
     undo_log: list[UndoRecord] = []
     """Steps that can be undone, in the order of their completion."""
     compensation: Compensation | None = None
     warning_keys: set[str] = set()
     """Keys of warnings that are raised only once."""
-    budget_stopped: list[Step] = []
-    """Steps whose attempts a budget stopped half-way; they are repeated on resumption."""
-    size_bound: int | None = None
-    """An upper bound of the data's size in bytes; None: not measured since the state was rebuilt."""
 
     @property
     def root(self) -> ScopeState:
@@ -413,12 +457,13 @@ class ExecutionState(Struct, eq=False):
     @property
     def is_escalated(self) -> bool:
         """Return whether the fallback node has taken over."""
-        return self.escalated_at_step is not None
+        return self.limits.escalated_at_step is not None
 
     @property
     def awaits_escalation(self) -> bool:
         """Return whether it is interrupted with an open escalation gate."""
-        return self.escalation_gate is not None and self.status == "interrupted" and self.escalation_gate in self.steps
+        gate = self.limits.escalation_gate
+        return gate is not None and self.status == "interrupted" and gate in self.steps
 
     @property
     def is_halted(self) -> bool:

@@ -13,7 +13,7 @@ def status_of(state: ExecutionState) -> Status:
     status = state.status
     if status != "running":
         return "waiting" if state.awaits_escalation else status
-    if state.running_steps or not state.steps:
+    if state.counters.running_steps or not state.steps:
         return status
     for at in state.steps.values():
         if at.child or at.workflow_calls or at.is_running:

@@ -53,7 +53,7 @@ async def starters_of(app: AppContext, state: ExecutionState) -> list[Party]:
     """Return the people whom an execution acts for, as they are recorded."""
     entry = await app.store.entries.find(JOINED, state.id)
     joined = JoinedParties() if entry is None else msgspec.convert(entry.value, JoinedParties)
-    began = state.options.get(ACTORS)
+    began = state.setup.options.get(ACTORS)
     return [*([] if joined.instead else msgspec.convert(began or [], list[Party])), *joined.parties]
 
 
@@ -120,7 +120,7 @@ class AppRights:
         """Return the caller that an execution acts as at the moment: its starters, the author of the revision it runs
         on, and, with `node`, the author of the saved agent that the node uses. Its role is at most `cap`."""
         starters = [await standing(self._app, one) for one in await starters_of(self._app, state)]
-        by = state.options.get("by")
+        by = state.setup.options.get("by")
         machine = Caller(name=by if isinstance(by, str) and by else UNKNOWN, role="admin", entrance="shell")
         first, *more = starters or [machine]
         others = [*more, await self.author_of_execution(state)]
@@ -132,22 +132,22 @@ class AppRights:
 
     async def author_of_execution(self, state: ExecutionState) -> Caller:
         """Return what the author of the revision that an execution runs on may do now."""
-        authors, revision = state.options.get(AUTHORS), state.options.get("revision")
+        authors, revision = state.setup.options.get(AUTHORS), state.setup.options.get("revision")
         if isinstance(authors, dict) and OF_DOCUMENT in authors:
             return await all_of(self._app, msgspec.convert(authors[OF_DOCUMENT], tuple[Party, ...]))
         if not isinstance(revision, int) or not revision:
             return LOCAL  # It runs on a document that its starter supplied.
         try:
-            return await author_of(self._app, await self._app[LIBRARY].found(f"{state.workflow}@{revision}"))
+            return await author_of(self._app, await self._app[LIBRARY].found(f"{state.setup.workflow}@{revision}"))
         except UnknownWorkflow:
             return NOBODY
 
     async def _authors_of_call(self, state: ExecutionState, node: str, target: str) -> list[Caller]:
         """Return the authors of the text by which a node calls a workflow."""
-        authors = state.options.get(AUTHORS)
+        authors = state.setup.options.get(AUTHORS)
         if not isinstance(authors, dict) or not authors:
             return [await self.author_of_execution(state)]
-        workflow = await self._library.kept(state.definition)
+        workflow = await self._library.kept(state.setup.definition)
         config = next((one.config for one in workflow.nodes if one.id == node), None)
         if isinstance(config, AgentConfig) and config.agent in authors and not config.tools:
             return [await self._agent_author(state, config.agent)]
@@ -160,15 +160,15 @@ class AppRights:
 
     async def _agent_of(self, state: ExecutionState, node: str) -> str:
         """Return the saved agent that a node uses, as it names it; empty: none."""
-        authors = state.options.get(AUTHORS)
+        authors = state.setup.options.get(AUTHORS)
         if not isinstance(authors, dict) or not authors:
             return ""
-        workflow = await self._library.kept(state.definition)
+        workflow = await self._library.kept(state.setup.definition)
         config = next((one.config for one in workflow.nodes if one.id == node), None)
         return str(config.agent) if isinstance(config, AgentConfig) and config.agent in authors else ""
 
     async def _agent_author(self, state: ExecutionState, agent: str) -> Caller:
-        author = cast("JsonObject", state.options[AUTHORS])[agent]
+        author = cast("JsonObject", state.setup.options[AUTHORS])[agent]
         return await standing(self._app, msgspec.convert(author, Party)) if author is not None else LOCAL
 
 

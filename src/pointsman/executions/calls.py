@@ -30,7 +30,7 @@ async def calls_of(app: AppContext, execution: str, step: str) -> list[JsonObjec
     """
     name = ExecutionId(execution)
     state = await app.runtime.load(name)
-    if observability_of(state.options) == "minimal":
+    if observability_of(state.setup.options) == "minimal":
         return []
     redact = redactor_for(app.settings)
     found: list[JsonObject] = []

@@ -159,7 +159,7 @@ class Places:
 
     async def standing(self, state: ExecutionState) -> QueuePosition | None:
         """Return the queue position of a pending execution; None: it is not queued."""
-        group = group_in(state.options) if state.status == "pending" else None
+        group = group_in(state.setup.options) if state.status == "pending" else None
         if group is None:
             return None
         line = [one.execution for one in await self._line(group)]

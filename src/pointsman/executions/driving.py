@@ -29,7 +29,7 @@ class GivenAnswer:
 async def outermost(app: AppContext, execution: Execution) -> Execution:
     """Return the outermost execution that waits for this sub-workflow, directly or through others; itself if none
     does."""
-    while (parent := execution.state.parent) is not None:
+    while (parent := execution.state.setup.parent) is not None:
         above = await app.runtime.load(ExecutionId(parent))
         waits = (name for at in above.steps.values() for name in children_of(ExecutionId(parent), at))
         if above.ended or execution.id not in waits:

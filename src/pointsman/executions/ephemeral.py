@@ -94,9 +94,9 @@ class Fleeting:
         now, name = self._app.clock.now(), ExecutionId(state.id)
         self._ended.pop(name, None)  # It may have been retried.
         self._ended[name] = now
-        if state.session is not None:
-            self._spoken.pop(state.session, None)
-            self._spoken[state.session] = now
+        if state.setup.session is not None:
+            self._spoken.pop(state.setup.session, None)
+            self._spoken[state.setup.session] = now
         await self._forget(now - KEPT_S)
 
     async def _forget(self, before: float) -> None:
@@ -109,7 +109,7 @@ class Fleeting:
                 del self._ended[name]
                 self.runtime.drivers.pop(name, None)
                 await erase(self.store, name, at=await self.store.journal.last(name))
-        going_on = {driver.state.session for driver in self.runtime.drivers.values()}
+        going_on = {driver.state.setup.session for driver in self.runtime.drivers.values()}
         for session in _until(self._spoken, before):
             del self._spoken[session]
             if session not in going_on:

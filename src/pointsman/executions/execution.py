@@ -92,12 +92,12 @@ class ExecutionFailed(PointsmanError):
 
 def failed_of(state: ExecutionState) -> ExecutionFailed:
     """Return the error that explains why an execution has no output."""
-    failure = state.failure
+    failure = state.outcome.failure
     if failure is None:
         status = status_of(state)
         message, hint = f"execution {state.id} is {status}", "`pointsman show` tells what it waits for."
         return ExecutionFailed(message, hint=hint, execution=state.id)
-    at = next((one.step for one in state.failed_work if isinstance(one, StepState)), None)
+    at = next((one.step for one in state.outcome.failed_work if isinstance(one, StepState)), None)
     where = "" if at is None else f" at {at.node!r}" if str(at) == at.node else f" at {at.node!r} (step {at})"
     return ExecutionFailed(
         f"execution {state.id} failed{where}: [{failure.code}] {failure.message}",
@@ -197,7 +197,7 @@ class Execution:
         if driver.failure is None and not self.is_still:
             driver = await self._alive()
         calls = any(isinstance(node.action, WorkflowAction) for node in driver.plan.nodes.values())
-        if calls or "pins" in driver.state.options:  # agents call sub-workflows too
+        if calls or "pins" in driver.state.setup.options:  # agents call sub-workflows too
             await self._family_still()
         else:
             await driver.until(lambda: self.is_still)
@@ -246,8 +246,8 @@ class Execution:
         status = await self.settled()
         state = self._driver.state
         if status == "completed":
-            return state.output
-        raise failed_of(state) from cause_in(state.failure)
+            return state.outcome.output
+        raise failed_of(state) from cause_in(state.outcome.failure)
 
     async def rows(self) -> list[Row]:
         """Return the whole journal."""

@@ -71,7 +71,7 @@ def _only_waits(state: ExecutionState) -> bool:
     """Return whether every open step waits: for people, events, timers or sub-workflows."""
     return status_of(state) == "waiting" or (
         state.status == "running"
-        and not state.running_steps
+        and not state.counters.running_steps
         and bool(state.steps)
         and not any(at.is_running for at in state.steps.values())
     )
@@ -124,7 +124,7 @@ async def waits_of(runtime: LocalRuntime, state: ExecutionState) -> Waits:
 async def _is_stopped(runtime: LocalRuntime, state: ExecutionState) -> bool:
     """Return whether a step was in progress in a process that has ended, and no process continued it."""
     execution = ExecutionId(state.id)
-    if state.status != "running" or not state.running_steps or runtime.drives(execution):
+    if state.status != "running" or not state.counters.running_steps or runtime.drives(execution):
         return False
     known = await runtime.store.executions.find(execution)
     return known is not None and status_shown(known.status, known.worker) == "stopped"
@@ -141,7 +141,7 @@ async def family_view(runtime: LocalRuntime, state: ExecutionState, rows: list[R
     view = execution_view(state, rows)
     limit = stopped_by(state, rows)
     if limit is not None:
-        plan = await runtime.plans.pinned(state.definition, state.options)
+        plan = await runtime.plans.pinned(state.setup.definition, state.setup.options)
         view = {**view, "limit": limit_view(raising.offer(plan, state, limit, runtime.clock.now()))}
     if state.ended:
         return view

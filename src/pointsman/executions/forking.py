@@ -87,7 +87,10 @@ async def before_step(library: Library, execution: ExecutionId, rows: Sequence[R
     number, step = row_of(rows, name)
     state = folded(execution, rows[:number])
     begun = rows[0].events[0] if number == 0 else None
-    definition, options = getattr(begun, "definition", state.definition), getattr(begun, "options", state.options)
+    definition, options = (
+        getattr(begun, "definition", state.setup.definition),
+        getattr(begun, "options", state.setup.options),
+    )
     events = short_of(await library.pinned(definition, options), state, rows[number], step)
     last = Row(state.seq, state.at, events, rows[number].cause)
     return ForkOrigin(execution, (*rows[:number], last), number + 1, step)
@@ -110,8 +113,8 @@ async def fork(
     """
     execution = new_id()
     state = folded(execution, origin.rows)
-    definition = state.definition if onto is None else onto.definition
-    options = state.options if onto is None else onto.options
+    definition = state.setup.definition if onto is None else onto.definition
+    options = state.setup.options if onto is None else onto.options
     plan = await library.pinned(definition, options)
     report = ForkRequested(
         origin=origin.execution,
@@ -155,13 +158,13 @@ async def _check(
     decide(plan, draft, report, runtime.clock.now())
     workflow = await library.kept(definition)
     if report.input is not None and workflow.input_schema is not None:
-        check_input(draft.input, workflow.input_schema)
+        check_input(draft.setup.input, workflow.input_schema)
 
 
 async def _take_along(store: Store, state: ExecutionState, session: str) -> None:
     """Copy the conversation before the forked turn into an empty session; a session that already holds it is left as it
     is. Raises `SessionMoved`."""
-    known = state.options.get("history")
+    known = state.setup.options.get("history")
     messages = state.root.data.root.get("messages")
     if not isinstance(known, int) or not isinstance(messages, list):
         return

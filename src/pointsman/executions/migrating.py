@@ -19,7 +19,7 @@ OF_DEFINITIONS: Final = frozenset({"revision", "pins", "observability", AUTHORS}
 
 async def onto_definition(library: Library, prepared: Prepared, state: ExecutionState, by: str) -> MigrationRequested:
     """Return the request to continue with a definition, which is saved in the store for it."""
-    kept: JsonObject = {name: value for name, value in state.options.items() if name not in OF_DEFINITIONS}
+    kept: JsonObject = {name: value for name, value in state.setup.options.items() if name not in OF_DEFINITIONS}
     options = {**kept, **await library.options(prepared)}
     return MigrationRequested(definition=await library.keep(prepared.definition), options=options, by=by)
 

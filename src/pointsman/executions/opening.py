@@ -51,7 +51,7 @@ async def driver_for(app: AppContext, execution: ExecutionId) -> Driver:
     """Return the driver of an execution; a pending one is queued for admission in this process from here on."""
     await app[SCRIPTS].take_up(execution)
     driver = await app.runtime.open(execution)
-    group = group_in(driver.state.options)
+    group = group_in(driver.state.setup.options)
     if group is not None and driver.state.status == "pending":
         app[PLACES].look(group)
     return driver
@@ -66,7 +66,7 @@ PLACES: Final = Part[Places](
 async def turn_ended(app: AppContext, state: ExecutionState) -> None:
     """Store the messages of a turn that ended, and start the next queued execution."""
     await save_turn(app.store, state)
-    group = group_in(state.options)
+    group = group_in(state.setup.options)
     if group is not None:
         app[PLACES].look(group)
 
@@ -75,6 +75,6 @@ async def must_reach_models(app: AppContext, plan: Plan, state: ExecutionState) 
     """Raise `ModelUnusable` or `ModelUnnamed` if a model that the rest of an execution calls cannot be called."""
     if (models := app.services.models_to_check) is None:
         return
-    model = state.options.get("model")
+    model = state.setup.options.get("model")
     uses = await uses_to_come(app.runtime, app[LIBRARY], plan, state)
     refuse_unreachable(models, uses, model if isinstance(model, str) else None)

@@ -149,21 +149,21 @@ async def state_at(app: AppContext, execution: str, at: int | None) -> JsonObjec
         if at is not None and row.seq > at:
             break
         rows.append(row)
-    return {**execution_view(folded(execution, rows), rows), "observability": observability_of(now.options)}
+    return {**execution_view(folded(execution, rows), rows), "observability": observability_of(now.setup.options)}
 
 
 async def definition_of(app: AppContext, execution: str) -> JsonObject:
     """Return the definition that an execution runs on, in the native dialect. Raises `UnknownExecution`,
     `DefinitionGone`."""
     state = await app.runtime.load(ExecutionId(execution))
-    workflow = await app[LIBRARY].kept(state.definition)
+    workflow = await app[LIBRARY].kept(state.setup.definition)
     return await beside(size_of(workflow), lambda: write_workflow(workflow, dialect="native").document)
 
 
 async def conversation_of(app: AppContext, execution: str) -> tuple[str, str | None]:
     """Return an execution's workflow and the session that it is a turn of. Raises `UnknownExecution`."""
     state = await app.runtime.load(ExecutionId(execution))
-    return state.workflow, state.session
+    return state.setup.workflow, state.setup.session
 
 
 def place_of(place: str | None) -> tuple[int, int]:

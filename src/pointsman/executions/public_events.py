@@ -172,7 +172,7 @@ async def bulletins_of(
     runtime: LocalRuntime, execution: ExecutionId, settings: Settings, *, after: int
 ) -> list[JsonObject]:
     """Return the public events of an execution after row `after`, as far as its redaction level allows."""
-    level = observability_of((await runtime.load(execution)).options)
+    level = observability_of((await runtime.load(execution)).setup.options)
     redact = redactor_for(settings)
     rows = [row async for row in runtime.journal.read(execution, after=after)]
     return [one for row in rows for one in bulletins(execution, row, level, redact)]

@@ -83,14 +83,14 @@ async def level_of(app: AppContext, execution: str) -> Observability:
     name = ExecutionId(execution)
     driver = app.runtime.drivers.get(name)
     if driver is not None:
-        return observability_of(driver.state.options)
+        return observability_of(driver.state.setup.options)
     summary = await app.store.executions.find(name)
     known = app[LEVELS]
     found = known.get(name)
     # Its journal may be long, and a reader that pages through it asks for every page.
     if found is not None and summary is not None and found[0] == summary.updated:
         return found[1]
-    level = observability_of((await app.runtime.load(name)).options)
+    level = observability_of((await app.runtime.load(name)).setup.options)
     if summary is not None:
         if len(known) >= LEVELS_MAX:
             known.clear()

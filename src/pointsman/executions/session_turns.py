@@ -70,7 +70,11 @@ async def open_turn(runtime: LocalRuntime, session: str) -> ExecutionId | None:
 
 def is_turn(state: ExecutionState) -> bool:
     """Return whether the execution is a turn: executions that only share a session's memory add no messages to it."""
-    return state.session is not None and state.parent is None and isinstance(state.options.get("history"), int)
+    return (
+        state.setup.session is not None
+        and state.setup.parent is None
+        and isinstance(state.setup.options.get("history"), int)
+    )
 
 
 def busy(session: str, execution: ExecutionId) -> SessionBusy:
@@ -94,7 +98,7 @@ async def finish_last_turn(runtime: LocalRuntime, session: str) -> None:
         state = await runtime.load(one.execution)
         if not is_turn(state):
             continue
-        said, before = await runtime.store.sessions.load(session), state.options["history"]
+        said, before = await runtime.store.sessions.load(session), state.setup.options["history"]
         if isinstance(before, int) and len(said.messages) <= before:
             with suppress(SessionMoved, SessionClosed):  # another turn was faster
                 await save_turn(runtime.store, state)
@@ -106,10 +110,10 @@ async def save_turn(store: Store, state: ExecutionState) -> None:
     repeated after a crash."""
     if not is_turn(state) or state.status != "completed":
         return
-    known = state.options["history"]
+    known = state.setup.options["history"]
     messages = state.root.data.root.get("messages")
-    if state.session is None or not isinstance(known, int) or not isinstance(messages, list):
+    if state.setup.session is None or not isinstance(known, int) or not isinstance(messages, list):
         return
-    await store.sessions.append(state.session, tuple(messages[known:]), after=known)
-    if state.closes_session:
-        await store.sessions.close(state.session)
+    await store.sessions.append(state.setup.session, tuple(messages[known:]), after=known)
+    if state.outcome.closes_session:
+        await store.sessions.close(state.setup.session)

@@ -46,11 +46,11 @@ from pointsman.workflows.model_uses import (
 async def uses_to_come(runtime: LocalRuntime, library: Library, plan: Plan, state: ExecutionState) -> list[ModelUse]:
     """Return the model uses that are left of an execution: its own, those of its sub-workflows that have begun, and
     all of those that it can still begin."""
-    found = [*still_to_come(plan, state, await library.model_uses(state.definition))]
-    pins = state.options.get("pins")
+    found = [*still_to_come(plan, state, await library.model_uses(state.setup.definition))]
+    pins = state.setup.options.get("pins")
     if not isinstance(pins, dict) or not pins:
         return found
-    workflow, begun = await library.kept(state.definition), await _begun_children(runtime, state)
+    workflow, begun = await library.kept(state.setup.definition), await _begun_children(runtime, state)
     open_ = open_nodes(state)
     ahead = plan.after(open_)
     waiting = [
@@ -71,7 +71,7 @@ async def uses_to_come(runtime: LocalRuntime, library: Library, plan: Plan, stat
         waiting += await library.called(await library.kept(definition))
     for children in begun.values():
         for child in children:
-            below = await library.pinned(child.definition, child.options)
+            below = await library.pinned(child.setup.definition, child.setup.options)
             found += await uses_to_come(runtime, library, below, child)
     return found
 
@@ -210,7 +210,7 @@ class Starts:
     async def _same(self, name: ExecutionId, given: JsonObject, key: str) -> Execution:
         """Return the execution that was started under a key. Raises `KeyReused` if its input was different."""
         driver = await self._open(name)
-        if driver.state.input != given:
+        if driver.state.setup.input != given:
             raise KeyReused(
                 f"{name!r} was started under the key {key!r} with another input", hint="Use a new key for a new input."
             )

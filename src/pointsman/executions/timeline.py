@@ -246,16 +246,16 @@ async def timeline(app: AppContext, execution: str) -> JsonObject:
 
     state = await app.runtime.load(ExecutionId(execution))
     rows = [row async for row in app.store.journal.read(ExecutionId(execution))]
-    data = await app.store.blobs.get(state.definition)
+    data = await app.store.blobs.get(state.setup.definition)
     document: JsonObject | None = None if data is None else msgspec.json.decode(data)
     told = timeline_of(rows)
     answerers = await answerers_of(app.store.effects, ExecutionId(execution), told.spans)
     return {
         "executionId": execution,
-        "workflowId": state.workflow,
+        "workflowId": state.setup.workflow,
         "status": status_of(state),
-        "model": state.options.get("model"),
-        "startedAt": state.started_at,
+        "model": state.setup.options.get("model"),
+        "startedAt": state.setup.started_at,
         **timeline_view(told, document, language=app.settings.language, answerers=answerers),
     }
 

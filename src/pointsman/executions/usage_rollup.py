@@ -198,10 +198,12 @@ class UsageRollup:
 
     def _words(self, state: ExecutionState) -> str:
         """Return the words to index; none for the redaction level `minimal`."""
-        if observability_of(state.options) == "minimal":
+        if observability_of(state.setup.options) == "minimal":
             return ""
-        failure = None if state.failure is None else [state.failure.code, state.failure.message]
-        told = self._redact({"input": state.input, "output": state.output, "error": [*failure] if failure else None})
+        failure = None if state.outcome.failure is None else [state.outcome.failure.code, state.outcome.failure.message]
+        told = self._redact(
+            {"input": state.setup.input, "output": state.outcome.output, "error": [*failure] if failure else None}
+        )
         return " ".join(words_of(" ".join(text for value in told.values() for text in texts(value)))[:WORDS_MAX])
 
 

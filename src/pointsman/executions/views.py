@@ -236,7 +236,7 @@ PAUSED_BY_LIMIT: Final = "limits."
 def stopped_by(state: ExecutionState, rows: Sequence[Row]) -> str | None:
     """Return the limit that stopped an execution, by an interruption or by a budget's pause; None if no limit did."""
     if state.status != "paused":
-        return state.interruption
+        return state.limits.interruption
     paused = (
         e.by for row in reversed(rows) for e in reversed(row.events) if isinstance(e, life_events.ExecutionPaused)
     )
@@ -322,29 +322,29 @@ def usage_view(usage: Usage | UsageTotal) -> JsonObject:
 
 def execution_view(state: ExecutionState, rows: list[Row]) -> JsonObject:
     """Return an execution as `--json` and the API show it."""
-    ended = rows[-1].at if rows else state.started_at
+    ended = rows[-1].at if rows else state.setup.started_at
     path: list[Json] = [*path_of(rows)]
     return {
         "executionId": state.id,
-        "workflowId": state.workflow,
-        "version": state.version,
+        "workflowId": state.setup.workflow,
+        "version": state.setup.version,
         "status": status_of(state),
-        "trial": state.options.get(TRIAL),
-        "pausedBefore": str(state.breakpoints.at)
-        if state.status == "paused" and state.breakpoints.at is not None
+        "trial": state.setup.options.get(TRIAL),
+        "pausedBefore": str(state.pause.breakpoints.at)
+        if state.status == "paused" and state.pause.breakpoints.at is not None
         else None,
         "phase": "compensating" if state.compensating else None,
         "compensation": compensation_view(state),
-        "model": state.options.get("model"),
-        "observability": state.options.get("observability", "standard"),
+        "model": state.setup.options.get("model"),
+        "observability": state.setup.options.get("observability", "standard"),
         "seq": state.seq,
-        "input": state.input,
-        "output": state.output,
+        "input": state.setup.input,
+        "output": state.outcome.output,
         "scripted": is_scripted(state),
         "currentNodes": current_nodes(state),
         "state": state.root.data.root if state.scopes else {},
         "path": path,
-        "steps": state.step_count,
+        "steps": state.counters.steps,
         "waiting": waiting_view(state),
         "awaiting": awaiting_view(state),
         "waitingFor": needs_view(state),
@@ -353,8 +353,8 @@ def execution_view(state: ExecutionState, rows: list[Row]) -> JsonObject:
         "progress": progress_of(rows),
         "warnings": [*scripted_warnings(state), *warnings_of(rows)],
         "usage": usage_view(state.usage),
-        "sessionId": state.session,
-        "trigger": state.options.get("trigger"),
-        "startedAt": state.started_at,
-        "durationMs": round((ended - state.started_at) * 1000),
+        "sessionId": state.setup.session,
+        "trigger": state.setup.options.get("trigger"),
+        "startedAt": state.setup.started_at,
+        "durationMs": round((ended - state.setup.started_at) * 1000),
     }

@@ -40,7 +40,7 @@ def watcher_for(see: See) -> Watcher:
             return
         for number, event in enumerate(seen.row.events):
             view = event_view(seen.row, number, event)
-            view["execution"], view["parent"] = seen.execution, seen.state.parent
+            view["execution"], view["parent"] = seen.execution, seen.state.setup.parent
             see(view)
 
     return watch
@@ -63,7 +63,7 @@ async def follow_events(
 ) -> AsyncIterator[JsonObject]:
     """Yield the events of an execution; with `follow`, also those that other processes add, until nothing more happens.
     `words`: as public events of that dialect."""
-    level = observability_of((await app.runtime.load(ExecutionId(execution))).options) if words else "standard"
+    level = observability_of((await app.runtime.load(ExecutionId(execution))).setup.options) if words else "standard"
     redact = redactor_for(app.settings)
     async for row in follow_rows(app, execution, after=after, follow=follow):
         if words is not None:

@@ -178,7 +178,7 @@ async def _bring_contents(app: AppContext, found: ArchiveContents) -> None:
         if await app.store.blobs.get(digest.hex()) is None:
             raise ImportRefused(f"the content {digest.hex()[:12]} is not in the export", hint=DAMAGED)
     for state in found.states.values():
-        await app[LIBRARY].pinned(state.definition, state.options)
+        await app[LIBRARY].pinned(state.setup.definition, state.setup.options)
 
 
 async def _bring_conversation(app: AppContext, found: ArchiveContents) -> None:
@@ -219,7 +219,7 @@ async def _bring_rows(app: AppContext, path: Path, found: ArchiveContents) -> No
     for old in reversed(found.names):
         state, name = found.states[old], found.new[old]
         summary = Passivation(state).summary(name, state)
-        parent = found.new.get(state.parent or "")
+        parent = found.new.get(state.setup.parent or "")
         await app.store.journal.append(name, last[old], summary=replace(summary, parent=parent))
 
 

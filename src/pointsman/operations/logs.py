@@ -170,7 +170,7 @@ def logged(*, debug: bool) -> Callable[[Committed | Delta], None]:
 
 def log_row(execution: ExecutionId, row: Row, state: ExecutionState) -> None:
     """Log the public events of a row, at the redaction level of its workflow."""
-    level = observability_of(state.options)
+    level = observability_of(state.setup.options)
     for told in bulletins(execution, row, level):
         name = str(told["event"])
         if not LOGGER.isEnabledFor(weight := EVENTS.get(name, logging.DEBUG)):
@@ -178,7 +178,7 @@ def log_row(execution: ExecutionId, row: Row, state: ExecutionState) -> None:
         fields = {key: value for key, value in told.items() if key not in HEAD}
         if name == "workflow.human.required" and level != "full":
             fields = {key: value for key, value in fields.items() if key not in ASKED}
-        fields["workflowId"] = state.workflow
-        if name == "workflow.start" and "trigger" in state.options:
-            fields["trigger"] = state.options["trigger"]
+        fields["workflowId"] = state.setup.workflow
+        if name == "workflow.start" and "trigger" in state.setup.options:
+            fields["trigger"] = state.setup.options["trigger"]
         say(weight, name, fields)

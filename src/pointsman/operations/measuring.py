@@ -151,7 +151,7 @@ class Measuring:
         if isinstance(seen, Delta):
             return
         self._rows.add(1)
-        workflow = self._workflow(seen.state.workflow)
+        workflow = self._workflow(seen.state.setup.workflow)
         begun = self._begun.get(seen.execution)
         for event in seen.row.events:
             match event:

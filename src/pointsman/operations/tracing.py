@@ -81,10 +81,10 @@ class Tracing:
                 seen.execution,
                 seen.row,
                 status_of(state),
-                state.workflow,
-                state.parent,
-                state.session,
-                state.options,
+                state.setup.workflow,
+                state.setup.parent,
+                state.setup.session,
+                state.setup.options,
             )
         )
 
@@ -141,8 +141,8 @@ class Tracing:
         if found is not None:
             return found
         state = await self._app.runtime.load(parent)
-        above = None if state.parent is None else await self._above(ExecutionId(state.parent))
-        found = Trace(parent, origin_of(parent, state.options, above), state.workflow, state.session)
+        above = None if state.setup.parent is None else await self._above(ExecutionId(state.setup.parent))
+        found = Trace(parent, origin_of(parent, state.setup.options, above), state.setup.workflow, state.setup.session)
         await self._read(found, state.seq + 1)
         self._keep(found)
         return found
@@ -182,9 +182,9 @@ class Tracing:
             trace_id = trace.origin.trace
         else:
             driver = self._app.runtime.drivers.get(execution)
-            if driver is None or driver.state.parent is not None:
+            if driver is None or driver.state.setup.parent is not None:
                 return None
-            trace_id = origin_of(execution, driver.state.options, None).trace
+            trace_id = origin_of(execution, driver.state.setup.options, None).trace
         return traceparent(trace_id, span_id(execution, command.step, command.attempt))
 
 

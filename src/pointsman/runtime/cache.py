@@ -41,9 +41,9 @@ def place_of(state: ExecutionState, command: Execute, does: WorkAction, executor
     if does.cache == "off" or command.phase != "work":
         return None
     # An execution without a session is a session of its own, as for memory nodes.
-    owners = {"execution": state.id, "session": state.session or state.id, "long_term": state.workflow}
+    owners = {"execution": state.id, "session": state.setup.session or state.id, "long_term": state.setup.workflow}
     spec = does.spec
-    definition = (state.definition, *([state.options[SCRIPT]] if SCRIPT in state.options else ()))
+    definition = (state.setup.definition, *([state.setup.options[SCRIPT]] if SCRIPT in state.setup.options else ()))
     basis = executors.basis(command, spec)
     depends = (*definition, spec.node, spec.kind, spec.config, spec.settings, command.input, command.messages, basis)
     digest = sha256(msgspec.json.encode(depends, order="deterministic")).hexdigest()

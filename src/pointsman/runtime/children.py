@@ -147,7 +147,7 @@ class ChildExecutions:
         """Notify the waiters of all parents: a child execution is driven here."""
         while execution is not None and (driver := self._runtime.drivers.get(execution)) is not None:
             driver.notify()
-            execution = None if driver.state.parent is None else ExecutionId(driver.state.parent)
+            execution = None if driver.state.setup.parent is None else ExecutionId(driver.state.setup.parent)
 
     async def _child(self, name: ExecutionId, parent: ExecutionId, command: StartChild) -> Driver | None:
         """Return the driver of the child; None if the step was stopped before the child started."""
@@ -157,7 +157,7 @@ class ChildExecutions:
         at = None if above is None else above.state.steps.get(command.step)
         if above is None or at is None or command.call not in at.children or at.attempt != command.attempt:
             return None
-        depth = above.state.options.get("depth")
+        depth = above.state.setup.options.get("depth")
         deeper = (depth if isinstance(depth, int) else 0) + 1
         if deeper > CHILD_DEPTH_MAX:
             raise NestedTooDeep(
@@ -168,10 +168,10 @@ class ChildExecutions:
             input=command.input,
             config=begin.config,
             parent=parent,
-            session=above.state.session,
+            session=above.state.setup.session,
             definition=begin.definition,
             options={**begin.options, "depth": deeper},
-            seed=above.state.seed,
+            seed=above.state.setup.seed,
         )
         return await self._runtime.start(name, plan, report, begun_here=above.begun_here)
 
@@ -220,8 +220,8 @@ class ChildExecutions:
 
     async def ended(self, state: ExecutionState) -> None:
         """Handle the durable end of a child."""
-        if state.parent is not None:
-            await self._tell_absent_parent(ExecutionId(state.id), ExecutionId(state.parent))
+        if state.setup.parent is not None:
+            await self._tell_absent_parent(ExecutionId(state.id), ExecutionId(state.setup.parent))
             self._tell_parent(state)
 
     def _tell_parent(self, state: ExecutionState) -> None:
@@ -303,34 +303,36 @@ def rests(driver: Driver, horizon: float) -> bool:
     return (
         not (driver.tasks or driver.busy or driver.ready or driver.told or driver.committing or driver.is_waited_for)
         and driver.failure is None
-        and not (state.running_steps or state.outbox)
+        and not (state.counters.running_steps or state.outbox)
         and all(timer.at > horizon for timer in state.timers.values())
     )
 
 
 def stands_still_for_parent(child: Driver) -> bool:
     """Return whether it was paused because its parent was halted, so that it resumes together with the parent."""
-    return child.state.status == "paused" and child.state.paused_by == _as_parent(child)
+    return child.state.status == "paused" and child.state.pause.by == _as_parent(child)
 
 
 def _as_parent(child: Driver) -> str:
-    return f"its parent {child.state.parent}"
+    return f"its parent {child.state.setup.parent}"
 
 
 def _ended(command: StartChild, state: ExecutionState) -> ChildEnded:
     ended = ChildEnded(step=command.step, attempt=command.attempt, usage=usage_of(state), call=command.call)
     if state.status == "completed":
-        return replace(ended, output=state.output)
-    failure = state.failure or Failure(code=f"child-{state.status}", message=f"the sub-workflow was {state.status}")
+        return replace(ended, output=state.outcome.output)
+    failure = state.outcome.failure or Failure(
+        code=f"child-{state.status}", message=f"the sub-workflow was {state.status}"
+    )
     return replace(ended, failure=_within(state, failure))
 
 
 def _within(state: ExecutionState, failure: Failure) -> Failure:
     """Return the failure of a sub-workflow with its origin inside: `details["within"]`, outermost first."""
-    at = next((one.step for one in state.failed_work if isinstance(one, StepState)), None)
+    at = next((one.step for one in state.outcome.failed_work if isinstance(one, StepState)), None)
     if at is None:
         return failure
     details = failure.details or {}
     deeper = details.get("within")
-    here: Json = {"executionId": state.id, "workflowId": state.workflow, "nodeId": at.node}
+    here: Json = {"executionId": state.id, "workflowId": state.setup.workflow, "nodeId": at.node}
     return replace(failure, details={**details, "within": [here, *(deeper if isinstance(deeper, list) else ())]})

@@ -44,7 +44,7 @@ class DriverLost(EngineBug):
 
 def behind_s(plan: Plan, state: ExecutionState) -> float | None:
     """Return how many seconds a row may stay behind its commands: 0, a bound, or None (until a caller waits)."""
-    mode = state.options.get("durability") or plan.durability
+    mode = state.setup.options.get("durability") or plan.durability
     return BEHIND_S_MAX if mode == "async" else None if mode == "exit" else 0.0
 
 
@@ -168,7 +168,7 @@ def can_wait(state: ExecutionState, report: Report, asked: Sequence[Command]) ->
     """Return whether a row may be written later: not promised, not visible to others, and followed by work."""
     return (
         (type(report) is WorkDone or type(report) is WorkFailed)
-        and state.running_steps > 0
+        and state.counters.running_steps > 0
         and state.status == "running"
         and all(type(command) in GOES_ON for command in asked)
     )

@@ -227,7 +227,7 @@ class Driver:
 
         What the process that started the execution lacked as well is a failure.
         """
-        absent = self.state.options.get(ABSENT)
+        absent = self.state.setup.options.get(ABSENT)
         return bool(failure.needs) and not (self.begun_here or (isinstance(absent, list) and failure.needs in absent))
 
     def offer(self) -> None:
@@ -487,5 +487,5 @@ class Driver:
 
 def revision_of(state: ExecutionState) -> str:
     """Return the saved revision of an execution, `id@number`; empty: the document is not saved."""
-    number = state.options.get("revision")
-    return f"{state.workflow}@{number}" if isinstance(number, int) and number > 0 else ""
+    number = state.setup.options.get("revision")
+    return f"{state.setup.workflow}@{number}" if isinstance(number, int) and number > 0 else ""

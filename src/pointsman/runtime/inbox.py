@@ -22,7 +22,7 @@ def gates_in(execution: ExecutionId, state: ExecutionState) -> tuple[GateEntry, 
     return tuple(
         GateEntry(
             execution=execution,
-            workflow=WorkflowId(state.workflow),
+            workflow=WorkflowId(state.setup.workflow),
             gate=gate.id,
             node=at.step.node,
             message=_plain(gate.message[:MESSAGE_CHARS_MAX]),

@@ -191,7 +191,7 @@ class LocalRuntime:
         if recover and execution in self._reached:
             self._reached.discard(execution)
             if (
-                found.state.running_steps and found.state.status == "running"
+                found.state.counters.running_steps and found.state.status == "running"
             ):  # it continues here although no row records that yet
                 await self.store.executions.put(found.passivation.summary(execution, found.state), seq=found.state.seq)
             found.recover()
@@ -210,7 +210,7 @@ class LocalRuntime:
 
     async def _made(self, execution: ExecutionId) -> Driver:
         state = await self.load(execution)
-        return Driver(execution, await self.plans.pinned(state.definition, state.options), state, self)
+        return Driver(execution, await self.plans.pinned(state.setup.definition, state.setup.options), state, self)
 
     @asynccontextmanager
     async def alone(self, execution: ExecutionId) -> AsyncGenerator[None, None]:
@@ -326,7 +326,7 @@ class LocalRuntime:
         without a driver are left to the leader, unless this process is the leader.
         """
         report = EventReceived(name=name, data=data, by=by, key=key)
-        here = {one for one, driver in self.drivers.items() if one != but and name in driver.state.event_waiters}
+        here = {one for one, driver in self.drivers.items() if one != but and name in driver.state.events.waiters}
         here = {one for one in here if hears is None or await hears(one)}
         told = sum([await self._told(one, report) for one in here])
         parked, before = True, None
@@ -345,7 +345,7 @@ class LocalRuntime:
         if self.drives(execution):
             return True  # the driver decides
         state = await self.load(execution)
-        plan = await self.plans.pinned(state.definition, state.options)
+        plan = await self.plans.pinned(state.setup.definition, state.setup.options)
         return bool(decide(plan, state, storable(report), self.clock.now()).events)
 
     async def _told(self, execution: ExecutionId, report: EventReceived) -> bool:

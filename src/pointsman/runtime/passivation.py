@@ -58,7 +58,7 @@ class Passivation:
         heapq.heapify(self._rings)
         self._status: str = status_of(state) if state.seq else ""
         self._wakes = self._next_wake(state)
-        self._awaits = tuple(sorted(state.event_waiters))
+        self._awaits = tuple(sorted(state.events.waiters))
         self._paid: UsageTotal = state.usage
 
     def unlisted(self) -> None:
@@ -74,24 +74,24 @@ class Passivation:
             wakes = self._next_wake(state)
         elif self._rings:
             self._rings.clear()
-        if state.event_waiters or awaits:
+        if state.events.waiters or awaits:
             awaits = self._awaited(state, events)
         needs = self._needs
         if state.steps_without_worker or needs:
             wakes, needs = self._next_wake(state), needs_of(state)
-        worker = self._me if state.running_steps and status == "running" else ""
+        worker = self._me if state.counters.running_steps and status == "running" else ""
         if (
             status == self._status
             and wakes == self._wakes
             and awaits is self._awaits
             and (needs, worker) == (self._needs, self._worker)
             and state.usage is self._paid
-            and not state.changed_gates
+            and not state.row.changed_gates
         ):
             return None
         self._status, self._wakes, self._awaits, self._paid = status, wakes, awaits, state.usage
         self._needs, self._worker = needs, worker
-        with_gates = bool(state.changed_gates) or not self._is_listed
+        with_gates = bool(state.row.changed_gates) or not self._is_listed
         self._is_listed = True
         return self.summary(execution, state, with_gates=with_gates)
 
@@ -103,7 +103,7 @@ class Passivation:
             self._status,
             wakes=self._wakes,
             awaits=self._awaits,
-            worker=self._me if state.running_steps and self._status == "running" else "",
+            worker=self._me if state.counters.running_steps and self._status == "running" else "",
             with_gates=with_gates,
         )
 
@@ -121,11 +121,11 @@ class Passivation:
     def _next_wake(self, state: ExecutionState) -> Instant | None:
         if self.urgent and not state.ended:
             return Instant(state.at)
-        if state.outbox and not (state.running_steps and state.status == "running"):
+        if state.outbox and not (state.counters.running_steps and state.status == "running"):
             return Instant(state.at + TELLING_S)
         if state.status == "interrupted":
             return self._handoff_wake(state)
-        if state.running_steps or state.ended:
+        if state.counters.running_steps or state.ended:
             return None
         rings, offer = self._rings, None
         if state.steps_without_worker and state.status == "running":
@@ -141,12 +141,14 @@ class Passivation:
     @staticmethod
     def _handoff_wake(state: ExecutionState) -> Instant | None:
         """Return the wake-up time of an interrupted execution: only the escalation gate's timer counts."""
-        if state.escalation_gate is None or state.escalation_gate not in state.steps:
+        if state.limits.escalation_gate is None or state.limits.escalation_gate not in state.steps:
             return None
-        return min((Instant(state.timers[name].at) for name in state.steps[state.escalation_gate].timers), default=None)
+        return min(
+            (Instant(state.timers[name].at) for name in state.steps[state.limits.escalation_gate].timers), default=None
+        )
 
     def _awaited(self, state: ExecutionState, events: Sequence[Event]) -> tuple[str, ...]:
-        if len(state.event_waiters) == len(self._awaits) and not any(type(event) is EventAwaited for event in events):
+        if len(state.events.waiters) == len(self._awaits) and not any(type(event) is EventAwaited for event in events):
             return self._awaits
-        found = tuple(sorted(state.event_waiters))
+        found = tuple(sorted(state.events.waiters))
         return self._awaits if found == self._awaits else found

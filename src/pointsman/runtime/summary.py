@@ -50,16 +50,16 @@ def summary_of(
     with_gates: bool = True,
 ) -> Summary:
     """Return the entry for lists and inboxes. `with_gates`: False if the gates are unchanged."""
-    revision, by = state.options.get("revision"), state.options.get("by")
+    revision, by = state.setup.options.get("revision"), state.setup.options.get("by")
     return Summary(
         execution=execution,
-        workflow=WorkflowId(state.workflow),
+        workflow=WorkflowId(state.setup.workflow),
         revision=revision if isinstance(revision, int) else 0,
         status=status,
-        started=Instant(state.started_at),
+        started=Instant(state.setup.started_at),
         updated=Instant(state.at),
-        parent=ExecutionId(state.parent) if state.parent is not None else None,
-        session=state.session,
+        parent=ExecutionId(state.setup.parent) if state.setup.parent is not None else None,
+        session=state.setup.session,
         owner=by if isinstance(by, str) else "",
         wakes=wakes,
         awaits=awaits,

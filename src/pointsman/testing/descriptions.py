@@ -23,7 +23,10 @@ Description: TypeAlias = "None | bool | int | float | str | list[Description] | 
 
 AS_IT_IS: Final = frozenset({type(None), bool, int, float, str})
 
-NOT_KEPT: Final = frozenset({"size_bound", "step_outputs", "row_failures", "changed_gates"})
+NOT_KEPT: Final = frozenset({"row", "data_bytes_max", "progress"})
+"""Fields that are not described."""
+NOT_COMPARED: Final = frozenset({"row", "data_bytes_max", "seen"})
+"""Fields that the quick comparison leaves out."""
 
 
 def describe(state: ExecutionState) -> dict[str, Description]:
@@ -56,10 +59,8 @@ def _plain(value: object, told: Told, *, inside: bool = True) -> Description:
             return _listed(cast("Sequence[object]", value), told)
         case set() | frozenset():
             return [*sorted(str(one) for one in cast("set[object]", value))]
-        case ExecutionState():
-            return {name: _full(getattr(value, name), told) for name in value.__struct_fields__ if name not in NOT_KEPT}
         case Struct():
-            return {name: _full(getattr(value, name), told) for name in value.__struct_fields__ if name != "progress"}
+            return {name: _full(getattr(value, name), told) for name in value.__struct_fields__ if name not in NOT_KEPT}
         case _ if is_dataclass(value):
             return {one.name: _full(getattr(value, one.name), told) for one in fields(value)}
         case _:
@@ -96,7 +97,7 @@ def are_alike(one: ExecutionState, other: ExecutionState) -> bool:
     Costs a quarter of describing both.
     """
     seen: Pairs = set()
-    return all(_fields_alike(one, other, name, seen) for name in one.__struct_fields__ if name not in NOT_KEPT)
+    return all(_fields_alike(one, other, name, seen) for name in one.__struct_fields__ if name not in NOT_COMPARED)
 
 
 def _alike(one: object, other: object, seen: Pairs, *, inside: bool = True) -> bool:
@@ -114,7 +115,7 @@ def _alike(one: object, other: object, seen: Pairs, *, inside: bool = True) -> b
     if inside and isinstance(one, StepState | ScopeState | ParallelFrame):
         return _plain(one, {}) == _plain(other, {})
     if isinstance(one, Struct):
-        return all(_fields_alike(one, other, name, seen) for name in one.__struct_fields__ if name != "seen")
+        return all(_fields_alike(one, other, name, seen) for name in one.__struct_fields__ if name not in NOT_COMPARED)
     return one == other
 
 

@@ -249,7 +249,7 @@ class Simulation:
     @property
     def outcome(self) -> SimulationResult:
         """Return the present outcome."""
-        return SimulationResult(self.state.status, self.state.output, tuple(self.rows), self.state)
+        return SimulationResult(self.state.status, self.state.outcome.output, tuple(self.rows), self.state)
 
     def tell(self, report: Report) -> None:
         """Deliver one report. A refused report has no effect."""
@@ -284,7 +284,7 @@ class Simulation:
 
     def _next(self) -> Report | None:
         if self.state.ended or self.state.status == "interrupted":
-            asks = self.state.escalation_gate if self.state.awaits_escalation else None
+            asks = self.state.limits.escalation_gate if self.state.awaits_escalation else None
             return self._delivered() or (self._answered(asks) if asks is not None else None) or self.at_rest()
         owed: list[Callable[[], Report | None]] = []
         owed += [lambda command=command: self._worked(command) for command in self.asked.work.values()]
@@ -335,7 +335,7 @@ class Simulation:
 
     def _early(self) -> Report | None:
         """Send an event to this execution before or while steps wait for it."""
-        kept = {event.name for event in self.state.buffered_events.values()}
+        kept = {event.name for event in self.state.events.buffered.values()}
         names = [name for name in self.names if name not in kept]
         if not names:
             return None

@@ -345,7 +345,7 @@ class Library:
 
         Raises `UnknownWorkflow` if the workflow did not exist when the parent started, or may not be called now.
         """
-        pins = parent.options.get("pins")
+        pins = parent.setup.options.get("pins")
         pin = pins.get(reference) if isinstance(pins, dict) else None
         if not isinstance(pin, dict):
             raise unknown_workflow(reference)
@@ -354,7 +354,7 @@ class Library:
                 "%s may not call %r at node %r: its starter or its author lost the right", parent.id, reference, node
             )
             raise unknown_workflow(reference)
-        passed = {name: said for name, said in parent.options.items() if name not in OF_PARENT}
+        passed = {name: said for name, said in parent.setup.options.items() if name not in OF_PARENT}
         options: JsonObject = {**passed, "revision": pin["revision"]}
         if AUTHORS in pin:
             options[AUTHORS] = pin[AUTHORS]

@@ -169,7 +169,7 @@ def open_nodes(state: ExecutionState) -> set[str]:
     """Return the nodes of open steps, failed work and parked arrivals."""
     parked_at = [parked for scope in state.scopes.values() for parked in scope.parked.values()]
     arrivals = [*state.held_arrivals, *(one for parked in parked_at for one in parked.values())]
-    failed = {one.node if isinstance(one, PendingArrival) else one.step.node for one in state.failed_work}
+    failed = {one.node if isinstance(one, PendingArrival) else one.step.node for one in state.outcome.failed_work}
     return {step.node for step in state.steps} | {one.node for one in arrivals} | failed
 
 

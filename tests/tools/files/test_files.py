@@ -207,5 +207,5 @@ async def test_bytes_that_are_no_text_come_and_go_as_base64(tmp_path: Path) -> N
         write["base64"] = "no base64!"
         execution = await app.start(Workflow.of({"id": "w", "nodes": nodes[:1], "edges": []}))
         assert await execution.settled() == "failed"
-        assert execution.state.failure is not None
-        assert execution.state.failure.code == "tool-arguments"
+        assert execution.state.outcome.failure is not None
+        assert execution.state.outcome.failure.code == "tool-arguments"

@@ -93,7 +93,7 @@ def wait_for_more(ctx: DecisionContext, at: StepState, failure: Failure) -> None
     tripped = tripped_by(at, failure)
     if ctx.state.status != "paused":
         limits.trip(ctx, tripped)
-    elif at.step not in ctx.state.budget_stopped:
+    elif at.step not in ctx.state.limits.budget_stopped:
         ctx.emit(LimitHit(limit=tripped.limit, message=tripped.message, step=at.step))
 
 
@@ -125,7 +125,7 @@ def spent_below(ctx: DecisionContext, at: StepState, report: ChildUsageReported)
 
 def _in_force(plan: Plan, state: ExecutionState) -> Iterable[tuple[str, float]]:
     budgets = plan.limits.budgets
-    if not state.limits:
+    if not state.limits.raised:
         return budgets
     return [(name, allowed_in(plan, state, name, most) or most) for name, most in budgets]
 

@@ -58,7 +58,7 @@ def conclude(ctx: DecisionContext) -> None:
     """Fail the execution once nothing moves any more, with its uncaught failures."""
     state = ctx.state
     first = ctx.uncaught[0]
-    steps = tuple(one.step for one in ctx.uncaught if one.step in state.row_failures)
+    steps = tuple(one.step for one in ctx.uncaught if one.step in state.row.failures)
     step = None if first.step == NOBODY else first.step
     if not state.undo_log:
         for at in state.steps.values():
@@ -120,18 +120,18 @@ def output_of(ctx: DecisionContext) -> Json:
     state, plan = ctx.state, ctx.plan
     root = state.root
     if plan.partial_run is not None and plan.partial_run.until:
-        return _only(_sorted(ctx, state.outputs))
+        return _only(_sorted(ctx, state.outcome.terminal_values))
     if plan.output is not None:
-        names = {**root.names, "result": _only(_sorted(ctx, state.branch_results))}
-        env = Environment(root.data.root, root.nodes, names, state.config, None, plan.strict)
+        names = {**root.names, "result": _only(_sorted(ctx, state.outcome.branch_results))}
+        env = Environment(root.data.root, root.nodes, names, state.setup.config, None, plan.strict)
         return ctx.value(root, plan.output, env)
-    if state.outputs:
-        return _only(_sorted(ctx, state.outputs))
+    if state.outcome.terminal_values:
+        return _only(_sorted(ctx, state.outcome.terminal_values))
     for name in plan.output_fields:
         found = root.data.root.get(name)
         if found not in (None, "", [], {}):
             return found
-    return _only(_sorted(ctx, state.branch_results))
+    return _only(_sorted(ctx, state.outcome.branch_results))
 
 
 def _sorted(ctx: DecisionContext, found: dict[TerminalKey, TerminalValue]) -> list[Json]:

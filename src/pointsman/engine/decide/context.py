@@ -175,7 +175,7 @@ class DecisionContext:
 
     def answers(self, scope: ScopeState, after: Step) -> bool:
         """Return whether the last value of a token is a result of the execution: it is not inside a joined parallel."""
-        if self.state.step_outputs[after].value is None:
+        if self.state.row.outputs[after].value is None:
             return False
         around: ScopeState | None = scope
         while around is not None and around.opening is not None:
@@ -214,8 +214,8 @@ class DecisionContext:
         if isinstance(node.action, LoopAction) and node.id in scope.loops:
             item_key = self._loop_names(names, scope.loops[node.id], item_key)
         if self.plan.engine_names:
-            is_new = node.id not in self.state.visited_nodes
-            names["_currentStep"] = self.current_step(len(self.state.visited_nodes) + is_new)
+            is_new = node.id not in self.state.counters.visited_nodes
+            names["_currentStep"] = self.current_step(len(self.state.counters.visited_nodes) + is_new)
             names["_totalNodes"] = self.plan.nodes_counted
             names["_currentNodeIteration"] = scope.visits.get((node.id, ()), 0) + 1
         if self.state.compensation is not None:
@@ -229,11 +229,11 @@ class DecisionContext:
 
     def current_step(self, entered: int) -> int:
         """Return `_currentStep` after `entered` visited nodes: their number without start, end and notes."""
-        return max(1, entered - sum(node in self.state.visited_nodes for node in self.plan.uncounted))
+        return max(1, entered - sum(node in self.state.counters.visited_nodes for node in self.plan.uncounted))
 
     @property
     def config(self) -> Mapping[str, Json]:
-        return self.state.config
+        return self.state.setup.config
 
     def loop(self, scope: ScopeState, node: str) -> LoopState | None:
         """Return the open entry of a loop node, in this scope or one around it."""

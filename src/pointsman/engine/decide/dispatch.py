@@ -349,7 +349,7 @@ def _timer_fired(ctx: DecisionContext, report: TimerFired) -> None:
     timer = state.timers.get(report.timer)
     if timer is None or state.ended:
         return
-    if state.status == "interrupted" and (timer.step is None or timer.step != state.escalation_gate):
+    if state.status == "interrupted" and (timer.step is None or timer.step != state.limits.escalation_gate):
         return  # it is set again on resumption
     ctx.emit(TimerElapsed(timer=report.timer))
     at = state.steps.get(timer.step) if timer.step is not None else None

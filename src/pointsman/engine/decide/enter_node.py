@@ -67,7 +67,7 @@ def enter_node(ctx: DecisionContext, move: EnterNode) -> None:
 
 def _asks_on(ctx: DecisionContext, scope: ScopeState, move: EnterNode) -> bool:
     """Return whether control enters the gate that asks whether an interrupted execution may continue."""
-    gate = ctx.state.escalation_gate
+    gate = ctx.state.limits.escalation_gate
     return gate is not None and move.after == NOBODY and ctx.visit(scope, ctx.plan.nodes[move.node], ()) == gate
 
 
@@ -142,7 +142,7 @@ class ParkedStart(NamedTuple):
 
 def _stops(ctx: DecisionContext, scope: ScopeState, starts: list[ParkedStart]) -> bool:
     """Pause before all nodes that start together if one of them has a breakpoint. Return True if paused."""
-    if ctx.plan.partial_run is None and not ctx.state.breakpoints.stepping:
+    if ctx.plan.partial_run is None and not ctx.state.pause.breakpoints.stepping:
         return False
     for node, _, thread in starts:
         step = ctx.visit(scope, node, thread)

@@ -132,7 +132,7 @@ def execution_of(ctx: DecisionContext, step: Step) -> Execute:
     if does.receives_messages and at.messages:
         found = at.scope.data.shared().get("messages")
         if isinstance(found, list):
-            known = ctx.state.options.get("history") if does.own_messages_only else None
+            known = ctx.state.setup.options.get("history") if does.own_messages_only else None
             began = known if isinstance(known, int) else 0
             messages = found if len(found) == at.messages and not began else found[began : at.messages]
     return Execute(
@@ -142,8 +142,8 @@ def execution_of(ctx: DecisionContext, step: Step) -> Execute:
         input=(at.advised if at.phase == "recover" else at.input) or {},
         messages=messages,
         phase=at.phase,
-        timeout_s=does.timeout_s if not ctx.state.limits else _timeout(ctx, does),
-        call_timeout_s=limits.allowed(ctx, "nodeTime", None) if ctx.state.limits else None,
+        timeout_s=does.timeout_s if not ctx.state.limits.raised else _timeout(ctx, does),
+        call_timeout_s=limits.allowed(ctx, "nodeTime", None) if ctx.state.limits.raised else None,
         verdicts=tuple(at.verdicts.values()) if at.verdicts else (),
     )
 
@@ -157,7 +157,6 @@ def _timeout(ctx: DecisionContext, does: WorkAction) -> float | None:
 
 def set_timer(ctx: DecisionContext, step: Step, purpose: str, at: float) -> None:
     """Set a timer for a step at `at` (unix seconds)."""
-    state = ctx.state.steps[step]
-    timer = f"{purpose}:{step}:{state.attempt}"
+    timer = f"{purpose}:{step}:{ctx.state.steps[step].attempt}"
     ctx.emit(TimerSet(timer=timer, purpose=purpose, at=at, step=step))  # pyright: ignore[reportArgumentType] - the purposes of the callers
     ctx.command(SetTimer(timer=timer, at=at))

@@ -29,11 +29,11 @@ def exit_step(ctx: DecisionContext, move: ExitStep) -> None:
     """Send control along the edges of a finished step, or end the token."""
     step = move.step
     node = ctx.plan.nodes[step.node]
-    left = ctx.state.step_outputs[step]
+    left = ctx.state.row.outputs[step]
     if step.scope not in ctx.state.scopes:
         return  # the branch was settled while this transition was queued
     ctx.dirty_scopes[step.scope] = None
-    if ctx.state.escalation_gate == step and not limit_escalation.over(ctx, move):
+    if ctx.state.limits.escalation_gate == step and not limit_escalation.over(ctx, move):
         return
     trial = ctx.plan.partial_run
     if trial is not None and partial_run.ends_here(trial, node, left, move):
@@ -79,7 +79,7 @@ def leaving_failed(ctx: DecisionContext, node: PlanNode, step: Step, failure: Fa
     ctx.emit(ExitFailed(step=step, failure=failure))
     caught = catching(node, failure)
     if caught:
-        _take(ctx, step, ctx.state.step_outputs[step], caught)
+        _take(ctx, step, ctx.state.row.outputs[step], caught)
     else:
         ctx.enqueue(PropagateFailure(step, failure))
 

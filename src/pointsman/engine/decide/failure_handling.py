@@ -45,7 +45,7 @@ def attempt_failed(ctx: DecisionContext, at: StepState, failure: Failure, usage:
     tries_left = retry is not None and at.failures - at.reasks < retry.retries and at.phase == "work"
     if retry is not None and tries_left and _is_worth_it(retry, failure):
         ctx.emit(StepFailed(step=step, attempt=at.attempt, failure=failure, final=False, usage=usage))
-        wait = retry_wait(retry, at.failures - at.reasks - 1, ctx.state.seed, step)
+        wait = retry_wait(retry, at.failures - at.reasks - 1, ctx.state.setup.seed, step)
         if failure.retry_after_s is not None:
             wait = max(wait, min(failure.retry_after_s, ctx.plan.limits.retry_after_s))
         set_timer(ctx, step, "retry", ctx.state.at + wait)
@@ -175,7 +175,7 @@ def propagate(ctx: DecisionContext, move: PropagateFailure) -> None:
     if ctx.state.compensation is not None:
         compensation.ended(ctx, move.failure)
         return
-    if ctx.state.escalation_gate == move.step and ctx.state.status == "interrupted":
+    if ctx.state.limits.escalation_gate == move.step and ctx.state.status == "interrupted":
         ctx.warn("handoff-failed", f"nobody decided whether it may go on: {move.failure.message}", move.step)
         return
     if loops.skip_round(ctx, move.step, move.failure):

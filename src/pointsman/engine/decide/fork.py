@@ -24,7 +24,7 @@ from pointsman.engine.writes import DataEdit
 def fork(ctx: DecisionContext, report: ForkRequested) -> None:
     """Continue the copy: request open work again, resume a halted execution, retry a failed one."""
     state = ctx.state
-    if state.ended and not (state.status == "failed" and state.failed_work):
+    if state.ended and not (state.status == "failed" and state.outcome.failed_work):
         raise WrongStatus(
             f"{report.origin!r} is {state.status} at row {report.row}: nothing is left to go on with",
             hint="Fork it from an earlier row (--at), or run a step again (retry --from).",
@@ -40,7 +40,7 @@ def fork(ctx: DecisionContext, report: ForkRequested) -> None:
             origin=report.origin,
             row=report.row,
             before=report.before,
-            input={**state.input, **given} if given else None,
+            input={**state.setup.input, **given} if given else None,
             edits=edits,
             session=report.session,
             by=report.by,

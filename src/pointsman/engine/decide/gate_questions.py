@@ -43,7 +43,7 @@ class GateContent(NamedTuple):
 def shown_of(ctx: DecisionContext, at: Entry | StepState, does: HumanTaskAction, env: Environment) -> GateContent:
     """Evaluate the question and contents of a human node. Raises the errors of its formulas."""
     message = str(does.message(env) or "")
-    if not message and at.step == ctx.state.escalation_gate:
+    if not message and at.step == ctx.state.limits.escalation_gate:
         message = str(at.incoming.value)  # which limit was reached
     return GateContent(
         message=message,

@@ -103,8 +103,8 @@ def raise_limits(ctx: DecisionContext, wanted: Mapping[str, float]) -> None:
 def go_on(ctx: DecisionContext, by: str, *, stepping: bool = False) -> None:
     """Resume a halted execution. A gate that asks whether to continue is cancelled."""
     state = ctx.state
-    held, refused = tuple(state.held_arrivals), tuple(state.budget_stopped)
-    interrupted, gate = state.status == "interrupted", state.escalation_gate
+    held, refused = tuple(state.held_arrivals), tuple(state.limits.budget_stopped)
+    interrupted, gate = state.status == "interrupted", state.limits.escalation_gate
     ctx.emit(ExecutionResumed(by=by, stepping=stepping))
     if interrupted and gate is not None and gate in state.steps:
         cancellation.stop(ctx, state.steps[gate])
@@ -141,9 +141,9 @@ def retry(ctx: DecisionContext, report: RetryRequested) -> None:
             f"{state.id!r} cannot be retried: what it had done was undone",
             hint="Start it again, or fork it from before the failure.",
         )
-    must(ctx, state.status == "failed" and bool(state.failed_work), "retried")
+    must(ctx, state.status == "failed" and bool(state.outcome.failed_work), "retried")
     raise_limits(ctx, report.limits)
-    held, failed, beside = tuple(state.held_arrivals), tuple(state.failed_work), tuple(state.steps.values())
+    held, failed, beside = tuple(state.held_arrivals), tuple(state.outcome.failed_work), tuple(state.steps.values())
     reenter = tuple(n for n, one in enumerate(failed) if not _is_attempted(ctx, one))
     parks = tuple(n for n in reenter if _arrived(failed[n]))
     ctx.emit(ExecutionRetried(by=report.by, reenter=reenter, parks=parks))

@@ -22,7 +22,7 @@ from pointsman.engine.state import StepState
 
 def must_be_allowed(ctx: DecisionContext, at: StepState, action: str) -> None:
     """Raise `LimitCapped` if the action would raise a limit above the operator's cap."""
-    more = _more(ctx, action) if ctx.state.escalation_gate == at.step and ctx.state.awaits_escalation else None
+    more = _more(ctx, action) if ctx.state.limits.escalation_gate == at.step and ctx.state.awaits_escalation else None
     if more is not None:
         limit_raises.may_raise(ctx.plan, ctx.state, _raised(ctx, more))
 
@@ -36,7 +36,7 @@ def over(ctx: DecisionContext, move: ExitStep) -> bool:
         return True
     more = _more(ctx, move.labels[0]) if move.labels else None
     if more is None:
-        told = ctx.state.step_outputs[move.step].value
+        told = ctx.state.row.outputs[move.step].value
         cancellation.cancel_steps(ctx, ())
         ctx.discard_all()
         ctx.emit(LimitEscalated(node=move.step.node, value=told))
@@ -50,8 +50,8 @@ def over(ctx: DecisionContext, move: ExitStep) -> bool:
 
 
 def _more(ctx: DecisionContext, action: str) -> Mapping[str, float] | None:
-    assert ctx.state.escalation_gate is not None
-    does = ctx.node(ctx.state.escalation_gate).action
+    assert ctx.state.limits.escalation_gate is not None
+    does = ctx.node(ctx.state.limits.escalation_gate).action
     return does.limit_raises.get(action) if isinstance(does, HumanTaskAction) else None
 
 
@@ -64,6 +64,6 @@ def _raised(ctx: DecisionContext, more: Mapping[str, float]) -> dict[str, float]
         planned = limits.allowed(ctx, name, limits.planned(plan, name))
         if planned is not None:
             raised[name] = max(planned, used.get(name, 0.0)) + amount
-    if state.interruption == "no-progress":
+    if state.limits.interruption == "no-progress":
         raised["no-progress"] = (limits.allowed(ctx, "no-progress", REPEATS_MAX) or 0) + REPEATS_MAX
     return raised

@@ -108,7 +108,7 @@ def _spent(state: ExecutionState, name: str, at: float) -> float:
         case "visits":
             return _visited(state, "")
         case limits.CLOCK:
-            return max(0.0, at - state.started_at)
+            return max(0.0, at - state.setup.started_at)
         case _:
             return used(state).get(name, 0.0)
 
@@ -116,9 +116,9 @@ def _spent(state: ExecutionState, name: str, at: float) -> float:
 def used(state: ExecutionState) -> dict[str, float]:
     """Return the usage of each countable limit."""
     return {
-        "steps": float(state.step_count),
+        "steps": float(state.counters.steps),
         "executionTime": limits.worked_s(state),
-        "deadline": state.at - state.started_at,
+        "deadline": state.at - state.setup.started_at,
         **{name: amount(state.usage) for name, amount in budgets.AMOUNT.items()},
     }
 

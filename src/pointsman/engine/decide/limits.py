@@ -42,7 +42,7 @@ def allowed(ctx: DecisionContext, name: str, planned: float | None) -> float | N
 
 def allowed_in(plan: Plan, state: ExecutionState, name: str, planned: float | None) -> float | None:
     """Return the limit in force without a context. A lowered cap of the operator applies at once."""
-    raised = state.limits.get(name)
+    raised = state.limits.raised.get(name)
     if raised is None:
         return planned
     most = plan.limits.caps.get(name)
@@ -66,7 +66,7 @@ def planned(plan: Plan, name: str) -> float | None:
 
 def limit_message(plan: Plan, state: ExecutionState, name: str, what: str) -> str:
     """Return a message about a reached limit, with its source."""
-    source = "raised before" if name in state.limits else SOURCES[plan.limits.sources.get(name, "")]
+    source = "raised before" if name in state.limits.raised else SOURCES[plan.limits.sources.get(name, "")]
     return f"{what} (`{name}`, {source})"
 
 
@@ -75,15 +75,15 @@ def before_step(
 ) -> ReachedLimit | None:
     """Return a limit that forbids starting this node now, given `beside` other nodes that start with it."""
     state, limits = ctx.state, ctx.plan.limits
-    if state.escalation_gate is not None and state.status == "interrupted":
+    if state.limits.escalation_gate is not None and state.status == "interrupted":
         return None  # this is the gate that asks whether to continue: nothing else starts meanwhile
-    raised = state.limits
+    raised = state.limits.raised
     steps = limits.steps if not raised else allowed(ctx, "steps", limits.steps)
-    if steps is not None and state.step_count + beside - (state.escalated_at_step or 0) >= steps:
+    if steps is not None and state.counters.steps + beside - (state.limits.escalated_at_step or 0) >= steps:
         return ReachedLimit(
             "steps", limit_message(ctx.plan, state, "steps", f"the limit of {int(steps)} steps is reached")
         )
-    if state.escalated_at_step is not None:
+    if state.limits.escalated_at_step is not None:
         return None
     visits = raised.get(f"visits:{node.id}", raised.get("visits", node.visits_max)) if raised else node.visits_max
     if visits is not None:
@@ -152,15 +152,15 @@ def held_below(state: ExecutionState) -> list[HoldChild]:
 def set_limit_timers(ctx: DecisionContext) -> None:
     """Set the timers of the time limits."""
     state, limits = ctx.state, ctx.plan.limits
-    if limits.execution_time_s is None and limits.deadline_s is None and not state.limits:
+    if limits.execution_time_s is None and limits.deadline_s is None and not state.limits.raised:
         return
     worked, most = allowed(ctx, WORKED, limits.execution_time_s), allowed(ctx, CLOCK, limits.deadline_s)
     if state.is_escalated or state.compensation is not None:
         return
-    if worked is not None and state.running_steps and WORKED not in state.timers:
+    if worked is not None and state.counters.running_steps and WORKED not in state.timers:
         _set(ctx, WORKED, state.at + max(0.0, worked - worked_s(state)))
     if most is not None and CLOCK not in state.timers:
-        _set(ctx, CLOCK, state.started_at + most)
+        _set(ctx, CLOCK, state.setup.started_at + most)
 
 
 def _set(ctx: DecisionContext, timer: str, at: float) -> None:
@@ -170,18 +170,18 @@ def _set(ctx: DecisionContext, timer: str, at: float) -> None:
 
 def worked_s(state: ExecutionState) -> float:
     """Return the seconds until now during which any step ran."""
-    works = state.running_steps and state.status != "interrupted"
-    return state.worked_s + (state.at - state.working_since if works else 0.0)
+    works = state.counters.running_steps and state.status != "interrupted"
+    return state.counters.worked_s + (state.at - state.counters.working_since if works else 0.0)
 
 
 def timer_fired(ctx: DecisionContext, timer: str) -> None:
     """Check on a timer of the execution whether the time limit is reached; otherwise set the timer again."""
     state, limits = ctx.state, ctx.plan.limits
     if timer == CLOCK:
-        most, spent, what = allowed(ctx, CLOCK, limits.deadline_s), state.at - state.started_at, "it has lasted"
+        most, spent, what = allowed(ctx, CLOCK, limits.deadline_s), state.at - state.setup.started_at, "it has lasted"
     else:
         most, spent, what = allowed(ctx, WORKED, limits.execution_time_s), worked_s(state), "work ran for"
-        if state.running_steps == 0:
+        if state.counters.running_steps == 0:
             return
     if most is None or state.is_escalated or state.compensation is not None:
         return

@@ -115,7 +115,7 @@ def may_move(state: ExecutionState) -> bool:
 
 def misfits(plan: Plan, state: ExecutionState, was: Plan | None = None) -> Iterator[MigrationMismatch]:
     """Yield every open part that does not fit into the plan, in the order of steps. `was`: the present plan."""
-    failed = [one for one in state.failed_work if isinstance(one, StepState)]
+    failed = [one for one in state.outcome.failed_work if isinstance(one, StepState)]
     for at in sorted((*state.steps.values(), *failed), key=lambda at: at.step):
         yield from _step(plan, state, at, was)
     for step in sorted(state.parallel_frames):
@@ -132,7 +132,7 @@ def _waiting(state: ExecutionState) -> Iterable[PendingArrival]:
         for node in sorted(scope.parked):
             yield from scope.parked[node].values()
     yield from state.held_arrivals
-    for one in state.failed_work:
+    for one in state.outcome.failed_work:
         if isinstance(one, PendingArrival):
             yield one
 

@@ -33,4 +33,4 @@ def delivered(ctx: DecisionContext, report: DeliveryConfirmed) -> None:
 
 def is_news(state: ExecutionState, report: EventReceived) -> bool:
     """Return whether an event from outside was not seen before and can still change the execution."""
-    return not state.ended and report.key not in state.seen_event_keys
+    return not state.ended and report.key not in state.events.seen_keys

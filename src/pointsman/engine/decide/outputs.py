@@ -190,12 +190,12 @@ def check_size(ctx: DecisionContext, scope: ScopeState, writes: Writes, result: 
     added = 0
     for write in writes:
         added += size_of(write.value) if not write.whole else size_of(result) if size is None else size
-    bound = ctx.state.size_bound
+    bound = ctx.state.counters.data_bytes_max
     if bound is None or bound + added > limit:
         bound = measured(ctx.state) - sum(size_of(scope.data.at(w.path)) for w in writes if w.reduce in REPLACING)
         if bound + added > limit:
             raise StepRefused(_too_large(scope, writes, result, bound + added, limit))
-    ctx.state.size_bound = bound + added
+    ctx.state.counters.data_bytes_max = bound + added
 
 
 def check_messages(ctx: DecisionContext, scope: ScopeState, messages: tuple[Json, ...]) -> None:
@@ -236,7 +236,7 @@ def limit_of(ctx: DecisionContext) -> int | None:
     if ctx.state.compensation is not None:
         return None  # compensation may exceed the limit
     limit = ctx.plan.limits.state_bytes
-    raised = ctx.state.limits.get("stateSize")
+    raised = ctx.state.limits.raised.get("stateSize")
     return limit if limit is None or raised is None else max(limit, int(raised))
 
 

@@ -26,12 +26,13 @@ def start_for_call(at: StepState, call: ProposedCall) -> StartChild:
 
 def _whether_to_go_on(state: ExecutionState) -> list[Command]:
     """Return the commands of the escalation gate, the only one open while a limit interrupts the execution."""
-    if state.escalation_gate is None or state.escalation_gate not in state.steps:
+    if state.limits.escalation_gate is None or state.limits.escalation_gate not in state.steps:
         return []
     timers = [
-        SetTimer(timer=name, at=state.timers[name].at) for name in sorted(state.steps[state.escalation_gate].timers)
+        SetTimer(timer=name, at=state.timers[name].at)
+        for name in sorted(state.steps[state.limits.escalation_gate].timers)
     ]
-    return [AnnounceGate(step=state.escalation_gate), *timers]
+    return [AnnounceGate(step=state.limits.escalation_gate), *timers]
 
 
 def outstanding(plan: Plan, state: ExecutionState) -> list[Command]:
@@ -47,7 +48,7 @@ def outstanding(plan: Plan, state: ExecutionState) -> list[Command]:
             asked.append(start_child(plan, state, at))
         elif at.workflow_calls:
             asked += [start_for_call(at, one.call) for one in at.workflow_calls.values()]
-        elif at.is_running and at.step not in state.budget_stopped:
+        elif at.is_running and at.step not in state.limits.budget_stopped:
             asked.append(execution_of(ctx, at.step))
         elif at.gate is not None:
             asked.append(AnnounceGate(step=at.step))

@@ -119,7 +119,7 @@ def pump(ctx: DecisionContext, opening: ParallelFrame) -> None:
     does = ctx.node(opening.step).action
     assert isinstance(does, ParallelAction)
     most = does.parallel_max or ctx.plan.limits.parallel
-    raised = ctx.state.limits.get("parallel")
+    raised = ctx.state.limits.raised.get("parallel")
     most = int(raised) if raised is not None and does.parallel_max is None else most
     while opening.running < most and opening.next < opening.total:
         branch = opening.next

@@ -49,9 +49,9 @@ def is_short_of(plan: Plan, node: str) -> bool:
 def pauses_before(ctx: DecisionContext, node: PlanNode, step: Step) -> bool:
     """Return whether the execution pauses before this step; it does so once per step."""
     state, trial = ctx.state, ctx.plan.partial_run
-    if node.hidden or step in state.breakpoints.passed_steps or state.compensation is not None:
+    if node.hidden or step in state.pause.breakpoints.passed_steps or state.compensation is not None:
         return False
-    return state.breakpoints.stepping or (trial is not None and node.id in trial.breakpoints)
+    return state.pause.breakpoints.stepping or (trial is not None and node.id in trial.breakpoints)
 
 
 def ends_here(trial: PartialRun, node: PlanNode, left: StepOutput, move: ExitStep) -> bool:

@@ -34,7 +34,7 @@ def repeats(ctx: DecisionContext, at: StepState, report: WorkDone) -> Repetition
         return NONE
     calls: list[Json] = [{"name": call.name, "arguments": call.arguments} for call in report.pending]
     mark = _hash([at.input, report.result, report.next, calls])
-    guard = ctx.state.stall_guards.get(at.step.scope)
+    guard = ctx.state.limits.stall_guards.get(at.step.scope)
     last = guard.times(at.step.node, mark) if guard is not None else Repetition(mark, 0)
     if last.times == 0:
         return Repetition(mark, 1)

@@ -72,7 +72,9 @@ def start(
             limits.hold(ctx, replace(move, starts_node=True))
         ctx.emit(ExecutionPaused())
         return
-    if (ctx.plan.partial_run is not None or ctx.state.breakpoints.stepping) and _stops(ctx, node, scope, move, merged):
+    if (ctx.plan.partial_run is not None or ctx.state.pause.breakpoints.stepping) and _stops(
+        ctx, node, scope, move, merged
+    ):
         return
     entry = Entry(ctx, node, scope, move, merged)
     try:
@@ -229,7 +231,7 @@ def _finish(entry: Entry, does: EndAction) -> None:
 
 def finish(ctx: DecisionContext, move: EnterNode) -> None:
     """Complete the whole execution at the reserved target END."""
-    if move.after in ctx.state.step_outputs:  # otherwise a branch of a parallel leads straight to the end
+    if move.after in ctx.state.row.outputs:  # otherwise a branch of a parallel leads straight to the end
         ctx.end_token(move.after)
     completion.complete(ctx, closes_session=ctx.plan.conversational)
 

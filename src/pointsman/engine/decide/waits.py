@@ -42,7 +42,7 @@ def begin(entry: Entry, does: WaitAction) -> None:
         name = str(ctx.value(scope, does.event, env))
         entry.open_step()
         ctx.emit(EventAwaited(step=entry.step, name=name))
-        if ctx.state.buffered_events and _take_kept(ctx, ctx.state.steps[entry.step]):
+        if ctx.state.events.buffered and _take_kept(ctx, ctx.state.steps[entry.step]):
             return
         if does.timeout_s is not None:
             set_timer(ctx, entry.step, "event", now + does.timeout_s)
@@ -75,9 +75,9 @@ def receive(ctx: DecisionContext, report: EventReceived) -> None:
         return
     event_must_fit(ctx, report)
     kept = report.keeps and not takers
-    if kept and len(ctx.state.buffered_events) >= KEPT_MAX:
+    if kept and len(ctx.state.events.buffered) >= KEPT_MAX:
         raise TooManyKept(
-            f"{len(ctx.state.buffered_events)} events wait in {ctx.state.id!r} for steps that take them",
+            f"{len(ctx.state.events.buffered)} events wait in {ctx.state.id!r} for steps that take them",
             hint="Send more when it has taken some, or publish events that nobody needs to wait for.",
         )
     ctx.emit(EventConsumed(name=report.name, data=report.data, by=report.by, key=report.key, kept=kept))
@@ -98,7 +98,7 @@ class EventReceiver(NamedTuple):
 
 def _takers(ctx: DecisionContext, name: str, data: Json) -> list[EventReceiver]:
     """Return the steps that wait for an event and accept it, evaluated on the state before the event."""
-    if name not in ctx.state.event_waiters:
+    if name not in ctx.state.events.waiters:
         return []
     waits = [at for at in ctx.state.steps.values() if at.event == name]
     return [taker for at in waits if (taker := _taker(ctx, at, data)) is not None]
@@ -126,7 +126,7 @@ def _give(ctx: DecisionContext, takers: Sequence[EventReceiver], name: str, data
 
 def _take_kept(ctx: DecisionContext, at: StepState) -> bool:
     """Continue a wait with the first buffered event that it accepts. Return False if there is none."""
-    for number, event in ctx.state.buffered_events.items():
+    for number, event in ctx.state.events.buffered.items():
         if event.name != at.event:
             continue
         taker = _taker(ctx, at, event.data)

@@ -54,7 +54,7 @@ def output_of(state: ExecutionState, scope: ScopeState, step: Step) -> StepOutpu
     output.
     """
     opening = scope.opening
-    return opening.incoming if opening is not None and opening.step == step else state.step_outputs[step]
+    return opening.incoming if opening is not None and opening.step == step else state.row.outputs[step]
 
 
 def scope_of(state: ExecutionState, key: Scope) -> ScopeState:
@@ -105,6 +105,6 @@ def resume_held(state: ExecutionState) -> int:
     count = len(state.held_arrivals)
     for number, waiting in enumerate(state.held_arrivals):
         state.scopes[waiting.scope].tokens -= 1
-        state.step_outputs[held_step(number)] = waiting.incoming
+        state.row.outputs[held_step(number)] = waiting.incoming
     state.held_arrivals = []
     return count

@@ -8,10 +8,10 @@ from pointsman.engine.steps import Step
 
 def tick(state: ExecutionState, more: int = 0) -> None:
     """Add the working time up to now. Call it before the status changes; `more` is the change in running steps."""
-    if state.running_steps and state.status in ("running", "paused"):
-        state.worked_s += state.at - state.working_since
-    state.working_since = state.at
-    state.running_steps += more
+    if state.counters.running_steps and state.status in ("running", "paused"):
+        state.counters.worked_s += state.at - state.counters.working_since
+    state.counters.working_since = state.at
+    state.counters.running_steps += more
 
 
 def add(state: ExecutionState, at: StepState) -> None:
@@ -25,11 +25,11 @@ def add(state: ExecutionState, at: StepState) -> None:
 
 
 def _stop_awaiting(state: ExecutionState, name: str) -> None:
-    left = state.event_waiters[name] - 1
+    left = state.events.waiters[name] - 1
     if left:
-        state.event_waiters[name] = left
+        state.events.waiters[name] = left
     else:
-        del state.event_waiters[name]
+        del state.events.waiters[name]
 
 
 def shut(state: ExecutionState, at: StepState) -> None:
@@ -45,7 +45,7 @@ def settle(state: ExecutionState, step: Step) -> StepState:
     """Remove a finished step from the open steps."""
     at = state.steps.pop(step)
     if at.gate is not None:
-        state.changed_gates[step] = None
+        state.row.changed_gates[step] = None
         shut(state, at)
     state.parallel_frames.pop(step, None)
     if at.is_running:

@@ -21,11 +21,11 @@ def begin_decision(state: ExecutionState, seq: int, at: float) -> None:
     """Begin a new decision at `at` (unix seconds)."""
     state.seq = seq
     state.at = at
-    state.step_outputs = {}
-    if state.row_failures:
-        state.row_failures = {}
-    if state.changed_gates:
-        state.changed_gates = {}
+    state.row.outputs = {}
+    if state.row.failures:
+        state.row.failures = {}
+    if state.row.changed_gates:
+        state.row.changed_gates = {}
 
 
 def fold(state: ExecutionState, event: Event) -> None:
@@ -103,7 +103,7 @@ def _fold_wait(state: ExecutionState, event: WaitEvent | LifecycleEvent) -> None
         case wait_events.EventConsumed():
             outbox.consume_event(state, event)
         case wait_events.BufferedEventUsed():
-            del state.buffered_events[event.number]
+            del state.events.buffered[event.number]
         case wait_events.ChildRequested():
             steps.child_asked(state, event)
         case wait_events.ToolChildrenRequested():
@@ -123,7 +123,7 @@ def _notice(
         case wait_events.WarningRaised(code=code, about=about) if about:
             state.warning_keys.add(f"{code}:{about}")
         case wait_events.LimitHit(step=step) if step is not None:
-            state.budget_stopped.append(step)
+            state.limits.budget_stopped.append(step)
         case wait_events.ChildUsageCounted():
             steps.spent_below(state, event)
         case _:
@@ -133,7 +133,7 @@ def _notice(
 def _loop_round(state: ExecutionState, event: step_events.LoopRound) -> None:
     loop = state.scopes[event.scope].loops[event.node]
     loop.round, loop.failure = event.round, None
-    loop.previous = state.step_outputs[event.after].value if event.round > 1 else None
+    loop.previous = state.row.outputs[event.after].value if event.round > 1 else None
 
 
 def _loop_round_failed(state: ExecutionState, event: step_events.LoopRoundFailed) -> None:

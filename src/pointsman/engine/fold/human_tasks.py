@@ -25,7 +25,7 @@ GateEvent: TypeAlias = (
 
 def fold_gate(state: ExecutionState, event: GateEvent) -> None:
     """Apply one event of a gate."""
-    state.changed_gates[event.step] = None
+    state.row.changed_gates[event.step] = None
     at = state.steps[event.step]
     match event:
         case GateOpened():
@@ -80,7 +80,7 @@ def _opened(state: ExecutionState, at: StepState, event: GateOpened) -> None:
         display_name=event.called,
         values=values,
         digest=event.digest or digest_of(event, values),
-        number=len(state.visited_nodes),
+        number=len(state.counters.visited_nodes),
     )
     state.gates.setdefault(at.step.scope, {})[at.step] = None
     at.unapproved = event.about == "start"

@@ -29,26 +29,34 @@ def fold_lifecycle(state: ExecutionState, event: LifecycleEvent) -> None:
         case lifecycle.ExecutionAdmitted():
             state.status = "running"
         case lifecycle.LimitsRaised():
-            state.limits.update(event.limits)
+            state.limits.raised.update(event.limits)
         case lifecycle.LimitEscalated():
             _handed_over(state, event)
         case lifecycle.ExecutionPaused():
-            state.status, state.paused_by = "paused", event.by
-            state.breakpoints.stop(event.before)
+            state.status, state.pause.by = "paused", event.by
+            state.pause.breakpoints.stop(event.before)
         case lifecycle.ExecutionResumed():
             if state.status == "interrupted":
-                state.interruption, state.escalated_at_step, state.escalation_gate = None, None, None
-            state.status, state.budget_stopped = "running", []
-            state.breakpoints.stepping = event.stepping
+                state.limits.interruption, state.limits.escalated_at_step, state.limits.escalation_gate = (
+                    None,
+                    None,
+                    None,
+                )
+            state.status, state.limits.budget_stopped = "running", []
+            state.pause.breakpoints.stepping = event.stepping
             resume_held(state)
         case lifecycle.ExecutionInterrupted():
-            state.status, state.interruption = "interrupted", event.limit
+            state.status, state.limits.interruption = "interrupted", event.limit
         case lifecycle.ExecutionCompleted():
-            state.status, state.output, state.closes_session = "completed", event.output, event.closes_session
+            state.status, state.outcome.output, state.outcome.closes_session = (
+                "completed",
+                event.output,
+                event.closes_session,
+            )
             _all_gates(state)
         case lifecycle.ExecutionFailed():
-            state.status, state.failure = "failed", event.failure
-            state.failed_work = [state.row_failures[step] for step in event.steps]
+            state.status, state.outcome.failure = "failed", event.failure
+            state.outcome.failed_work = [state.row.failures[step] for step in event.steps]
             _all_gates(state)
         case lifecycle.ExecutionCancelled():
             state.status = "cancelled"
@@ -71,12 +79,12 @@ def _live_again(
         case lifecycle.ExecutionForked():
             _forked(state, event)
         case lifecycle.ExecutionMigrated():
-            state.workflow, state.version = event.workflow, event.version
-            state.definition, state.options = event.definition, event.options
+            state.setup.workflow, state.setup.version = event.workflow, event.version
+            state.setup.definition, state.setup.options = event.definition, event.options
         case lifecycle.ExecutionSteered():
             _steered(state, event)
         case lifecycle.ControlRedirected():
-            state.step_outputs[NOBODY] = StepOutput(event.value)
+            state.row.outputs[NOBODY] = StepOutput(event.value)
             _forget_tokens(state)
         case _:
             _compensating(state, event)
@@ -87,19 +95,19 @@ def _steered(state: ExecutionState, event: lifecycle.ExecutionSteered) -> None:
         edit(state, one)
     for message in event.messages:
         state.root.data.write(Write(MESSAGES, "append", message), message)
-    state.messages += len(event.messages)
+    state.counters.messages += len(event.messages)
 
 
 def _compensating(state: ExecutionState, event: Compensating) -> None:
     match event:
         case lifecycle.CompensationBegan():
-            state.status, state.interruption, state.escalation_gate = "running", None, None
+            state.status, state.limits.interruption, state.limits.escalation_gate = "running", None, None
             state.compensation = Compensation(event.failure, event.step, event.reason, event.by)
             _forget_tokens(state)
         case lifecycle.UndoBegan():
             assert state.compensation is not None
             state.compensation.current = undo = state.undo_log.pop()
-            state.step_outputs[NOBODY] = StepOutput(undo.result)
+            state.row.outputs[NOBODY] = StepOutput(undo.result)
         case lifecycle.UndoEnded():
             assert state.compensation is not None
             state.compensation.current = None
@@ -115,20 +123,20 @@ def _all_gates(state: ExecutionState) -> None:
     """Mark all gates as changed: whether they accept answers has changed."""
     for at in state.steps.values():
         if at.gate is not None:
-            state.changed_gates[at.step] = None
+            state.row.changed_gates[at.step] = None
 
 
 def _started(state: ExecutionState, event: lifecycle.ExecutionStarted) -> None:
     state.status = "pending" if event.queued else "running"
-    state.workflow, state.version = event.workflow, event.version
-    state.input, state.config, state.seed = event.input, event.config, event.seed
-    state.session, state.parent, state.attempt = event.session, event.parent, event.attempt
-    state.definition, state.options = event.definition, event.options
-    state.started_at = state.at
+    state.setup.workflow, state.setup.version = event.workflow, event.version
+    state.setup.input, state.setup.config, state.setup.seed = event.input, event.config, event.seed
+    state.setup.session, state.setup.parent, state.setup.attempt = event.session, event.parent, event.attempt
+    state.setup.definition, state.setup.options = event.definition, event.options
+    state.setup.started_at = state.at
     data = {**event.state, **event.input}
     if event.messages is not None:
         data["messages"] = list(event.messages)
-        state.messages = len(event.messages)
+        state.counters.messages = len(event.messages)
     names: dict[str, Json] = {
         "input": event.input,
         "session": event.session,
@@ -146,13 +154,18 @@ def _started(state: ExecutionState, event: lifecycle.ExecutionStarted) -> None:
 
 def _handed_over(state: ExecutionState, event: lifecycle.LimitEscalated) -> None:
     """Route to the fallback node and drop all tokens, or open the escalation gate and keep them. The data stay."""
-    state.step_outputs[NOBODY] = StepOutput(event.value)
+    state.row.outputs[NOBODY] = StepOutput(event.value)
     if event.gate is not None:
-        state.escalation_gate = event.gate
+        state.limits.escalation_gate = event.gate
         return
-    if state.escalation_gate is not None:
-        state.status, state.interruption, state.escalation_gate, state.budget_stopped = "running", None, None, []
-    state.escalated_at_step = state.step_count
+    if state.limits.escalation_gate is not None:
+        state.status, state.limits.interruption, state.limits.escalation_gate, state.limits.budget_stopped = (
+            "running",
+            None,
+            None,
+            [],
+        )
+    state.limits.escalated_at_step = state.counters.steps
     _forget_tokens(state)
 
 
@@ -166,17 +179,17 @@ def _forget_tokens(state: ExecutionState) -> None:
 
 def _retried(state: ExecutionState, event: lifecycle.ExecutionRetried) -> None:
     """Open failed steps again, or turn them into outputs of pseudo-steps numbered after those of held arrivals."""
-    state.status, state.failure = "running", None
+    state.status, state.outcome.failure = "running", None
     held = resume_held(state)
-    for position, failed in enumerate(state.failed_work):
+    for position, failed in enumerate(state.outcome.failed_work):
         if isinstance(failed, StepState) and position not in event.reenter:
             failed.failures = failed.reasks = failed.advices = 0
             counters.add(state, failed)
         elif isinstance(failed, StepState) and position in event.parks:
             repark(failed.scope, failed.arrivals)
         else:
-            state.step_outputs[held_step(held + position)] = failed.incoming
-    state.failed_work = []
+            state.row.outputs[held_step(held + position)] = failed.incoming
+    state.outcome.failed_work = []
     _all_gates(state)
 
 
@@ -185,14 +198,14 @@ def _forked(state: ExecutionState, event: lifecycle.ExecutionForked) -> None:
     state.outbox = {}
     if event.undoes == "own":
         state.undo_log = []
-    state.origin, state.parent, state.session = event.origin, None, event.session
-    state.started_at = state.at
+    state.setup.origin, state.setup.parent, state.setup.session = event.origin, None, event.session
+    state.setup.started_at = state.at
     if event.input is not None:
-        state.input = event.input
+        state.setup.input = event.input
     known = state.root.names["execution"]
     assert isinstance(known, dict)
     own: dict[str, Json] = {
-        "input": state.input,
+        "input": state.setup.input,
         "session": event.session,
         "execution": {**known, "id": state.id},
     }

@@ -45,18 +45,18 @@ def update_outbox(state: ExecutionState, event: EventEmitted | ChildStopRequeste
 def await_event(state: ExecutionState, event: EventAwaited) -> None:
     """Fold: a step waits for an event."""
     state.steps[event.step].event = event.name
-    state.event_waiters[event.name] = state.event_waiters.get(event.name, 0) + 1
+    state.events.waiters[event.name] = state.events.waiters.get(event.name, 0) + 1
 
 
 def consume_event(state: ExecutionState, event: EventConsumed) -> None:
     """Fold: remember the key of a delivery (the oldest is dropped), and buffer the event if no step waited for it."""
     if event.key:
-        state.seen_event_keys[event.key] = None
-        if len(state.seen_event_keys) > HEARD_MAX:
-            del state.seen_event_keys[next(iter(state.seen_event_keys))]
+        state.events.seen_keys[event.key] = None
+        if len(state.events.seen_keys) > HEARD_MAX:
+            del state.events.seen_keys[next(iter(state.events.seen_keys))]
     if event.kept:
-        state.buffered_count += 1
-        state.buffered_events[state.buffered_count] = BufferedEvent(event.name, event.data)
+        state.events.last_number += 1
+        state.events.buffered[state.events.last_number] = BufferedEvent(event.name, event.data)
 
 
 def emitted(step: Step) -> str:

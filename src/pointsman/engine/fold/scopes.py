@@ -151,7 +151,7 @@ def _in_order(scope: ScopeState) -> list[tuple[Write, Json, Lineage]]:
 def _brought(state: ExecutionState, scope: ScopeState, event: step_events.BranchSettled) -> Json:
     if event.after is not None:
         opening = state.parallel_frames[event.step]
-        return opening.incoming.value if event.after == event.step else state.step_outputs[event.after].value
+        return opening.incoming.value if event.after == event.step else state.row.outputs[event.after].value
     if event.merged:
         last = event.merged[-1]
         (at_join,) = scope.parked.values()  # the branch has no other parked arrivals
@@ -178,7 +178,7 @@ def close(state: ExecutionState, event: step_events.ScopesClosed) -> None:
     if event.brought is not None:
         value = [opening.settled[branch].value for branch in event.brought]
     opening.settled = {}
-    state.step_outputs[event.step] = replace(at.incoming, value=value)
+    state.row.outputs[event.step] = replace(at.incoming, value=value)
     if not event.forgotten:
         opening.detached = True
         state.parallel_frames[event.step] = opening

@@ -40,8 +40,8 @@ def started(state: ExecutionState, event: step_events.StepStarted) -> None:
     left = consume_arrivals(state, scope, step.node, event.after, event.merged, event.lineage)
     if event.caller is not None:
         left = replace(left, caller=event.caller)
-    state.step_count += 1
-    state.visited_nodes.add(step.node)
+    state.counters.steps += 1
+    state.counters.visited_nodes.add(step.node)
     scope.visits[step.node, step.lineage] = step.visit
     counters.add(
         state, StepState(step, scope, left, event.input, event.messages, is_running=event.runs, arrivals=together)
@@ -75,8 +75,8 @@ def instant_completed(state: ExecutionState, event: step_events.InstantStepCompl
     step = event.step
     scope = scope_of(state, step.scope)
     left = consume_arrivals(state, scope, step.node, event.after, event.merged, event.lineage)
-    state.step_count += 1
-    state.visited_nodes.add(step.node)
+    state.counters.steps += 1
+    state.counters.visited_nodes.add(step.node)
     scope.visits[step.node, step.lineage] = step.visit
     if event.replaces:
         left = replace(left, value=event.result, pending=())
@@ -85,7 +85,7 @@ def instant_completed(state: ExecutionState, event: step_events.InstantStepCompl
         write(scope, step.node, event.lineage, event.writes, result)
     if event.replaces or event.takes or event.annotations:
         _show(scope, step, event.lineage, public_view(result, event.annotations))
-    state.step_outputs[step] = left
+    state.row.outputs[step] = left
 
 
 def succeeded(state: ExecutionState, event: step_events.StepSucceeded) -> None:
@@ -98,17 +98,19 @@ def succeeded(state: ExecutionState, event: step_events.StepSucceeded) -> None:
     if event.messages:
         write(scope, step.node, at.incoming.lineage, message_writes(event.messages), None)
         if not step.scope:
-            state.messages += len(event.messages)
+            state.counters.messages += len(event.messages)
     if event.usage is not None:
         spend(state, event.usage if at.child_usage is None else beyond(event.usage, at.child_usage))
         at.child_usage = None
     if event.undone_by is not None:
         state.undo_log.append(UndoRecord(step, event.undone_by, at.input, event.result, scope.names, scope.item_key))
     if event.repeats:
-        repetitions.record_repetition(state.stall_guards, step, Repetition(event.mark, event.repeats, event.seen))
+        repetitions.record_repetition(
+            state.limits.stall_guards, step, Repetition(event.mark, event.repeats, event.seen)
+        )
     value = at.incoming.value if event.keeps else event.result
     caller = step.node if event.pending else at.incoming.caller
-    state.step_outputs[step] = StepOutput(value, at.incoming.lineage, caller, event.pending)
+    state.row.outputs[step] = StepOutput(value, at.incoming.lineage, caller, event.pending)
     counters.settle(state, step)
 
 
@@ -175,8 +177,8 @@ def failed(state: ExecutionState, event: step_events.StepFailed) -> None:
     if event.final:
         value: Json = failure_value(event)
         _show(at.scope, event.step, at.incoming.lineage, value)
-        state.step_outputs[event.step] = replace(at.incoming, value=value)
-        state.row_failures[event.step] = at
+        state.row.outputs[event.step] = replace(at.incoming, value=value)
+        state.row.failures[event.step] = at
         counters.settle(state, event.step)
 
 
@@ -260,15 +262,15 @@ def call_ended(state: ExecutionState, event: wait_events.ToolCallEnded) -> None:
 
 def leaving_failed(state: ExecutionState, event: step_events.ExitFailed) -> None:
     step = event.step
-    state.row_failures[step] = PendingArrival(step.node, step.scope, "", state.step_outputs[step])
+    state.row.failures[step] = PendingArrival(step.node, step.scope, "", state.row.outputs[step])
 
 
 def token_ended(state: ExecutionState, event: step_events.TokenEnded) -> None:
     step = event.after
     place = (step.node, step.scope, lineage_path(step.lineage))
-    into = state.outputs if event.reason == "end" else state.branch_results
+    into = state.outcome.terminal_values if event.reason == "end" else state.outcome.branch_results
     if event.reason != "end" and not event.answers:
         return
-    known, left = into.get(place), state.step_outputs[step]
+    known, left = into.get(place), state.row.outputs[step]
     if known is None or (known.lineage, known.visit) <= (left.lineage, step.visit):
         into[place] = TerminalValue(left.lineage, step.visit, event.output if event.reason == "end" else left.value)

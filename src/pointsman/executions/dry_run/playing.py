@@ -82,11 +82,11 @@ def _summary(
     prices: Prices,
 ) -> DryRun:
     return DryRun(
-        workflow=execution.state.workflow,
+        workflow=execution.state.setup.workflow,
         status=execution.status,
-        output=execution.state.output,
+        output=execution.state.outcome.output,
         path=path_of(rows),
-        steps=execution.state.step_count,
+        steps=execution.state.counters.steps,
         waits=[*waits, *_rang(rows)],
         calls=estimates(quiet.notes.calls, quiet.notes.plans, rounds, prices),
         errors=errors_of(rows),

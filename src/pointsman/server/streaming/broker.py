@@ -211,7 +211,7 @@ class SseBroker:
         state = await self._app.runtime.load(name)
         if state.status not in ENDED or place[0] < state.seq:
             return False
-        channel = ExecutionStream(self._app, self._wire, name, observability_of(state.options), seq=state.seq)
+        channel = ExecutionStream(self._app, self._wire, name, observability_of(state.setup.options), seq=state.seq)
         return not [frames async for frames in self._kept(channel, place)]
 
     def listeners(self, execution: str) -> int:
@@ -255,7 +255,9 @@ class SseBroker:
 
     async def _opened(self, execution: ExecutionId) -> ExecutionStream:
         state = await self._app.runtime.load(execution)
-        channel = ExecutionStream(self._app, self._wire, execution, observability_of(state.options), seq=state.seq)
+        channel = ExecutionStream(
+            self._app, self._wire, execution, observability_of(state.setup.options), seq=state.seq
+        )
         if self._closed:
             channel.close()
         channel.leave = self._app.store.follow(execution, lambda: self._look(channel))
