@@ -388,7 +388,7 @@ async def left_and_taken_up(url: str, workflow: Workflow, having: Settings, need
         assert (view["status"], view["errors"]) == ("waiting", [])
         assert [one["needs"] for one in objects(view["waitingFor"])] == [needs]
         (listed,) = await list_executions(other.context)
-        (reason,) = cast("list[str]", listed["waitingFor"])
+        (reason,) = listed["waitingFor"]
         assert needs.partition(":")[2] in reason
     async with process(url, having) as worker:
         execution = await worker.open(name)

@@ -91,12 +91,10 @@ def report_of(state: ExecutionState, cause: Cause | None, events: Sequence[Event
 
 def _success(events: Sequence[Event]) -> StepSucceeded | None:
     """Return the success with which a row begins; only warnings may precede it."""
-    for event in events:
-        if type(event) is StepSucceeded:
-            return event
-        if type(event) is not WarningRaised:
-            return None
-    return None
+    first = events[0]
+    if type(first) is WarningRaised:
+        first = next((event for event in events if type(event) is not WarningRaised), first)
+    return first if type(first) is StepSucceeded else None
 
 
 def _start(first: ExecutionStarted) -> Start:
