@@ -114,7 +114,7 @@ print(json.dumps([state.status, state.outcome.output, sorted(loaded)]))
     )
     status, output, loaded = json.loads(done.stdout)
     assert (status, output) == ("completed", "done")
-    assert set(loaded) <= {"definition", "engine", "errors", "expressions", "values", "version"}
+    assert set(loaded) <= {"definition", "engine", "errors", "expressions", "json_meter", "values", "version"}
 
 
 TYPES = (

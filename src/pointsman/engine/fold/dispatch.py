@@ -21,11 +21,12 @@ def begin_decision(state: ExecutionState, seq: int, at: float) -> None:
     """Begin a new decision at `at` (unix seconds)."""
     state.seq = seq
     state.at = at
-    state.row.outputs = {}
-    if state.row.failures:
-        state.row.failures = {}
-    if state.row.changed_gates:
-        state.row.changed_gates = {}
+    row = state.row
+    row.outputs = {}
+    if row.failures:
+        row.failures = {}
+    if row.changed_gates:
+        row.changed_gates = {}
 
 
 def fold(state: ExecutionState, event: Event) -> None:
