@@ -1,9 +1,10 @@
 """A plan: a workflow compiled for execution. Indexes, closures, scopes; nothing is found by scanning.
 
-    Plan ── nodes ──▶ PlanNode ─┬─ action: what happens here (`actions`)
-                                ├─ enter:  when an arrival starts it
-                                ├─ leave:  how its outgoing edges are used
-                                └─ out:    its edges, in document order
+    Plan ── nodes ──▶ PlanNode ─┬─ action:   what happens here (`actions`)
+                                ├─ enter:    when an arrival starts it
+                                ├─ exits:    its edges, and how control leaves by them
+                                ├─ position: the parallels and loops around it
+                                └─ policy:   conditions on its steps
 
 `compile` creates plans; `decide` reads them. A plan is immutable and shared by all executions of one revision.
 """
@@ -42,52 +43,71 @@ class OutputWrite(Struct, frozen=True, kw_only=True, gc=False):
     whole: bool = False
 
 
-class PlanNode(Struct, frozen=True, kw_only=True, gc=False):
-    """One node: its action, its entry mode and its edges."""
+class Exits(Struct, frozen=True, kw_only=True, gc=False):
+    """The edges of a node, and how control leaves by them."""
 
-    id: str
-    index: int
-    type: str
-    """The type in the document, for people."""
-    action: Action
-    enter: EnterMode = "arrival"
-    leave: LeaveMode = "all"
-    out: tuple[PlanEdge, ...] = ()
+    mode: LeaveMode = "all"
+    edges: tuple[PlanEdge, ...] = ()
+    """All edges but error edges, in document order."""
     straight: PlanEdge | None = None
     """Its only edge, if that is plain: the common case needs no decision."""
     catches: tuple[PlanEdge, ...] = ()
     """Its error edges."""
     labels: Mapping[str, PlanEdge] = {}
     fallback: PlanEdge | None = None
-    """Under `label`: the one plain/default edge."""
-    hidden: bool = False
-    """Whether the compiler made it; hidden nodes are not displayed."""
-    outputs: tuple[OutputWrite, ...] = ()
-    scope: tuple[str, ...] = ()
-    """The parallels open around it, outermost first."""
-    has_lineage: bool = False
-    """Whether several tokens may pass it at once: its steps are distinguished by lineage."""
-    apart: bool = False
-    """Whether it is behind `trigger: each`: splits of different tokens are never merged."""
-    loops: tuple[str, ...] = ()
-    """The loop nodes whose body contains it, innermost first."""
-    transparent: bool = False
-    """Whether `result` is passed on unchanged."""
-    no_route: NoRoute = "end"
-    """What happens when no edge can be taken."""
-    visits_max: int | None = None
-    races: tuple[tuple[str | int | None, ...], ...] = ()
-    """Paths that it reads and a concurrent step may write; None in a path is the key of the item."""
-    skip: Test | None = None
-    """Condition under which the node is skipped."""
+    """Under `label`: the one plain or default edge."""
     tool_executor: PlanEdge | None = None
     """The edge for pending tool calls."""
+    no_route: NoRoute = "end"
+    """What happens when no edge can be taken."""
+
+
+class NodePosition(Struct, frozen=True, kw_only=True, gc=False):
+    """Where a node is in the graph, as far as its steps depend on it."""
+
+    parallels: tuple[str, ...] = ()
+    """The parallels open around it, outermost first."""
+    loops: tuple[str, ...] = ()
+    """The loop nodes whose body contains it, innermost first."""
+    has_lineage: bool = False
+    """Whether several tokens may pass it at once: its steps are distinguished by lineage."""
+    splits_apart: bool = False
+    """Whether it is behind `trigger: each`: splits of different tokens are never merged."""
+    races: tuple[tuple[str | int | None, ...], ...] = ()
+    """Paths that it reads and a concurrent step may write; None in a path is the key of the item."""
+
+
+class StepPolicy(Struct, frozen=True, kw_only=True, gc=False):
+    """Conditions on the steps of a node."""
+
+    visits_max: int | None = None
+    skip: Test | None = None
+    """Condition under which the node is skipped."""
     approval: ApprovalPolicy = UNASKED
     """Approval policy of its work."""
     compensate: str | None = None
     """The node that undoes its steps."""
+
+
+class PlanNode(Struct, frozen=True, kw_only=True, gc=False):
+    """One node: its action, its entry mode and its exits."""
+
+    id: str
+    index: int
+    type: str
+    """The type in the document, for people."""
     display_name: Json = None
     """Display name: a text, or one by language; None: the id."""
+    hidden: bool = False
+    """Whether the compiler made it; hidden nodes are not displayed."""
+    action: Action
+    enter: EnterMode = "arrival"
+    exits: Exits = Exits()
+    outputs: tuple[OutputWrite, ...] = ()
+    transparent: bool = False
+    """Whether `result` is passed on unchanged."""
+    position: NodePosition = NodePosition()
+    policy: StepPolicy = StepPolicy()
 
 
 class DeclaredField(Struct, frozen=True, gc=False):

@@ -59,15 +59,15 @@ def _leads_on(node: PlanNode, labels: tuple[str, ...]) -> bool:
 
     A node without edges accepts every label.
     """
-    if not node.out or any(edge.kind in ("plain", "test", "default") for edge in node.out):
+    if not node.exits.edges or any(edge.kind in ("plain", "test", "default") for edge in node.exits.edges):
         return True
-    if node.leave == "label":
+    if node.exits.mode == "label":
         return any(match(node, label) is not None for label in labels)
-    return any(edge.label in labels for edge in node.out)
+    return any(edge.label in labels for edge in node.exits.edges)
 
 
 def _leads_nowhere(node: PlanNode, said: str) -> TrialUnfit:
-    known = [edge.label for edge in node.out if edge.label is not None]
+    known = [edge.label for edge in node.exits.edges if edge.label is not None]
     return TrialUnfit(
         f"{node.id!r} is pinned to {said}, and no edge takes that",
         node=node.id,

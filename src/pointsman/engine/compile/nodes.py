@@ -58,7 +58,7 @@ from pointsman.engine.compile.edges import EdgeQuestion, judge_of, question_of, 
 from pointsman.engine.compile.formulas import FormulaCompiler
 from pointsman.engine.compile.rendering import render_of
 from pointsman.engine.compile.transforms import change_of
-from pointsman.engine.plan import EnterMode, NoRoute, PlanNode
+from pointsman.engine.plan import EnterMode, Exits, NodePosition, NoRoute, PlanNode, StepPolicy
 from pointsman.values import END, Json
 
 TRANSPARENT: Final = frozenset({"decision", "loop", "wait", "emit", "note", "human", "progress", "verifier"})
@@ -111,32 +111,37 @@ class NodeCompiler:
         ways = tuple(edge for edge in out if edge.kind != "error")
         leave = routing_of(node)
         plain = len(ways) == 1 and ways[0].kind == "plain" and not isinstance(does, LoopAction | ParallelAction)
-        scope = self.graph.scopes[position] or ()
         return PlanNode(
             id=node.id,
             index=position,
             type=node.type,
+            display_name=write_text(node.name) if node.name is not None and formulas.all_languages else None,
             action=does,
             enter=self._enter(position, node, does),
-            leave=leave,
-            out=ways,
-            straight=ways[0] if plain and not (leave == "label" and node.type == "human") else None,
-            catches=catches,
-            labels=_labels(ways),
-            fallback=_fallback(ways) if leave == "label" else None,
+            exits=Exits(
+                mode=leave,
+                edges=ways,
+                straight=ways[0] if plain and not (leave == "label" and node.type == "human") else None,
+                catches=catches,
+                labels=_labels(ways),
+                fallback=_fallback(ways) if leave == "label" else None,
+                tool_executor=self._tool_executor(ways),
+                no_route=self._no_route(node, leave, ways),
+            ),
             outputs=composed_work.outputs_of(node, formulas),
-            scope=tuple(self.graph.ids[one] for one in scope),
-            has_lineage=position in self.separate.threaded,
-            apart=position in self.separate.apart,
-            loops=self.loops_of.get(position, ()),
             transparent=node.type in TRANSPARENT,
-            no_route=self._no_route(node, leave, ways),
-            visits_max=self._visits_max(position),
-            skip=formulas.test(node.skip_when) if node.skip_when is not None else None,
-            tool_executor=self._tool_executor(ways),
-            approval=control.approval_of(node, self.workflow.config, formulas),
-            compensate=node.compensate,
-            display_name=write_text(node.name) if node.name is not None and formulas.all_languages else None,
+            position=NodePosition(
+                parallels=tuple(self.graph.ids[one] for one in self.graph.scopes[position] or ()),
+                loops=self.loops_of.get(position, ()),
+                has_lineage=position in self.separate.threaded,
+                splits_apart=position in self.separate.apart,
+            ),
+            policy=StepPolicy(
+                visits_max=self._visits_max(position),
+                skip=formulas.test(node.skip_when) if node.skip_when is not None else None,
+                approval=control.approval_of(node, self.workflow.config, formulas),
+                compensate=node.compensate,
+            ),
         )
 
     def _as_names(self, position: int) -> list[str]:
@@ -327,7 +332,8 @@ class NodeCompiler:
         """Split a node: it leads to its judge, and the judge takes over its unlabelled edges."""
         judge = judge_of(node.id)
         bridge = PlanEdge(id=judge, index=made.index, source=node.id, target=judge)
-        labelled = tuple(edge for edge in made.out if edge.kind == "label") if made.leave == "label" else ()
+        exits = made.exits
+        labelled = tuple(edge for edge in exits.edges if edge.kind == "label") if exits.mode == "label" else ()
         spec = self._spec(node, "judge", {})
         asked = work.judge_input([question for _, question in questions])
         asks = replace(
@@ -336,40 +342,33 @@ class NodeCompiler:
             type="judge",
             action=work.work_of(node, spec, asked, self.workflow.config, times=self.times, is_decision=True),
             enter="arrival",
-            leave="first" if made.leave == "label" else made.leave,
-            out=tuple(edge for edge in made.out if edge not in labelled),
-            straight=None,
-            labels={},
-            fallback=None,
+            exits=replace(
+                exits,
+                mode="first" if exits.mode == "label" else exits.mode,
+                edges=tuple(edge for edge in exits.edges if edge not in labelled),
+                straight=None,
+                labels={},
+                fallback=None,
+            ),
             outputs=(),
             transparent=True,
             hidden=True,
-            skip=None,
+            policy=replace(made.policy, skip=None),
         )
         first = replace(
-            made,
-            out=(*labelled, bridge),
+            exits,
+            edges=(*labelled, bridge),
             straight=None if labelled else bridge,
             labels=_labels(labelled),
             fallback=bridge if labelled else None,
         )
-        return [first, asks]
+        return [replace(made, exits=first), asks]
 
 
 def _alone(made: PlanNode) -> PlanNode:
     """Return a compensation node: the engine enters it directly, and it has no exit edges."""
-    return replace(
-        made,
-        enter="arrival",
-        leave="all",
-        out=(),
-        straight=None,
-        catches=(),
-        labels={},
-        fallback=None,
-        no_route="undone",
-        compensate=None,
-    )
+    exits = Exits(tool_executor=made.exits.tool_executor, no_route="undone")
+    return replace(made, enter="arrival", exits=exits, policy=replace(made.policy, compensate=None))
 
 
 def _timeout_edge(node: Node, does: Action, out: tuple[PlanEdge, ...]) -> tuple[PlanEdge, ...]:

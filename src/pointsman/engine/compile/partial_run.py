@@ -123,10 +123,10 @@ def _leading(plan: Plan, node: str) -> set[str]:
     """Return the nodes from which a node can be reached through bodies, joins, error handlers and tool executors."""
     into: dict[str, set[str]] = {}
     for one in plan.nodes.values():
-        ways = [*one.out, *one.catches]
-        if one.tool_executor is not None:  # the tool executor returns to its caller
-            ways.append(one.tool_executor)
-            into.setdefault(one.id, set()).add(one.tool_executor.target)
+        ways = [*one.exits.edges, *one.exits.catches]
+        if one.exits.tool_executor is not None:  # the tool executor returns to its caller
+            ways.append(one.exits.tool_executor)
+            into.setdefault(one.id, set()).add(one.exits.tool_executor.target)
         if isinstance(one.action, ParallelAction):
             ways += [*one.action.starts, *one.action.after]
             if one.action.join is not None:

@@ -91,7 +91,7 @@ def _nodes(graph: Graph, compiler: NodeCompiler) -> dict[str, PlanNode]:
                 nodes[made.id] = made
     for id, paths in races_in(compiler.workflow, graph).items():
         if id in nodes:
-            nodes[id] = replace(nodes[id], races=paths)
+            nodes[id] = replace(nodes[id], position=replace(nodes[id].position, races=paths))
     return nodes
 
 

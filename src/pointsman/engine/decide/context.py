@@ -196,7 +196,7 @@ class DecisionContext:
 
     def visit(self, scope: ScopeState, node: PlanNode, thread: Lineage) -> Step:
         """Return the identity of the next visit to a node."""
-        own = thread if node.has_lineage else ()
+        own = thread if node.position.has_lineage else ()
         return Step(node.id, scope.key, scope.visits.get((node.id, own), 0) + 1, own)
 
     # Data for expressions
@@ -207,7 +207,7 @@ class DecisionContext:
         """Return the data visible to a step at `node` in `scope`; `result` is the value that reached or left it."""
         names: dict[str, Json] = {**scope.names, "result": result}
         item_key = scope.item_key
-        for loop_node in reversed(node.loops):
+        for loop_node in reversed(node.position.loops):
             loop = self.loop(scope, loop_node)
             if loop is not None:
                 item_key = self._loop_names(names, loop, item_key)

@@ -237,7 +237,7 @@ def _work_done(ctx: DecisionContext, report: WorkDone) -> None:
         failure_handling.advised(ctx, at, report)
         return
     labels = (*report.labels, report.next) if report.next is not None else report.labels
-    asks = node.leave == "label" and not does.is_decision  # a verdict is final, even without an edge
+    asks = node.exits.mode == "label" and not does.is_decision  # a verdict is final, even without an edge
     if asks and not report.pending and not exit_step.legal(node, labels):
         failure_handling.reask(ctx, at, exit_step.no_route(node, labels), report.usage)
         return
@@ -284,7 +284,7 @@ def _succeeded(
         pending=report.pending,
         usage=report.usage,
         cached=report.cached,
-        undone_by=node.compensate,
+        undone_by=node.policy.compensate,
     )
     if repeats is not stall_detection.NONE:
         event = replace(event, mark=repeats.mark, repeats=repeats.times, seen=repeats.seen)
@@ -337,7 +337,7 @@ def _child_ended(ctx: DecisionContext, report: ChildEnded) -> None:
             result=report.output,
             writes=writes,
             usage=report.usage,
-            undone_by=node.compensate,
+            undone_by=node.policy.compensate,
         )
     )
     ctx.dirty_scopes[report.step.scope] = None

@@ -183,7 +183,7 @@ def _waits_for(ctx: DecisionContext, scope: ScopeState, node: PlanNode, parked: 
             return None
     elif any(at in live for at in before):
         return None
-    return {other for other in parked if other != node.id and other in before and other not in node.loops}
+    return {other for other in parked if other != node.id and other in before and other not in node.position.loops}
 
 
 def _is_ready(node: str, before: dict[str, set[str] | None]) -> bool:

@@ -114,7 +114,7 @@ def fail_open_step(ctx: DecisionContext, step: Step, failure: Failure) -> None:
 
 def catching(node: PlanNode, failure: Failure) -> list[PlanEdge]:
     """Return the error edges that catch a failure."""
-    return [edge for edge in node.catches if not edge.codes or is_one_of(failure, edge.codes)]
+    return [edge for edge in node.exits.catches if not edge.codes or is_one_of(failure, edge.codes)]
 
 
 def execute(ctx: DecisionContext, step: Step) -> None:

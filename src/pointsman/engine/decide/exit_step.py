@@ -42,11 +42,12 @@ def exit_step(ctx: DecisionContext, move: ExitStep) -> None:
     if move.failed is not None:
         _leave_failed(ctx, node, step, left, move.failed)
         return
-    if node.straight is not None and not left.pending:
-        ctx.enqueue(EnterNode(node.straight.target, step.scope, node.straight, step, left.lineage))
+    straight = node.exits.straight
+    if straight is not None and not left.pending:
+        ctx.enqueue(EnterNode(straight.target, step.scope, straight, step, left.lineage))
         return
-    if left.pending and node.tool_executor is not None:
-        edge = node.tool_executor
+    if left.pending and node.exits.tool_executor is not None:
+        edge = node.exits.tool_executor
         ctx.enqueue(EnterNode(edge.target, step.scope, edge, step, left.lineage, node.id))
         return
     try:
@@ -60,7 +61,7 @@ def exit_step(ctx: DecisionContext, move: ExitStep) -> None:
 
 
 def _take(ctx: DecisionContext, step: Step, left: StepOutput, taken: list[PlanEdge]) -> None:
-    apart = ctx.node(step).apart
+    apart = ctx.node(step).position.splits_apart
     for edge in taken:
         own = left.lineage if len(taken) == 1 else split_lineage(left.lineage, step.node, edge.index, apart=apart)
         ctx.enqueue(EnterNode(edge.target, step.scope, edge, step, own))
@@ -87,9 +88,9 @@ def leaving_failed(ctx: DecisionContext, node: PlanNode, step: Step, failure: Fa
 def _taken(
     ctx: DecisionContext, node: PlanNode, step: Step, left: StepOutput, labels: tuple[str, ...]
 ) -> list[PlanEdge]:
-    if node.leave == "label":
+    if node.exits.mode == "label":
         return by_label(ctx, node, step, left, labels)
-    edges = node.out
+    edges = node.exits.edges
     if isinstance(node.action, LoopAction):
         edges = node.action.body_edges if loops.BODY in labels else node.action.exit_edges
     return takeable(ctx, node, step, left, labels, edges)
@@ -122,9 +123,9 @@ def takeable(
                 defaults.append(edge)
         if holds:
             taken.append(edge)
-            if node.leave == "first":
+            if node.exits.mode == "first":
                 break
-    return taken or defaults[: 1 if node.leave == "first" else None]
+    return taken or defaults[: 1 if node.exits.mode == "first" else None]
 
 
 def leaving_environment(
@@ -157,40 +158,40 @@ def by_label(
             return [edge]
     scope = ctx.state.scopes[step.scope]
     env: Environment | None = None
-    for edge in node.out:
+    for edge in node.exits.edges:
         if edge.kind == "test" and edge.test is not None:
-            env = env or leaving_environment(ctx, scope, node, left, labels, node.out)
+            env = env or leaving_environment(ctx, scope, node, left, labels, node.exits.edges)
             if edge.test(env):
                 return [edge]
-    if node.fallback is not None and "reject" not in labels:
-        return [node.fallback]
+    if node.exits.fallback is not None and "reject" not in labels:
+        return [node.exits.fallback]
     return []
 
 
 def match(node: PlanNode, label: str) -> PlanEdge | None:
     """Return the edge of a label: an exact match, else a unique match that ignores case."""
-    exact = node.labels.get(label)
+    exact = node.exits.labels.get(label)
     if exact is not None:
         return exact
     folded = label.casefold()
-    alike = [edge for name, edge in node.labels.items() if name.casefold() == folded]
+    alike = [edge for name, edge in node.exits.labels.items() if name.casefold() == folded]
     return alike[0] if len(alike) == 1 else None
 
 
 def legal(node: PlanNode, labels: tuple[str, ...]) -> bool:
     """Return whether an exit with these labels finds an edge or needs none."""
-    if any(match(node, label) is not None for label in labels) or node.fallback is not None:
+    if any(match(node, label) is not None for label in labels) or node.exits.fallback is not None:
         return True
-    if any(edge.kind == "test" for edge in node.out):
+    if any(edge.kind == "test" for edge in node.exits.edges):
         return True
-    if labels and node.out and node.no_route == "turn":
+    if labels and node.exits.edges and node.exits.no_route == "turn":
         return END in labels
-    return node.no_route != "fail"
+    return node.exits.no_route != "fail"
 
 
 def no_route(node: PlanNode, labels: tuple[str, ...]) -> Failure:
     """Return the failure of a step that finds no edge; it lists the legal labels."""
-    known = sorted(node.labels) or [edge.target for edge in node.out]
+    known = sorted(node.exits.labels) or [edge.target for edge in node.exits.edges]
     said = f"{labels[0]!r}" if labels else "no label"
     return Failure(
         code="no-route",
@@ -202,21 +203,21 @@ def no_route(node: PlanNode, labels: tuple[str, ...]) -> Failure:
 
 def _nowhere(ctx: DecisionContext, node: PlanNode, step: Step, left: StepOutput, labels: tuple[str, ...]) -> None:
     """Handle an exit without an edge: the token ends, or the type of the node decides."""
-    if node.no_route == "undone":
+    if node.exits.no_route == "undone":
         compensation.left(ctx, labels)
         return
-    if END in labels and node.no_route in ("turn", "end"):
+    if END in labels and node.exits.no_route in ("turn", "end"):
         ctx.end_token(step)
         completion.complete(ctx, closes_session=ctx.plan.conversational)
         return
-    if node.no_route == "caller" and left.caller is not None and left.caller in ctx.plan.nodes:
+    if node.exits.no_route == "caller" and left.caller is not None and left.caller in ctx.plan.nodes:
         ctx.enqueue(EnterNode(left.caller, step.scope, None, step, left.lineage))
         return
-    if node.no_route == "cancel" and "reject" in labels:
+    if node.exits.no_route == "cancel" and "reject" in labels:
         ctx.end_token(step)
         completion.cancel(ctx, reason=f"rejected at {node.id!r}")
         return
-    if node.no_route == "fail" or (node.no_route == "cancel" and node.out):
+    if node.exits.no_route == "fail" or (node.exits.no_route == "cancel" and node.exits.edges):
         leaving_failed(ctx, node, step, no_route(node, labels))
         return
     _end_here(ctx, node, step, left)
@@ -224,7 +225,7 @@ def _nowhere(ctx: DecisionContext, node: PlanNode, step: Step, left: StepOutput,
 
 def _end_here(ctx: DecisionContext, node: PlanNode, step: Step, left: StepOutput) -> None:
     """End the token. At the end of a loop body whose loop ends with its body, control continues at the loop's exits."""
-    for loop_id in node.loops:
+    for loop_id in node.position.loops:
         loop = ctx.plan.nodes[loop_id]
         if isinstance(loop.action, LoopAction) and loop.action.ends_with_body:
             scope = ctx.state.scopes[step.scope]

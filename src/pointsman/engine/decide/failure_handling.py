@@ -107,7 +107,7 @@ def chance(text: str) -> float:
 
 
 def _ask_for_advice(ctx: DecisionContext, at: StepState, node: PlanNode, failure: Failure) -> None:
-    routes: list[Json] = [edge.target for edge in node.out]
+    routes: list[Json] = [edge.target for edge in node.exits.edges]
     question: JsonObject = {
         "failure": {"code": failure.code, "message": failure.message, "hint": failure.hint},
         "input": at.input,
@@ -131,8 +131,8 @@ def advised(ctx: DecisionContext, at: StepState, report: WorkDone) -> None:
         execute(ctx, step)
     elif choice == "substitute":
         _substitute(ctx, at, node, advice.get("value"), report.usage)
-    elif choice == "route" and any(edge.target == advice.get("route") for edge in node.out):
-        edge = next(edge for edge in node.out if edge.target == advice.get("route"))
+    elif choice == "route" and any(edge.target == advice.get("route") for edge in node.exits.edges):
+        edge = next(edge for edge in node.exits.edges if edge.target == advice.get("route"))
         ctx.emit(StepSucceeded(step=step, attempt=at.attempt, result=failure_of(failure), usage=report.usage))
         ctx.dirty_scopes[step.scope] = None
         ctx.enqueue(EnterNode(edge.target, step.scope, edge, step, at.incoming.lineage))
@@ -193,7 +193,7 @@ def _is_fatal(ctx: DecisionContext, step: Step) -> bool:
         fork = scope.opening.step
         node = ctx.node(fork)
         assert isinstance(node.action, ParallelAction)
-        if node.action.on_branch_error != "fail" or node.catches or scope.opening.detached:
+        if node.action.on_branch_error != "fail" or node.exits.catches or scope.opening.detached:
             return False
         scope = scope.opening.scope
         if loops.skipping(ctx, fork) is not None:

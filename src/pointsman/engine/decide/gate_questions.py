@@ -193,15 +193,15 @@ def _start_changed(ctx: DecisionContext, at: StepState, gate: GateState) -> Gate
     work = at.input or {}
     if isinstance(node.action, WorkAction | WorkflowAction) and node.type != "tool_executor":
         work = ctx.object(at.scope, node.action.input, env)
-    message = gate.message if node.approval.message is None else str(node.approval.message(env) or "")
+    message = gate.message if node.policy.approval.message is None else str(node.policy.approval.message(env) or "")
     changed = GateChanged(
         step=at.step,
         gate=gate.id,
         message=message,
-        messages=said(ctx, at, node.approval.messages, message, env),
+        messages=said(ctx, at, node.policy.approval.messages, message, env),
         options=gate.options,
         shown=work,
-        approvers=_approvers(gate, node.approval.terms),
+        approvers=_approvers(gate, node.policy.approval.terms),
         called=node.display_name,
         input=work,
         digest="",
@@ -242,4 +242,4 @@ def set_deadline(ctx: DecisionContext, step: Step, at: float) -> None:
 def terms_of(ctx: DecisionContext, at: StepState) -> GateTerms:
     """Return the terms of the open gate of a step."""
     node = ctx.node(at.step)
-    return node.action.terms if isinstance(node.action, HumanTaskAction) else node.approval.terms
+    return node.action.terms if isinstance(node.action, HumanTaskAction) else node.policy.approval.terms

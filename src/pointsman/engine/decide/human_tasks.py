@@ -216,7 +216,7 @@ def close(ctx: DecisionContext, at: StepState, report: GateAnswered, *, by_clock
             keeps=True,
             annotations=said,
             writes=tuple(writes),
-            undone_by=node.compensate,
+            undone_by=node.policy.compensate,
         )
     )
     ctx.dirty_scopes[at.step.scope] = None
@@ -276,7 +276,7 @@ def timed_out(ctx: DecisionContext, at: StepState) -> None:
         set_deadline(ctx, at.step, deadline)
         return
     offered = [str(option["value"]) for option in gate.options]
-    if terms.on_timeout == "fail" or terms.on_timeout not in [*offered, *ctx.node(at.step).labels]:
+    if terms.on_timeout == "fail" or terms.on_timeout not in [*offered, *ctx.node(at.step).exits.labels]:
         failure = Failure(code="gate-timeout", message=f"nobody answered {at.step.node!r} in time")
         fail_open_step(ctx, at.step, failure)
     else:

@@ -121,7 +121,8 @@ def go_on(ctx: DecisionContext, by: str, *, stepping: bool = False) -> None:
 
 def _take_up(ctx: DecisionContext, held: tuple[PendingArrival, ...]) -> None:
     """Enqueue held arrivals and mark all scopes, so that parked nodes may start."""
-    edges = {edge.id: edge for node in ctx.plan.nodes.values() for edge in (*node.out, *node.catches)} if held else {}
+    exits = [node.exits for node in ctx.plan.nodes.values()] if held else []
+    edges = {edge.id: edge for one in exits for edge in (*one.edges, *one.catches)}
     for number, waits in enumerate(held):
         left = waits.incoming
         edge = edges.get(waits.edge)

@@ -59,7 +59,8 @@ def planned(plan: Plan, name: str) -> float | None:
         case "deadline":
             return plan.limits.deadline_s
         case "visits":
-            return max((node.visits_max for node in plan.nodes.values() if node.visits_max is not None), default=None)
+            bounds = (node.policy.visits_max for node in plan.nodes.values())
+            return max((bound for bound in bounds if bound is not None), default=None)
         case _:
             return dict(plan.limits.budgets).get(name)
 
@@ -85,9 +86,11 @@ def before_step(
         )
     if state.limits.escalated_at_step is not None:
         return None
-    visits = raised.get(f"visits:{node.id}", raised.get("visits", node.visits_max)) if raised else node.visits_max
+    visits = node.policy.visits_max
+    if raised:
+        visits = raised.get(f"visits:{node.id}", raised.get("visits", visits))
     if visits is not None:
-        done = scope.visits.get((node.id, move.lineage if node.has_lineage else ()), 0)
+        done = scope.visits.get((node.id, move.lineage if node.position.has_lineage else ()), 0)
         if done >= visits:
             said = f"{node.id!r} was visited {done} times, its limit"
             return ReachedLimit("visits", limit_message(ctx.plan, state, "visits", said))

@@ -149,7 +149,7 @@ def _failed_round(loop: LoopState | None) -> Json:
 def skipping(ctx: DecisionContext, step: Step) -> PlanNode | None:
     """Return the innermost open loop around a step that skips failed rounds."""
     scope = ctx.state.scopes[step.scope]
-    for name in ctx.node(step).loops:
+    for name in ctx.node(step).position.loops:
         loop = ctx.plan.nodes[name]
         if isinstance(loop.action, LoopAction) and loop.action.skips_failures and name in scope.loops:
             return loop

@@ -146,11 +146,11 @@ def _step(plan: Plan, state: ExecutionState, at: StepState, was: Plan | None) ->
     if node is None:
         yield _gone(where)
         return
-    if node.scope != _parallels(at.step.scope):
+    if node.position.parallels != _parallels(at.step.scope):
         yield MigrationMismatch(
-            "scope-changed", where, f"there it is in {' in '.join(reversed(node.scope)) or 'no parallel'}"
+            "scope-changed", where, f"there it is in {' in '.join(reversed(node.position.parallels)) or 'no parallel'}"
         )
-    if at.step.lineage and not node.has_lineage:
+    if at.step.lineage and not node.position.has_lineage:
         yield MigrationMismatch("trigger-changed", where, "there only one of its steps can be open at a time")
     before = kind_of(was.nodes[at.step.node]) if was is not None else _kind_seen(state, at)
     if before not in (None, kind_of(node)):
@@ -206,7 +206,7 @@ def _arrival(plan: Plan, waits: PendingArrival) -> Iterator[MigrationMismatch]:
         yield MigrationMismatch(
             "edge-gone", where, f"control waits there behind the edge {waits.edge!r}, which is not there"
         )
-    elif node.scope != _parallels(waits.scope) and node.enter != "join":
+    elif node.position.parallels != _parallels(waits.scope) and node.enter != "join":
         yield MigrationMismatch(
             "scope-changed", where, "control waits there, in other parallels than the other definition's"
         )

@@ -26,7 +26,7 @@ def read(entry: Entry) -> None:
     ctx, scope, thread = entry.ctx, entry.scope, entry.move.lineage
     if not thread:
         return  # control is not split around the node
-    paths = tuple(_resolved(path, scope.item_key) for path in entry.node.races)
+    paths = tuple(_resolved(path, scope.item_key) for path in entry.node.position.races)
     for path in paths:
         failure = _raced(ctx, entry, path)
         if failure is not None:

@@ -66,7 +66,7 @@ def tripped(ctx: DecisionContext, step: Step, repeats: Repetition) -> ReachedLim
 
 
 def _ends_anyway(ctx: DecisionContext, step: Step) -> bool:
-    around = ctx.plan.nodes[step.node].loops
+    around = ctx.plan.nodes[step.node].position.loops
     if not around:
         return False
     loops = (ctx.plan.nodes[loop].action for loop in around)

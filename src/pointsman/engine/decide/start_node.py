@@ -78,12 +78,12 @@ def start(
         return
     entry = Entry(ctx, node, scope, move, merged)
     try:
-        if node.races:
+        if node.position.races:
             race_detection.read(entry)
         trial = ctx.plan.partial_run
         if trial is not None and partial_run.is_mocked(trial, entry):
             partial_run.complete_mocked(entry, trial)
-        elif node.skip is not None and node.skip(entry.environment()):
+        elif node.policy.skip is not None and node.policy.skip(entry.environment()):
             _skip(entry)
         else:
             _start(entry)
@@ -170,7 +170,7 @@ def _work(entry: Entry, does: WorkAction) -> None:
             ctx.warn("nothing-pending", f"{entry.node.id!r} was reached without a tool call to run", entry.step)
             entry.complete_instantly()
             return
-    if entry.node.approval.before:
+    if entry.node.policy.approval.before:
         tool_approval.ask_to_start(entry, work=work, messages=_messages(scope) if does.receives_messages else 0)
         return
     if does.delay_s > 0:
@@ -275,7 +275,7 @@ def _emit(entry: Entry, does: EmitAction) -> None:
 def _call(entry: Entry, does: WorkflowAction) -> None:
     ctx = entry.ctx
     given = ctx.object(entry.scope, does.input, entry.environment())
-    if entry.node.approval.before:
+    if entry.node.policy.approval.before:
         tool_approval.ask_to_start(entry, work=given)
         return
     entry.open_step(input=given)

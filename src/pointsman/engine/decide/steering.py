@@ -66,9 +66,9 @@ def _must_lead_to(ctx: DecisionContext, name: str) -> None:
     node = ctx.plan.nodes.get(name)
     if node is None or node.hidden:
         raise NotSteerable(f"there is no node {name!r} to send control to", hint="See the nodes of the workflow.")
-    if node.no_route == "undone":
+    if node.exits.no_route == "undone":
         raise NotSteerable(f"{name!r} undoes steps: control goes nowhere from there", hint="Name another node.")
-    around = (*node.scope, *node.loops)
+    around = (*node.position.parallels, *node.position.loops)
     if around or (isinstance(node.action, JoinAction) and node.action.closes):
         where = f"inside {around[0]!r}" if around else "the end of a parallel"
         raise NotSteerable(f"{name!r} is {where}: control cannot begin there", hint="Name a node outside of it.")

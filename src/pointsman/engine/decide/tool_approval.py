@@ -43,7 +43,7 @@ CALL_OPTIONS: Final[tuple[JsonObject, ...]] = (
 
 def ask_to_start(entry: Entry, *, work: JsonObject, messages: int = 0) -> None:
     """Open the step with its future input, and a gate that lets a person start it."""
-    ctx, approval = entry.ctx, entry.node.approval
+    ctx, approval = entry.ctx, entry.node.policy.approval
     env = entry.environment()
     message = f"May {entry.node.id!r} start?"
     if approval.message is not None:
@@ -75,7 +75,7 @@ def calls_proposed(ctx: DecisionContext, at: StepState, report: ToolCallsPropose
     if calls[0].wants == "workflow":
         workflow_tools.begin(ctx, at, calls)
         return
-    approval = ctx.node(at.step).approval
+    approval = ctx.node(at.step).policy.approval
     names = ", ".join(repr(name) for name in dict.fromkeys(call.name for call in calls))
     put(
         ctx,

@@ -77,7 +77,7 @@ def _bound(execution: str, node: str, count: int, plans: Mapping[str, Plan], rou
     """How often it would be called at most, if it is called in every round as it was in these."""
     plan = plans[execution]
     share = float(count)
-    for loop in plan.nodes[node].loops:
+    for loop in plan.nodes[node].position.loops:
         does = plan.nodes[loop].action
         if isinstance(does, LoopAction) and does.items is None:
             if does.rounds_max is None:
