@@ -17,6 +17,7 @@ from pointsman.engine.tool_calls import CallVerdict
 from pointsman.executors.approvals import Approvals, CallsNeedApproval
 from pointsman.ports import Clock
 from pointsman.testing.clock import VirtualClock, run_virtually
+from pointsman.tools.client_tools import ClientTool, ClientToolDescription
 from pointsman.tools.registry import ToolRegistry
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.scripts import parse_script
@@ -304,3 +305,26 @@ def test_edited_arguments_do_not_cover_another_tool() -> None:
     with pytest.raises(CallsNeedApproval) as caught:
         approvals.must_cover([(2, ToolCall(id="1", name="close_account", arguments=edited))])
     assert [call.name for call in caught.value.calls] == ["close_account"]
+
+
+def test_edited_arguments_are_those_that_must_fit_a_tool_of_the_caller() -> None:
+    """A person corrects a call that the model got wrong; the corrected call goes to the caller."""
+    wrong: JsonObject = {"to": "ada"}
+    verdict = CallVerdict(
+        number=2,
+        approved=True,
+        arguments={"to": "ada", "amount": 5},
+        of=digest_of_call("transfer", wrong),
+        tool="transfer",
+    )
+    schema: dict[str, object] = {
+        "type": "object",
+        "properties": {"to": {"type": "string"}, "amount": {"type": "integer"}},
+        "required": ["to", "amount"],
+    }
+    command = Execute(step=Step("pay"), attempt=1, work="agent", input={}, verdicts=(verdict,))
+    spec = ClientToolDescription(description="Transfer money.", parameters=schema, requires_approval=True)
+    approvals = Approvals(command, ToolRegistry([ClientTool("transfer", spec)], plugins=False))
+    with pytest.raises(CallsNeedApproval) as caught:
+        approvals.must_cover([(2, ToolCall(id="1", name="transfer", arguments=wrong))])
+    assert [(call.wants, call.arguments) for call in caught.value.calls] == [("result", {"to": "ada", "amount": 5})]

@@ -67,11 +67,11 @@ class Approvals:
         if unapproved:
             raise CallsNeedApproval(unapproved)
         elsewhere = [
-            self._elsewhere(number, call, tool)
+            _elsewhere(number, approved, tool)
             for number, call, tool in known
             if (tool.side == "client" or tool.workflow)
             and not self._has_result(number, call)
-            and self._fits(number, call, tool)
+            and self._fits(number, approved := self._as_approved(number, call), tool)
         ]
         for wants in ("result", "workflow"):
             if asked := tuple(one for one in elsewhere if one.wants == wants):
@@ -94,19 +94,10 @@ class Approvals:
         verdict = self._verdict(number, call)
         return verdict is not None and (verdict.returned or not verdict.approved)
 
-    def _elsewhere(self, number: int, call: ToolCall, tool: ToolSpec) -> ProposedCall:
+    def _as_approved(self, number: int, call: ToolCall) -> ToolCall:
+        """Return the call with the arguments that a person substituted, if any."""
         verdict = self._verdict(number, call)
-        changed = None if verdict is None else verdict.arguments
-        return ProposedCall(
-            number=number,
-            name=call.name,
-            arguments=call.arguments if changed is None else changed,
-            description=tool.description,
-            wants="workflow" if tool.workflow else "result",
-            workflow=tool.workflow,
-            timeout_s=tool.timeout_s,
-            bytes_max=tool.bytes_max,
-        )
+        return call if verdict is None or verdict.arguments is None else replace(call, arguments=verdict.arguments)
 
     def decided(self, number: int, call: ToolCall) -> ToolCall | Returned | Failure:
         """Return the call to make, its result from elsewhere, or the failure if it must not be made."""
@@ -119,7 +110,7 @@ class Approvals:
             return Returned(verdict.result)
         if not verdict.approved:
             return self._failure(call, verdict)
-        return call if verdict.arguments is None else replace(call, arguments=verdict.arguments)
+        return self._as_approved(number, call)
 
     def _failure(self, call: ToolCall, verdict: CallVerdict) -> Failure:
         said = f": {verdict.reason}" if verdict.reason else ""
@@ -128,3 +119,17 @@ class Approvals:
         tool = self._tools.find(call.name)
         who = "the caller" if tool is None or not tool.workflow else f"the workflow {tool.workflow!r}"
         return Failure(code=verdict.code, message=f"{who} did not carry out {call.name!r}{said}")
+
+
+def _elsewhere(number: int, call: ToolCall, tool: ToolSpec) -> ProposedCall:
+    """Return the proposal of a call that the caller or a sub-workflow carries out."""
+    return ProposedCall(
+        number=number,
+        name=call.name,
+        arguments=call.arguments,
+        description=tool.description,
+        wants="workflow" if tool.workflow else "result",
+        workflow=tool.workflow,
+        timeout_s=tool.timeout_s,
+        bytes_max=tool.bytes_max,
+    )
