@@ -88,7 +88,8 @@ class TypeFinding:
     """One remark about an expression."""
 
     code: str
-    """`unknown-path`, `never-equal`, `wrong-types`, `condition-not-boolean`, `order-may-miss` or `list-may-miss`."""
+    """`unknown-path`, `never-equal`, `wrong-types`, `condition-not-boolean`, `items-not-a-list`, `order-may-miss` or
+    `list-may-miss`."""
     offset: int
     length: int
     message: str
@@ -101,12 +102,13 @@ def check_types(
     *,
     known: frozenset[str] = frozenset(),
     condition: bool = False,
+    items: bool = False,
 ) -> list[TypeFinding]:
     """Return the findings for `expression` over data of these shapes, in reading order.
 
     `schemas` are JSON Schemas by root (`state`, `input`, `result` …); an object is closed only if its schema contains
     `additionalProperties: false`. `known` are bare names besides state fields: settings, names of the engine.
-    `condition` means that only the truth of the value counts.
+    `condition`: only the truth of the value counts. `items`: the value must be a list or an object.
     """
     schemas = schemas if isinstance(schemas, Schemas) else Schemas(schemas)
     checker = TypeChecker(expression.source, expression.names, schemas, known)
@@ -116,6 +118,12 @@ def check_types(
         checker.find(
             "condition-not-boolean", expression.tree, f"this condition is a {types}, not a boolean", "Compare it."
         )
+    # Null is left to the node: a parallel may have a rule for it.
+    wrong = shape.types - {"null"} if items else frozenset[str]()
+    if wrong and not wrong & {"array", "object"}:
+        types = " or ".join(sorted(wrong))
+        hint = "Name a list or an object, or write `[…]` around a single value."
+        checker.find("items-not-a-list", expression.tree, f"the items are a {types}, not a list", hint)
     return sorted(checker.findings, key=lambda finding: finding.offset)
 
 

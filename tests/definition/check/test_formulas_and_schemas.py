@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.values import Json
-from tests.definition.check.problems_in import Configs, codes, drawn, the
+from pointsman.definition.model.workflow import WorkflowDefinition
+from pointsman.definition.problems import Problem
+from pointsman.values import Json, JsonObject
+from tests.definition.check.problems_in import Configs, codes, drawn, found, the
 
 
 def test_every_broken_formula_is_reported_with_its_column() -> None:
@@ -84,3 +86,50 @@ def test_defaults_satisfy_the_schema_of_the_input() -> None:
     given: Json = {"type": "object", "properties": {"x": {"type": "integer"}}}
     problems = drawn("start -> end", configs={"start": {"defaults": {"x": "one"}}}, input=given)
     assert the(problems, "default-invalid").pointer == "/nodes/0/config/defaults/x"
+
+
+def repeating(kind: str, config: JsonObject, **keys: Json) -> tuple[Problem, ...]:
+    """Return the problems of a workflow that performs a node once for each item."""
+    nodes: list[Json] = [{"id": "p", "type": kind, "config": config}, {"id": "a", "type": "transform"}]
+    edges: list[Json] = [{"source": "p", "target": "a"}]
+    return found({"pointsman": 1, "id": "w", "nodes": nodes, "edges": edges, **keys})
+
+
+@pytest.mark.parametrize("items", ["'abc'", "5", "true", "2 * 3", "{{ 'abc' }}", "len([1])", "'a' if true else 2"])
+def test_items_that_can_only_be_a_single_value_are_an_error(items: str) -> None:
+    for kind, key in (("parallel", "items"), ("loop", "over")):
+        problem = the(repeating(kind, {key: items}), "items-not-a-list")
+        assert (problem.severity, problem.pointer) == ("error", f"/nodes/0/config/{key}")
+
+
+@pytest.mark.parametrize("items", ["[1]", "{a: 1}", "x", "x ?? []", "null", "[1] if x else 'a'", "split('a,b', ',')"])
+def test_items_that_may_be_a_list_are_accepted(items: str) -> None:
+    assert "items-not-a-list" not in codes(repeating("parallel", {"items": items}))
+
+
+def test_items_that_a_schema_makes_a_text_are_a_warning() -> None:
+    schema: Json = {"type": "object", "properties": {"x": {"type": "string"}}}
+    problem = the(repeating("parallel", {"items": "x"}, input=schema), "items-not-a-list")
+    assert problem.severity == "warning"
+
+
+def defects(**keys: Json) -> tuple[Problem, ...]:
+    """Return the problems of a document that cannot be read."""
+    return WorkflowDefinition.from_document({"pointsman": 1, "id": "a", "nodes": [], "edges": [], **keys})[1]
+
+
+@pytest.mark.parametrize("rule", ["n_of_m", "N_OF_M", "n-of-m", "k of n", "majority"])
+def test_a_join_that_names_no_number_of_branches_is_refused(rule: str) -> None:
+    (problem,) = defects(nodes=[{"id": "j", "type": "join", "config": {"wait": rule}}])
+    assert (problem.code, problem.pointer) == ("bad-value", "/nodes/0/config/wait")
+    assert "a number of branches such as 2" in problem.message
+
+
+def test_an_object_or_a_list_in_place_of_a_text_gets_a_hint() -> None:
+    (problem,) = defects(sources=[{"title": "T", "text": "The source."}])
+    assert (problem.pointer, problem.hint) == (
+        "/sources/0",
+        'Write one text in place of the object, such as "The source.".',
+    )
+    (problem,) = defects(nodes=[{"id": "p", "type": "parallel", "config": {"items": [1, 2]}}])
+    assert problem.hint == 'Write it as a text: "[1, 2]".'

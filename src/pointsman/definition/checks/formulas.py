@@ -27,21 +27,27 @@ from pointsman.values import Json, JsonObject
 NOTES: Final = frozenset({"list-may-miss", "order-may-miss"})
 """Findings that describe behaviour rather than a defect."""
 
+_ITEMS: Final = re.compile(r"/config/(items|over)$")
 CONDITIONS: Final = frozenset({"while", "until", "when"})
 
 
 def check_types_of(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
     schemas = _schemas(subject)
     for place, expression in formulas.expressions:
-        yield from _told(place, check_types(expression, schemas, condition=_is_condition(place)))
+        found = check_types(
+            expression, schemas, condition=_is_condition(place), items=bool(_ITEMS.search(place.pointer))
+        )
+        yield from _told(place, found, is_certain=not expression.reads)
     for place, names, template in formulas.templates:
         yield from _told(place, check_template_types(template, names, schemas))
 
 
-def _told(place: FormulaLocation, findings: Iterable[TypeFinding]) -> Iterator[Problem]:
+def _told(place: FormulaLocation, findings: Iterable[TypeFinding], *, is_certain: bool = False) -> Iterator[Problem]:
+    """`is_certain`: the formula reads no data, so that a step with items that are not a list always fails."""
     for finding in findings:
         if finding.code != "unknown-path":  # `check_results` reports those, for every text
             make = note if finding.code in NOTES else warning
+            make = error if is_certain and finding.code == "items-not-a-list" else make
             message = f"{finding.message} (column {finding.offset + 1})"
             yield make(finding.code, place.pointer, message, hint=finding.hint)
 

@@ -110,6 +110,10 @@ class ParallelConfig(Model):
     """What two items with one key mean: the step fails (default), or later ones get their index appended."""
 
 
+_UNCOUNTED: Final = re.compile(r"[a-z][ _-]?of[ _-]?[a-z]|majority|quorum", re.IGNORECASE)
+"""Rules of other systems without their number, such as `n_of_m`. As an expression they would read a missing field."""
+
+
 @dataclass(frozen=True, slots=True)
 class WaitRule:
     """When a join starts: `all`, `any`, a count, a share in percent, or an expression."""
@@ -145,6 +149,8 @@ def read_wait_rule(value: object) -> WaitRule:
             if not value.strip().isdigit() or int(value) < 1:
                 raise ValueError("must be at least one branch")
             return WaitRule("count", number=int(value))
+        case str() if _UNCOUNTED.fullmatch(value.strip()):
+            raise ValueError("must be a number of branches such as 2, or a share such as '60%'")
         case str() if value.strip():
             return WaitRule("expression", expression=value)
         case _:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from types import UnionType
 from typing import Annotated, Final, Union, cast, get_args, get_origin
@@ -129,7 +130,18 @@ def _either(known: Problem, other: Problem) -> Problem:
     )
 
 
+_TEXT_KEYS: Final = ("text", "content", "value", "name", "title", "id", "url", "path")
+"""Keys under which an object has the text that it stands for, the most likely first."""
+
+
 def _text_hint(kind: str, value: object) -> str:
+    if kind == "string_type" and isinstance(value, dict):
+        known = cast("dict[str, object]", value)
+        texts = [text for key in _TEXT_KEYS if isinstance(text := known.get(key), str) and text.strip()]
+        shown = json.dumps(texts[0][:_SHOWN_MAX], ensure_ascii=False) if texts else '"…"'
+        return f"Write one text in place of the object, such as {shown}."
+    if kind == "string_type" and isinstance(value, list) and len(written := json.dumps(value)) <= _SHOWN_MAX:
+        return f"Write it as a text: {json.dumps(written)}."
     if kind == "string_type" and isinstance(value, int | float | bool):
         return f'Write it as a text: "{str(value).lower() if isinstance(value, bool) else value}".'
     if kind in {"int_type", "float_type", "bool_type"} and isinstance(value, str):
