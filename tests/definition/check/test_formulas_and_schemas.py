@@ -113,7 +113,7 @@ def test_items_that_a_schema_makes_a_text_are_a_warning() -> None:
     assert problem.severity == "warning"
 
 
-def defects(**keys: Json) -> tuple[Problem, ...]:
+def defects(**keys: Json) -> list[Problem]:
     """Return the problems of a document that cannot be read."""
     return WorkflowDefinition.from_document({"pointsman": 1, "id": "a", "nodes": [], "edges": [], **keys})[1]
 
