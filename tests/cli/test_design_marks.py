@@ -16,3 +16,18 @@ def test_design_names_the_scripted_model_in_each_round(prompt: Prompt, own_place
     printed = prompt("workflows", "design", "A note.", "--model", "scripted", "--script", "s.json")
     assert printed.code == 0, printed.err
     assert "round 1 (scripted): 0 errors" in printed.err.splitlines()
+    assert "its answers are made up" in printed.err.splitlines()[0]
+
+
+def test_design_and_edit_mark_what_the_scripted_model_made_up(prompt: Prompt, own_place: Path) -> None:
+    operations = [{"op": "change_node", "node": "draft", "set": {"/name": "Draft"}}]
+    script = {
+        "rules": [{"purpose": "design", "contains": "A note", "json": NOTE}, {"purpose": "design", "json": operations}]
+    }
+    (own_place / "s.json").write_text(json.dumps(script), encoding="utf-8")
+    model = ("--model", "scripted", "--script", "s.json", "--json")
+    made = json.loads(prompt("workflows", "design", "A note.", "--save", *model).out)
+    assert (made["ok"], made["scripted"], made["rounds"][0]["scripted"]) == (True, True, True)
+    assert [one["code"] for one in made["warnings"]] == ["scripted-answers"]
+    changed = json.loads(prompt("workflows", "edit", "note", "--words", "Give it a name.", *model).out)
+    assert (changed["scripted"], [one["code"] for one in changed["warnings"]]) == (True, ["scripted-answers"])

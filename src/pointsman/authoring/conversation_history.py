@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 
 from pointsman.definition.problems import Problem, ProblemView
 from pointsman.engine.reports import Usage
-from pointsman.executions.views import usage_view
+from pointsman.executions.views import SCRIPTED, usage_view
 from pointsman.values import Json, JsonObject
 
 VERDICTS: Final = {
@@ -33,6 +33,8 @@ class RoundView(TypedDict):
     answer: str
     problems: list[ProblemView]
     usage: JsonObject
+    scripted: bool
+    """Whether the scripted model answered: its answer is made up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,29 @@ class Round:
             "answer": self.answer,
             "problems": [problem.to_json() for problem in self.problems],
             "usage": usage_view(self.usage),
+            "scripted": self.usage.scripted,
         }
+
+
+class Evidence(TypedDict):
+    """How a model made a result."""
+
+    rounds: list[RoundView]
+    """Each answer of the model, and its problems."""
+    scripted: bool
+    """Whether the scripted model answered: the result is made up, no provider was asked."""
+    warnings: list[JsonObject]
+    """`scripted-answers` if `scripted`."""
+
+
+def evidence_of(rounds: Sequence[Round]) -> Evidence:
+    """Return the rounds of a design, with the warning if the scripted model made it up."""
+    scripted = any(one.usage.scripted for one in rounds)
+    return {
+        "rounds": [one.to_json() for one in rounds],
+        "scripted": scripted,
+        "warnings": [{**SCRIPTED}] if scripted else [],
+    }
 
 
 class Earlier(NamedTuple):

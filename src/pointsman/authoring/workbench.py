@@ -17,7 +17,7 @@ from pointsman.auth.policy import must_see, must_see_workflow, visible
 from pointsman.auth.redaction import redactor_for
 from pointsman.auth.verbs import Acting
 from pointsman.authoring.comparison import operations_between
-from pointsman.authoring.conversation_history import Earlier, Round, RoundView
+from pointsman.authoring.conversation_history import Earlier, Evidence, Round, RoundView, evidence_of
 from pointsman.authoring.edits import Edited, EditView, edit, native_of
 from pointsman.authoring.operations import AnyOperation, written_operations
 from pointsman.context import AppContext
@@ -91,7 +91,7 @@ class SavedDescription(DescribedRevision):
     digest: str
 
 
-class DesignedWorkflow(TypedDict):
+class DesignedWorkflow(Evidence):
     """The workflow that a model made of words."""
 
     id: NotRequired[str]
@@ -103,8 +103,6 @@ class DesignedWorkflow(TypedDict):
     dialect: NotRequired[str | None]
     mermaid: NotRequired[str]
     problems: list[ProblemView]
-    rounds: list[RoundView]
-    """Each answer of the model, and what was wrong with it."""
     revision: NotRequired[int]
     """The revision that was saved."""
     digest: NotRequired[str]
@@ -120,6 +118,10 @@ class EditedWorkflow(EditView):
     digest: NotRequired[str]
     rounds: NotRequired[list[RoundView]]
     """Each answer of the model, if a model made the change."""
+    scripted: NotRequired[bool]
+    """Whether the scripted model answered: the change is made up, no provider was asked."""
+    warnings: NotRequired[list[JsonObject]]
+    """`scripted-answers` if `scripted`."""
     native: NotRequired[Json]
     """In the native dialect, if requested."""
 
@@ -263,13 +265,13 @@ class Workbench:
 
         self.must("editor", "design workflows")
         designed = await design(self.app, words, caller=self.caller, name=name, earlier=earlier, hear=hear)
-        rounds = [one.to_json() for one in designed.rounds]
+        made = evidence_of(designed.rounds)
         if designed.made is None:
-            problems = rounds[-1]["problems"]
-            return {"ok": False, "saved": False, "document": None, "text": "", "problems": problems, "rounds": rounds}
+            problems = made["rounds"][-1]["problems"]
+            return {"ok": False, "saved": False, "document": None, "text": "", "problems": problems, **made}
         source = designed.made
         described = await self._described(source)
-        said: DesignedWorkflow = {"id": source.head.id, "saved": False, **described, "rounds": rounds}
+        said: DesignedWorkflow = {"id": source.head.id, "saved": False, **described, **made}
         if not (save and designed.ok):
             return said
         saved = await save_as(self.app, self.caller, source)
@@ -300,14 +302,13 @@ class Workbench:
         if on:
             source = (await edit(self.app, source, on, reader=self.caller)).source
         designed = await edit_by_words(self.app, source, words, caller=self.caller, earlier=earlier, hear=hear)
-        rounds = [one.to_json() for one in designed.rounds]
         if designed.made is None:
             raise DesignFailed(
-                f"in {len(rounds)} rounds no change of {workflow!r} came of it: {_first(designed.rounds[-1])}",
+                f"in {len(designed.rounds)} rounds no change of {workflow!r} came of it: {_first(designed.rounds[-1])}",
                 hint="Say it in other words, or give the operations.",
             )
         kept = await self.keep(designed.made, known, apply=apply and designed.ok, draft=not designed.made.ok)
-        return {**kept, "rounds": rounds}
+        return {**kept, **evidence_of(designed.rounds)}
 
     async def delete(self, workflow: str) -> JsonObject:
         """Delete a workflow. Executions keep the revision that they run; saving restores the workflow."""

@@ -14,6 +14,7 @@ from pointsman.cli.app_opening import go, installation
 from pointsman.cli.completion import complete_workflow
 from pointsman.cli.options import json_option, model_option, os_user, script_option, store_option, value_of
 from pointsman.cli.printing import print_json, say, shown
+from pointsman.cli.results import say_scripted
 from pointsman.values import Json, JsonObject
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ def _bench(app: object) -> Workbench:
 
 def _tell(one: Round) -> None:
     """Print a design round on standard error: standard output is reserved for the document."""
+    if one.usage.scripted and one.number == 1:
+        say_scripted()
     errors = [problem for problem in one.problems if problem.severity == "error"]
     say(f"round {one.number} ({shown(one.model)}): {len(errors)} error{'' if len(errors) == 1 else 's'}")
     for problem in errors[:5]:

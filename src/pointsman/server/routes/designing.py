@@ -176,8 +176,11 @@ example(
                 "answer": "{…}",
                 "problems": [],
                 "usage": {"modelCalls": 1},
+                "scripted": False,
             }
         ],
+        "scripted": False,
+        "warnings": [],
     },
 )
 example(

@@ -36,9 +36,7 @@ export function Rounds({ rounds, isBusy }: { rounds: readonly Round[]; isBusy: b
           </li>
         ) : null}
       </ol>
-      {!isBusy && last?.model === "scripted" && !last.ok ? (
-        <p className="mt-1 text-waiting">{t("assistant.scripted")}</p>
-      ) : null}
+      {!isBusy && last?.model === "scripted" ? <p className="mt-1 text-waiting">{t("assistant.scripted")}</p> : null}
       {rounds.length > 0 ? (
         <p className="mt-1 text-xs text-ink-faint">
           {[
