@@ -50,3 +50,9 @@ class EngineBug(PointsmanError):
     """An internal invariant is broken. Users cannot repair it; please report it."""
 
     code: ClassVar[str] = "engine-bug"
+
+
+def sentences(*texts: str) -> str:
+    """Join a message and its hint into one text: a full stop ends each of them that has no mark at its end."""
+    given = [text.strip() for text in texts if text.strip()]
+    return " ".join(text if text[-1] in ".!?:…" or text == given[-1] else f"{text}." for text in given)

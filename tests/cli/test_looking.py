@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
-from typing import get_args
+from typing import cast, get_args
 
 import pytest
+from click import unstyle
 from rich.console import Console
 
+from pointsman import Pointsman, Workflow
 from pointsman.cli.progress import ProgressBoard
+from pointsman.cli.results import story, when
 from pointsman.cli.timeline_bars import bar_lines
 from pointsman.engine.state import Status
 from pointsman.executions.dialect_words import DIALECTS, Dialect, status_in
@@ -40,6 +44,24 @@ def test_show_tells_the_path_the_state_and_the_next_step(prompt: Prompt) -> None
     assert "path: write" in printed.out
     assert "goal: ships" in printed.out
     assert f"pointsman answer {execution} review approve|again" in printed.out
+
+
+async def test_show_tells_until_when_steps_wait() -> None:
+    nodes: list[Json] = [
+        {"id": "hold", "type": "wait", "config": {"duration": "1h"}},
+        {"id": "knock", "type": "wait", "config": {"event": {"name": "door"}, "timeout": "2h"}},
+        {"id": "both", "type": "parallel", "config": {"branches": ["hold", "knock"]}},
+    ]
+    document: JsonObject = {"pointsman": 1, "id": "w", "entry": "both", "nodes": nodes, "edges": []}
+    async with Pointsman("memory:") as app:
+        execution = await app.start(Workflow.of(document), {})
+        await asyncio.sleep(0)
+        view = await execution.view()
+    timers = cast("list[JsonObject]", view["timers"])
+    assert [(one["nodeId"], one["purpose"]) for one in timers] == [("hold", "wait"), ("knock", "event")]
+    lines = [unstyle(line) for line in story(view, stopped=False, store=None, lasting=True)]
+    assert f"waiting at 'hold' until {when(timers[0]['at'])}" in lines
+    assert f"waiting at 'knock' for its event until {when(timers[1]['at'])} at the latest" in lines
 
 
 @pytest.mark.requirement("S2-33")

@@ -13,6 +13,7 @@ import pytest
 from openai.types.chat import ChatCompletionMessageParam
 
 from pointsman.models.script_reader import read_script
+from pointsman.server.routes.openai_errors import error_told
 from pointsman.settings import Settings
 from tests.server.conftest import Served, serving
 from tests.server.flows import LETTER, WAITS, secret_of
@@ -250,6 +251,24 @@ async def test_many_talk_at_once() -> None:
         )
         assert {one.choices[0].message.content for one in replies} == {GREETING}
         assert len({one.id for one in replies}) == 20
+
+
+@pytest.mark.parametrize(
+    ("detail", "hint", "message"),
+    [
+        ("no model 'x'", "GET /v1/models lists them.", "no model 'x'. GET /v1/models lists them."),
+        ("Is it up?", "Start it.", "Is it up? Start it."),
+        ("it ends here.", "Start it.", "it ends here. Start it."),
+        ("it has no hint", "", "it has no hint"),
+    ],
+)
+def test_the_message_of_an_error_has_its_hint_as_a_sentence_of_its_own(detail: str, hint: str, message: str) -> None:
+    assert error_told(404, "code", detail, hint)["error"] == {
+        "message": message,
+        "type": "invalid_request_error",
+        "param": None,
+        "code": "code",
+    }
 
 
 @pytest.mark.parametrize(

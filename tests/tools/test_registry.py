@@ -264,3 +264,37 @@ async def test_a_store_that_is_away_is_no_failure_of_the_tool_that_asked_it() ->
 
     with pytest.raises(StoreUnreachable):
         await call("reads", registry=ToolRegistry([reads], plugins=False))
+
+
+class Listing:
+    """A source whose tools are listed each time."""
+
+    origin = "workflow"
+    lasts = False
+
+    def __init__(self, prefix: str, *names: str) -> None:
+        self.prefix = prefix
+        self.names = [*names]
+
+    async def listed(self) -> list[Tool]:
+        return [*canned_tools({name: {"result": name} for name in self.names})]
+
+    def stand_in(self, name: str) -> Tool | None:
+        return None
+
+    async def close(self) -> None:
+        """There is no connection."""
+
+
+async def test_listing_a_source_again_removes_only_the_tools_of_that_source() -> None:
+    (own,) = canned_tools({"a__own": {"result": 1}})
+    tools = ToolRegistry(plugins=False)
+    tools.add(own, origin="workflow")
+    first, second = Listing("a__", "a__x", "a__y"), Listing("b__", "b__x")
+    tools.add_source(first)
+    tools.add_source(second)
+    await tools.prepare_all()
+    first.names = ["a__y", "a__z"]
+    await tools.prepare(["a__z"])
+    assert {"a__own", "a__y", "a__z", "b__x"} <= {*tools.names()}
+    assert "a__x" not in tools.names()

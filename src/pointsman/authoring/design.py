@@ -22,7 +22,7 @@ from pointsman.authoring.operations import OperationRefused, read_operations
 from pointsman.authoring.texts import document_of
 from pointsman.context import AppContext
 from pointsman.definition.problems import Problem, error
-from pointsman.errors import OperatorError
+from pointsman.errors import OperatorError, sentences
 from pointsman.models.repair import read_json
 from pointsman.models.transcript import assistant_message, user_message
 from pointsman.models.transport import is_scripted
@@ -189,5 +189,5 @@ def _must_be_able(app: AppContext, names: tuple[str, ...]) -> None:
 def complaint(problems: tuple[Problem, ...]) -> str:
     """Return the message with problems that the model must correct: errors first, each with its position and hint."""
     ordered = sorted(problems, key=lambda one: one.severity != "error")[:TOLD_MAX]
-    lines = [f"- {one.severity} at {one.pointer or 'the top'}: {one.message}. {one.hint}".strip() for one in ordered]
+    lines = [f"- {one.severity} at {one.pointer or 'the top'}: {sentences(one.message, one.hint)}" for one in ordered]
     return "The check says:\n" + "\n".join(lines) + "\n\nMend every error and answer with the whole JSON again."

@@ -6,9 +6,9 @@ import click
 
 from pointsman.auth.audit import Audit
 from pointsman.cli.app_opening import go, installation
-from pointsman.cli.inspection import when
 from pointsman.cli.options import json_option, store_option
 from pointsman.cli.printing import print_json, shown
+from pointsman.cli.results import when
 from pointsman.values import JsonObject
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Final, TypedDict, Unpack, cast
 
 import click
@@ -12,7 +11,7 @@ from pointsman.cli.completion import complete_execution, complete_workflow
 from pointsman.cli.error_boundary import is_debugging
 from pointsman.cli.options import json_option, store_option
 from pointsman.cli.printing import harmless, message_lines, print_json, print_line, shown
-from pointsman.cli.results import COLOURS, output_text, story
+from pointsman.cli.results import COLOURS, output_text, story, when
 from pointsman.cli.timeline_bars import account_lines, bar_lines
 from pointsman.executions.dialect_words import DIALECTS, Dialect, view_in
 from pointsman.executions.lists import ExecutionEntry
@@ -91,11 +90,6 @@ async def _list(
         if search is not None:
             return (await executions.search(search, limit=limit, **narrowed))["executions"]
         return (await executions.list(limit=limit, **narrowed))["executions"]
-
-
-def when(at: Json) -> str:
-    """Format an instant in local time."""
-    return datetime.fromtimestamp(cast(float, at), UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 @click.command()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, cast
 
-from pointsman.cli.inspection import when
 from pointsman.cli.printing import shown
+from pointsman.cli.results import when
 from pointsman.values import JsonObject
 
 ELSEWHERE: Final = "calls under way are counted by the process that makes them: see the page Models of a server"

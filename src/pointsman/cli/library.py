@@ -12,9 +12,9 @@ from pointsman.cli.app_opening import document, go, installation
 from pointsman.cli.audit_entries import at_the_prompt
 from pointsman.cli.completion import complete_workflow
 from pointsman.cli.designing import design, edit, rollback
-from pointsman.cli.inspection import when
 from pointsman.cli.options import dialect_option, json_option, not_empty, script_option, store_option, var_option
 from pointsman.cli.printing import print_deleted, print_json, shown
+from pointsman.cli.results import when
 from pointsman.workflows.revisions import (
     SavedRevision,
     WorkflowEntryView,

@@ -12,9 +12,9 @@ from pointsman.app import Pointsman
 from pointsman.chat.memory_history import recalled_view, writer_for, writer_text
 from pointsman.cli.app_opening import go, installation
 from pointsman.cli.audit_entries import at_the_prompt
-from pointsman.cli.inspection import when
 from pointsman.cli.options import Decorated, json_option, length_of_time, store_option, value_of
 from pointsman.cli.printing import print_json, say, shown
+from pointsman.cli.results import when
 from pointsman.values import Json, JsonObject
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import cast
 import click
 
 from pointsman.cli.app_opening import go, installation
-from pointsman.cli.inspection import when
 from pointsman.cli.options import json_option, store_option
 from pointsman.cli.printing import print_json, say, shown
+from pointsman.cli.results import when
 from pointsman.values import Json, JsonObject
 
 

@@ -14,6 +14,7 @@ from pointsman.cli.error_boundary import OutputMode
 from pointsman.definition.model.quantities import read_duration
 from pointsman.definition.problems import did_you_mean
 from pointsman.definition.reading.documents import BYTES_MAX, read_document
+from pointsman.errors import sentences
 from pointsman.executions.driving import GivenAnswer
 from pointsman.values import Json, JsonObject
 
@@ -177,7 +178,7 @@ def value_of(text: str, *, what: str, param: click.Parameter | None = None, ctx:
         if not document.is_readable:
             first = next(problem for problem in document.problems if problem.severity == "error")
             place = f"line {first.line}, column {first.column}: " if first.line else ""
-            raise click.BadParameter(f"{what} is not JSON: {place}{first.message}. {first.hint}".strip(), ctx, param)
+            raise click.BadParameter(f"{what} is not JSON: {place}{sentences(first.message, first.hint)}", ctx, param)
         return document.value
     return scalar_of(text)
 
@@ -243,6 +244,6 @@ def _input(given: str) -> Json:
     document = read_document(data, name=name)
     if not document.is_readable:
         first = next(problem for problem in document.problems if problem.severity == "error")
-        message = f"{name}:{first.line}:{first.column}: {first.message}. {first.hint}".strip()
+        message = f"{name}:{first.line}:{first.column}: {sentences(first.message, first.hint)}"
         raise click.BadParameter(message, param_hint="--input")
     return document.value

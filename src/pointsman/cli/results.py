@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from datetime import UTC, datetime
 from typing import Final, cast
 
 import click
@@ -105,6 +106,9 @@ def story(view: JsonObject, *, stopped: bool, store: str | None, lasting: bool) 
             lines.append(f"  → pointsman signal {execution} {shown(one['event'])} JSON{there}")
     for one in _objects(view["waitingFor"]):
         lines.append(f"{WAITING_WORD} at {shown(one['nodeId'])!r} for {shown(one['reason'])}")
+    for one in _objects(view["timers"]):
+        until = shown(TIMERS[str(one["purpose"])].format(at=when(one["at"])))
+        lines.append(f"{WAITING_WORD} at {shown(one['nodeId'])!r} {until}")
     if view["waitingFor"] and lasting:
         lines.append(
             "  → This process lacks it. A process that has it goes on: one that started the execution and still"
@@ -124,6 +128,22 @@ def story(view: JsonObject, *, stopped: bool, store: str | None, lasting: bool) 
     elif status in NEXT:
         lines.append(f"  → {NEXT[status].format(execution=execution)}{there}")
     return lines
+
+
+TIMERS: Final = {
+    "wait": "until {at}",
+    "delay": "until {at}, when it starts",
+    "retry": "until {at}, when it is tried again",
+    "event": "for its event until {at} at the latest",
+    "join": "for its branches until {at} at the latest",
+    "gate": "for an answer until {at} at the latest",
+}
+"""What a step waits for, by the purpose of its timer."""
+
+
+def when(at: Json) -> str:
+    """Format an instant in local time."""
+    return datetime.fromtimestamp(cast(float, at), UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 NEXT: Final = {

@@ -10,9 +10,9 @@ import click
 
 from pointsman.auth.secrets import SecretRule
 from pointsman.cli.app_opening import go, installation, loaded
-from pointsman.cli.inspection import when
 from pointsman.cli.options import json_option, not_empty, os_user, store_option
 from pointsman.cli.printing import print_json, say, shown
+from pointsman.cli.results import when
 
 if TYPE_CHECKING:
     from pointsman.auth.vault import Vault

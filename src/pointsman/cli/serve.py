@@ -15,9 +15,9 @@ from pointsman.auth.callers import ROLES, Role
 from pointsman.auth.keys import Keys, key_view
 from pointsman.cli.announcements import announce, warn_of_scripted
 from pointsman.cli.app_opening import go, installation
-from pointsman.cli.inspection import when
 from pointsman.cli.options import json_option, model_option, not_empty, script_option, store_option
 from pointsman.cli.printing import print_json, say, shown
+from pointsman.cli.results import when
 from pointsman.cli.signals import ENDS, heeding
 from pointsman.errors import Outage, PointsmanError
 from pointsman.operations.logs import logging_to

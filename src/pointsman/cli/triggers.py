@@ -10,9 +10,9 @@ import click
 from pointsman.app import Pointsman
 from pointsman.cli.app_opening import go, installation
 from pointsman.cli.completion import complete_workflow
-from pointsman.cli.inspection import when
 from pointsman.cli.options import Pair, input_of, json_option, model_option, store_option, value_of
 from pointsman.cli.printing import print_deleted, print_json, say, shown
+from pointsman.cli.results import when
 from pointsman.cli.signals import stoppable
 from pointsman.values import ExecutionId, Json, JsonObject
 

@@ -16,6 +16,7 @@ from pointsman.executions.views import (
     needs_view,
     status_shown,
     stopped_by,
+    timers_view,
     waiting_view,
 )
 from pointsman.ports import Row
@@ -101,11 +102,13 @@ class Waits(NamedTuple):
     gates: list[Json]
     events: list[Json]
     needs: list[Json]
+    timers: list[Json]
 
 
 async def waits_of(runtime: LocalRuntime, state: ExecutionState) -> Waits:
     """Collect the waits from the journals; entries of sub-workflows name their execution (`executionId`)."""
     still, gates, awaited, needs = _only_waits(state), waiting_view(state), awaiting_view(state), needs_view(state)
+    timers = timers_view(state)
     stopped = await _is_stopped(runtime, state)
     for at in sorted(state.steps.values(), key=lambda a: a.step):
         for name in children_of(ExecutionId(state.id), at):
@@ -117,8 +120,9 @@ async def waits_of(runtime: LocalRuntime, state: ExecutionState) -> Waits:
             gates += [_of(name, gate) for gate in below.gates]
             awaited += [_of(name, event) for event in below.events]
             needs += [_of(name, need) for need in below.needs]
+            timers += [_of(name, timer) for timer in below.timers]
             stopped = stopped or below.stopped
-    return Waits(still, stopped, gates, awaited, needs)
+    return Waits(still, stopped, gates, awaited, needs, timers)
 
 
 async def _is_stopped(runtime: LocalRuntime, state: ExecutionState) -> bool:
@@ -150,7 +154,7 @@ async def family_view(runtime: LocalRuntime, state: ExecutionState, rows: list[R
     if status == "running":
         status = "stopped" if waits.stopped else "waiting" if waits.still else status
     more: JsonObject = {"waiting": waits.gates, "awaiting": waits.events, "waitingFor": waits.needs}
-    return {**view, "status": status, **more}
+    return {**view, "status": status, **more, "timers": waits.timers}
 
 
 async def pause_family(runtime: LocalRuntime, driver: Driver, by: str) -> None:

@@ -87,6 +87,16 @@ def awaiting_view(state: ExecutionState) -> list[Json]:
     return [{"nodeId": at.step.node, "event": at.event} for at in waits]
 
 
+def timers_view(state: ExecutionState) -> list[Json]:
+    """Return the pending timers of steps, the next one first. An execution that has ended has none."""
+    pending = () if state.ended else sorted(state.timers.values(), key=lambda timer: timer.at)
+    return [
+        {"nodeId": one.step.node, "step": str(one.step), "purpose": one.purpose, "at": one.at}
+        for one in pending
+        if one.step is not None
+    ]
+
+
 def need_text(need: str) -> str:
     """Describe what a worker must have: `tool:search` becomes "a worker with the tool 'search'"."""
     kind, _, name = need.partition(":")
@@ -348,6 +358,7 @@ def execution_view(state: ExecutionState, rows: list[Row]) -> JsonObject:
         "waiting": waiting_view(state),
         "awaiting": awaiting_view(state),
         "waitingFor": needs_view(state),
+        "timers": timers_view(state),
         "errors": errors_of(rows),
         "answers": answers_of(rows),
         "progress": progress_of(rows),

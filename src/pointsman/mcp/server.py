@@ -47,7 +47,7 @@ from pointsman.authoring.operations import operations_schema
 from pointsman.authoring.tools import verbs
 from pointsman.authoring.workbench import Workbench
 from pointsman.definition.model.schema import native_schema
-from pointsman.errors import OperatorError, PointsmanError
+from pointsman.errors import OperatorError, PointsmanError, sentences
 from pointsman.mcp.audit import Context, Deeds
 from pointsman.mcp.calls import PendingToolCalls
 from pointsman.mcp.tools import McpVerb, McpWorkflow, tool_named, verbs_of, workflows_of
@@ -91,7 +91,7 @@ async def read_resource(bench: Workbench, uri: str) -> ReadResourceResult:
     try:
         source, _ = await bench.source(uri.removeprefix(WORKFLOWS))
     except PointsmanError as why:
-        raise MCPError(INVALID_PARAMS, f"{why}. {why.hint}".strip()) from None
+        raise MCPError(INVALID_PARAMS, sentences(str(why), why.hint)) from None
     document = await bench.app[DOCUMENTS].here(lambda: source.document, chars=source.chars, of=source.digest)
     return _resource_text(uri, document.text, TEXT[document.format])
 
@@ -143,7 +143,7 @@ async def fill_prompt(bench: Workbench, name: str, arguments: Mapping[str, str])
             source, _ = await bench.source(arguments["workflow"])
             document = await bench.app[DOCUMENTS].here(lambda: source.document, chars=source.chars, of=source.digest)
         except PointsmanError as why:
-            raise MCPError(INVALID_PARAMS, f"{why}. {why.hint}".strip()) from None
+            raise MCPError(INVALID_PARAMS, sentences(str(why), why.hint)) from None
         text = (
             f"Change the Pointsman workflow {arguments['workflow']!r}: {arguments['wish']}\n\nCall edit_workflow, look "
             "at the problems that are new, and call it again with apply=true once there is no error.\n\n"

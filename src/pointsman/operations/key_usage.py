@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from pointsman.context import AppContext
+from pointsman.errors import sentences
 from pointsman.models.failures import ModelUnusable
 from pointsman.models.key_budgets import DayLimit, Days, KeySpending
 from pointsman.models.key_pool import KeyPool, KeyState
@@ -40,7 +41,7 @@ async def _provider(app: AppContext, name: str, one: ProviderSettings, pool: Key
     try:
         provider = provider.resolved(name)
     except ModelUnusable as why:
-        missing = f"{why}. {why.hint}"
+        missing = sentences(str(why), why.hint)
     pool = pool or KeyPool(name, keys=len(provider.keys), pacing=provider.pacing)
     rests = await KeptTurns(app.store, app.clock).rests(name) if one.shared else {}
     names = _names(one, provider)

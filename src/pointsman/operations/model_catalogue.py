@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pointsman.context import AppContext
+from pointsman.errors import sentences
 from pointsman.models.failures import ModelFailed, ModelUnusable
 from pointsman.models.key_pool import KeyPool
 from pointsman.models.prices import LIST, PER, cost_usd, list_day, list_version
@@ -124,7 +125,7 @@ def _provider(app: AppContext, name: str, one: ProviderSettings, *, source: str 
     try:
         resolved: Provider = provider.resolved(name)
     except ModelUnusable as why:
-        resolved, missing = provider, f"{why}. {why.hint}"
+        resolved, missing = provider, sentences(str(why), why.hint)
     keys: list[Json] = [masked(key) for key in resolved.keys]
     return {
         "name": name,

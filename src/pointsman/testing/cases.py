@@ -14,7 +14,7 @@ import msgspec
 from pydantic import ValidationError
 
 from pointsman.app import Execution, Pointsman, Workflow
-from pointsman.errors import PointsmanError
+from pointsman.errors import PointsmanError, sentences
 from pointsman.executions.driving import GivenAnswer, drive
 from pointsman.executions.isolation import Isolation
 from pointsman.models.script import Script
@@ -114,7 +114,7 @@ def run_case(case: WorkflowCase, directory: Path, *, store: str = IN_MEMORY) -> 
         first = why.errors()[0]
         return (f"settings.{'.'.join(map(str, first['loc']))}: {first['msg']}",)
     except PointsmanError as why:
-        return (f"{why.code}: {why} {why.hint}".rstrip(),)
+        return (f"{why.code}: {sentences(str(why), why.hint)}",)
 
 
 def _script(case: WorkflowCase, directory: Path) -> Script | None:

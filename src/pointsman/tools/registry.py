@@ -42,6 +42,8 @@ class ToolRegistry:
         self._checkers: dict[str, Checker] = {}
         self._sources: list[ToolSource] = []
         self._listed: set[str] = set()
+        self._from: dict[str, set[str]] = {}
+        """The names of the listed tools, by the prefix of their source."""
         self._silent: dict[str, Failure] = {}
         """The failure of the last listing of a source, by prefix."""
         self._looks_for_plugins = plugins
@@ -105,9 +107,11 @@ class ToolRegistry:
         self._listed.add(source.prefix)
         for tool in tools:
             self.add(tool, origin=source.origin)
+            self._from.setdefault(source.prefix, set()).add(tool.name)
 
     def _drop(self, source: ToolSource) -> None:
-        for name in [name for name, origin in self._origins.items() if origin == source.origin]:
+        """Remove the tools that the last listing of a source added."""
+        for name in self._from.pop(source.prefix, set[str]()):
             del self._tools[name], self._origins[name]
             self._checkers.pop(name, None)
 

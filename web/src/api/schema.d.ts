@@ -3132,6 +3132,8 @@ export interface components {
             /** @enum {string} */
             status: "pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
             steps: number;
+            /** @description Until when steps wait. */
+            timers?: components["schemas"]["PendingTimer"][];
             usage: components["schemas"]["Usage"];
             waiting: components["schemas"]["Gate"][];
             /** @description The steps that wait for a worker. */
@@ -3822,6 +3824,22 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description A timer of a step that has not fired. */
+        PendingTimer: {
+            /** @description Unix seconds. */
+            at: number;
+            /** @description The sub-workflow whose step it is, where it is one. */
+            executionId?: string | null;
+            nodeId: string;
+            /**
+             * @description What happens at that time: the step is tried again, starts, or is over; or a gate, a join or the wait for an event reaches its deadline.
+             * @enum {string}
+             */
+            purpose: "retry" | "delay" | "wait" | "gate" | "join" | "event";
+            step: string;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description People by name. */
         PeoplePage: {
             /** @description The `after` of the next page; null: this was the last. */
@@ -4427,6 +4445,8 @@ export interface components {
             /** @enum {string} */
             status: "pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
             steps: number;
+            /** @description Until when steps wait. */
+            timers?: components["schemas"]["PendingTimer"][];
             usage: components["schemas"]["Usage"];
             waiting: components["schemas"]["Gate"][];
             /** @description The steps that wait for a worker. */

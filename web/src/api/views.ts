@@ -189,6 +189,7 @@ export interface Execution {
   waiting: Gate[];
   awaiting: { nodeId: string; event: Json }[];
   waitingFor: Schemas["Needed"][];
+  timers: Schemas["PendingTimer"][];
   /** How its gates were closed, oldest first; `cause`: an answer, or that their time was up. */
   answers: { nodeId: string; step: string; action: string; by: string; cause: string; at: number }[];
   errors: Failure[];

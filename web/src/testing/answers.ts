@@ -135,6 +135,7 @@ export const execution = (executionId: string, more: Standing = {}) => ({
   path: [],
   steps: 1,
   awaiting: [],
+  timers: [],
   errors: [],
   answers: [],
   observability: "standard" as const,

@@ -9,6 +9,7 @@ import msgspec
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pointsman.errors import sentences
 from pointsman.server import problems
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.null_examples import marked
@@ -58,7 +59,7 @@ EVENT: Final[dict[str, Any]] = {
 def error_told(status: int, code: str, detail: str, hint: str) -> JsonObject:
     """Return the body of an error."""
     kind = TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
-    return {"error": {"message": f"{detail} {hint}".strip(), "type": kind, "param": None, "code": code}}
+    return {"error": {"message": sentences(detail, hint), "type": kind, "param": None, "code": code}}
 
 
 def in_chat(described: Described) -> Described:

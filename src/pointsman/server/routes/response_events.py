@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 from pointsman.chat.adapter import Dialogue
 from pointsman.chat.formatting import HandedOut
-from pointsman.errors import PointsmanError
+from pointsman.errors import PointsmanError, sentences
 from pointsman.server.streaming.sse import BEAT, server_sent
 from pointsman.values import Json, JsonObject
 
@@ -127,7 +127,7 @@ class Telling:
                 for told in self._heard(piece.kind, piece.text):
                     yield told
         except PointsmanError as why:
-            error: JsonObject = {"code": "server_error", "message": f"{why} {why.hint}".strip()}
+            error: JsonObject = {"code": "server_error", "message": sentences(str(why), why.hint)}
             yield "response.failed", {"response": self._as("failed", error=error)}
             return
         for told in self._ended():

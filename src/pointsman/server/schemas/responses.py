@@ -149,6 +149,19 @@ class Needed(Answer):
     execution_id: str | None = Field(default=None, description="The sub-workflow whose step it is, where it is one.")
 
 
+class PendingTimer(Answer):
+    """A timer of a step that has not fired."""
+
+    node_id: str
+    step: str
+    purpose: Literal["retry", "delay", "wait", "gate", "join", "event"] = Field(
+        description="What happens at that time: the step is tried again, starts, or is over; or a gate, a join or the "
+        "wait for an event reaches its deadline."
+    )
+    at: float = Field(description="Unix seconds.")
+    execution_id: str | None = Field(default=None, description="The sub-workflow whose step it is, where it is one.")
+
+
 class Artifact(Answer):
     """A file that an execution keeps."""
 
@@ -192,6 +205,7 @@ class ExecutionAnswer(Answer):
     waiting: list[Gate]
     awaiting: list[Awaited]
     waiting_for: list[Needed] = Field(default_factory=list[Needed], description="The steps that wait for a worker.")
+    timers: list[PendingTimer] = Field(default_factory=list[PendingTimer], description="Until when steps wait.")
     errors: list[Trouble]
     usage: Usage
     session_id: str | None

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from pointsman.auth.redaction import redactor_for
 from pointsman.context import AppContext
-from pointsman.errors import OperatorError
+from pointsman.errors import OperatorError, sentences
 from pointsman.redaction import head, hiding, unfinished
 from pointsman.runtime.inbox import MESSAGE_CHARS_MAX
 from pointsman.settings.sections import NotificationSettings
@@ -172,7 +172,7 @@ class Notifier:
 
 
 def _said(why: OperatorError) -> str:
-    return head(f"[{why.code}] {why} {why.hint}".strip(), ERROR_CHARS_MAX)
+    return head(f"[{why.code}] {sentences(str(why), why.hint)}", ERROR_CHARS_MAX)
 
 
 def _whole(value: Json) -> Json:
