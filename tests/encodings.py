@@ -96,6 +96,20 @@ ENCODINGS: Final[Mapping[str, Callable[[str], str]]] = {
     "base64 of JSON": lambda text: _b64(json.dumps({"key": text}).encode()),
     "hexadecimal digits": lambda text: text.encode().hex(),
     "hexadecimal digits, capitals": lambda text: text.encode().hex().upper(),
+    "hexadecimal digits, mixed": lambda text: "".join(
+        digit.upper() if at % 3 else digit for at, digit in enumerate(text.encode().hex())
+    ),
+    "hexadecimal digits with colons": lambda text: text.encode().hex(":"),
+    "hexadecimal digits with blanks": lambda text: text.encode().hex(" ").upper(),
+    "percent, mixed letters": lambda text: "".join(
+        f"%{byte:02x}" if at % 2 else f"%{byte:02X}" for at, byte in enumerate(text.encode())
+    ),
+    "capitals": str.upper,
+    "small letters": str.lower,
+    "capitals in percent": lambda text: quote(text.upper(), safe=""),
+    "base32": lambda text: base64.b32encode(f"a:{text}".encode()).decode(),
+    "base32, small letters": lambda text: base64.b32encode(f"ada:{text}".encode()).decode().lower(),
+    "base32 with digits first": lambda text: base64.b32hexencode(text.encode()).decode(),
     "within a longer text": lambda text: f"Bearer {text}, and so on",
     "in the name of a host": lambda text: (
         str(httpx2.URL(f"https://{text}.example.org/")) if text.isascii() and text.replace("-", "").isalnum() else text

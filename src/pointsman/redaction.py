@@ -4,8 +4,9 @@
     data ────▶ views: escapes, entities, percent, quoted-printable are undone; quotes and spaces are dropped
                   └──▶ search for the needles ──▶ map each hit back to the data ──▶ ***
 
-Both sides pass through the same views, so the search does not depend on which characters a client escapes, on the case
-of hexadecimal digits, or on the number of escape levels. The cost is linear in the data; without secrets it is zero.
+Both sides pass through the same views, so the search does not depend on which characters a client escapes or on the
+number of escape levels. It ignores the case of ASCII letters except in base64, where another case is another value, and
+in needles of fewer than 8 characters. The cost is linear in the data; without secrets it is zero.
 """
 
 from __future__ import annotations
@@ -218,19 +219,29 @@ class Redaction:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         needles: set[bytes] = set()
+        folded: set[bytes] = set()
         exact: set[bytes] = set()
         for secret in secrets:
             for part in _parts(secret):
-                needles |= set(_needles(part))
+                for needle, ignores_case in _needles(part):
+                    if ignores_case and len(needle) >= ANYWHERE_CHARS_MIN:
+                        folded.add(needle.lower())
+                    else:
+                        needles.add(needle)
                 if len(_seen(part.encode(errors="surrogatepass"), _VIEWS[0])) < CHARS_MIN:
                     exact.add(part.encode(errors="surrogatepass"))
         # Longest first: one secret may begin with another.
         self._needles = sorted(needles, key=len, reverse=True)
+        self._folded = sorted(folded, key=len, reverse=True)
+        """Needles in lower case, for which the case of the data does not count."""
         self._exact = sorted(exact, key=len, reverse=True)
-        self._shortest = min(map(len, [*needles, *exact]), default=0)
+        self._shortest = min(map(len, [*needles, *folded, *exact]), default=0)
+        self._longest = max(map(len, [*needles, *folded]), default=0)
         self._by_first: dict[int, list[bytes]] = {}
-        for needle in self._needles:
-            self._by_first.setdefault(needle[0], []).append(needle)
+        self._folded_by_first: dict[int, list[bytes]] = {}
+        for listed, by_first in ((self._needles, self._by_first), (self._folded, self._folded_by_first)):
+            for needle in listed:
+                by_first.setdefault(needle[0], []).append(needle)
 
     def __bool__(self) -> bool:
         """Return whether there is anything to mask."""
@@ -273,8 +284,11 @@ class Redaction:
         for view in self._views(data):
             if self._hits(_seen(data, view)):
                 seen, maps = _seen_with_maps(data, view)
+                lower = seen.lower()
                 for needle in self._needles:
                     found += (_back(span, maps) for span in _all(seen, needle))
+                for needle in self._folded:
+                    found += (_back(span, maps) for span in _all(lower, needle))
         for needle in self._exact:
             found += _all(data, needle)
         return _joined(found)
@@ -294,9 +308,13 @@ class Redaction:
         return begin
 
     def _prefix_at(self, seen: bytes) -> int | None:
-        for at in range(max(0, len(seen) - len(self._needles[0])) if self._needles else len(seen), len(seen)):
-            tail = seen[at:]
-            if any(needle.startswith(tail) for needle in self._by_first.get(seen[at], ())):
+        begin = max(0, len(seen) - self._longest)
+        lower = seen[begin:].lower()
+        for at in range(begin, len(seen)):
+            tail, low = seen[at:], lower[at - begin :]
+            if any(needle.startswith(tail) for needle in self._by_first.get(tail[0], ())):
+                return at
+            if any(needle.startswith(low) for needle in self._folded_by_first.get(low[0], ())):
                 return at
         return None
 
@@ -304,7 +322,10 @@ class Redaction:
         return (view for view in _VIEWS if view.triggers is None or view.triggers.search(data) is not None)
 
     def _hits(self, seen: bytes) -> bool:
-        return any(needle in seen for needle in self._needles)
+        if any(needle in seen for needle in self._needles):
+            return True
+        lower = seen.lower() if self._folded else b""
+        return any(needle in lower for needle in self._folded)
 
     def _has_exact(self, data: bytes) -> bool:
         return any(needle in data for needle in self._exact)
@@ -449,29 +470,33 @@ def _leaves(value: Json) -> Iterator[str]:
             return
 
 
-def _needles(part: str) -> Iterator[bytes]:
-    """Yield the part as it appears in each view, in each encoding of the whole part."""
+def _needles(part: str) -> Iterator[tuple[bytes, bool]]:
+    """Yield the part as it appears in each view, in each encoding of the whole, and whether its case is ignored."""
     for form in _forms(part):
         for view in _VIEWS:
             seen = _seen(form, view)
             if len(seen) >= CHARS_MIN:
-                yield seen
+                yield seen, True
     # Another program may have escaped it before encoding it in base64 or hexadecimal.
     texts = {part, json.dumps(part)[1:-1], json.dumps(part, ensure_ascii=False)[1:-1]}
     # OAuth 2.0 does: base64 of `quote_plus(client)` and `quote_plus(secret)` with a colon between them.
     texts |= {quoted(part.encode(errors="surrogatepass"), safe="") for quoted in (quote, quote_plus)}
     for form in {one for text in texts for one in _bytes_of(text)}:
-        for digits in (form.hex(), form.hex().upper()):
-            yield digits.encode()
+        yield form.hex().encode(), True
+        yield form.hex(":").encode(), True
         for piece in _base64(form):
             seen = _seen(piece, _VIEWS[0])
             if len(seen) >= BASE64_CHARS_MIN:
-                yield seen
+                yield seen, False
+    for piece in _base32(part.encode(errors="surrogatepass")):
+        if len(piece) >= ANYWHERE_CHARS_MIN:
+            yield piece, True
 
 
 def _forms(part: str) -> set[bytes]:
     lower = part.lower()
-    found = {*_bytes_of(part), lower.encode(errors="surrogatepass")}  # Host names are written in lower case.
+    # Host names are written in lower case, names of variables and headers in upper case; `ß` becomes `SS`.
+    found = {*_bytes_of(part), *(one.encode(errors="surrogatepass") for one in (lower, part.upper()))}
     plain = part.encode(errors="surrogatepass")
     # UTF-8 that another program read as Latin-1 and wrote as UTF-8 again.
     found |= {one.decode("latin-1").encode() for one in (plain, *_bytes_of(part)) if not one.isascii()}
@@ -499,6 +524,14 @@ def _base64(data: bytes) -> Iterator[bytes]:
         piece = whole[begin:end]
         yield piece
         yield piece.translate(bytes.maketrans(b"+/", b"-_"))
+
+
+def _base32(data: bytes) -> Iterator[bytes]:
+    """Yield the base32 characters that depend on the data alone, in both alphabets, for each of the five offsets."""
+    for offset in range(5):
+        begin, end = -(-8 * offset // 5), 8 * (offset + len(data)) // 5
+        for encode in (base64.b32encode, base64.b32hexencode):
+            yield encode(bytes(offset) + data)[begin:end]
 
 
 def _all(data: bytes, needle: bytes) -> Iterator[Span]:
