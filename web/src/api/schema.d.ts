@@ -2887,10 +2887,16 @@ export interface components {
             problems: components["schemas"]["ProblemView"][];
             /** @description The revision that was saved. */
             revision?: number;
-            /** @description Each answer of the model, and what was wrong with it. */
+            /** @description Each answer of the model, and its problems. */
             rounds: components["schemas"]["RoundView"][];
             saved: boolean;
+            /** @description Whether the scripted model answered: the result is made up, no provider was asked. */
+            scripted: boolean;
             text: string;
+            /** @description `scripted-answers` if `scripted`. */
+            warnings: {
+                [key: string]: unknown;
+            }[];
         } & {
             [key: string]: unknown;
         };
@@ -3005,8 +3011,14 @@ export interface components {
             revision: number;
             /** @description Each answer of the model, if a model made the change. */
             rounds?: components["schemas"]["RoundView"][];
+            /** @description Whether the scripted model answered: the change is made up, no provider was asked. */
+            scripted?: boolean;
             /** @description The document as its author wrote it, except for what changed. */
             text: string;
+            /** @description `scripted-answers` if `scripted`. */
+            warnings?: {
+                [key: string]: unknown;
+            }[];
         } & {
             [key: string]: unknown;
         };
@@ -4153,6 +4165,8 @@ export interface components {
             ok: boolean;
             problems: components["schemas"]["ProblemView"][];
             round: number;
+            /** @description Whether the scripted model answered: its answer is made up. */
+            scripted: boolean;
             usage: {
                 [key: string]: unknown;
             };
