@@ -21,7 +21,7 @@ from pointsman.tools.failures import ToolFailed, ToolMisdefined, ToolNameTaken, 
 from pointsman.tools.functions import tool
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.scripted import canned_tools
-from pointsman.tools.tool import Tool, ToolContext
+from pointsman.tools.tool import Origin, Tool, ToolContext
 from pointsman.values import Json, JsonObject
 
 
@@ -269,7 +269,7 @@ async def test_a_store_that_is_away_is_no_failure_of_the_tool_that_asked_it() ->
 class Listing:
     """A source whose tools are listed each time."""
 
-    origin = "workflow"
+    origin: Origin = "workflow"
     lasts = False
 
     def __init__(self, prefix: str, *names: str) -> None:
