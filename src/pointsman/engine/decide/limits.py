@@ -75,16 +75,16 @@ def before_step(
     ctx: DecisionContext, node: PlanNode, scope: ScopeState, move: EnterNode, *, beside: int = 0
 ) -> ReachedLimit | None:
     """Return a limit that forbids starting this node now, given `beside` other nodes that start with it."""
-    state, limits = ctx.state, ctx.plan.limits
-    if state.limits.escalation_gate is not None and state.status == "interrupted":
+    state, limits, reached = ctx.state, ctx.plan.limits, ctx.state.limits
+    if reached.escalation_gate is not None and state.status == "interrupted":
         return None  # this is the gate that asks whether to continue: nothing else starts meanwhile
-    raised = state.limits.raised
+    raised = reached.raised
     steps = limits.steps if not raised else allowed(ctx, "steps", limits.steps)
-    if steps is not None and state.counters.steps + beside - (state.limits.escalated_at_step or 0) >= steps:
+    if steps is not None and state.counters.steps + beside - (reached.escalated_at_step or 0) >= steps:
         return ReachedLimit(
             "steps", limit_message(ctx.plan, state, "steps", f"the limit of {int(steps)} steps is reached")
         )
-    if state.limits.escalated_at_step is not None:
+    if reached.escalated_at_step is not None:
         return None
     visits = node.policy.visits_max
     if raised:

@@ -8,10 +8,11 @@ from pointsman.engine.steps import Step
 
 def tick(state: ExecutionState, more: int = 0) -> None:
     """Add the working time up to now. Call it before the status changes; `more` is the change in running steps."""
-    if state.counters.running_steps and state.status in ("running", "paused"):
-        state.counters.worked_s += state.at - state.counters.working_since
-    state.counters.working_since = state.at
-    state.counters.running_steps += more
+    known = state.counters
+    if known.running_steps and state.status in ("running", "paused"):
+        known.worked_s += state.at - known.working_since
+    known.working_since = state.at
+    known.running_steps += more
 
 
 def add(state: ExecutionState, at: StepState) -> None:

@@ -40,8 +40,9 @@ def started(state: ExecutionState, event: step_events.StepStarted) -> None:
     left = consume_arrivals(state, scope, step.node, event.after, event.merged, event.lineage)
     if event.caller is not None:
         left = replace(left, caller=event.caller)
-    state.counters.steps += 1
-    state.counters.visited_nodes.add(step.node)
+    known = state.counters
+    known.steps += 1
+    known.visited_nodes.add(step.node)
     scope.visits[step.node, step.lineage] = step.visit
     counters.add(
         state, StepState(step, scope, left, event.input, event.messages, is_running=event.runs, arrivals=together)
@@ -75,8 +76,9 @@ def instant_completed(state: ExecutionState, event: step_events.InstantStepCompl
     step = event.step
     scope = scope_of(state, step.scope)
     left = consume_arrivals(state, scope, step.node, event.after, event.merged, event.lineage)
-    state.counters.steps += 1
-    state.counters.visited_nodes.add(step.node)
+    known = state.counters
+    known.steps += 1
+    known.visited_nodes.add(step.node)
     scope.visits[step.node, step.lineage] = step.visit
     if event.replaces:
         left = replace(left, value=event.result, pending=())
