@@ -7,7 +7,6 @@ import pytest
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.failures import SecretNotAllowed
 from pointsman.expressions.formula import compile_expression
-from pointsman.expressions.idioms import rewrite_condition_result, rewrite_state_data
 from pointsman.expressions.label_equality import equals, same_label
 from pointsman.expressions.names import Names
 from pointsman.values import Json, JsonObject
@@ -119,22 +118,6 @@ def test_reads_tell_every_path_with_its_place() -> None:
         True,
         False,
     ]
-
-
-@pytest.mark.requirement("T3-17")
-def test_the_condition_result_of_a_node_means_its_branch() -> None:
-    source = rewrite_condition_result('not should-search condition result and a != "x condition result"')
-    assert source == 'not (nodes["should-search"].branch == true) and a != "x condition result"'
-    for branch, holds in ((True, False), ("true", False), ("false", True), (False, True)):
-        env = Environment({"a": 1}, nodes={"should-search": {"branch": branch}})
-        assert compile_expression(source).holds(env) is holds
-
-
-def test_data_under_the_state_is_the_state() -> None:
-    assert rewrite_state_data("state.data.a == $.state.data['b']") == "state.a == $.state['b']"
-    unchanged = "a.state.data.x == 'state.data.x' and state.data"
-    assert rewrite_state_data(unchanged) == unchanged
-    assert rewrite_state_data("state.data.x = '") == "state.data.x = '"
 
 
 def test_the_equalities_of_edges() -> None:

@@ -15,7 +15,7 @@ from pointsman.definition.model.edges import Never
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import JsonPatchOp, Problem, limited, pointer_parts, sort_problems
 from pointsman.definition.reading.documents import Document
-from pointsman.dialects.detect import ReadDocument, read_workflow, read_workflows
+from pointsman.dialects.detect import ReadDocument, read_workflow
 from pointsman.dialects.results import ImportedDocument
 from pointsman.values import Json
 
@@ -60,11 +60,6 @@ def check_document(
 ) -> CheckedDocument:
     """Read the only workflow of a document and check it. `drop_dangling` disables edges with a missing end."""
     return checked(read_workflow(document, dialect=dialect, name=name), known=known, drop_dangling=drop_dangling)
-
-
-def check_documents(document: Document, *, dialect: str | None = None, name: str = "") -> tuple[CheckedDocument, ...]:
-    """Read and check every workflow of a document."""
-    return tuple(checked(read) for read in read_workflows(document, dialect=dialect, name=name))
 
 
 def checked(read: ReadDocument, *, known: Installation = NOTHING_ASKED, drop_dangling: bool = False) -> CheckedDocument:

@@ -19,9 +19,8 @@ from pointsman.engine.reports import (
     RetryRequested,
     SteerRequested,
 )
-from pointsman.engine.scripted import is_scripted
 from pointsman.engine.state import ExecutionState, StepState
-from pointsman.engine.status import status_of
+from pointsman.engine.status import is_scripted, status_of
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.executions.answering import GateAnswer, answer_gate, delegate_gate, gate_named
 from pointsman.executions.data_edits import edits_of

@@ -15,8 +15,8 @@ from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.partial_run import OPTION
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import Start
-from pointsman.engine.scripted import OPTION as SCRIPTED
 from pointsman.engine.state import ExecutionState
+from pointsman.engine.status import OPTION as SCRIPTED
 from pointsman.errors import CallerError
 from pointsman.executions.concurrency_limits import OPTION as PLACE_OPTION
 from pointsman.executions.concurrency_limits import Places

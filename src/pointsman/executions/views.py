@@ -17,9 +17,8 @@ from pointsman.engine.events import waits as wait_events
 from pointsman.engine.failures import Failure
 from pointsman.engine.partial_run import OPTION as TRIAL
 from pointsman.engine.reports import Usage
-from pointsman.engine.scripted import is_scripted
 from pointsman.engine.state import ExecutionState, Status, StepState, UsageTotal
-from pointsman.engine.status import status_of
+from pointsman.engine.status import is_scripted, status_of
 from pointsman.engine.steps import Scope, Step
 from pointsman.ports import Row
 from pointsman.runtime.worker_names import is_gone

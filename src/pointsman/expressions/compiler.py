@@ -6,10 +6,9 @@ import difflib
 import re
 from typing import Final
 
-from pointsman.expressions.call_closures import comprehension, invoke, listed, matcher
 from pointsman.expressions.environment import MISSING, EvaluationFrame
-from pointsman.expressions.failures import Spot, UnknownFunction, WrongArguments
-from pointsman.expressions.functions import ALIASES, FUNCTIONS, INSTEAD, SPECIAL, Apply
+from pointsman.expressions.failures import MixedTypes, Spot, UnknownFunction, WrongArguments
+from pointsman.expressions.functions import ALIASES, FUNCTIONS, INSTEAD, SPECIAL, Apply, Function, elements
 from pointsman.expressions.name_resolution import PathReader
 from pointsman.expressions.names import Names
 from pointsman.expressions.operator_closures import (
@@ -20,8 +19,9 @@ from pointsman.expressions.operator_closures import (
     logic,
     negative,
 )
+from pointsman.expressions.operators import CHARS_PER_VISIT_BITS, type_name, whole
 from pointsman.expressions.path_access import Code
-from pointsman.expressions.slices import cut
+from pointsman.expressions.patterns import compile_pattern
 from pointsman.expressions.syntax_tree import (
     ADD,
     COALESCE,
@@ -43,6 +43,89 @@ from pointsman.expressions.syntax_tree import (
     Tree,
 )
 from pointsman.values import Json
+
+CHARS_PER_PATTERN_VISIT_BITS: Final = 8
+"""Matching 256 characters costs as much as visiting one element: RE2 is linear, but slower than a scan."""
+
+
+def invoke(function: Function, codes: tuple[Code, ...], apply: Apply | None, spot: Spot) -> Code:
+    """Return the closure of a call; its arguments are evaluated in order."""
+    if plain := function.plain:
+        if len(codes) == 1:
+            only = codes[0]
+            return lambda frame: plain(frame, spot, [only(frame)])
+        return lambda frame: plain(frame, spot, [code(frame) for code in codes])
+    over = function.over
+    assert over is not None
+    return lambda frame: over(frame, spot, [code(frame) for code in codes], apply)
+
+
+def listed(items: tuple[Code, ...]) -> Code:
+    """Return the closure of `[a, b]`."""
+    return lambda frame: [item(frame) for item in items]
+
+
+def comprehension(body: Code, slot: int, source: Code, condition: Code | None, spot: Spot) -> Code:
+    """Return the closure of `[body for slot in source if condition]`; null counts as an empty list."""
+
+    def run(frame: EvaluationFrame) -> Json:
+        made: list[Json] = []
+        for element in elements("for", frame, spot, source(frame)):
+            frame.slots[slot] = element
+            if condition is None or condition(frame):
+                made.append(body(frame))
+        return made
+
+    return run
+
+
+def matcher(subject: Code, pattern: str, spot: Spot, pattern_spot: Spot) -> Code:
+    """Return the closure of `matches(text, "pattern")`: true if the pattern
+    is found anywhere in the text. It uses RE2: linear, no backtracking."""
+    compiled = compile_pattern(pattern, pattern_spot)
+
+    def run(frame: EvaluationFrame) -> Json:
+        value = subject(frame)
+        if value is None:
+            return False
+        if not isinstance(value, str):
+            raise MixedTypes(f"matches() wants a text, not {type_name(value)}", spot=spot)
+        frame.spend(len(value) >> CHARS_PER_PATTERN_VISIT_BITS, spot)
+        return compiled.search(value) is not None
+
+    return run
+
+
+def cut(base: Code, start: Code | None, stop: Code | None, spot: Spot) -> Code:
+    """Return the closure of a slice of a list or text; null for null. Bounds beyond the ends are cut to the ends."""
+
+    def run(frame: EvaluationFrame) -> Json:
+        value = base(frame)
+        low, high = bound(start, frame, spot), bound(stop, frame, spot)
+        if value is None:
+            return None
+        if isinstance(value, list):
+            part = value[low:high]
+            frame.spend(len(part), spot)
+            return part
+        if isinstance(value, str):
+            piece = value[low:high]
+            frame.spend(len(piece) >> CHARS_PER_VISIT_BITS, spot)
+            return piece
+        raise MixedTypes(f"only lists and texts have parts, not {type_name(value)}", spot=spot)
+
+    return run
+
+
+def bound(code: Code | None, frame: EvaluationFrame, spot: Spot) -> int | None:
+    """Evaluate a bound of a slice; null and absent mean the end."""
+    value = code(frame) if code else None
+    if value is None:
+        return None
+    if whole(value):
+        return int(value)
+    raise MixedTypes(f"a bound is a whole number, not {type_name(value)}", spot=spot)
+
 
 CAMEL: Final = re.compile(r"_([a-z])")
 

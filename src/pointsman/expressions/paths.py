@@ -18,7 +18,6 @@ from pointsman.expressions.limits import COMPILED_MAX, SOURCE_CHARS_MAX
 from pointsman.expressions.names import ITEM_SEGMENT, NATIVE, Names
 from pointsman.expressions.syntax_tree import Dollar, Get, Literal, Name, Tree
 
-INDEX_DIGITS_MAX: Final = 15
 HEAD: Final = re.compile(r"@?[^\W\d][\w-]*")
 SEGMENT: Final = re.compile(
     r"""\.(?P<name>[^\W\d][\w-]*) | \.(?P<place>[0-9]{1,15})(?![\w-])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from typing import Final, cast
+from contextvars import ContextVar
+from typing import Final, TextIO, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from msgspec.structs import replace
@@ -44,13 +46,47 @@ from pydantic_ai.settings import ModelSettings
 
 from pointsman.engine.failures import Failure, connection_problem
 from pointsman.json_meter import JsonUnreadable, decode_json
-from pointsman.models.client_warnings import gathering_warnings
 from pointsman.models.failures import ModelFailed
 from pointsman.models.raw_responses import RawResponse, expect_stream, listening, replaying
 from pointsman.models.wire import REFUSED_HINT, to_messages, to_parameters, to_reply, to_settings
 from pointsman.ports import Hear, ModelReply, ModelRequest, Thought
 from pointsman.redaction import head
 from pointsman.values import JsonObject
+
+_gathered: ContextVar[list[str] | None] = ContextVar("_gathered", default=None)
+_shown = warnings.showwarning
+
+
+def _show(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    gathered = _gathered.get()
+    if gathered is None or not issubclass(category, UserWarning):
+        _shown(message, category, filename, lineno, file, line)
+    elif (text := str(message)) not in gathered:
+        gathered.append(text)
+
+
+@contextmanager
+def gathering_warnings() -> Generator[list[str]]:
+    """Collect the warnings of clients in this task while the block runs, without duplicates."""
+    global _shown
+    if warnings.showwarning is not _show:
+        _shown, warnings.showwarning = warnings.showwarning, _show
+    # A client warns in each call; by default Python shows a warning only once per location.
+    warnings.filterwarnings("always", category=UserWarning, module=r"pydantic_ai\b")
+    gathered: list[str] = []
+    token = _gathered.set(gathered)
+    try:
+        yield gathered
+    finally:
+        _gathered.reset(token)
+
 
 _MESSAGE_CHARS_MAX: Final = 1_000
 

@@ -17,7 +17,7 @@ from typing import Final
 
 from pointsman.context import AppContext
 from pointsman.engine.compile.limits import capped, limits_of
-from pointsman.engine.plan_limits import PlanLimits
+from pointsman.engine.plan import PlanLimits
 from pointsman.errors import AuthorError
 from pointsman.executions.usage_rollup import UsageAudience, check_day
 from pointsman.store.budget_usage import Measure, Spenders, SpendingQuery

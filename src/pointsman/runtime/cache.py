@@ -21,8 +21,8 @@ from pointsman.engine.actions import WorkAction
 from pointsman.engine.commands import Execute
 from pointsman.engine.events.steps import Event, StepSucceeded
 from pointsman.engine.reports import Usage, WorkDone
-from pointsman.engine.scripted import SCRIPT
 from pointsman.engine.state import ExecutionState
+from pointsman.engine.status import SCRIPT
 from pointsman.ports import Memory
 from pointsman.runtime.dependencies import ExecutorsFor
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import structs
 
 from pointsman.definition.reading.documents import BYTES_MAX
-from pointsman.engine.scripted import SCRIPT
+from pointsman.engine.status import SCRIPT
 from pointsman.errors import CallerError, OperatorError
 from pointsman.models.script import Script
 from pointsman.models.transport import SCRIPTED, is_scripted

@@ -9,7 +9,7 @@ from pointsman.definition.model.policies import DEFAULTS, Budget, Config, More
 from pointsman.definition.model.policies import Limits as Said
 from pointsman.definition.model.quantities import Duration, Size
 from pointsman.definition.model.workflow import WorkflowDefinition
-from pointsman.engine.plan_limits import PlanLimits
+from pointsman.engine.plan import PlanLimits
 
 DEFAULT_OF: Final[Mapping[str, float | None]] = {
     "steps": DEFAULTS.steps,

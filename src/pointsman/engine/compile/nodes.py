@@ -56,8 +56,7 @@ from pointsman.engine.compile import composed_work, control, work
 from pointsman.engine.compile.concurrent_visits import passes_separately, separate
 from pointsman.engine.compile.edges import EdgeQuestion, judge_of, question_of, timeout_label
 from pointsman.engine.compile.formulas import FormulaCompiler
-from pointsman.engine.compile.rendering import render_of
-from pointsman.engine.compile.transforms import change_of
+from pointsman.engine.compile.transforms import change_of, render_of
 from pointsman.engine.plan import EnterMode, Exits, NodePosition, NoRoute, PlanNode, StepPolicy
 from pointsman.values import END, Json
 

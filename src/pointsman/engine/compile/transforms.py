@@ -19,7 +19,7 @@ from pointsman.definition.model.operations import (
     ReadMemorySection,
     SetValue,
 )
-from pointsman.definition.model.work import TransformConfig
+from pointsman.definition.model.work import TemplateRenderConfig, TransformConfig
 from pointsman.engine.actions import TransformAction
 from pointsman.engine.compile.formulas import FormulaCompiler
 from pointsman.engine.decide.outputs import StepRefused
@@ -29,6 +29,21 @@ from pointsman.expressions.environment import Environment
 from pointsman.expressions.jsonpath import compile_jsonpath
 from pointsman.expressions.paths import Path
 from pointsman.values import Json
+
+
+def render_of(config: TemplateRenderConfig, formulas: FormulaCompiler) -> TransformAction:
+    """Return the action of a `template-render` node; the result of the step is the rendered text."""
+    bound = formulas.mapping(config.bind)
+    page = formulas.inside(*(config.bind or {})).rendered(config.template)
+
+    def select(env: Environment) -> Json:
+        found = bound(env) if bound is not None else None
+        if isinstance(found, dict):
+            env.names = {**env.names, **found}
+        return page(env)
+
+    return TransformAction(steps=(), select=select, answers=True)
+
 
 Written = list[tuple[tuple[str | int, ...], Reducer, Json]]
 Operate = Callable[[Environment], Written]

@@ -19,7 +19,7 @@ from pointsman.auth.redaction import redactor_for
 from pointsman.context import AppContext
 from pointsman.errors import OperatorError, sentences
 from pointsman.redaction import head, hiding, unfinished
-from pointsman.runtime.inbox import MESSAGE_CHARS_MAX
+from pointsman.runtime.summary import MESSAGE_CHARS_MAX
 from pointsman.settings.sections import NotificationSettings
 from pointsman.store.errors import EntryMoved
 from pointsman.tools.egress.failures import AddressRefused, NotReached
