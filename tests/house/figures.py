@@ -51,7 +51,7 @@ DOCS_BOUNDS: Final = dict(zip(STILTED, (2, 6, 1, 4, 2, 3), strict=True))
 """The largest rate of each pattern of `STILTED` in the pages of docs/, per 10 000 words."""
 STRUCTURE: Final = {
     "modules in import circles": Bound(0, 0),
-    "modules under 80 lines with one importer": Bound(39, 15),
+    "modules under 80 lines with one importer": Bound(37, 15),
     "class names used twice": Bound(5, 5),
     "classes and modules named by a bare participle": Bound(3, 0),
 }

@@ -16,13 +16,13 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
 from pointsman.store.errors import StoreUnreachable
 from pointsman.tools import registry as registry_module
-from pointsman.tools.calculator import calculator
 from pointsman.tools.failures import ToolFailed, ToolMisdefined, ToolNameTaken, ToolNotLoaded
 from pointsman.tools.functions import tool
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.scripted import canned_tools
 from pointsman.tools.tool import Origin, Tool, ToolContext
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.builtin_tools import calculator
 
 
 @dataclass
@@ -238,7 +238,7 @@ async def test_canned_tools_answer_by_arguments_and_count_and_say_they_are_scrip
 async def test_tools_of_installed_packages_are_loaded_when_first_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     def announced(**_: str) -> list[EntryPoint]:
         return [
-            EntryPoint("calculator", "pointsman.tools.calculator:calculator", "pointsman.tools"),
+            EntryPoint("calculator", "pointsman.workflows.builtin_tools:calculator", "pointsman.tools"),
             EntryPoint("gone", "no_such_package:tool", "pointsman.tools"),
         ]
 

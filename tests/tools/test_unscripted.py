@@ -7,11 +7,11 @@ import pytest
 from pointsman.app import Pointsman, Workflow
 from pointsman.engine.reports import ToolCall
 from pointsman.settings import Settings
-from pointsman.tools.calculator import calculator
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.unscripted import UnscriptedTools
 from pointsman.values import JsonObject
+from pointsman.workflows.builtin_tools import calculator
 
 FINDER: JsonObject = {
     "id": "finder",

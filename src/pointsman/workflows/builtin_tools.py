@@ -4,19 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from pointsman.engine.failures import Failure
+from pointsman.errors import AuthorError
+from pointsman.expressions.environment import Environment
+from pointsman.expressions.formula import compile_expression
+from pointsman.ports import ToolSpec
 from pointsman.settings import Settings
-from pointsman.tools.calculator import calculator
-from pointsman.tools.disabled import OffTool
+from pointsman.tools.failures import ToolFailed
+from pointsman.tools.functions import tool
 from pointsman.tools.memory import memory_tools
-from pointsman.tools.tool import Tool
+from pointsman.tools.tool import Tool, ToolContext, ToolLimits
+from pointsman.values import Json, JsonObject
 
 if TYPE_CHECKING:
     from pointsman.tools.egress.addresses import Address
     from pointsman.tools.egress.http_calls import Outgoing
     from pointsman.tools.pages.config import PageSettings
     from pointsman.tools.search.config import SearchSettings
+
+
+_ANYTHING: Final[JsonObject] = {"type": "object"}
+
+
+class OffTool:
+    """A tool with access to the outside that the operator has not enabled."""
+
+    def __init__(self, name: str, description: str, *, because: str) -> None:
+        """`because`: which setting is missing, and where it belongs."""
+        self.name = name
+        self.limits = ToolLimits()
+        self.spec = ToolSpec(name=name, description=description, parameters=_ANYTHING, off=because)
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
+        """Always raise `ToolFailed`."""
+        message = f"the tool {self.name!r} is off here"
+        raise ToolFailed(Failure(code="tool-off", message=message, hint=self.spec.off, needs=f"tool:{self.name}"))
+
+
+@tool(idempotent=True)
+async def calculator(expression: str) -> Json:
+    """Work out an arithmetic expression, such as `(3 + 4) * 2.5`, `round(10 / 3, 2)` or `max([1, 7, 3])`."""
+    try:
+        return compile_expression(expression).evaluate(Environment(state={}))
+    except AuthorError as why:
+        raise ToolFailed(Failure(code="tool-arguments", message=str(why), hint=why.hint)) from why
 
 
 def builtin_tools(settings: Settings) -> Iterator[Tool]:

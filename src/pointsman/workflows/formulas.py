@@ -18,8 +18,7 @@ from pointsman.definition.problems import Severity
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.failures import ExpressionError, ExpressionFailed
 from pointsman.expressions.formula import Expression, compile_expression
-from pointsman.expressions.function_reference import MANUAL
-from pointsman.expressions.functions import ALIASES
+from pointsman.expressions.functions import ALIASES, MANUAL
 from pointsman.expressions.jsonpath import compile_jsonpath
 from pointsman.expressions.name_resolution import PathRead
 from pointsman.expressions.names import ROOTS, Names

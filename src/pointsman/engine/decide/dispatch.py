@@ -27,7 +27,6 @@ from pointsman.engine.decide import (
     lifecycle,
     limits,
     migrate,
-    missing_workers,
     outbox,
     stall_detection,
     steering,
@@ -147,7 +146,7 @@ def _take(ctx: DecisionContext, report: Report) -> None:  # noqa: C901 - one fla
         case ToolCallsProposed() | WorkerMissing():
             _left_to_others(ctx, report)
         case WorkerOffered():
-            missing_workers.offered(ctx, report)
+            failure_handling.worker_offered(ctx, report)
         case TimerFired():
             _timer_fired(ctx, report)
         case EventReceived():
@@ -189,7 +188,7 @@ def _left_to_others(ctx: DecisionContext, report: ToolCallsProposed | WorkerMiss
     if isinstance(report, ToolCallsProposed):
         tool_approval.calls_proposed(ctx, at, report)
     else:
-        missing_workers.missing(ctx, at, report.failure)
+        failure_handling.worker_missing(ctx, at, report.failure)
 
 
 def _open(ctx: DecisionContext, report: WorkDone | WorkFailed | ToolCallsProposed | WorkerMissing) -> StepState | None:

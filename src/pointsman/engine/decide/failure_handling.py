@@ -3,6 +3,13 @@
     attempt fails ─▶ retry? ─▶ advice of a model? ─▶ `continue`? ─▶ error edge? ─▶ branch policy ─▶ … ─▶ execution fails
 
 A failure that will fail the whole execution leaves all other steps in place, so that a retry can resume them.
+
+An attempt that this process cannot perform does not fail; it waits for a worker that can:
+
+    attempt ─▶ WorkerMissing ─▶ WorkerAwaited          no work runs; the execution waits
+    a worker with the missing part ─▶ WorkerOffered ─▶ AttemptStarted(worker) ─▶ the same attempt is executed again
+
+The same attempt is repeated, so its paid effects are answered from the record.
 """
 
 from __future__ import annotations
@@ -15,10 +22,11 @@ from pointsman.engine.decide.context import DecisionContext, EnterNode, ExitStep
 from pointsman.engine.decide.entry import catching, execute, fail_open_step, set_timer
 from pointsman.engine.decide.outputs import check_writes, evaluate_outputs, failure_from
 from pointsman.engine.events.steps import AttemptStarted, StepFailed, StepSucceeded
+from pointsman.engine.events.waits import WorkerAwaited
 from pointsman.engine.failures import Failure, is_one_of
 from pointsman.engine.fold.scopes import failure_of
 from pointsman.engine.plan import PlanNode
-from pointsman.engine.reports import Usage, WorkDone
+from pointsman.engine.reports import Usage, WorkDone, WorkerOffered
 from pointsman.engine.state import StepState
 from pointsman.engine.steps import Step
 from pointsman.errors import PointsmanError
@@ -204,3 +212,20 @@ def _is_fatal(ctx: DecisionContext, step: Step) -> bool:
 def refused(ctx: DecisionContext, at: StepState, why: PointsmanError, usage: Usage | None) -> None:
     """Fail an attempt whose result cannot be accepted: its outputs, their size, or a conflict."""
     attempt_failed(ctx, at, failure_from(why), usage)
+
+
+def worker_missing(ctx: DecisionContext, at: StepState, failure: Failure) -> None:
+    """Leave the attempt to a worker that has what this process lacks."""
+    ctx.emit(
+        WorkerAwaited(step=at.step, attempt=at.attempt, needs=failure.needs, message=failure.message, hint=failure.hint)
+    )
+
+
+def worker_offered(ctx: DecisionContext, report: WorkerOffered) -> None:
+    """Perform the attempt here. An offer that is late, or made while the execution is halted, has no effect."""
+    at = ctx.state.steps.get(report.step)
+    if at is None or not at.needs or at.attempt != report.attempt or ctx.state.status != "running":
+        return
+    advised = at.advised if at.phase == "recover" else None
+    ctx.emit(AttemptStarted(step=at.step, attempt=at.attempt, reason="worker", phase=at.phase, input=advised))
+    execute(ctx, at.step)
