@@ -86,6 +86,30 @@ async def test_an_execution_goes_on_with_another_revision_where_all_of_it_fits(s
     assert refused["code"] == "wrong-status"
 
 
+async def test_an_operator_moves_an_execution_only_to_the_latest_revision() -> None:
+    """An older revision may lack the gate, or the approvers, that an editor has added since."""
+    async with serving(is_local=False) as served:
+        await served.key("root", "admin")
+        editor = await served.key("ed", "editor")
+        operator = await served.key("ann", "operator")
+        served.client.headers.update(editor)
+        await served.save(LETTER)
+        await served.save(LETTER.replace("id: letter", "id: other"))
+        await served.save(LETTER.replace("options:", "approvers: {users: [zoe]}, options:"))
+        served.client.headers.update(operator)
+        execution = await served.execute("letter", {"goal": "tides"})
+        for older in ("letter@1", "other"):
+            refused = await served.act(execution, "move", {"to": older}, expect=403)
+            assert refused["code"] == "not-allowed"
+        assert (await served.act(execution, "respond", {"gateId": "review", "action": "approve"}, expect=403))["code"]
+        served.client.headers.update(editor)
+        await served.save(LETTER.replace("options:", "approvers: {users: [ann]}, options:"))
+        served.client.headers.update(operator)
+        assert (await served.act(execution, "move", {"to": "letter"}))["moved"] is True
+        served.client.headers.update(editor)
+        assert (await served.act(execution, "move", {"to": "letter@2"}))["moved"] is True
+
+
 async def test_nobody_moves_to_or_replays_against_what_they_may_not_see() -> None:
     async with serving(is_local=False) as served:
         inside, outside = await served.key("ada", "editor", "desk"), await served.key("bob", "editor")

@@ -21,7 +21,7 @@ from pointsman.executions.replays import replay_rows
 from pointsman.executions.start import prepared_for
 from pointsman.runtime.local import folded
 from pointsman.values import ExecutionId, Json, JsonObject
-from pointsman.workflows.library import LIBRARY
+from pointsman.workflows.library import LIBRARY, Prepared
 from pointsman.workflows.sources import Workflow
 
 
@@ -71,7 +71,7 @@ class Lives:
             origin = at_row(name, rows, len(rows) if at is None else at)
         await self._app[SCRIPTS].take_up(name)
         caller = how.get("caller", LOCAL)
-        onto = None if to is None else await self._onto(to, folded(name, origin.rows), by, caller)
+        onto = None if to is None else await self._continued_with(to, folded(name, origin.rows), by, caller)
         changes = ForkChanges(how.get("set", {}), how.get("input"), how.get("session"), how.get("limits", {}), by)
         begun = partial(own_fork, self._app, caller)
         forked = await fork(self.runtime, self.library, self._settings, origin, changes, onto=onto, begun=begun)
@@ -90,7 +90,7 @@ class Lives:
         migrated, or would be with `check_only`. Raises `MigrationRefused` if something does not fit and it is not only
         checked."""
         driver = await self.runtime.open(ExecutionId(execution), recover=False)
-        onto = await self._onto(to, driver.state, by, caller)
+        onto = await self._continued_with(to, driver.state, by, caller)
         return await move(self.library, driver, onto, check_only=check_only)
 
     async def replay(self, execution: str, *, against: Workflow | str | None = None, caller: Caller = LOCAL) -> Replay:
@@ -99,10 +99,22 @@ class Lives:
         rows = await rows_of(self.runtime.store, name)
         plan = None
         if against is not None:
-            onto = await self._onto(against, folded(name, rows), "", caller)
+            prepared = await prepared_for(self._app, against, caller=caller)
+            onto = await onto_definition(self.library, prepared, folded(name, rows), "")
             plan = await self.library.pinned(onto.definition, onto.options)
         return await replay_rows(self.library, name, rows, plan)
 
-    async def _onto(self, to: Workflow | str, state: ExecutionState, by: str, caller: Caller) -> MigrationRequested:
+    async def _continued_with(
+        self, to: Workflow | str, state: ExecutionState, by: str, caller: Caller
+    ) -> MigrationRequested:
+        """Return the request to continue with a definition. Raises `NotAllowed` for a caller below an editor, unless it
+        is the latest revision of the same workflow: an older one may lack a gate that an editor has added since."""
         prepared = await prepared_for(self._app, to, caller=caller)
+        if not caller.has("editor") and not await self._is_latest(prepared, state.setup.workflow):
+            caller.must_have("editor", "continue with another definition than the latest revision of the workflow")
         return await onto_definition(self.library, prepared, state, by)
+
+    async def _is_latest(self, prepared: Prepared, workflow: str) -> bool:
+        if prepared.definition.id != workflow:
+            return False
+        return prepared.revision == (await self.library.found(workflow)).revision
