@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Self, Unpack
@@ -20,7 +19,6 @@ from pointsman.executions.execution import Execution
 from pointsman.executions.family_view import seen
 from pointsman.executions.fork_migrate_replay import ForkOptions, Lives
 from pointsman.executions.forking import rows_of
-from pointsman.executions.inputs import event_key
 from pointsman.executions.opening import PLACES, open_execution, reach_execution
 from pointsman.executions.public_events import bulletins_of
 from pointsman.executions.start import StartOptions, start
@@ -315,10 +313,7 @@ class Pointsman:
     ) -> Published:
         """Publish an event to the waiting executions that `caller` sees, and start the workflows it triggers that
         `caller` may execute. Idempotent for one `key` of one publisher (`by`)."""
-        named = key or os.urandom(16).hex()
-        shared = event_key("caller", by, named)
-        published = await self.triggers.events.publish(name, data, key=shared, by=by, caller=caller)
-        return published._replace(key=named)
+        return await self.triggers.events.publish_for(caller, name, data, key=key, by=by)
 
     async def webhook(self, path: str, body: bytes, headers: Mapping[str, str]) -> Received:
         """See `Webhooks.receive`."""

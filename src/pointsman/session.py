@@ -7,10 +7,18 @@ await session.executions.cancel("exec-1")
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pointsman.auth.callers import Caller
 from pointsman.auth.verbs import Acting
 from pointsman.executions.verbs import ExecutionVerbs
+
+if TYPE_CHECKING:  # Deferred: most commands need one or two of these.
+    from pointsman.auth.administration import AccessVerbs
+    from pointsman.chat.verbs import ConversationVerbs, MemoryVerbs
+    from pointsman.operations.verbs import OperationVerbs
+    from pointsman.triggers.verbs import NotificationVerbs, ScheduleVerbs, TriggerVerbs
+    from pointsman.workflows.access_verbs import SecretVerbs, SharingVerbs
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,3 +34,57 @@ class Session:
     @property
     def executions(self) -> ExecutionVerbs:
         return ExecutionVerbs(self.acting)
+
+    @property
+    def schedules(self) -> ScheduleVerbs:
+        from pointsman.triggers.verbs import ScheduleVerbs  # Deferred: time zones take long to load.
+
+        return ScheduleVerbs(self.acting)
+
+    @property
+    def triggers(self) -> TriggerVerbs:
+        from pointsman.triggers.verbs import TriggerVerbs  # Deferred as above.
+
+        return TriggerVerbs(self.acting)
+
+    @property
+    def notifications(self) -> NotificationVerbs:
+        from pointsman.triggers.verbs import NotificationVerbs  # Deferred as above.
+
+        return NotificationVerbs(self.acting)
+
+    @property
+    def conversations(self) -> ConversationVerbs:
+        from pointsman.chat.verbs import ConversationVerbs  # Deferred: most commands need no chat.
+
+        return ConversationVerbs(self.acting)
+
+    @property
+    def memory(self) -> MemoryVerbs:
+        from pointsman.chat.verbs import MemoryVerbs  # Deferred as above.
+
+        return MemoryVerbs(self.acting)
+
+    @property
+    def operations(self) -> OperationVerbs:
+        from pointsman.operations.verbs import OperationVerbs  # Deferred: metrics take long to load.
+
+        return OperationVerbs(self.acting)
+
+    @property
+    def access(self) -> AccessVerbs:
+        from pointsman.auth.administration import AccessVerbs  # Deferred: most commands manage no keys.
+
+        return AccessVerbs(self.acting)
+
+    @property
+    def secrets(self) -> SecretVerbs:
+        from pointsman.workflows.access_verbs import SecretVerbs  # Deferred: most commands manage no secrets.
+
+        return SecretVerbs(self.acting)
+
+    @property
+    def sharing(self) -> SharingVerbs:
+        from pointsman.workflows.access_verbs import SharingVerbs  # Deferred as above.
+
+        return SharingVerbs(self.acting)

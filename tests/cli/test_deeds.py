@@ -53,7 +53,37 @@ LOOK: frozenset[str] = frozenset(
 OUTSIDE: frozenset[str] = frozenset({"secrets init", "tools import"})
 """They write files, and nothing into a store."""
 
-BY_VERBS: frozenset[str] = frozenset({"cancel"})
+BY_VERBS: frozenset[str] = frozenset(
+    {
+        "backup",
+        "cancel",
+        "doctor",
+        "export",
+        "gc",
+        "import",
+        "keys add",
+        "keys revoke",
+        "memory append",
+        "memory delete",
+        "memory reindex",
+        "memory restore",
+        "memory set",
+        "notifications retry",
+        "publish",
+        "restore",
+        "schedules add",
+        "schedules delete",
+        "schedules pause",
+        "schedules resume",
+        "schedules run",
+        "secrets allow",
+        "secrets delete",
+        "secrets disallow",
+        "secrets rotate",
+        "secrets set",
+        "workflows share",
+    }
+)
 """They call a verb of a domain, which writes the entry."""
 
 

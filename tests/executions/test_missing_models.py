@@ -13,8 +13,7 @@ from pointsman import Pointsman, Workflow
 from pointsman.auth.callers import LOCAL
 from pointsman.operations.model_catalogue import ping_models
 from pointsman.settings import Settings
-from pointsman.triggers.call_views import deliveries_for
-from pointsman.triggers.views import fired_view
+from pointsman.triggers.views import delivery_views, fired_view
 from pointsman.values import Json, JsonObject
 from tests.installation import HandClock
 from tests.triggers.test_webhooks import BODY, hook, standard
@@ -57,7 +56,7 @@ async def test_a_webhook_that_may_start_nothing_says_why(tmp_path: Path) -> None
         with pytest.raises(Exception, match=REAL) as refused:
             await app.webhook("issues", BODY, standard(clock.now()))
         assert getattr(refused.value, "code", "") == "model-unusable"
-        (call,) = await deliveries_for(app.context, LOCAL, "says", "hook")
+        (call,) = await delivery_views(app.context, LOCAL, "says", "hook")
         assert (call["outcome"], REAL in str(call["why"])) == ("failed", True)
         assert "ANTHROPIC_API_KEY" in str(call["hint"])
         assert await app.executions() == []

@@ -158,7 +158,10 @@ async def test_what_came_of_a_deed_is_told_beside_it_and_found_by_its_id(file_st
         assert clone.status_code == 201
     async with serving(file_store) as served:
         deeds = await told(served, root)
-        assert [one["target"].partition(", rev")[0] for one in deeds[:2]] == ["id=chain, id=chain-2", "name=root"]
+        assert [one["target"].partition(", rev")[0] for one in deeds[:2]] == [
+            "id=chain, id=chain-2",
+            "name=root, role=admin",
+        ]
         assert made.json()["key"] not in str(deeds)
         assert await damage(served.app.context) == []
 

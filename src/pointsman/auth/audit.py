@@ -18,6 +18,7 @@ from hashlib import sha256
 from typing import Final, NamedTuple
 
 import msgspec
+from typing_extensions import TypedDict
 
 from pointsman.auth.callers import Caller
 from pointsman.context import Part
@@ -25,7 +26,7 @@ from pointsman.errors import OperatorError
 from pointsman.ports import Clock
 from pointsman.store.api import ConfigStore
 from pointsman.store.errors import EntryMoved
-from pointsman.values import Instant, Json, JsonObject
+from pointsman.values import Instant, Json
 
 KIND: Final = "audit"
 ROWS_OF_KIND: Final = 500
@@ -68,6 +69,43 @@ class AuditRow(msgspec.Struct, frozen=True, kw_only=True):
 
     deeds: tuple[AuditAction, ...]
     hash: str
+
+
+class AuditEntryView(TypedDict):
+    """A requested change."""
+
+    id: str
+    at: float
+    who: str
+    entrance: str
+    """How the caller was authenticated."""
+    what: str
+    """The operation."""
+    target: str
+    """The changed thing, as the request names it."""
+    origin: str
+    """The address of the client."""
+    refused: str | None
+    """The error code of the refusal; null: it was not refused."""
+
+
+class AuditPage(TypedDict):
+    """Entries of the audit log, newest first."""
+
+    deeds: list[AuditEntryView]
+    next: str | None
+    """The `before` of the next page; null: this was the last."""
+
+
+class AuditState(TypedDict):
+    """The hash chain of the audit log."""
+
+    rows: int
+    """Number of rows; a row contains the entries of one moment."""
+    hash: str
+    """Hash of the last row. A copy stored elsewhere reveals whether the end of the log was cut off."""
+    damage: list[str]
+    """Every contradiction, one sentence each."""
 
 
 class Audit:
@@ -162,14 +200,14 @@ class Audit:
         until: float | None = None,
         before: str | None = None,
         limit: int = 50,
-    ) -> tuple[list[JsonObject], str | None]:
+    ) -> tuple[list[AuditEntryView], str | None]:
         """Return a page of entries, newest first, and the `before` of the next page, or None on the last page. `what`
         is a substring of the operation or its target; `since` and `until` are instants, both inclusive."""
         await self.flush()
         last, _ = await self._find_head(0, FIRST)
         start = min(last, int(before) - 1) if before is not None and before.isdecimal() else last
         after, wanted = _After(), _Wanted(who, what, since, until)
-        found: list[JsonObject] = []
+        found: list[AuditEntryView] = []
         first_kind = max(start - 1, 0) // ROWS_OF_KIND
         for kind in range(first_kind, max(first_kind - KINDS_READ_MAX, -1), -1):
             for seq, row in reversed(await self._rows(kind)):
@@ -182,7 +220,7 @@ class Audit:
                 for number, deed in reversed([*enumerate(row.deeds)]):
                     name = f"{seq}.{number}"
                     shown = after.view(name, deed)
-                    if not deed.of and wanted.has(deed, str(shown["target"])):
+                    if not deed.of and wanted.has(deed, shown["target"]):
                         found.append(shown)
                 if len(found) >= limit:
                     return found, str(seq) if seq > 1 else None
@@ -200,12 +238,12 @@ class Audit:
                     msgspec.json.encode({"row": seq, "hash": row.hash, "deeds": msgspec.to_builtins(row.deeds)}) + b"\n"
                 )
 
-    async def state(self) -> JsonObject:
+    async def state(self) -> AuditState:
         """Return the number of rows, the last hash and the damage to the chain. Reads every row."""
         await self.flush()
         found = await self.damage()
         last, head = await self._find_head(0, FIRST)
-        return {"rows": last, "hash": head, "damage": [*found]}
+        return {"rows": last, "hash": head, "damage": found}
 
     async def damage(self) -> list[str]:
         """Return every contradiction in the chain, one sentence each. Reads every row. A log truncated at its end looks
@@ -316,7 +354,7 @@ class _After:
             elif deed.of:
                 self._made[deed.of] = deed.made
 
-    def view(self, name: str, deed: AuditAction) -> JsonObject:
+    def view(self, name: str, deed: AuditAction) -> AuditEntryView:
         targets = [one for one in (deed.target, self._made.get(name, "")) if one]
         return {
             "id": name,

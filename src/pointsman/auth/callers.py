@@ -12,8 +12,10 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, Literal, TypeAlias, get_args
 
+from typing_extensions import TypedDict
+
 from pointsman.errors import CallerError
-from pointsman.values import Instant, JsonObject
+from pointsman.values import Instant
 
 Role: TypeAlias = Literal["viewer", "operator", "editor", "admin"]
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
@@ -103,8 +105,19 @@ def a(role: str) -> str:
     return f"{'an' if role[0] in 'aeiou' else 'a'} {role}"
 
 
-def caller_view(caller: Caller) -> JsonObject:
-    """Return the JSON that callers receive about themselves."""
+class CallerView(TypedDict):
+    """The caller, as the server knows it."""
+
+    name: str
+    role: Role
+    groups: list[str]
+    entrance: Entrance
+    """How it was authenticated."""
+    expiresAt: float | None
+    """When the authentication expires; null: never, or the time is not known."""
+
+
+def caller_view(caller: Caller) -> CallerView:
     return {
         "name": caller.name,
         "role": caller.role,

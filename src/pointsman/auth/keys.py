@@ -17,14 +17,16 @@ from hashlib import sha256
 from typing import ClassVar, Final
 
 import msgspec
+from typing_extensions import TypedDict
 
 from pointsman.auth.callers import Caller, Role
+from pointsman.context import Part
 from pointsman.errors import CallerError
 from pointsman.ports import Clock
 from pointsman.searching import says
 from pointsman.store.api import ConfigStore
 from pointsman.store.errors import EntryMoved
-from pointsman.values import Instant, JsonObject
+from pointsman.values import Instant
 
 KIND: Final = "api-key"
 GUARD: Final = ("access", "keys")
@@ -224,6 +226,9 @@ class Keys:
             return  # Another process recorded the use, or the key was revoked meanwhile.
 
 
+KEYS: Final = Part[Keys]("keys", lambda app: Keys(app.store.entries, app.clock))
+
+
 def _lasts_until(key: ApiKey) -> float:
     return math.inf if key.expires is None else key.expires
 
@@ -245,8 +250,34 @@ def digest_of(token: str) -> str:
     return sha256(token.encode()).hexdigest()
 
 
-def key_view(key: ApiKey) -> JsonObject:
-    """Return the JSON of a key for callers, without its hash."""
+class KeyView(TypedDict):
+    """An API key, without its token."""
+
+    name: str
+    role: Role
+    groups: list[str]
+    createdAt: float
+    expiresAt: float | None
+    usedAt: float | None
+
+
+class KeyPage(TypedDict):
+    """API keys by name."""
+
+    keys: list[KeyView]
+    next: str | None
+    """The `after` of the next page; null: this was the last."""
+
+
+class NewKeyView(TypedDict):
+    """A new API key with its token, which cannot be read again later."""
+
+    name: str
+    role: Role
+    key: str
+
+
+def key_view(key: ApiKey) -> KeyView:
     return {
         "name": key.name,
         "role": key.role,

@@ -12,13 +12,15 @@ import secrets
 from typing import ClassVar, Final
 
 import msgspec
+from typing_extensions import TypedDict
 
 from pointsman.auth.callers import Caller, Role
-from pointsman.auth.keys import RANDOM_BYTES, Keys, digest_of
+from pointsman.auth.keys import KEYS, RANDOM_BYTES, Keys, digest_of
+from pointsman.context import AppContext, Part
 from pointsman.errors import CallerError
 from pointsman.ports import Clock
 from pointsman.store.api import ConfigStore
-from pointsman.values import Instant, JsonObject, Seconds
+from pointsman.values import Instant, Seconds
 
 KIND: Final = "login"
 EACH_MAX: Final = 20
@@ -45,6 +47,30 @@ class Login(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The hash of the key of the login; empty if it did not start with a key."""
     agent: str = ""
     """The `User-Agent` of the browser."""
+
+
+class LoginView(TypedDict):
+    """A browser that is logged in."""
+
+    id: str
+    name: str
+    beganAt: float
+    expiresAt: float
+    agent: str
+
+
+class LoginPage(TypedDict):
+    """Logins, newest first."""
+
+    logins: list[LoginView]
+    next: str | None
+    """The `after` of the next page; null: this was the last."""
+
+
+class EndedLogins(TypedDict):
+    """How many logins were ended."""
+
+    ended: int
 
 
 class Logins:
@@ -96,7 +122,7 @@ class Logins:
         now_worth = await self._keys.caller_of(login.key)
         return None if now_worth is None else _entered(login, now_worth, digest)
 
-    async def all(self, name: str | None = None) -> list[JsonObject]:
+    async def all(self, name: str | None = None) -> list[LoginView]:
         """Return the logins that have not expired, newest first, of one person or of everybody."""
         now = self._clock.now()
         found = [
@@ -145,6 +171,13 @@ class Logins:
             await self._entries.delete(KIND, key)
 
 
+def _logins(app: AppContext) -> Logins:
+    return Logins(app.store.entries, app.clock, app[KEYS], lasts=app.settings.access.login.seconds)
+
+
+LOGINS: Final = Part[Logins]("logins", _logins)
+
+
 def _read(value: object) -> Login:
     return msgspec.convert(value, Login, strict=False)
 
@@ -155,7 +188,7 @@ def _entered(login: Login, worth: Caller, digest: str) -> Caller:
     )
 
 
-def _view(digest: str, login: Login) -> JsonObject:
+def _view(digest: str, login: Login) -> LoginView:
     return {
         "id": digest[:ID_CHARS],
         "name": login.name,

@@ -11,15 +11,18 @@ again after ten minutes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple, cast
+from typing import Final, Literal, NamedTuple
 
 import msgspec
+from typing_extensions import TypedDict
 
 from pointsman.auth.callers import ROLES, Caller, Role
 from pointsman.auth.keys import ApiKey
+from pointsman.auth.logins import LoginView
+from pointsman.context import Part
 from pointsman.ports import Clock
 from pointsman.store.api import ConfigStore
-from pointsman.values import Instant, JsonObject
+from pointsman.values import Instant
 
 KIND: Final = "person"
 NOTED_EVERY_S: Final = 600.0
@@ -65,35 +68,60 @@ class KnownPeople:
         return [msgspec.convert(entry.value, Person, strict=False) for entry in await self._entries.list(KIND)]
 
 
-def people(
-    keys: Iterable[ApiKey], logins: Iterable[JsonObject], seen: Iterable[Person], now: float
-) -> list[JsonObject]:
-    """Return the people by name, from the `keys` that have not expired, `logins` as `Logins.all` returns them, and
-    `seen`."""
-    found: dict[str, JsonObject] = {}
+PEOPLE: Final = Part[KnownPeople]("known people", lambda app: KnownPeople(app.store.entries, app.clock))
+
+
+class PersonView(TypedDict):
+    """A person who has a key, or whom the identity provider named."""
+
+    name: str
+    role: Role
+    """The most privileged role of the person's keys and tokens."""
+    groups: list[str]
+    ways: list[Literal["key", "token"]]
+    logins: int
+    """Number of browsers in which the person is logged in now."""
+    seenAt: float | None
+    """When the person was last seen, as far as that is recorded."""
+
+
+class PeoplePage(TypedDict):
+    """People by name."""
+
+    people: list[PersonView]
+    next: str | None
+    """The `after` of the next page; null: this was the last."""
+
+
+def people(keys: Iterable[ApiKey], logins: Iterable[LoginView], seen: Iterable[Person], now: float) -> list[PersonView]:
+    """Return the people by name, from the `keys` that have not expired, the `logins`, and the people `seen` with
+    tokens."""
+    found: dict[str, PersonView] = {}
     for key in keys:
         if key.is_good_at(now):
             _add(found, key.name, "key", key.role, key.groups, key.used)
     for person in seen:
         _add(found, person.name, "token", person.role, person.groups, person.seen)
     for login in logins:
-        known = found.get(str(login["name"]))
+        known = found.get(login["name"])
         if known is not None:
-            known["logins"] = cast("int", known["logins"]) + 1
-            known["seenAt"] = max(_number(known["seenAt"]), _number(login["beganAt"]))
+            known["logins"] += 1
+            known["seenAt"] = max(known["seenAt"] or 0.0, login["beganAt"])
     return [found[name] for name in sorted(found)]
 
 
 def _add(
-    found: dict[str, JsonObject], name: str, way: str, role: Role, groups: tuple[str, ...], seen: float | None
+    found: dict[str, PersonView],
+    name: str,
+    way: Literal["key", "token"],
+    role: Role,
+    groups: tuple[str, ...],
+    seen: float | None,
 ) -> None:
-    known = found.setdefault(name, {"name": name, "role": role, "groups": [], "ways": [], "logins": 0, "seenAt": None})
-    cast("list[str]", known["ways"]).append(way)
-    known["groups"] = [*sorted({*cast("list[str]", known["groups"]), *groups})]
-    known["role"] = max(cast("Role", known["role"]), role, key=ROLES.index)
+    new: PersonView = {"name": name, "role": role, "groups": [], "ways": [], "logins": 0, "seenAt": None}
+    known = found.setdefault(name, new)
+    known["ways"].append(way)
+    known["groups"] = sorted({*known["groups"], *groups})
+    known["role"] = role if ROLES.index(role) > ROLES.index(known["role"]) else known["role"]
     if seen is not None:
-        known["seenAt"] = max(_number(known["seenAt"]), seen)
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
+        known["seenAt"] = max(known["seenAt"] or 0.0, seen)

@@ -15,11 +15,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import msgspec
+from typing_extensions import TypedDict
 
 from pointsman.auth.keys import NameInvalid
 from pointsman.context import Part
 from pointsman.errors import CallerError, OperatorError
-from pointsman.etags import NOTHING, delete_after, mark_at, mark_of, moved, put_after
+from pointsman.etags import NOTHING, delete_after, etag_of, mark_at, mark_of, moved, put_after
 from pointsman.ports import Clock, SecretRule
 from pointsman.redaction import ANYWHERE_CHARS_MIN as CHARS_MIN
 from pointsman.settings.vault import VaultSettings
@@ -27,7 +28,7 @@ from pointsman.store.api import ConfigStore
 from pointsman.store.errors import EntryMoved
 from pointsman.store.records import ConfigEntry
 from pointsman.tools.egress.secret_hosts import read_host
-from pointsman.values import Instant, JsonObject
+from pointsman.values import Instant
 
 if TYPE_CHECKING:
     from pointsman.auth.vault_keys import SealingKeys
@@ -273,19 +274,44 @@ def _read(entry: ConfigEntry) -> KeptSecret:
     return msgspec.structs.replace(kept, name=entry.key)
 
 
-def secret_view(kept: KeptSecret) -> JsonObject:
-    """Return the JSON of a secret for callers, without its value."""
+class SecretRuleView(TypedDict):
+    """Where documents may send a secret."""
+
+    hosts: list[str]
+    """Hosts that http nodes of documents may send it to: `api.example.com` (https), `*.example.com`,
+    `http://localhost:8080`, `api.example.com:*`; `*`: anywhere."""
+    tools: list[str]
+    """Patterns of tools whose parameters may name it in documents."""
+    workflows: list[str]
+    """Saved workflows that may use it, by id or `id@revision`. Empty: any."""
+    groups: list[str]
+    """Only saved workflows whose `allowedGroups` are all among these may use it. Empty: any."""
+
+
+class SecretView(SecretRuleView):
+    """A secret of the store, without its value."""
+
+    name: str
+    changedAt: float
+    changedBy: str
+    stored: bool
+    """False: the environment or the settings have its value."""
+    etag: str
+    """ETag of the present version, for `If-Match`."""
+
+
+def secret_view(kept: KeptSecret, mark: str) -> SecretView:
     return {
         "name": kept.name,
         "changedAt": kept.changed,
         "changedBy": kept.by,
         "stored": bool(kept.sealed),
         **rule_view(kept.rule),
+        "etag": etag_of(mark),
     }
 
 
-def rule_view(rule: SecretRule) -> JsonObject:
-    """Return the JSON of the rule of where documents may send a secret."""
+def rule_view(rule: SecretRule) -> SecretRuleView:
     return {
         "hosts": [*rule.hosts],
         "tools": [*rule.tools],

@@ -6,20 +6,22 @@ in a chat. Its title is its first message, until a user sets another one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, cast
 
 from msgspec.structs import replace
+from typing_extensions import TypedDict
 
 from pointsman.auth.policy import must_see_session, sees
 from pointsman.auth.redaction import redactor_for
-from pointsman.auth.subjects import InputInvalid, check_session, unknown_session
+from pointsman.auth.subjects import InputInvalid, unknown_session
 from pointsman.context import AppContext
 from pointsman.engine.events.lifecycle import ExecutionStarted
-from pointsman.etags import NOTHING, delete_after, mark_at, mark_of, put_after
+from pointsman.etags import NOTHING, delete_after, etag_of, held, mark_at, mark_of, moved, put_after
 from pointsman.executions.deletion import TITLE
 from pointsman.executions.pages import place_in, place_of_list
 from pointsman.executions.public_events import observability_of
 from pointsman.executions.usage_rollup import UsageRollup
+from pointsman.executions.views import ExecutionStatus
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import Json, JsonObject, WorkflowId
 
@@ -32,11 +34,35 @@ FOUND_MAX: Final = 200
 """Maximum number of executions that a search reads."""
 
 
-class ConversationPage(NamedTuple):
-    """A page of conversations, the most recently used first, and the position of the next page, or None."""
+class ConversationEntry(TypedDict):
+    """A conversation in a list."""
 
-    conversations: list[JsonObject]
+    sessionId: str
+    workflowId: str
+    """The workflow of its first turn."""
+    title: str
+    """The title that a user set, else the beginning of the first message; may be empty."""
+    named: bool
+    """Whether a user set the title."""
+    status: ExecutionStatus
+    """Status of the last turn."""
+    executionId: str
+    """The last turn."""
+    startedAt: float
+    """When the last turn started."""
+    updatedAt: float
+    owner: str | None
+    """The person who started it."""
+    etag: str
+    """ETag of the title, for `If-Match`."""
+
+
+class ConversationList(TypedDict):
+    """Conversations, the most recently used first."""
+
+    sessions: list[ConversationEntry]
     next: str | None
+    """The `before` of the next page; null: this was the last."""
 
 
 async def conversations_page(
@@ -47,7 +73,7 @@ async def conversations_page(
     workflow: str | None = None,
     before: str | None = None,
     limit: int = 50,
-) -> ConversationPage:
+) -> ConversationList:
     """Return a page of the caller's conversations, or everyone's; `workflow`: only those whose last turn ran it. Raises
     `PlaceInvalid`."""
     query = ExecutionQuery(
@@ -58,22 +84,22 @@ async def conversations_page(
         before=None if before is None else place_of_list(before),
         limit=limit,
     )
-    found: list[JsonObject] = []
+    found: list[ConversationEntry] = []
     while True:
         page = await app.store.executions.list(query)
         for one in page:
             if await sees(app, caller, one):
                 found.append(await _view(app, one))
             if len(found) == limit:
-                return ConversationPage(found, place_in(one))
+                return {"sessions": found, "next": place_in(one)}
         if len(page) < query.limit:
-            return ConversationPage(found, None)
+            return {"sessions": found, "next": None}
         query = replace(query, before=(page[-1].started, page[-1].execution))
 
 
 async def found_conversations(
     app: AppContext, caller: Caller, words: str, *, everyone: bool = False, limit: int = 50
-) -> list[JsonObject]:
+) -> list[ConversationEntry]:
     """Return the conversations with all these words in a turn or in the title. Turns are found once they have ended."""
 
     async def fits(one: Summary) -> bool:
@@ -90,20 +116,24 @@ async def found_conversations(
     return [await _view(app, one) for one in last[:limit]]
 
 
-async def entitle(app: AppContext, caller: Caller, session: str, title: str, *, after: str | None = None) -> JsonObject:
-    """Set the title of a conversation; an empty title removes it. `after` is the ETag that the title must have.
+async def entitle(
+    app: AppContext, caller: Caller, session: str, title: str, *, match: str | None = None
+) -> ConversationEntry:
+    """Set the title of a conversation; an empty title removes it. `match`: see `etags.held`.
 
     Raises `NotAllowed`, `UnknownSession`, `InputInvalid`, `RevisionMoved`.
     """
     await must_see_session(app, caller, session)
-    check_session(session)
+    what = f"the title of {session!r}"
+    mark = await mark_at(app.store.entries, TITLE, session)
+    after = held(match, etag_of(mark), mark, moved(what))
     turns = await app.store.executions.list(ExecutionQuery(session=session, last_of_session=True, limit=1))
     if not turns:
         raise unknown_session(session)
     said = " ".join(title.split())
     if len(said) > TITLE_CHARS_MAX or not (said.isprintable() or not said):
         raise InputInvalid("the title cannot be shown", hint=f"At most {TITLE_CHARS_MAX} printable characters.")
-    entries, what = app.store.entries, f"the title of {session!r}"
+    entries = app.store.entries
     if said:
         await put_after(entries, TITLE, session, {"title": said}, after=after, what=what)
     else:
@@ -111,17 +141,12 @@ async def entitle(app: AppContext, caller: Caller, session: str, title: str, *, 
     return await _view(app, turns[0])
 
 
-async def title_mark(app: AppContext, session: str) -> str:
-    """Return the ETag of the title, for `entitle`."""
-    return await mark_at(app.store.entries, TITLE, session)
-
-
 def _holds(value: Json, wanted: list[str]) -> bool:
     title = str(value.get("title", "")).casefold() if isinstance(value, dict) else ""
     return bool(wanted) and all(word in title for word in wanted)
 
 
-async def _view(app: AppContext, last: Summary) -> JsonObject:
+async def _view(app: AppContext, last: Summary) -> ConversationEntry:
     session = str(last.session)
     entry = await app.store.entries.find(TITLE, session)
     title = str(entry.value["title"]) if entry is not None and isinstance(entry.value, dict) else ""
@@ -133,12 +158,12 @@ async def _view(app: AppContext, last: Summary) -> JsonObject:
         "workflowId": first.workflow,
         "title": title or await _begins(app, first),
         "named": bool(title),
-        "status": last.status,
+        "status": cast("ExecutionStatus", last.status),
         "executionId": last.execution,
         "startedAt": last.started,
         "updatedAt": last.updated,
         "owner": last.owner or None,
-        "mark": NOTHING if entry is None else mark_of(entry.value),
+        "etag": etag_of(NOTHING if entry is None else mark_of(entry.value)),
     }
 
 

@@ -8,10 +8,11 @@ Changes by people have the same quotas as writes of workflows, and the same hist
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Final, TypedDict
+from typing import ClassVar, Final, NotRequired
 
 import msgspec
 from msgspec import Struct
+from typing_extensions import TypedDict
 
 from pointsman import ports
 from pointsman.context import AppContext, MeaningIndex
@@ -21,10 +22,7 @@ from pointsman.executors.failures import WorkRefused
 from pointsman.executors.memory_owners import SCOPES, check_name, key_in, names_of, prefix_of
 from pointsman.ports import ChangeAuthor, MemoryChange, MemoryOperation
 from pointsman.store.records import Holding, PastValue, RememberedValue
-from pointsman.values import Json, JsonObject
-
-if TYPE_CHECKING:
-    pass
+from pointsman.values import Json
 
 PAGE: Final = 100
 NOBODY: Final = ChangeAuthor()
@@ -88,6 +86,46 @@ class Searched(TypedDict):
     within: str
     limit: int
     at: float
+
+
+class OwnerView(TypedDict):
+    """An owner of memory, and the size of it."""
+
+    id: str
+    """Scope and owner; lists are ordered by it."""
+    scope: str
+    owner: str
+    keys: int
+    bytes: int
+    changedAt: float
+
+
+class OwnerPage(TypedDict):
+    """Owners by scope and name."""
+
+    owners: list[OwnerView]
+    next: str | None
+    """The `after` of the next page; null: this was the last."""
+
+
+class ValueView(TypedDict):
+    """A remembered value."""
+
+    namespace: str
+    key: str
+    value: Json
+    changedAt: NotRequired[float | None]
+    expiresAt: NotRequired[float | None]
+
+
+class ValuePage(TypedDict):
+    """Values by namespace and key; of a search the best match first."""
+
+    values: list[ValueView]
+    next: str | None
+    """The `after` of the next page; null: this was the last."""
+    warnings: NotRequired[list[str]]
+    """Warnings about how the values were found."""
 
 
 class Memories:
@@ -236,12 +274,17 @@ def nothing_remembered(key: str) -> NothingRemembered:
     return NothingRemembered(f"nothing is remembered as {key!r}", hint="It was forgotten, expired, or never there.")
 
 
-async def memory_page(memory: OneMemory, *, search: str | None, after: str | None, limit: int) -> JsonObject:
-    """Return a page as `values`, `next` and any `warnings`. A search has one page only. Raises `PlaceInvalid`."""
+async def memory_page(memory: OneMemory, *, search: str | None, after: str | None, limit: int) -> ValuePage:
+    """Return a page of values. A search has one page only. Raises `PlaceInvalid`."""
     if search is not None:
         found = await memory.find(search, limit=limit)
-        values: list[Json] = [{"namespace": one.namespace, "key": one.key, "value": one.value} for one in found.values]
-        return {"values": values, "next": None, **({"warnings": [*found.warnings]} if found.warnings else {})}
+        values: list[ValueView] = [
+            {"namespace": one.namespace, "key": one.key, "value": one.value} for one in found.values
+        ]
+        result: ValuePage = {"values": values, "next": None}
+        if found.warnings:
+            result["warnings"] = [*found.warnings]
+        return result
     last = None if after is None else _place(after)
     known = await memory.list(after=last, limit=limit + 1)
     page = known[:limit]
@@ -260,7 +303,7 @@ def _place(after: str) -> StoredMemory:
     return StoredMemory(namespace=namespace, key=key, value=None, changed=0.0, expires=None)
 
 
-def known_view(one: StoredMemory) -> JsonObject:
+def known_view(one: StoredMemory) -> ValueView:
     return {
         "namespace": one.namespace,
         "key": one.key,
@@ -270,8 +313,7 @@ def known_view(one: StoredMemory) -> JsonObject:
     }
 
 
-def owner_view(one: Holding) -> JsonObject:
-    """Return the JSON of an owner; lists are ordered by `id`."""
+def owner_view(one: Holding) -> OwnerView:
     return {
         "id": f"{one.scope}/{one.namespace}",
         "scope": one.scope,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
+
+from typing_extensions import TypedDict
 
 from pointsman.auth.policy import sees_entry
 from pointsman.auth.subjects import InputInvalid, is_conversational
@@ -14,7 +16,7 @@ from pointsman.definition.model.text import write_text
 from pointsman.errors import AuthorError
 from pointsman.executions.inputs import text_field
 from pointsman.paging import Page, page_by
-from pointsman.values import Json, JsonObject, json_of
+from pointsman.values import Json, JsonObject
 from pointsman.workflows.catalogue import PLACES, fitting
 from pointsman.workflows.library import LIBRARY
 from pointsman.workflows.revisions import WorkflowEntryView, list_workflows
@@ -30,7 +32,29 @@ SPOKEN: Final = Part[dict[str, JsonObject | None]]("spoken workflows", lambda _:
 """Chat properties of a definition by `id@revision`, which never changes; None: not usable in a chat."""
 
 
-async def speakers(app: AppContext, caller: Caller) -> list[JsonObject]:
+class SpeakerView(TypedDict):
+    """A workflow that one can chat with. It also has the members of an entry of the list of workflows."""
+
+    id: str
+    name: str | dict[str, str]
+    description: str | dict[str, str] | None
+    conversational: bool
+    """Whether it remembers the earlier turns."""
+    field: str
+    """The field of its input that receives a message."""
+    files: list[str]
+    """Fields of its input that receive files."""
+
+
+class SpeakerPage(TypedDict):
+    """Workflows that one can chat with."""
+
+    workflows: list[SpeakerView]
+    next: str | None
+    """The `after` of the next page; null: this was the last."""
+
+
+async def speakers(app: AppContext, caller: Caller) -> list[SpeakerView]:
     """Return the saved workflows that the caller can chat with, as in lists, with their chat properties."""
     return (await speakers_page(app, caller, limit=None)).entries
 
@@ -43,7 +67,7 @@ async def speakers_page(
     ids: Collection[str] | None = None,
     after: str | None = None,
     limit: int | None,
-) -> Page[JsonObject]:
+) -> Page[SpeakerView]:
     """Return a page of those with all these words, by name; `ids`: only these. Reads no more definitions than the page
     needs."""
 
@@ -54,7 +78,8 @@ async def speakers_page(
     page = await page_by(
         PLACES["name"], entries, after=after, limit=len(entries) if limit is None else limit, sees=can_be_talked_to
     )
-    return Page([json_of(entry) | (await _how(app, entry) or {}) for entry in page.entries], page.next)
+    found = [{**entry, **(await _how(app, entry) or {})} for entry in page.entries]
+    return Page(cast("list[SpeakerView]", found), page.next)
 
 
 async def _how(app: AppContext, entry: WorkflowEntryView) -> JsonObject | None:

@@ -52,12 +52,12 @@ def installation(
     return app
 
 
-def session_at_prompt(app: Pointsman) -> Session:
+def session_at_prompt(app: Pointsman, *, target: str = "") -> Session:
     """Return the session of the running command, whose name stands in audit entries. Its caller is an admin: a user who
-    can open the store can do everything."""
+    can open the store can do everything. `target`: see `Acting`."""
     context = click.get_current_context(silent=True)
     path = "" if context is None else context.command_path.partition(" ")[2]
-    return app.acting_as(at_the_prompt(), via=f"pointsman {path}".strip())
+    return app.acting_as(at_the_prompt(), via=f"pointsman {path}".strip(), target=target)
 
 
 def _script(path: Path) -> Script:

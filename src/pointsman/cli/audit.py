@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import click
 
-from pointsman.auth.audit import Audit
-from pointsman.cli.app_opening import go, installation
+from pointsman.auth.audit import AuditEntryView
+from pointsman.cli.app_opening import go, installation, session_at_prompt
 from pointsman.cli.options import json_option, store_option
 from pointsman.cli.printing import print_json, shown
 from pointsman.cli.results import when
-from pointsman.values import JsonObject
 
 
 @click.command()
@@ -27,13 +26,13 @@ def audit(
     """Print the audit log: changes, callers, origins and results; newest first. `pointsman verify` checks the
     chain."""
 
-    async def look() -> tuple[list[JsonObject], str | None]:
+    async def look() -> tuple[list[AuditEntryView], str | None]:
         async with installation(store) as app:
-            return await Audit(app.store.entries, app.clock).page(who=who, what=what, before=before, limit=limit)
+            return await session_at_prompt(app).access.audit_entries(who=who, what=what, before=before, limit=limit)
 
     deeds, following = go(look())
     if as_json:
-        print_json({"deeds": [*deeds], "next": following})
+        print_json({"deeds": deeds, "next": following})
         return
     if not deeds:
         click.echo("nothing was asked for", err=True)

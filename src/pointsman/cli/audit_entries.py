@@ -36,7 +36,6 @@ class AuditedCommand(NamedTuple):
 
 
 _ONE: Final = ("execution",)
-_WHOSE: Final = ("user", "session", "workflow", "execution", "shared", "namespace")
 
 CHANGES: Final[dict[str, AuditedCommand]] = {
     "answer": AuditedCommand(("execution", "node", "by")),
@@ -47,47 +46,19 @@ CHANGES: Final[dict[str, AuditedCommand]] = {
     "fork": AuditedCommand(("execution", "at", "to", "by")),
     "move": AuditedCommand(("execution", "to", "by"), not_with="check_only"),
     "signal": AuditedCommand(("execution", "name")),
-    "publish": AuditedCommand(("name",)),
     "pause": AuditedCommand(("execution", "by")),
     "delete": AuditedCommand(("executions", "session")),
     "bulk": AuditedCommand(
         ("verb", "workflow", "statuses", "session", "parent", "since", "until", "by"), only_with=("yes",)
     ),
-    "gc": AuditedCommand(not_with="dry_run"),
     "run": AuditedCommand(("workflow", "by"), not_with="dry"),
     "chat": AuditedCommand(("workflow", "session", "by")),
-    "export": AuditedCommand(("execution",)),
-    "backup": AuditedCommand(("file",)),
-    "import": AuditedCommand(("file",)),
-    "restore": AuditedCommand(("file",), is_told_afterwards=True),
-    "doctor": AuditedCommand(only_with=("fix",)),
-    "schedules add": AuditedCommand(("workflow", "id_")),
-    "schedules pause": AuditedCommand(("schedule",)),
-    "schedules resume": AuditedCommand(("schedule",)),
-    "schedules delete": AuditedCommand(("schedule",)),
-    "schedules run": AuditedCommand(("schedule",)),
-    "keys add": AuditedCommand(("name", "role")),
-    "keys revoke": AuditedCommand(("name",)),
-    "secrets set": AuditedCommand(("name", "by")),
-    "secrets delete": AuditedCommand(("name",)),
-    "secrets allow": AuditedCommand(("name", "hosts", "tools", "workflows", "groups", "by")),
-    "secrets disallow": AuditedCommand(("name", "hosts", "tools", "workflows", "groups", "by")),
-    "secrets rotate": AuditedCommand(("new_key",)),
-    "notifications retry": AuditedCommand(("notice",)),
-    "memory set": AuditedCommand(("key", *_WHOSE)),
-    "memory append": AuditedCommand(("key", *_WHOSE)),
-    "memory delete": AuditedCommand(("key", "everything", *_WHOSE)),
-    "memory restore": AuditedCommand(("key", "number", *_WHOSE)),
-    "memory reindex": AuditedCommand(),
     "workflows save": AuditedCommand(("file",)),
     "workflows clone": AuditedCommand(("workflow", "new")),
     "workflows delete": AuditedCommand(("workflow",)),
     "workflows design": AuditedCommand(("name",), only_with=("save",)),
     "workflows edit": AuditedCommand(("workflow",), only_with=("apply",)),
     "workflows rollback": AuditedCommand(("workflow", "revision")),
-    "workflows share": AuditedCommand(
-        ("workflow", "audience", "groups", "owner"), only_with=("audience", "groups", "owner")
-    ),
 }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pointsman.cli.app_opening import go, installation
+from pointsman.cli.app_opening import go, installation, session_at_prompt
 from pointsman.cli.options import ExistingName, json_option, store_option
 from pointsman.cli.printing import print_json, say, shown
 from pointsman.settings.display import store_shown
@@ -32,7 +32,7 @@ def backup(file: Path, *, as_json: bool, store: str | None) -> None:
 
 async def _back_up(store: str | None, file: Path) -> Backup:
     async with installation(store) as app:
-        return await app.storage.back_up(file)
+        return await session_at_prompt(app, target=f"file={file}").operations.back_up(file)
 
 
 @click.command()
@@ -51,7 +51,8 @@ def restore(file: Path, *, as_json: bool, store: str | None) -> None:
 
 async def _restore(store: str | None, file: Path) -> tuple[Backup, str]:
     async with installation(store) as app:
-        return await app.storage.restore(file), store_shown(app.settings.store_url)
+        session = session_at_prompt(app, target=f"file={file}")
+        return await session.operations.restore(file), store_shown(app.settings.store_url)
 
 
 def _tell(made: Backup, file: Path, what: str, *, as_json: bool) -> None:

@@ -8,12 +8,12 @@ from typing import cast
 import click
 
 from pointsman.app import Pointsman
-from pointsman.cli.app_opening import go, installation, loaded
+from pointsman.cli.app_opening import go, installation, loaded, session_at_prompt
 from pointsman.cli.key_usage import paying_lines
 from pointsman.cli.options import json_option, model_option, script_option, store_option
 from pointsman.cli.printing import harmless, print_json, shown
 from pointsman.executions.lists import list_tools, server_views
-from pointsman.operations.health import HealthFinding, box_in_use, damage, findings, mend
+from pointsman.operations.health import HealthFinding, box_in_use
 from pointsman.operations.key_usage import payers
 from pointsman.operations.model_catalogue import list_models, ping_models
 from pointsman.settings.display import shown as settings_view
@@ -182,7 +182,7 @@ def verify(*, as_json: bool, store: str | None) -> int:
 
 async def _damage(store: str | None) -> list[str]:
     async with installation(store) as app:
-        return await damage(app.context)
+        return await session_at_prompt(app).operations.damage()
 
 
 @click.command()
@@ -213,6 +213,7 @@ def doctor(*, fix: bool, as_json: bool, store: str | None) -> int:
 
 async def _findings(store: str | None, *, fix: bool) -> tuple[str, str, list[HealthFinding], list[HealthFinding]]:
     async with installation(store) as app:
-        found = await findings(app.context)
+        operations = session_at_prompt(app).operations
+        found = await operations.findings()
         box = await box_in_use(app.settings)
-        return store_shown(app.settings.store_url), box, found, await mend(app.context, found) if fix else []
+        return store_shown(app.settings.store_url), box, found, await operations.repair(found) if fix else []

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.auth.sharing import AUDIENCES, Audience, Sharing, share, sharing_of, sharing_view
-from pointsman.cli.app_opening import document, go, installation
+from pointsman.auth.sharing import AUDIENCES, Audience, Sharing, sharing_view
+from pointsman.cli.app_opening import document, go, installation, session_at_prompt
 from pointsman.cli.audit_entries import at_the_prompt
 from pointsman.cli.completion import complete_workflow
 from pointsman.cli.designing import design, edit, rollback
@@ -55,12 +55,10 @@ async def _share(
     store: str | None, workflow: str, audience: Audience | None, groups: tuple[str, ...], owner: str | None
 ) -> Sharing:
     async with installation(store) as app:
-        await app.library.found(workflow)
+        sharing = session_at_prompt(app).sharing
         if audience is None and owner is None:
-            return await sharing_of(app.context, workflow)
-        known = await sharing_of(app.context, workflow)
-        kept = known.groups if audience is None else groups
-        return await share(app.context, at_the_prompt(), workflow, audience or known.audience, groups=kept, owner=owner)
+            return await sharing.of_workflow(workflow)
+        return await sharing.share_workflow(workflow, audience, groups=groups, owner=owner)
 
 
 @click.group()

@@ -1,27 +1,25 @@
-"""`pointsman memory`: what is remembered of whom and was before, to look at, correct and forget."""
+"""`pointsman memory`: list, read, change and delete remembered values, and their history."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import click
 import msgspec
 
-from pointsman.app import Pointsman
-from pointsman.chat.memory_history import recalled_view, writer_for, writer_text
-from pointsman.cli.app_opening import go, installation
-from pointsman.cli.audit_entries import at_the_prompt
+from pointsman.chat.memories import NothingRemembered
+from pointsman.chat.memory_history import writer_text
+from pointsman.cli.app_opening import go, installation, session_at_prompt
 from pointsman.cli.options import Decorated, json_option, length_of_time, store_option, value_of
 from pointsman.cli.printing import print_json, say, shown
 from pointsman.cli.results import when
-from pointsman.values import Json, JsonObject
+from pointsman.values import JsonObject
 
 if TYPE_CHECKING:
-    from pointsman.chat.memories import OneMemory
+    from pointsman.chat.verbs import MemoryVerbs
 
 T = TypeVar("T")
-P = ParamSpec("P")
 
 NOT_THERE: Final = 1
 """The exit code where nothing is remembered under the key."""
@@ -51,13 +49,16 @@ class Whose:
         scopes = ("user", "session", "workflow", "shared", "execution")
         self.given = [(scope, str(name)) for scope in scopes if (name := found.pop(scope)) is not None]
 
-    def of(self, app: Pointsman) -> OneMemory:
-        (scope, owner) = self.given[0]
-        return app.memory.of(scope, owner, namespace=self.namespace)
-
-    def must_be_one(self) -> None:
+    def must_be_one(self) -> tuple[str, str]:
+        """Return scope and owner. Raises `UsageError` unless exactly one flag is given."""
         if len(self.given) != 1:
             raise click.UsageError("say whose memory: one of --user, --session, --workflow, --shared, --execution")
+        return self.given[0]
+
+    def target(self, **more: object) -> str:
+        """Return the target of the audit entry: key, number or `everything`, then the owner."""
+        named = {**more, **dict(self.given), "namespace": self.namespace}
+        return ", ".join(f"{name}={'yes' if one is True else one}" for name, one in named.items() if one)
 
 
 @click.group()
@@ -83,8 +84,8 @@ def list_(*, limit: int, as_json: bool, store: str | None, **found: Any) -> None
     if not owner.given:
         _list_owners(store, as_json=as_json)
         return
-    owner.must_be_one()
-    known = _with(store, lambda app: owner.of(app).list(limit=limit))
+    scope, name = owner.must_be_one()
+    known = _with(store, lambda memory: memory.values(scope, name, namespace=owner.namespace, limit=limit))
     if as_json:
         print_json({"remembered": [msgspec.to_builtins(one) for one in known]})
         return
@@ -97,13 +98,12 @@ def list_(*, limit: int, as_json: bool, store: str | None, **found: Any) -> None
 
 
 def _list_owners(store: str | None, *, as_json: bool) -> None:
-    owners = _with(store, lambda app: app.memory.owners())
+    owners = _with(store, lambda memory: memory.owners())["owners"]
     if as_json:
-        rows = [{"scope": one.scope, "owner": one.namespace, "keys": one.keys, "bytes": one.bytes} for one in owners]
-        print_json({"owners": cast("list[Json]", rows)})
+        print_json({"owners": [{name: one[name] for name in ("scope", "owner", "keys", "bytes")} for one in owners]})
         return
     for one in owners:
-        click.echo(f"{one.scope:<10} {shown(one.namespace):<32} {one.keys:>6} values {one.bytes:>10} bytes")
+        click.echo(f"{one['scope']:<10} {shown(one['owner']):<32} {one['keys']:>6} values {one['bytes']:>10} bytes")
     if not owners:
         say("nothing is remembered")
 
@@ -114,9 +114,14 @@ def _list_owners(store: str | None, *, as_json: bool) -> None:
 @store_option
 def get(key: str, *, store: str | None, **found: Any) -> int:
     """Print the value of a key, as JSON. Exit code 1: the key has no value."""
-    value = _with(store, _of(found, lambda one: one.get(key)))
-    print_json(value)
-    return NOT_THERE if value is None else 0
+    owner = Whose(found)
+    scope, name = owner.must_be_one()
+    try:
+        print_json(_with(store, lambda memory: memory.get(scope, name, key, namespace=owner.namespace)))
+    except NothingRemembered:
+        print_json(None)
+        return NOT_THERE
+    return 0
 
 
 @memory.command("set")
@@ -130,7 +135,14 @@ def set_(key: str, value: str, *, ttl: str | None, store: str | None, **found: A
     said, seconds = value_of(value, what="the value"), length_of_time(ttl, "--ttl")
     if said is None:
         raise click.UsageError("null is what is remembered of nothing: use `pointsman memory delete`")
-    print_json(_with(store, _of(found, lambda one: one.set(key, said, ttl=seconds, by=writer_for(at_the_prompt())))))
+    owner = Whose(found)
+    scope, name = owner.must_be_one()
+    set_to = _with(
+        store,
+        lambda memory: memory.set(scope, name, key, said, ttl=seconds, namespace=owner.namespace),
+        target=owner.target(key=key),
+    )
+    print_json(set_to)
 
 
 @memory.command()
@@ -142,8 +154,14 @@ def set_(key: str, value: str, *, ttl: str | None, store: str | None, **found: A
 def append(key: str, value: str, *, ttl: str | None, store: str | None, **found: Any) -> None:
     """Append to the list under a key, and print the whole list."""
     said, seconds = value_of(value, what="the value"), length_of_time(ttl, "--ttl")
-    by = writer_for(at_the_prompt())
-    print_json(_with(store, _of(found, lambda one: one.append(key, said, ttl=seconds, by=by))))
+    owner = Whose(found)
+    scope, name = owner.must_be_one()
+    whole = _with(
+        store,
+        lambda memory: memory.append(scope, name, key, said, ttl=seconds, namespace=owner.namespace),
+        target=owner.target(key=key),
+    )
+    print_json(whole)
 
 
 @memory.command()
@@ -157,10 +175,19 @@ def delete(key: str | None, *, everything: bool, as_json: bool, store: str | Non
     if everything == (key is not None):
         raise click.UsageError("name a key, or say --all")
 
-    async def forget(one: OneMemory) -> int:
-        return await one.clear() if key is None else int(await one.delete(key))
+    owner = Whose(found)
+    scope, name = owner.must_be_one()
 
-    gone = _with(store, _of(found, forget))
+    async def forget(memory: MemoryVerbs) -> int:
+        if key is None:
+            return await memory.clear(scope, name, namespace=owner.namespace)
+        try:
+            await memory.delete(scope, name, key, namespace=owner.namespace)
+        except NothingRemembered:
+            return 0
+        return 1
+
+    gone = _with(store, forget, target=owner.target(key=key, everything=everything))
     if as_json:
         print_json({"deleted": gone})
     else:
@@ -181,13 +208,19 @@ def history(key: str, *, limit: int, as_json: bool, store: str | None, **found: 
 
     Each line begins with the number for `pointsman memory restore`.
     """
-    known = _with(store, _of(found, lambda one: one.history(key)))[:limit]
+    owner = Whose(found)
+    scope, name = owner.must_be_one()
+    try:
+        page = _with(store, lambda memory: memory.history(scope, name, key, namespace=owner.namespace, limit=limit))
+        known = page["changes"]
+    except NothingRemembered:
+        known = []
     if as_json:
-        print_json({"changes": [recalled_view(one) for one in known]})
+        print_json({"changes": known})
     else:
         for one in known:
-            told, by = when(one.changed) if one.changed else "?", shown(writer_text(one.by))
-            click.echo(f"{one.number:>4}  {told:<19}  {by}  {shown(one.value, chars_max=VALUE_CHARS)}")
+            told, by = when(one["changedAt"]) if one["changedAt"] else "?", shown(writer_text(one["by"]))
+            click.echo(f"{one['number']:>4}  {told:<19}  {by}  {shown(one['value'], chars_max=VALUE_CHARS)}")
         if not known:
             say(f"nothing is remembered as {shown(key)}")
     return 0 if known else NOT_THERE
@@ -200,8 +233,14 @@ def history(key: str, *, limit: int, as_json: bool, store: str | None, **found: 
 @store_option
 def restore(key: str, number: int, *, store: str | None, **found: Any) -> None:
     """Restore an earlier value of a key, by its number in the history."""
-    by = writer_for(at_the_prompt())
-    print_json(_with(store, _of(found, lambda one: one.put_back(key, number, by=by))))
+    owner = Whose(found)
+    scope, name = owner.must_be_one()
+    value = _with(
+        store,
+        lambda memory: memory.restore(scope, name, key, number, namespace=owner.namespace),
+        target=owner.target(key=key, number=number),
+    )
+    print_json(value)
 
 
 @memory.command()
@@ -215,7 +254,11 @@ def search(words: tuple[str, ...], *, limit: int, as_json: bool, store: str | No
 
     With an embedding model in the settings, also values with a similar meaning.
     """
-    finding = _with(store, _of(found, lambda one: one.find(" ".join(words), limit=limit)))
+    owner = Whose(found)
+    scope, name = owner.must_be_one()
+    finding = _with(
+        store, lambda memory: memory.search(scope, name, " ".join(words), namespace=owner.namespace, limit=limit)
+    )
     for warning in finding.warnings:
         say(f"warning: {warning}")
     known = finding.values
@@ -233,21 +276,13 @@ def search(words: tuple[str, ...], *, limit: int, as_json: bool, store: str | No
 @store_option
 def reindex(*, store: str | None) -> None:
     """Compute all vectors again, after a change of the embedding model."""
-    count = _with(store, lambda app: app.memory.reindex())
+    count = _with(store, lambda memory: memory.reindex())
     say(f"{count} values placed by what they mean")
 
 
-def _of(
-    found: dict[str, Any], work: Callable[[OneMemory], Coroutine[Any, Any, T]]
-) -> Callable[[Pointsman], Coroutine[Any, Any, T]]:
-    owner = Whose(found)
-    owner.must_be_one()
-    return lambda app: work(owner.of(app))
-
-
-def _with(store: str | None, work: Callable[[Pointsman], Coroutine[Any, Any, T]]) -> T:
+def _with(store: str | None, work: Callable[[MemoryVerbs], Coroutine[Any, Any, T]], *, target: str = "") -> T:
     async def opened() -> T:
         async with installation(store) as app:
-            return await work(app)
+            return await work(session_at_prompt(app, target=target).memory)
 
     return go(opened())

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import TYPE_CHECKING
 
 import click
 
-from pointsman.cli.app_opening import go, installation
+from pointsman.cli.app_opening import go, installation, session_at_prompt
 from pointsman.cli.options import json_option, store_option
 from pointsman.cli.printing import print_json, say, shown
 from pointsman.cli.results import when
-from pointsman.values import Json, JsonObject
+
+if TYPE_CHECKING:
+    from pointsman.triggers.notifications.views import NoticeView
 
 
 @click.group()
@@ -23,9 +25,9 @@ def notifications() -> None:
 @store_option
 def list_(*, as_json: bool, store: str | None) -> None:
     """List notices that wait, were sent within the last hour, or were given up."""
-    found = go(_letters(store))
+    found = go(_list(store))
     if as_json:
-        print_json({"notifications": cast("list[Json]", found)})
+        print_json({"notifications": found})
         return
     if not found:
         say("the outbox is empty")
@@ -33,12 +35,9 @@ def list_(*, as_json: bool, store: str | None) -> None:
         _print(one)
 
 
-async def _letters(store: str | None) -> list[JsonObject]:
-    from pointsman.triggers.notifications.outbox import Outbox
-    from pointsman.triggers.notifications.views import letter_view
-
+async def _list(store: str | None) -> list[NoticeView]:
     async with installation(store) as app:
-        return [letter_view(kept) for kept in await Outbox(app.context).list()]
+        return (await session_at_prompt(app).notifications.list())["notices"]
 
 
 @notifications.command()
@@ -54,14 +53,13 @@ def retry(notice: str, *, as_json: bool, store: str | None) -> None:
         _print(found)
 
 
-async def _retry(store: str | None, notice: str) -> JsonObject:
-    from pointsman.triggers.notifications.outbox import Outbox
-    from pointsman.triggers.notifications.views import letter_view
+async def _retry(store: str | None, notice: str) -> NoticeView:
+    from pointsman.triggers.notifications.views import notice_view  # Deferred: the outbox takes long to load.
 
     async with installation(store) as app:
-        return letter_view(await Outbox(app.context).try_again(notice))
+        return notice_view(await session_at_prompt(app).notifications.retry(notice))
 
 
-def _print(one: JsonObject) -> None:
+def _print(one: NoticeView) -> None:
     error = f"  {shown(one['error'])}" if one["error"] else ""
     click.echo(f"{one['state']:8} {when(one['at'])}  {shown(one['event']):26} {shown(one['id'])}{error}")

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Coroutine, Iterator
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 import click
 
-from pointsman.auth.secrets import SecretRule
-from pointsman.cli.app_opening import go, installation, loaded
+from pointsman.cli.app_opening import go, installation, loaded, session_at_prompt
 from pointsman.cli.options import json_option, not_empty, os_user, store_option
 from pointsman.cli.printing import print_json, say, shown
 from pointsman.cli.results import when
 
 if TYPE_CHECKING:
-    from pointsman.auth.vault import Vault
+    from pointsman.auth.vault import SecretRuleView, SecretView
+    from pointsman.workflows.access_verbs import RuleParts
 
-T = TypeVar("T")
-
-
-PLACES: Final = ("hosts", "tools", "workflows", "groups")
+PLACES: Final[tuple[Literal["hosts", "tools", "workflows", "groups"], ...]] = ("hosts", "tools", "workflows", "groups")
 _HELPS: Final = {
     "hosts": "A host to which http nodes may send it: api.example.com, *.example.com, http://localhost:8080.",
     "tools": "A tool, or a pattern of tools, whose parameters may name it.",
@@ -75,13 +72,13 @@ def set_(name: str, *, by: str, as_json: bool, store: str | None, **places: tupl
     anywhere.
     """
     value = _value()
-    rule = _rule(places) if any(places.values()) else None
-    kept = _with_vault(store, lambda vault: _set(vault, name, value, rule=rule, by=by))
+    parts = cast("RuleParts", places if any(places.values()) else {})
+    kept = go(_set(store, name, value, parts, by))
     if as_json:
         print_json({"set": [name]})
         return
     say(f"set {name}")
-    if not (kept.hosts or kept.tools):
+    if not (kept["hosts"] or kept["tools"]):
         say(f"no document may send it anywhere yet: `pointsman secrets allow {name} --host HOST` or `--tool TOOL`")
 
 
@@ -96,7 +93,7 @@ def allow(name: str, *, by: str, as_json: bool, store: str | None, **places: tup
 
     Also for a secret whose value is in the environment.
     """
-    _change(store, name, by, as_json=as_json, change=lambda rule: _with(rule, places))
+    _show_rule(name, go(_change(store, "allow", name, places, by)), as_json=as_json)
 
 
 @secrets.command()
@@ -107,7 +104,7 @@ def allow(name: str, *, by: str, as_json: bool, store: str | None, **places: tup
 @store_option
 def disallow(name: str, *, by: str, as_json: bool, store: str | None, **places: tuple[str, ...]) -> None:
     """Remove hosts, tools, workflows or groups from the rule of a secret."""
-    _change(store, name, by, as_json=as_json, change=lambda rule: _without(rule, places))
+    _show_rule(name, go(_change(store, "disallow", name, places, by)), as_json=as_json)
 
 
 @secrets.command("list")
@@ -115,18 +112,21 @@ def disallow(name: str, *, by: str, as_json: bool, store: str | None, **places: 
 @store_option
 def list_(*, as_json: bool, store: str | None) -> None:
     """List the names of all secrets, their last changes, and their allowed destinations. Values are not shown."""
-    from pointsman.auth.vault import secret_view
-
-    found = _with_vault(store, lambda vault: vault.all())
+    found = go(_list(store))
     if as_json:
-        print_json({"secrets": [secret_view(one) for one in found]})
+        print_json({"secrets": found})
         return
     if not found:
         click.echo("no secret is kept", err=True)
     for one in found:
-        click.echo(f"{shown(one.name):32}  {when(one.changed):19}  {shown(one.by)}".rstrip())
-        for line in _lines(one.rule):
+        click.echo(f"{shown(one['name']):32}  {when(one['changedAt']):19}  {shown(one['changedBy'])}".rstrip())
+        for line in _lines(one):
             click.echo(f"  {shown(line)}")
+
+
+async def _list(store: str | None) -> list[SecretView]:
+    async with installation(store) as app:
+        return (await session_at_prompt(app).secrets.list())["secrets"]
 
 
 @secrets.command()
@@ -135,11 +135,16 @@ def list_(*, as_json: bool, store: str | None) -> None:
 @store_option
 def delete(name: str, *, as_json: bool, store: str | None) -> None:
     """Delete a secret. Steps that name it fail from now on."""
-    _with_vault(store, lambda vault: vault.delete(name))
+    go(_delete(store, name))
     if as_json:
         print_json({"deleted": [name]})
     else:
         say(f"deleted {name}")
+
+
+async def _delete(store: str | None, name: str) -> None:
+    async with installation(store) as app:
+        await session_at_prompt(app).secrets.delete(name)
 
 
 @secrets.command()
@@ -152,52 +157,50 @@ def rotate(*, new_key: bool, as_json: bool, store: str | None) -> None:
 
     if new_key:
         make_key(loaded().settings.vault)
-    done = _with_vault(store, lambda vault: vault.rotate())
+    done = go(_rotate(store, new_key=new_key))
     if as_json:
         print_json({"rotated": done})
     else:
         say(f"sealed {done} anew")
 
 
-def _rule(places: dict[str, tuple[str, ...]]) -> SecretRule:
-    return SecretRule(**{name: tuple(dict.fromkeys(values)) for name, values in places.items()})
+async def _rotate(store: str | None, *, new_key: bool) -> int:
+    async with installation(store) as app:
+        return await session_at_prompt(app, target="new_key=yes" if new_key else "").secrets.rotate()
 
 
-def _with(rule: SecretRule, places: dict[str, tuple[str, ...]]) -> SecretRule:
-    return _rule({name: (*getattr(rule, name), *values) for name, values in places.items()})
+async def _set(store: str | None, name: str, value: str, parts: RuleParts, by: str) -> SecretRuleView:
+    async with installation(store) as app:
+        secrets = session_at_prompt(app).secrets
+        await secrets.set(name, value, by=_other(by), **parts)
+        return await secrets.rule(name)
 
 
-def _without(rule: SecretRule, places: dict[str, tuple[str, ...]]) -> SecretRule:
-    """Raises `UsageError` for what is not in the rule: a misspelt host would go on being allowed."""
-    for name, values in places.items():
-        if unknown := [one for one in values if one not in getattr(rule, name)]:
-            raise click.UsageError(f"not among its {name}: {', '.join(unknown)}.")
-    return _rule({name: tuple(one for one in getattr(rule, name) if one not in out) for name, out in places.items()})
+async def _change(
+    store: str | None, change: Literal["allow", "disallow"], name: str, places: dict[str, tuple[str, ...]], by: str
+) -> SecretRuleView:
+    async with installation(store) as app:
+        secrets = session_at_prompt(app).secrets
+        verb = secrets.allow if change == "allow" else secrets.disallow
+        return await verb(name, by=_other(by), **places)
 
 
-def _lines(rule: SecretRule) -> Iterator[str]:
-    if not (rule.hosts or rule.tools):
+def _other(by: str) -> str | None:
+    """Return the name of `--as`; None: that of the login, which audit entries contain in any case."""
+    return None if by == os_user() else by
+
+
+def _lines(rule: SecretRuleView) -> Iterator[str]:
+    if not (rule["hosts"] or rule["tools"]):
         yield "may go nowhere: name hosts or tools with `pointsman secrets allow`"
     for name in PLACES:
-        if values := getattr(rule, name):
+        if values := rule[name]:
             yield f"{name}: {', '.join(values)}"
 
 
-async def _set(vault: Vault, name: str, value: str | None, *, rule: SecretRule | None, by: str) -> SecretRule:
-    await vault.set(name, value, rule=rule, by=by)
-    return vault.rule(name)
-
-
-def _change(
-    store: str | None, name: str, by: str, *, as_json: bool, change: Callable[[SecretRule], SecretRule]
-) -> None:
-    async def changed(vault: Vault) -> SecretRule:
-        await vault.refresh()
-        return await _set(vault, name, None, rule=change(vault.rule(name)), by=by)
-
-    rule = _with_vault(store, changed)
+def _show_rule(name: str, rule: SecretRuleView, *, as_json: bool) -> None:
     if as_json:
-        print_json({"name": name, **{place: [*getattr(rule, place)] for place in PLACES}})
+        print_json({"name": name, **rule})
         return
     say(f"changed {name}")
     for line in _lines(rule):
@@ -212,11 +215,3 @@ def _value() -> str:
         return sys.stdin.read().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
         raise click.UsageError("the value on standard input is no UTF-8 text.") from None
-
-
-def _with_vault(store: str | None, work: Callable[[Vault], Coroutine[Any, Any, T]]) -> T:
-    async def do() -> T:
-        async with installation(store) as app:
-            return await work(app.vault)
-
-    return go(do())

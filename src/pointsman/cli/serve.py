@@ -12,9 +12,9 @@ import click
 
 from pointsman.app import Pointsman
 from pointsman.auth.callers import ROLES, Role
-from pointsman.auth.keys import Keys, key_view
+from pointsman.auth.keys import KeyView
 from pointsman.cli.announcements import announce, warn_of_scripted
-from pointsman.cli.app_opening import go, installation
+from pointsman.cli.app_opening import go, installation, session_at_prompt
 from pointsman.cli.options import json_option, model_option, not_empty, script_option, store_option
 from pointsman.cli.printing import print_json, say, shown
 from pointsman.cli.results import when
@@ -24,7 +24,7 @@ from pointsman.operations.logs import logging_to
 from pointsman.operations.otel import telemetry_of
 from pointsman.operations.worker_role import first_of, keeping
 from pointsman.settings.display import store_shown
-from pointsman.values import ExecutionId, Instant, JsonObject
+from pointsman.values import ExecutionId
 
 STOPS: Final = (*ENDS, signal.SIGINT)
 
@@ -81,9 +81,6 @@ def tried_again(execution: ExecutionId | None, why: BaseException) -> None:
     what = due if execution is None else f"{execution} cannot be taken up"
     code = f" [{why.code}]" if isinstance(why, PointsmanError) else ""
     say(f"{what}, and is tried again:{code} {why}")
-
-
-DAY_S: Final = 86_400.0
 
 
 @click.command()
@@ -165,8 +162,7 @@ def add(
 
 async def _add(store: str | None, name: str, role: Role, groups: tuple[str, ...], days: float | None) -> str:
     async with installation(store) as app:
-        expires = None if days is None else Instant(app.clock.now() + days * DAY_S)
-        return await Keys(app.store.entries, app.clock).make(name, role, groups=groups, expires=expires)
+        return await session_at_prompt(app).access.add_key(name, role, groups=groups, days=days)
 
 
 @keys.command("list")
@@ -178,19 +174,19 @@ def list_(*, search: str, role: Role | None, as_json: bool, store: str | None) -
     """List the names of all keys with their last use. The keys themselves are not shown."""
     found = go(_list(store, search, role))
     if as_json:
-        print_json({"keys": [*found]})
+        print_json({"keys": found})
         return
     if not found:
         click.echo("no key fits" if search or role else "no key is made", err=True)
     for key in found:
         used = when(key["usedAt"]) if key["usedAt"] else "never used"
-        groups = ", ".join(shown(group) for group in key["groups"]) if isinstance(key["groups"], list) else ""
+        groups = ", ".join(map(shown, key["groups"]))
         click.echo(f"{shown(key['name']):24}  {key['role']!s:8}  {used:19}  {groups}".rstrip())
 
 
-async def _list(store: str | None, search: str, role: Role | None) -> list[JsonObject]:
+async def _list(store: str | None, search: str, role: Role | None) -> list[KeyView]:
     async with installation(store) as app:
-        return [key_view(key) for key in await Keys(app.store.entries, app.clock).found(search, role=role)]
+        return (await session_at_prompt(app).access.keys(search=search, role=role, limit=None))["keys"]
 
 
 @keys.command()
@@ -211,6 +207,4 @@ def revoke(name: str, *, as_json: bool, store: str | None) -> None:
 async def _revoke(store: str | None, name: str) -> list[str]:
     """The keys of admins that are left."""
     async with installation(store) as app:
-        keys = Keys(app.store.entries, app.clock)
-        await keys.revoke(name)
-        return [key.name for key in await keys.admins()]
+        return await session_at_prompt(app).access.revoke_key(name)

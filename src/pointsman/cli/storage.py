@@ -10,7 +10,7 @@ from typing import BinaryIO, ClassVar, cast
 
 import click
 
-from pointsman.cli.app_opening import go, installation
+from pointsman.cli.app_opening import go, installation, session_at_prompt
 from pointsman.cli.completion import complete_execution
 from pointsman.cli.options import json_option, store_option
 from pointsman.cli.printing import print_deleted, print_json, shown
@@ -70,7 +70,7 @@ def gc(*, dry_run: bool, as_json: bool, store: str | None) -> None:
 
 async def _gc(store: str | None, *, dry_run: bool) -> JsonObject:
     async with installation(store) as app:
-        return (await app.storage.collect(dry_run=dry_run)).to_json()
+        return (await session_at_prompt(app).operations.collect(dry_run=dry_run)).to_json()
 
 
 class FileUnwritable(OperatorError):
@@ -120,9 +120,10 @@ def _export_beside(store: str | None, execution: str, output: Path) -> None:
 
 async def _export(store: str | None, execution: str, file: BinaryIO) -> None:
     async with installation(store) as app:
-        async for line in app.storage.export(execution):
+        operations = session_at_prompt(app).operations
+        async for line in await operations.export(execution):
             file.write(line)
-        for one in await app.storage.left_out(execution):
+        for one in await operations.left_out(execution):
             click.echo(f"left out: {shown(one['path'])} of {one['executionId']} ({one['bytes']} bytes)", err=True)
 
 
@@ -145,4 +146,5 @@ def import_(file: Path, *, new_id: bool, as_json: bool, store: str | None) -> No
 
 async def _import(store: str | None, file: Path, *, new_id: bool) -> str:
     async with installation(store) as app:
-        return await app.storage.bring_in(file, name=app.storage.new_id() if new_id else None)
+        session = session_at_prompt(app, target=f"file={file}")
+        return await session.operations.import_execution(file, new=new_id)

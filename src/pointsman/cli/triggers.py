@@ -1,25 +1,29 @@
-"""Commands about what starts executions by itself: schedules, and events for everybody."""
+"""Commands about schedules, and about events for all executions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from pointsman.app import Pointsman
-from pointsman.cli.app_opening import go, installation
+from pointsman.cli.app_opening import go, installation, session_at_prompt
 from pointsman.cli.completion import complete_workflow
 from pointsman.cli.options import Pair, input_of, json_option, model_option, store_option, value_of
 from pointsman.cli.printing import print_deleted, print_json, say, shown
 from pointsman.cli.results import when
 from pointsman.cli.signals import stoppable
-from pointsman.values import ExecutionId, Json, JsonObject
+from pointsman.session import Session
+
+if TYPE_CHECKING:
+    from pointsman.triggers.schedules import StoredSchedule
+    from pointsman.triggers.views import FiredView, PublishedView, ScheduleView
 
 T = TypeVar("T")
 
 SAYS_WHY: Final = 1
-"""The exit code where something could not be told or started."""
+"""Exit code if an event could not be delivered or a run could not start."""
 
 
 @click.group()
@@ -33,14 +37,9 @@ def schedules() -> None:
 def list_(*, as_json: bool, store: str | None) -> None:
     """List all schedules with the next due time and the last result."""
 
-    async def work(app: Pointsman) -> list[JsonObject]:
-        from pointsman.triggers.views import schedule_view
-
-        return [schedule_view(kept) for kept in await app.triggers.schedules.list()]
-
-    found = _with(store, work)
+    found = _with(store, lambda _, session: session.schedules.list())["schedules"]
     if as_json:
-        print_json({"schedules": cast("list[Json]", found)})
+        print_json({"schedules": found})
         return
     if not found:
         say("no schedule is set")
@@ -89,23 +88,19 @@ def add(
     """Schedule a saved workflow: give one of --cron, --every and --at."""
     given = input_of(input_, fields)
 
-    async def work(app: Pointsman) -> JsonObject:
-        from pointsman.triggers.schedules import usual_id
-        from pointsman.triggers.views import schedule_view
-        from pointsman.workflows.calendar import timing_in_words
+    async def work(_: Pointsman, session: Session) -> StoredSchedule:
+        from pointsman.workflows.calendar import timing_in_words  # Deferred: time zones take long to load.
 
-        timing = timing_in_words(cron=cron, every=every, at=at, timezone=timezone)
-        kept = await app.triggers.schedules.add(
-            id_ if id_ is not None else usual_id(workflow),
+        return await session.schedules.add(
             workflow,
-            timing,
+            timing_in_words(cron=cron, every=every, at=at, timezone=timezone),
+            id=id_,
             input=given,
             missed=missed,  # pyright: ignore[reportArgumentType] - click knows the choices
             overlap=overlap,  # pyright: ignore[reportArgumentType] - as above
         )
-        return schedule_view(kept)
 
-    _tell(_with(store, work), as_json=as_json)
+    _print_stored(_with(store, work), as_json=as_json)
 
 
 @schedules.command()
@@ -115,12 +110,7 @@ def add(
 def pause(schedule: str, *, as_json: bool, store: str | None) -> None:
     """Pause a schedule. Runs that are due meanwhile are dropped."""
 
-    async def work(app: Pointsman) -> JsonObject:
-        from pointsman.triggers.views import schedule_view
-
-        return schedule_view(await app.triggers.schedules.pause(schedule))
-
-    _tell(_with(store, work), as_json=as_json)
+    _print_stored(_with(store, lambda _, session: session.schedules.pause(schedule)), as_json=as_json)
 
 
 @schedules.command()
@@ -130,12 +120,7 @@ def pause(schedule: str, *, as_json: bool, store: str | None) -> None:
 def resume(schedule: str, *, as_json: bool, store: str | None) -> None:
     """Resume a schedule, from now on."""
 
-    async def work(app: Pointsman) -> JsonObject:
-        from pointsman.triggers.views import schedule_view
-
-        return schedule_view(await app.triggers.schedules.resume(schedule))
-
-    _tell(_with(store, work), as_json=as_json)
+    _print_stored(_with(store, lambda _, session: session.schedules.resume(schedule)), as_json=as_json)
 
 
 @schedules.command()
@@ -145,7 +130,7 @@ def resume(schedule: str, *, as_json: bool, store: str | None) -> None:
 def delete(schedule: str, *, as_json: bool, store: str | None) -> None:
     """Delete a schedule. Its executions continue. A schedule in a workflow's document is deleted with the
     document."""
-    _with(store, lambda app: app.triggers.schedules.delete(schedule))
+    _with(store, lambda _, session: session.schedules.delete(schedule))
     print_deleted(schedule, as_json=as_json)
 
 
@@ -156,9 +141,9 @@ def delete(schedule: str, *, as_json: bool, store: str | None) -> None:
 @store_option
 def next_(schedule: str, *, count: int, as_json: bool, store: str | None) -> None:
     """Print the next due times, in local time."""
-    times = _with(store, lambda app: app.triggers.schedules.next_times(schedule, count))
+    times = _with(store, lambda _, session: session.schedules.next_times(schedule, count))
     if as_json:
-        print_json({"next": cast("list[Json]", times)})
+        print_json({"next": times})
         return
     if not times:
         say(f"{schedule!r} is never due again")
@@ -174,10 +159,10 @@ def next_(schedule: str, *, count: int, as_json: bool, store: str | None) -> Non
 def run(schedule: str, *, as_json: bool, model: str | None, store: str | None) -> int:
     """Start the workflow of a schedule now, and run it until it ends or waits."""
 
-    async def work(app: Pointsman) -> JsonObject:
-        from pointsman.triggers.views import fired_view
+    async def work(app: Pointsman, session: Session) -> FiredView:
+        from pointsman.triggers.views import fired_view  # Deferred as above.
 
-        fired = await app.triggers.scheduler.run_now(schedule)
+        fired = await session.schedules.run(schedule)
         if fired.execution:
             await (await app.open(fired.execution)).settled()
         return fired_view(fired)
@@ -204,60 +189,62 @@ def publish(name: str, json_: str, *, key: str, as_json: bool, model: str | None
     """
     data = value_of(json_, what="the event's data")
 
-    async def work(app: Pointsman) -> JsonObject:
-        from pointsman.triggers.views import published_view
-
-        published = await app.publish(name, data, key=key)
-        for execution in (*published.delivered, *published.started):
-            await (await app.open(ExecutionId(execution))).settled()
-        return published_view(published)
+    async def work(app: Pointsman, session: Session) -> PublishedView:
+        published = await session.triggers.publish(name, data, key=key)
+        for execution in (*published["delivered"], *published["started"]):
+            await (await app.open(execution)).settled()
+        return published
 
     found = _with(store, work, model=model)
     if as_json:
         print_json(found)
     else:
-        delivered, started = (cast("list[Json]", found[part]) for part in ("delivered", "started"))
-        for word, ids in (("told", delivered), ("started", started)):
+        for word, ids in (("told", found["delivered"]), ("started", found["started"])):
             for one in ids:
                 click.echo(f"{word:8} {shown(one)}")
-        if not delivered and not started:
+        if not found["delivered"] and not found["started"]:
             say(f"note: nobody waits for such an event {name!r}, and it starts nothing")
-    for one in cast("list[JsonObject]", found["untold"]):
+    for one in found["untold"]:
         say(f"not told: {shown(one['who'])} [{shown(one['code'])}] {shown(one['message'])}")
         if one["hint"]:
             say(f"  hint: {shown(one['hint'])}")
     return SAYS_WHY if found["untold"] else 0
 
 
-def _with(store: str | None, work: Callable[[Pointsman], Coroutine[Any, Any, T]], *, model: str | None = None) -> T:
+def _with(
+    store: str | None, work: Callable[[Pointsman, Session], Coroutine[Any, Any, T]], *, model: str | None = None
+) -> T:
     async def within() -> T:
         async with stoppable(), installation(store, model=model) as app:
-            return await work(app)
+            return await work(app, session_at_prompt(app))
 
     return go(within())
 
 
-def _tell(view: JsonObject, *, as_json: bool) -> None:
+def _print_stored(kept: StoredSchedule, *, as_json: bool) -> None:
+    from pointsman.triggers.views import schedule_view  # Deferred as above.
+
+    view = schedule_view(kept)
     if as_json:
         print_json(view)
     else:
         _print_schedule(view)
 
 
-def _print_schedule(view: JsonObject) -> None:
+def _print_schedule(view: ScheduleView) -> None:
     states = {"paused": view["paused"], "switched off": not view["enabled"], "stopped": view["stopped"]}
     rests = next((state for state, holds in states.items() if holds), None)
     due = rests or (when(view["next"]) if view["next"] is not None else "never again")
     click.echo(f"{shown(view['id']):30}  {due:19}  {shown(view['when']):28} {shown(view['workflowId'])}")
     if view["stopped"]:
         click.echo(f"  stopped: {shown(view['stopped'])}")
-    for one in cast("list[JsonObject]", view["results"])[:1]:
+    for one in view["results"][:1]:
         click.echo("  last: ", nl=False)
         _print_fired(one)
 
 
-def _print_fired(one: JsonObject) -> None:
-    error = cast("JsonObject | None", one["error"])
+def _print_fired(one: FiredView) -> None:
+    error = one["error"]
     said = f" [{error['code']}] {error['message']}" if error else f" {one['note']}" if one["note"] else ""
     many = f" ×{one['count']}" if one["count"] != 1 else ""
     line = f"{when(one['due'])}  {one['outcome']}{many} {one['executionId'] or ''}{said}"

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import Final
 
 import click
 
-from pointsman.cli.app_opening import go, installation
+from pointsman.cli.app_opening import go, installation, session_at_prompt
 from pointsman.cli.key_usage import paying_lines, written_amount
 from pointsman.cli.options import json_option, store_option
 from pointsman.cli.printing import print_json, shown
-from pointsman.executions.usage_rollup import DIMENSIONS, Dimension, UsageRollup
-from pointsman.operations.budgets import budgets
+from pointsman.executions.usage_rollup import DIMENSIONS, Dimension, UsageRow
+from pointsman.operations.budgets import BudgetRow
 from pointsman.operations.csv_tables import csv_of
 from pointsman.operations.key_usage import payers
-from pointsman.operations.usage_rights import narrowed
-from pointsman.values import Json, JsonObject
+from pointsman.values import JsonObject
 
 SHOWN: Final = ("steps", "retries", "failures", "seconds", "modelCalls", "toolCalls", "inputTokens", "outputTokens")
 
@@ -55,9 +54,9 @@ def usage(
         _show_budgets(*go(_budgets(store, since, until)), as_json=as_json, as_csv=as_csv)
         return
     named = by or ("workflow",)
-    found = go(_usage(store, named, narrowed(of), since, until, rebuild=rebuild))
+    found = go(_usage(store, named, of, since, until, rebuild=rebuild))
     if as_json:
-        print_json({"usage": cast("list[Json]", found)})
+        print_json({"usage": found})
     elif as_csv:
         click.echo(csv_of(found), nl=False)
     else:
@@ -66,30 +65,31 @@ def usage(
 
 
 async def _usage(
-    store: str | None, by: tuple[Dimension, ...], of: dict[Dimension, str], since: str, until: str, *, rebuild: bool
-) -> list[JsonObject]:
+    store: str | None, by: tuple[Dimension, ...], of: tuple[str, ...], since: str, until: str, *, rebuild: bool
+) -> list[UsageRow]:
     async with installation(store) as app:
-        history = UsageRollup(app.context)
+        operations = session_at_prompt(app).operations
         if rebuild:
-            await history.rebuild()
-        return await history.usage(by, since=since, until=until, of=of)
+            await operations.rebuild_usage()
+        return await operations.usage(by, since=since, until=until, of=of)
 
 
-async def _budgets(store: str | None, since: str, until: str) -> tuple[list[JsonObject], JsonObject]:
+async def _budgets(store: str | None, since: str, until: str) -> tuple[list[BudgetRow], JsonObject]:
     async with installation(store) as app:
-        return await budgets(app.context, since=since, until=until), await payers(app.context)
+        found = await session_at_prompt(app).operations.budgets(since=since, until=until)
+        return found, await payers(app.context)
 
 
-def _show_budgets(found: list[JsonObject], paying: JsonObject, *, as_json: bool, as_csv: bool) -> None:
+def _show_budgets(found: list[BudgetRow], paying: JsonObject, *, as_json: bool, as_csv: bool) -> None:
     if as_json:
-        print_json({"budgets": cast("list[Json]", found), "paying": paying})
+        print_json({"budgets": found, "paying": paying})
     elif as_csv:
         click.echo(csv_of(found), nl=False)
     else:
         click.echo("each execution may spend:" if found else "no workflow has a budget: give it `limits`")
         for row in found:
-            measure = str(row["measure"])
-            most, highest = (written_amount(measure, row[name]) for name in ("most", "highest"))
+            measure = row["measure"]
+            most, highest = written_amount(measure, row["most"]), written_amount(measure, row["highest"])
             told = f"at most {most} ({row['setBy']}, {row['policy']})"
             spent = f"the dearest spent {highest}" if row["dearest"] else "none spent anything"
             over = f", {row['over']} reached it" if row["over"] else ""
@@ -98,11 +98,12 @@ def _show_budgets(found: list[JsonObject], paying: JsonObject, *, as_json: bool,
             click.echo(line)
 
 
-def table_lines(rows: list[JsonObject], by: list[Dimension]) -> list[str]:
+def table_lines(rows: list[UsageRow], by: list[Dimension]) -> list[str]:
     """Columns as wide as what is in them."""
     head = [*by, "steps", "retries", "failures", "seconds", "calls", "tools", "tokens in", "tokens out", "cost"]
     body = [
-        [*(shown(row[name]) or "-" for name in by), *(shown(row[name]) for name in SHOWN), _cost(row)] for row in rows
+        [*(shown(row.get(name)) or "-" for name in by), *(shown(row[name]) for name in SHOWN), _cost(row)]
+        for row in rows
     ]
     wide = [max(len(line[column]) for line in [head, *body]) for column in range(len(head))]
     return [
@@ -114,7 +115,7 @@ def table_lines(rows: list[JsonObject], by: list[Dimension]) -> list[str]:
     ]
 
 
-def _cost(row: JsonObject) -> str:
+def _cost(row: UsageRow) -> str:
     """`+`: some calls are of models whose price nobody knows."""
     unknown = "+" if row["unpricedCalls"] else ""
-    return f"${cast(float, row['costUsd']):.4f}{unknown}" if row["costUsd"] is not None else "?" if unknown else "-"
+    return f"${row['costUsd']:.4f}{unknown}" if row["costUsd"] is not None else "?" if unknown else "-"

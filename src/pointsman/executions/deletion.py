@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import ClassVar, Final
 
 from msgspec.structs import replace
+from typing_extensions import TypedDict
 
 from pointsman.auth.subjects import unknown_session
 from pointsman.context import AppContext
@@ -29,6 +30,12 @@ from pointsman.values import ExecutionId
 PAGE: Final = 200
 TITLE: Final = "conversation"
 """The kind of the entries that store titles of conversations."""
+
+
+class DeletedExecutions(TypedDict):
+    """The executions that were deleted."""
+
+    deleted: list[ExecutionId]
 
 
 class ExecutionUnfinished(CallerError):

@@ -16,9 +16,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
-from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from msgspec import structs
+from typing_extensions import TypedDict
 
 from pointsman.auth.redaction import Redactor, redactor_for
 from pointsman.context import AppContext
@@ -41,7 +42,7 @@ from pointsman.store.usage import (
     UsageQuery,
     UsageRecord,
 )
-from pointsman.values import ExecutionId, Instant, Json, JsonObject
+from pointsman.values import ExecutionId, Instant
 
 CURSOR: Final = ("history", "cursor")
 LATE_S: Final = 60.0
@@ -81,6 +82,39 @@ class UsageAudience(NamedTuple):
     execution: SeesOne
     listed: Callable[[Summary], Awaitable[bool]]
     """Whether the caller may see an execution, judged by its summary alone: its owner and its workflow."""
+
+
+class UsageDimensions(TypedDict, total=False):
+    """The names by which usage is grouped."""
+
+    day: str
+    workflow: str
+    node: str
+    model: str
+    key: str
+    user: str
+    execution: str
+
+
+class UsageRow(UsageDimensions):
+    """Usage of one group of steps."""
+
+    steps: int
+    retries: int
+    failures: int
+    cached: int
+    seconds: float
+    modelCalls: int
+    toolCalls: int
+    inputTokens: int
+    outputTokens: int
+    cacheReadTokens: int
+    costUsd: float | None
+    """Cost of the calls whose price is known; null: no price is known."""
+    unpricedCalls: int
+    """Calls of models whose price is unknown."""
+    scriptedCalls: int
+    """Calls of the scripted model, which costs nothing."""
 
 
 class UsageRollup:
@@ -125,7 +159,7 @@ class UsageRollup:
         until: str = "",
         of: Mapping[Dimension, str] | None = None,
         sees: UsageAudience | None = None,
-    ) -> list[JsonObject]:
+    ) -> list[UsageRow]:
         """Return the usage, most expensive first. `since` and `until` are days (UTC), both included; `of` keeps only
         the rows with the given names."""
         for day in (since, until):
@@ -139,7 +173,7 @@ class UsageRollup:
             of={NAMES[one]: wanted for one, wanted in (of or {}).items()},
         )
         rows = [_row(named, about, taken) for about, taken in await self._sums(query, sees)]
-        return sorted(rows, key=lambda row: (-_number(row["costUsd"]), -_number(row["seconds"]), str(row)))
+        return sorted(rows, key=lambda row: (-(row["costUsd"] or 0.0), -row["seconds"], str(row)))
 
     async def search(self, text: str, *, sees: Callable[[Summary], Awaitable[bool]], limit: int = 50) -> list[Summary]:
         """Return executions whose inputs, outputs or errors contain all these words: of the best matches, the newest
@@ -233,9 +267,9 @@ def _bounded(taken: UsageAmounts) -> UsageAmounts:
     return UsageAmounts(*(min(amount, ENTRY_MAX) for amount in structs.astuple(taken)))
 
 
-def _row(by: Sequence[str], about: About, taken: UsageAmounts) -> JsonObject:
+def _row(by: Sequence[str], about: About, taken: UsageAmounts) -> UsageRow:
     return {
-        **dict(zip(by, about, strict=True)),
+        **cast("UsageDimensions", dict(zip(by, about, strict=True))),
         "steps": taken.steps,
         "retries": taken.retries,
         "failures": taken.failures,
@@ -250,10 +284,6 @@ def _row(by: Sequence[str], about: About, taken: UsageAmounts) -> JsonObject:
         "unpricedCalls": taken.unpriced_calls,
         "scriptedCalls": taken.scripted_calls,
     }
-
-
-def _number(value: Json) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def check_day(day: str) -> None:

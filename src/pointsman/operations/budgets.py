@@ -13,7 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, Literal
+
+from typing_extensions import TypedDict
 
 from pointsman.context import AppContext
 from pointsman.engine.compile.limits import capped, limits_of
@@ -22,12 +24,43 @@ from pointsman.errors import AuthorError
 from pointsman.executions.usage_rollup import UsageAudience, check_day
 from pointsman.store.budget_usage import Measure, Spenders, SpendingQuery
 from pointsman.store.records import Summary
-from pointsman.values import Instant, Json, JsonObject, WorkflowId
+from pointsman.values import Instant, WorkflowId
 from pointsman.workflows.library import LIBRARY
 from pointsman.workflows.revisions import list_workflows
 
 DAY_S: Final = 86_400.0
 MEASURES: Final[tuple[Measure, ...]] = ("tokens", "modelCalls", "toolCalls", "costUsd")
+
+
+class BudgetRow(TypedDict):
+    """The budget of one execution of a workflow, and how close its executions came to it."""
+
+    workflow: str
+    measure: Measure
+    most: float
+    setBy: Literal["workflow", "operator"]
+    policy: Literal["warn", "pause", "stop"]
+    """What happens when the budget is used up."""
+    warnAt: float
+    """The share of the budget at which a warning is due."""
+    executions: int
+    """Executions that ended in this time, and executions that have not ended."""
+    near: int
+    """How many of them came near the budget."""
+    over: int
+    """How many of them used it up."""
+    highest: float
+    """The highest usage of one of them, with its sub-workflows."""
+    left: float
+    """What the most expensive one left of the budget."""
+    dearest: str | None
+    """The most expensive execution."""
+
+
+class BudgetReport(TypedDict):
+    """Budgets, the closest to its limit first."""
+
+    budgets: list[BudgetRow]
 
 
 class Budgets:
@@ -44,17 +77,17 @@ class Budgets:
         self._sees = sees
         self._seen: dict[tuple[str, int, str, str | None, str | None], bool] = {}
 
-    async def rows(self) -> list[JsonObject]:
+    async def rows(self) -> list[BudgetRow]:
         """Return a row for each workflow and budget, the closest to its limit first."""
-        rows: list[JsonObject] = []
+        rows: list[BudgetRow] = []
         for entry in await list_workflows(self._app, include_disabled=True, built_in=False):
             name, revision = entry["id"], entry["revision"]
             if self._sees is None or await self._sees.workflow(name, revision):
                 limits = await _limits(self._app, name)
                 rows += [] if limits is None else [await self._row(name, limits, *one) for one in _amounts(limits)]
-        return sorted(rows, key=lambda row: (-_part(row), str(row["workflow"]), str(row["measure"])))
+        return sorted(rows, key=lambda row: (-_part(row), row["workflow"], row["measure"]))
 
-    async def _row(self, workflow: str, limits: PlanLimits, measure: Measure, most: float) -> JsonObject:
+    async def _row(self, workflow: str, limits: PlanLimits, measure: Measure, most: float) -> BudgetRow:
         found = await self._spenders(workflow, measure, near=most * limits.budget_warn_at, most=most)
         dearest = max(found, key=lambda one: one.highest, default=None)
         highest = 0.0 if dearest is None else dearest.highest
@@ -107,7 +140,7 @@ class Budgets:
 
 async def budgets(
     app: AppContext, *, since: str = "", until: str = "", sees: UsageAudience | None = None
-) -> list[JsonObject]:
+) -> list[BudgetRow]:
     """Return the rows of a `Budgets` report."""
     return await Budgets(app, since=since, until=until, sees=sees).rows()
 
@@ -132,10 +165,5 @@ def _amounts(limits: PlanLimits) -> Iterator[tuple[Measure, float]]:
             yield measure, most[measure]
 
 
-def _part(row: JsonObject) -> float:
-    most, highest = _number(row["most"]), _number(row["highest"])
-    return highest / most if most > 0 else float(highest > 0)
-
-
-def _number(value: Json) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
+def _part(row: BudgetRow) -> float:
+    return row["highest"] / row["most"] if row["most"] > 0 else float(row["highest"] > 0)

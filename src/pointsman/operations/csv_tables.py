@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping, Sequence
 from typing import Final
-
-from pointsman.values import Json, JsonObject
 
 FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
-def csv_of(rows: list[JsonObject]) -> str:
+def csv_of(rows: Sequence[Mapping[str, object]]) -> str:
     """Return the rows as CSV with a header; lines end as in RFC 4180. Texts that a spreadsheet would evaluate as
     formulas are escaped with an apostrophe."""
     if not rows:
@@ -23,5 +22,5 @@ def csv_of(rows: list[JsonObject]) -> str:
     return told.getvalue()
 
 
-def _cell(value: Json) -> Json:
+def _cell(value: object) -> object:
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULAS) else value

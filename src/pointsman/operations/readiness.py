@@ -8,12 +8,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from typing_extensions import TypedDict
+
 from pointsman.context import AppContext
 from pointsman.errors import PointsmanError
 from pointsman.models.transport import is_scripted
 from pointsman.operations.health import store_answers
 from pointsman.store.sqlite.connection import path_of
-from pointsman.values import JsonObject
+from pointsman.version import VERSION
 
 Keeper: TypeAlias = Literal["here", "standby"]
 Model: TypeAlias = Literal["configured", "scripted", "none"]
@@ -29,6 +31,30 @@ class Lifecycle:
 
     keeper: Keeper = "standby"
     stopping: bool = False
+
+
+class HealthView(TypedDict):
+    """Whether the process runs."""
+
+    status: str
+    version: str
+
+
+class ReadyView(HealthView):
+    """Whether the process takes requests."""
+
+    stopping: bool
+    store: bool
+    """Whether the store answers."""
+    writable: bool
+    """False: the store is read-only, and so is this server."""
+    room: bool
+    """Whether its disk has room."""
+    keeper: Keeper
+    """Whether this process is the leader of its store, or stands by to become it."""
+    model: Model
+    """Whether a model provider is configured. `none`: workflows that call a model are refused. Has no effect on the
+    status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +74,10 @@ class Readiness:
     def ready(self) -> bool:
         return self.store and self.writable and self.room and not self.stopping
 
-    def to_json(self) -> JsonObject:
+    def to_json(self) -> ReadyView:
         return {
+            "status": "ready" if self.ready else "unready",
+            "version": VERSION,
             "stopping": self.stopping,
             "store": self.store,
             "writable": self.writable,

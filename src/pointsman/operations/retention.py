@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from pointsman.auth.keys import Keys
-from pointsman.auth.logins import Logins
+from pointsman.auth.logins import LOGINS
 from pointsman.context import AppContext
 from pointsman.engine.state import ENDED
 from pointsman.executions.copies import interrupted, undo_interrupted
@@ -72,16 +71,11 @@ async def collect(app: AppContext, *, dry_run: bool = False) -> Collected:
             continue  # It was resumed meanwhile.
     copies = len(await interrupted(app)) if dry_run else await undo_interrupted(app)
     memories = await app.store.memory.purge(app.clock.now(), dry_run=dry_run)
-    logins = 0 if dry_run else await logins_of(app).purge()
+    logins = 0 if dry_run else await app[LOGINS].purge()
     keys = await IdempotencyKeys(app.store.entries, app.clock).purge(dry_run=dry_run)
     swept = await app.store.removal.sweep(dry_run=dry_run)
     given_back = 0 if dry_run else await app.store.removal.compact()
     return Collected(tuple(gone), swept.blobs, swept.bytes, copies, memories, logins, keys, given_back, dry_run)
-
-
-def logins_of(app: AppContext) -> Logins:
-    keys = Keys(app.store.entries, app.clock)
-    return Logins(app.store.entries, app.clock, keys, lasts=app.settings.access.login.seconds)
 
 
 async def expired(app: AppContext) -> AsyncIterator[Summary]:

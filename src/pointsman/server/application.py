@@ -15,12 +15,12 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from pointsman import Pointsman, PointsmanError, __version__
-from pointsman.auth.keys import Keys
+from pointsman.auth.keys import KEYS
 from pointsman.auth.login_throttle import LoginThrottle
-from pointsman.auth.logins import Logins
+from pointsman.auth.logins import LOGINS
 from pointsman.auth.oidc_login import provider_of
 from pointsman.auth.oidc_tokens import tokens_of
-from pointsman.auth.people import KnownPeople
+from pointsman.auth.people import PEOPLE
 from pointsman.auth.rate_limiter import RateLimiter, StreamQuota
 from pointsman.auth.redaction import redactor_for
 from pointsman.operations.measuring import Measuring
@@ -157,18 +157,17 @@ ROUTERS: Final = (
 def make_desk(app: Pointsman, *, is_local: bool, lifecycle: Lifecycle | None = None) -> ServerContext:
     """Create the server context for an open installation."""
     app.context[DOCUMENTS].use_workers(app.settings.documents, JOBS)
-    keys, access = Keys(app.store.entries, app.clock), app.settings.access
-    logins = Logins(app.store.entries, app.clock, keys, lasts=access.login.seconds)
+    access = app.settings.access
     tokens = tokens_of(app.settings, app.clock)
     broker, measuring = SseBroker(app.context, WIRE), Measuring(app.context)
     measuring.measures.gauge("pointsman_streams", "Streams that are open now.", read=lambda: [((), broker.subscribers)])
     return ServerContext(
         app=app,
-        keys=keys,
-        logins=logins,
+        keys=app.context[KEYS],
+        logins=app.context[LOGINS],
         tokens=tokens,
         provider=provider_of(app.settings, tokens),
-        known_people=KnownPeople(app.store.entries, app.clock),
+        known_people=app.context[PEOPLE],
         audit=app.audit,
         rate_limiter=RateLimiter(
             app.clock,

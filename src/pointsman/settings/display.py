@@ -4,10 +4,36 @@ from __future__ import annotations
 
 from typing import cast
 
+from typing_extensions import TypedDict
+
 from pointsman.settings import Loaded
 from pointsman.settings.vault import SecretSettings
 from pointsman.store.addresses import masked
 from pointsman.values import Json
+
+
+class ShownSetting(TypedDict):
+    """The effective value of a setting, and its source."""
+
+    value: Json
+    """Secrets in it are masked."""
+    source: str
+    """A file, an environment variable, a flag, or `default`."""
+
+
+class SettingView(ShownSetting):
+    """An effective setting."""
+
+    name: str
+
+
+class SettingsView(TypedDict):
+    """The version, the store and the effective settings of an installation."""
+
+    version: str
+    store: str
+    """The address of the store, without its password."""
+    settings: list[SettingView]
 
 
 def store_shown(url: str) -> str:
@@ -30,9 +56,9 @@ def _secret(one: SecretSettings) -> dict[str, object]:
     return {"value": "***" if one.value else "", **rule}
 
 
-def shown(loaded: Loaded) -> dict[str, Json]:
+def shown(loaded: Loaded) -> dict[str, ShownSetting]:
     """The settings with their sources, secrets masked, for people."""
-    found: dict[str, Json] = {}
+    found: dict[str, ShownSetting] = {}
     for key, value in loaded.settings.model_dump(mode="json").items():
         if key == "providers":
             value = {

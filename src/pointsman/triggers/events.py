@@ -25,7 +25,7 @@ from pointsman.context import AppContext
 from pointsman.engine.reports import EventReceived
 from pointsman.errors import AuthorError, CallerError, OperatorError, Outage, PointsmanError
 from pointsman.executions.authority import may_execute
-from pointsman.executions.inputs import check_event
+from pointsman.executions.inputs import check_event, event_key
 from pointsman.executions.opening import open_execution
 from pointsman.runtime.commits import DriverLost
 from pointsman.store.errors import JournalMoved
@@ -102,6 +102,15 @@ class Events:
             tuple(started),
             (*(one for one in told if isinstance(one, Untold)), *failed),
         )
+
+    async def publish_for(
+        self, caller: Caller, name: str, data: Json = None, *, key: str = "", by: str | None = None
+    ) -> Published:
+        """Publish an event of a person. Publishers cannot disturb one another by equal keys: a key is that of the
+        publisher, `by`, who is the caller by default."""
+        by, named = caller.name if by is None else by, key or os.urandom(16).hex()
+        published = await self.publish(name, data, key=event_key("caller", by, named), by=by, caller=caller)
+        return published._replace(key=named)
 
     async def _sees(self, caller: Caller, summary: Summary) -> bool:
         return await sees(self._app, caller, summary)

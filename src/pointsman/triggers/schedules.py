@@ -170,7 +170,9 @@ class Schedules:
 
     async def plan(self, workflow: str, **how: Unpack[ScheduleTimes]) -> StoredSchedule:
         """Start a saved workflow at the times in `how`. Raises the errors of `timing_of` and `add`."""
-        timing = timing_in_plan(how)
+        timing = timing_of(
+            cron=how.get("cron"), every_s=how.get("every"), at=how.get("at"), timezone=how.get("timezone", "UTC")
+        )
         name, missed, overlap = how.get("id"), how.get("missed", "once"), how.get("overlap", "skip")
         id = usual_id(workflow) if name is None else name
         caller = how.get("caller", LOCAL)
@@ -222,16 +224,23 @@ class Schedules:
         return StoredSchedule(id, schedule, version)
 
     async def revise(
-        self, id: str, workflow: str, /, *, after: str | None = None, **how: Unpack[ScheduleTimes]
+        self,
+        id: str,
+        workflow: str,
+        timing: Timing,
+        *,
+        input: Json = None,
+        missed: Missed = "once",
+        overlap: Overlap = "skip",
+        after: str | None = None,
     ) -> StoredSchedule:
         """Replace the configuration of a schedule; its executions and outcomes are kept. Changed times count from now
         on.
 
         `after` is the `mark` it must have. Raises `RevisionMoved`, `ScheduleInvalid` for a schedule that a document
-        declares, and the errors of `plan`.
+        declares, and the errors of `add`.
         """
         _must_be_its_own(await self.get(id), "Change the document.")
-        timing = timing_in_plan(how)
         now = self._app.clock.now()
         _must_be_ahead(timing, now)
         await self._app[LIBRARY].found(workflow)
@@ -243,9 +252,9 @@ class Schedules:
                 known,
                 workflow=workflow,
                 timing=timing,
-                input=how.get("input"),
-                missed=how.get("missed", "once"),
-                overlap=how.get("overlap", "skip"),
+                input=input,
+                missed=missed,
+                overlap=overlap,
                 stopped="",
             )
             return wanted if timing == known.timing else replace(wanted, begin=now, settled=max(known.settled, now))
@@ -332,13 +341,6 @@ def must_own(kept: StoredSchedule, caller: Caller, what: str) -> None:
 def usual_id(workflow: str) -> str:
     """Return the default id of a schedule: that of its workflow."""
     return workflow.partition("@")[0].removeprefix(BUILT_IN)
-
-
-def timing_in_plan(how: ScheduleTimes) -> Timing:
-    """Return the timing of `how`. Raises as `timing_of`."""
-    return timing_of(
-        cron=how.get("cron"), every_s=how.get("every"), at=how.get("at"), timezone=how.get("timezone", "UTC")
-    )
 
 
 def _must_be_ahead(timing: Timing, now: float) -> None:

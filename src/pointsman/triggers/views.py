@@ -1,17 +1,190 @@
-"""JSON views of triggers."""
+"""JSON views of schedules, published events and webhooks, limited to the executions that the caller may see."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Literal
+
+from typing_extensions import TypedDict
+
+from pointsman.auth.callers import Caller
+from pointsman.auth.policy import sees
+from pointsman.context import AppContext
+from pointsman.triggers.declarations import WEBHOOK, read_declared
+from pointsman.triggers.deliveries import Outcome as DeliveryOutcome
 from pointsman.triggers.events import Published
-from pointsman.triggers.schedules import Fired, StoredSchedule
-from pointsman.values import Json, JsonObject
+from pointsman.triggers.owners import why_stopped
+from pointsman.triggers.schedules import Fired, Missed, Outcome, Overlap, StoredSchedule
+from pointsman.triggers.trial import webhook_of
+from pointsman.triggers.triggers import TRIGGERS
+from pointsman.triggers.webhooks import Received
+from pointsman.values import ExecutionId, Json
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 
-def schedule_view(kept: StoredSchedule) -> JsonObject:
-    """Return the JSON of a schedule. `next` is null if nothing is due any more, and for a paused or
-    stopped schedule."""
+class FiredErrorView(TypedDict):
+    """Why a due time started no execution."""
+
+    code: str
+    message: str
+    hint: str | None
+    """What to do about it."""
+
+
+class FiredView(TypedDict):
+    """The outcome of a due time."""
+
+    due: float
+    at: float
+    outcome: Outcome
+    executionId: str | None
+    count: int
+    """How many due times it stands for, if they were missed."""
+    error: FiredErrorView | None
+    note: str | None
+
+
+class ScheduleView(TypedDict):
+    """A schedule, its next due time and its latest outcomes."""
+
+    id: str
+    workflowId: str
+    trigger: str | None
+    """The trigger of the workflow's document that declares it."""
+    when: str
+    """The due times in one line."""
+    cron: str | None
+    every: float | None
+    """Seconds."""
+    at: float | None
+    """Unix seconds."""
+    timezone: str
+    input: Json
+    missed: Missed
+    overlap: Overlap
+    paused: bool
+    enabled: bool
+    owner: str | None
+    """The person on whose behalf it starts the workflow. null: a person at the machine of the store, or the author of
+    the document that declares it."""
+    stopped: str | None
+    """Why it starts nothing until it is resumed: its owner lost the right. null: it is not stopped."""
+    next: float | None
+    """null: nothing is due any more, or the schedule is paused or stopped."""
+    queued: list[float]
+    results: list[FiredView]
+    """The latest outcomes, newest first."""
+
+
+class SchedulePage(TypedDict):
+    """Schedules by id."""
+
+    schedules: list[ScheduleView]
+    next: str | None
+    """The `after` of the next page; null: this was the last."""
+
+
+class DueTimes(TypedDict):
+    """The next due times."""
+
+    times: list[float]
+
+
+class UntoldView(TypedDict):
+    """An execution that did not receive an event, or a trigger that did not start."""
+
+    who: str
+    code: str
+    message: str
+    hint: str | None
+
+
+class PublishedView(TypedDict):
+    """The outcome of a published event."""
+
+    key: str
+    """Publish the event again under this key: recipients that have received it ignore it."""
+    delivered: list[str]
+    """The executions that accepted it, as far as the caller sees them."""
+    started: list[str]
+    untold: list[UntoldView]
+    """The recipients that could not be reached, and why."""
+
+
+class WebhookView(TypedDict):
+    """A webhook in effect."""
+
+    path: str
+    address: str
+    workflowId: str
+    trigger: str
+    event: str | None
+    signed: bool
+    """Whether calls must be signed."""
+    scheme: Literal["standard", "github"]
+    """The signature: of Standard Webhooks, or of GitHub."""
+    stopped: str | None
+    """Why it starts nothing: its owner, the author of the revision, lost the right. null: it is not stopped."""
+
+
+class WebhookPage(TypedDict):
+    """Webhooks by path."""
+
+    webhooks: list[WebhookView]
+    next: str | None
+    """The `after` of the next page; null: this was the last."""
+
+
+class CalledView(TypedDict):
+    """A call that was accepted. It does not name what it started: the sender need not see that."""
+
+    delivery: str
+    accepted: bool
+    """False: the webhook's `match` does not hold, and nothing happened."""
+
+
+class TriedWebhookView(CalledView):
+    """The outcome of a test call of a webhook."""
+
+    started: str | None
+    """The execution that it started."""
+    delivered: list[str]
+    """The executions that accepted the event, as far as the caller sees them."""
+
+
+class DeliveryView(TypedDict):
+    """The outcome of one call."""
+
+    id: str
+    """The sender's id of the call; empty: there was none, or the sender is not known."""
+    at: float
+    bytes: int
+    """Size of its body, which is not stored."""
+    outcome: DeliveryOutcome
+    """`ignored`: its `match` did not hold. `failed`: it started and published nothing. `refused`: its signature is
+    invalid."""
+    signed: bool
+    """Whether the sender knows the webhook's secret."""
+    code: str | None
+    """The error code of the answer."""
+    why: str | None
+    hint: str | None
+    """What to do about it."""
+    executionId: str | None
+    """The execution it started, if the caller sees it."""
+    delivered: int
+    """How many executions accepted the event."""
+
+
+class DeliveryList(TypedDict):
+    """The latest calls of a webhook."""
+
+    deliveries: list[DeliveryView]
+
+
+def schedule_view(kept: StoredSchedule) -> ScheduleView:
     schedule = kept.schedule
-    results: list[Json] = [fired_view(one) for one in schedule.results]
     return {
         "id": kept.id,
         "workflowId": schedule.workflow,
@@ -30,12 +203,11 @@ def schedule_view(kept: StoredSchedule) -> JsonObject:
         "stopped": schedule.stopped or None,
         "next": schedule.next_due() if schedule.active else None,
         "queued": [*schedule.queued],
-        "results": results,
+        "results": [fired_view(one) for one in schedule.results],
     }
 
 
-def fired_view(fired: Fired) -> JsonObject:
-    """Return the JSON of an outcome. `count` is the number of due times it stands for, if they were missed."""
+def fired_view(fired: Fired) -> FiredView:
     return {
         "due": fired.due,
         "at": fired.at,
@@ -47,13 +219,71 @@ def fired_view(fired: Fired) -> JsonObject:
     }
 
 
-def published_view(published: Published) -> JsonObject:
-    untold: list[Json] = [
+async def published_view(app: AppContext, caller: Caller, published: Published) -> PublishedView:
+    """Return the outcome of an event. Only admins receive the recipients that could not be reached."""
+    untold: list[UntoldView] = [
         {"who": one.who, "code": one.code, "message": one.message, "hint": one.hint or None} for one in published.untold
     ]
     return {
         "key": published.key,
-        "delivered": [*published.delivered],
-        "started": [*published.started],
-        "untold": untold,
+        "delivered": await _seen(app, caller, published.delivered),
+        "started": await _seen(app, caller, published.started),
+        "untold": untold if caller.role == "admin" else [],
     }
+
+
+async def _seen(app: AppContext, caller: Caller, executions: Collection[str]) -> list[str]:
+    """Return the executions that the caller may see."""
+    if caller.role == "admin":
+        return [*executions]
+    return [one for one in executions if await _is_seen(app, caller, one)]
+
+
+async def _is_seen(app: AppContext, caller: Caller, execution: str) -> bool:
+    """Return whether an execution exists and the caller may see it."""
+    summary = await app.store.executions.find(ExecutionId(execution))
+    return summary is not None and await sees(app, caller, summary)
+
+
+async def webhook_views(app: AppContext) -> list[WebhookView]:
+    """Return the webhooks in effect with their addresses, without their secrets."""
+    found = [(entry.key, read_declared(entry.value)) for entry in await app.store.entries.list(WEBHOOK)]
+    return [
+        {
+            "path": path,
+            "address": f"/api/webhooks/{path}",
+            "workflowId": one.workflow,
+            "trigger": one.trigger,
+            "event": one.event or None,
+            "signed": bool(one.secret),
+            "scheme": one.scheme,
+            "stopped": await why_stopped(app, one.workflow),
+        }
+        for path, one in found
+    ]
+
+
+def called_view(received: Received) -> CalledView:
+    """Return the answer to the sender of a webhook call."""
+    accepted = received.started is not None or received.published is not None
+    return {"delivery": received.delivery, "accepted": accepted}
+
+
+async def delivery_views(app: AppContext, caller: Caller, workflow: str, trigger: str) -> list[DeliveryView]:
+    """Return the outcomes of the latest calls of a webhook, the newest first. Raises `NoSuchTrigger`."""
+    path, _ = await webhook_of(app, workflow, trigger)
+    return [
+        {
+            "id": one.id,
+            "at": one.at,
+            "bytes": one.bytes,
+            "outcome": one.outcome,
+            "signed": one.signed,
+            "code": one.code or None,
+            "why": one.why or None,
+            "hint": one.hint or None,
+            "executionId": one.execution if one.execution and await _is_seen(app, caller, one.execution) else None,
+            "delivered": one.delivered,
+        }
+        for one in await app[TRIGGERS].webhooks.deliveries.note(path)
+    ]

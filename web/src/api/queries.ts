@@ -30,7 +30,7 @@ export const me = () =>
 export const ways = () =>
   queryOptions({
     queryKey: ["ways"],
-    queryFn: ({ signal }) => ask<Schemas["Ways"]>("/api/login", { signal }),
+    queryFn: ({ signal }) => ask<Schemas["LoginWays"]>("/api/login", { signal }),
     staleTime: 60_000,
   });
 
@@ -212,7 +212,7 @@ export const removeWorkflow = (id: string, etag: string | null) =>
 /** How the server is. One that is not ready says why in the same words. */
 export const ready = queryOptions({
   queryKey: ["ready"],
-  queryFn: async ({ signal }): Promise<Schemas["Ready"]> => {
+  queryFn: async ({ signal }): Promise<Schemas["ReadyView"]> => {
     const response = await fetch("/ready", { signal });
     if (!response.ok && response.status !== 503) throw new ApiError(response.status, {});
     return response.json();

@@ -72,7 +72,8 @@ export interface paths {
         get: operations["access_read_agent_sharing"];
         /**
          * Share an agent
-         * @description By its owner, or an admin. Whom it is not shared with can neither see it nor run workflows that use it.
+         * @description By its owner, or an admin. Callers with whom it is not shared can neither see it nor run workflows that use
+         *     it.
          */
         put: operations["access_change_agent_sharing"];
         post?: never;
@@ -253,7 +254,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List whom one can talk to
+         * List workflows to chat with
          * @description The workflows that the caller may see and that take a text, by name: conversational ones, and those with one
          *     required field. With `search` only those with all these words in id, name, description or tags.
          */
@@ -442,8 +443,8 @@ export interface paths {
         };
         /**
          * List logins
-         * @description Where the caller is logged in, newest first. With `search` only those with all these words in the name or in what
-         *     the browser says of itself.
+         * @description Where the caller is logged in, newest first. With `search` only those with all these words in the name or in the
+         *     `User-Agent` of the browser.
          */
         get: operations["access_logins"];
         put?: never;
@@ -470,7 +471,7 @@ export interface paths {
         post?: never;
         /**
          * End a login
-         * @description Its cookie opens nothing any more. One's own; admins end those of all.
+         * @description Its cookie is not valid any more. One's own; admins end those of everyone.
          */
         delete: operations["access_end_login"];
         options?: never;
@@ -507,7 +508,7 @@ export interface paths {
         };
         /**
          * Who am I?
-         * @description The caller's name, role and groups, and how it was let in.
+         * @description The caller's name, role and groups, and how it was authenticated.
          */
         get: operations["access_me"];
         put?: never;
@@ -526,8 +527,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List who remembers
-         * @description By scope and name: the memories that the caller may look into.
+         * List owners of memory
+         * @description By scope and name: the memories that the caller may see.
          */
         get: operations["memory_owners"];
         put?: never;
@@ -546,14 +547,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what is remembered
+         * List values
          * @description By namespace and key; of a search the best first, on one page.
          */
         get: operations["memory_values"];
         put?: never;
         post?: never;
         /**
-         * Forget everything
+         * Delete all values
          * @description All of it, or all that is under a namespace, and what it was before.
          */
         delete: operations["memory_clear"];
@@ -570,13 +571,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Tell what it was before
+         * List former values
          * @description What a key remembers, who wrote it and when; then what it remembered before, the latest first.
          */
         get: operations["memory_history"];
         put?: never;
         /**
-         * Put an earlier value back
+         * Restore a former value
          * @description It is written anew, for as long as it was to last; what is there now becomes an earlier value.
          */
         post: operations["memory_put_back"];
@@ -594,18 +595,18 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Look up
+         * Read a value
          * @description One remembered value.
          */
         get: operations["memory_read"];
         /**
-         * Remember
+         * Write a value
          * @description Under the same bounds as what workflows write.
          */
         put: operations["memory_write"];
         post?: never;
         /**
-         * Forget
+         * Delete a value
          * @description One remembered value, and what it was before.
          */
         delete: operations["memory_forget"];
@@ -684,7 +685,7 @@ export interface paths {
         };
         /**
          * List notifications
-         * @description Who is told of what, and what became of each notice. Those that were sent are forgotten after some days.
+         * @description The configured addresses, and the delivery status of each notice. Sent notices are deleted after some time.
          */
         get: operations["notifications_list"];
         put?: never;
@@ -706,7 +707,7 @@ export interface paths {
         put?: never;
         /**
          * Send a notice again
-         * @description From the first attempt on. Whoever keeps the store sends it.
+         * @description From the first attempt on. The leader of the store sends it.
          */
         post: operations["notifications_retry"];
         delete?: never;
@@ -724,8 +725,8 @@ export interface paths {
         };
         /**
          * List people
-         * @description Whoever has a key, and whomever the identity provider named, by name; and in how many browsers they are logged
-         *     in. With `search` only those with all these words in their name or groups.
+         * @description People who have a key, or whom the identity provider named, by name; and in how many browsers they are logged in.
+         *     With `search` only those with all these words in their name or groups.
          */
         get: operations["access_list_people"];
         put?: never;
@@ -772,7 +773,7 @@ export interface paths {
         put?: never;
         /**
          * Schedule a workflow
-         * @description Due from now on, as long as a process keeps the store. The same one again is refused: it is there.
+         * @description Due from now on, as long as a worker runs. A second one with the same id is refused.
          */
         post: operations["triggers_plan"];
         delete?: never;
@@ -790,7 +791,7 @@ export interface paths {
         };
         /**
          * Read a schedule
-         * @description With what became of its latest times.
+         * @description With its latest outcomes.
          */
         get: operations["triggers_read"];
         /**
@@ -842,8 +843,8 @@ export interface paths {
         put?: never;
         /**
          * Resume a schedule
-         * @description Due from now on: times that passed meanwhile are not made up for. Also one that was stopped, which starts nothing
-         *     unless its owner may do so again.
+         * @description Due from now on: runs that were due meanwhile are dropped. Also one that was stopped, which starts nothing unless
+         *     its owner may do so again.
          */
         post: operations["triggers_resume"];
         delete?: never;
@@ -863,7 +864,7 @@ export interface paths {
         put?: never;
         /**
          * Run a schedule now
-         * @description Once, whatever its times and its pause say. Where it cannot be started, the answer says why.
+         * @description Once, whatever its times and its pause say. If it cannot be started, the answer says why.
          */
         post: operations["triggers_run"];
         delete?: never;
@@ -903,7 +904,7 @@ export interface paths {
         put?: never;
         /**
          * Try a timing
-         * @description When a schedule would be due that was made now. Nothing is kept.
+         * @description When a schedule would be due that was added now. Nothing is stored.
          */
         post: operations["triggers_tried"];
         delete?: never;
@@ -1036,7 +1037,7 @@ export interface paths {
         };
         /**
          * Read the settings
-         * @description Those in effect, with where each comes from; nothing secret is told. They are changed in files and variables.
+         * @description The settings in effect, each with its source; secrets are masked. They are changed in files and variables.
          */
         get: operations["operations_read_settings"];
         put?: never;
@@ -1063,7 +1064,7 @@ export interface paths {
         put?: never;
         /**
          * Make a key
-         * @description The answer is the only time it is told: what is kept is its hash.
+         * @description The key is shown in this answer only: its hash is stored.
          */
         post: operations["access_make_key"];
         delete?: never;
@@ -1084,7 +1085,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke a key
-         * @description It opens nothing any more, within a second, and what was logged in by it is not. Not the only one of an admin.
+         * @description Revoke the key and end its logins within a second. The last admin key cannot be revoked.
          */
         delete: operations["access_revoke_key"];
         options?: never;
@@ -1162,8 +1163,8 @@ export interface paths {
         };
         /**
          * What executions cost
-         * @description Steps, time, calls, tokens and cost of what has ended, the dearest first: of saved workflows that the caller may
-         *     see now; admins see everything. What was spent stays here when an execution is deleted.
+         * @description Steps, time, calls, tokens and cost of ended executions, the most expensive first: of saved workflows that the
+         *     caller may see now; admins see everything. Usage remains when an execution is deleted.
          */
         get: operations["operations_usage"];
         put?: never;
@@ -2418,8 +2419,8 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description An address that the settings name. Its secret is never told. */
-        AddressAnswer: {
+        /** @description An address from the settings, without its secret. */
+        AddressView: {
             events: string[];
             name: string;
             signed: boolean;
@@ -2486,21 +2487,39 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description Deeds, newest first. */
+        /** @description A requested change. */
+        AuditEntryView: {
+            at: number;
+            /** @description How the caller was authenticated. */
+            entrance: string;
+            id: string;
+            /** @description The address of the client. */
+            origin: string;
+            /** @description The error code of the refusal; null: it was not refused. */
+            refused: string | null;
+            /** @description The changed thing, as the request names it. */
+            target: string;
+            /** @description The operation. */
+            what: string;
+            who: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description Entries of the audit log, newest first. */
         AuditPage: {
-            deeds: components["schemas"]["DeedAnswer"][];
+            deeds: components["schemas"]["AuditEntryView"][];
             /** @description The `before` of the next page; null: this was the last. */
             next: string | null;
         } & {
             [key: string]: unknown;
         };
-        /** @description The chain of the audit log. */
+        /** @description The hash chain of the audit log. */
         AuditState: {
             /** @description Every contradiction, one sentence each. */
             damage: string[];
-            /** @description Of the last row. Kept elsewhere it shows whether the end was cut off. */
+            /** @description Hash of the last row. A copy stored elsewhere reveals whether the end of the log was cut off. */
             hash: string;
-            /** @description How many rows it has; a row holds the deeds of one moment. */
+            /** @description Number of rows; a row contains the entries of one moment. */
             rows: number;
         } & {
             [key: string]: unknown;
@@ -2512,39 +2531,39 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description What one execution of a workflow may spend, and how near those came that it had. */
+        /** @description Budgets, the closest to its limit first. */
+        BudgetReport: {
+            budgets: components["schemas"]["BudgetRow"][];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description The budget of one execution of a workflow, and how close its executions came to it. */
         BudgetRow: {
-            /** @description Which one that is. */
+            /** @description The most expensive execution. */
             dearest: string | null;
-            /** @description Those that ended in this time, and those that have not ended. */
+            /** @description Executions that ended in this time, and executions that have not ended. */
             executions: number;
-            /** @description The most that one of them spent, with its sub-workflows. */
+            /** @description The highest usage of one of them, with its sub-workflows. */
             highest: number;
-            /** @description What the dearest had left. */
+            /** @description What the most expensive one left of the budget. */
             left: number;
             /** @enum {string} */
-            measure: "costUsd" | "tokens" | "modelCalls" | "toolCalls";
+            measure: "tokens" | "modelCalls" | "toolCalls" | "costUsd";
             most: number;
-            /** @description How many of them came near it. */
+            /** @description How many of them came near the budget. */
             near: number;
-            /** @description How many spent it, or more. */
+            /** @description How many of them used it up. */
             over: number;
             /**
-             * @description What happens when it is spent.
+             * @description What happens when the budget is used up.
              * @enum {string}
              */
             policy: "warn" | "pause" | "stop";
             /** @enum {string} */
             setBy: "workflow" | "operator";
-            /** @description The share that is spent when a warning is due. */
+            /** @description The share of the budget at which a warning is due. */
             warnAt: number;
             workflow: string;
-        } & {
-            [key: string]: unknown;
-        };
-        /** @description The nearest to its end first. */
-        BudgetsAnswer: {
-            budgets: components["schemas"]["BudgetRow"][];
         } & {
             [key: string]: unknown;
         };
@@ -2594,11 +2613,27 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A call that was taken. What it started is not told: whoever calls need not see it. */
-        CalledAnswer: {
+        /** @description A call that was accepted. It does not name what it started: the sender need not see that. */
+        CalledView: {
             /** @description False: the webhook's `match` does not hold, and nothing happened. */
             accepted: boolean;
             delivery: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description The caller, as the server knows it. */
+        CallerView: {
+            /**
+             * @description How it was authenticated.
+             * @enum {string}
+             */
+            entrance: "local" | "key" | "login" | "token" | "shell";
+            /** @description When the authentication expires; null: never, or the time is not known. */
+            expiresAt: number | null;
+            groups: string[];
+            name: string;
+            /** @enum {string} */
+            role: "viewer" | "operator" | "editor" | "admin";
         } & {
             [key: string]: unknown;
         };
@@ -2665,13 +2700,13 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A value that a key has or had. */
-        ChangeAnswer: {
-            /** @description null: nobody knows, or the caller may not see that execution. */
-            by: components["schemas"]["WriterAnswer"] | null;
+        /** @description A present or former value of a key. */
+        ChangeView: {
+            /** @description null: the author is unknown, or the caller may not see that execution. */
+            by: components["schemas"]["WriterView"] | null;
             changedAt: number | null;
             expiresAt: number | null;
-            /** @description Of the change, from 1 for each key; some may be missing. */
+            /** @description Number of the change, from 1 for each key; some may be missing. */
             number: number;
             value: unknown;
         } & {
@@ -2742,33 +2777,33 @@ export interface components {
         };
         /** @description A conversation in a list. */
         ConversationEntry: {
-            /** @description Its title's. Of what is kept now: `If-Match` takes it. */
+            /** @description ETag of the title, for `If-Match`. */
             etag: string;
-            /** @description Its last turn. */
+            /** @description The last turn. */
             executionId: string;
-            /** @description Somebody gave it its title. */
+            /** @description Whether a user set the title. */
             named: boolean;
-            /** @description Who began it. */
+            /** @description The person who started it. */
             owner: string | null;
             sessionId: string;
-            /** @description When its last turn began. */
+            /** @description When the last turn started. */
             startedAt: number;
             /**
-             * @description Of its last turn.
+             * @description Status of the last turn.
              * @enum {string}
              */
-            status: "pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
-            /** @description The one it was given, else what was said first; may be empty. */
+            status: "pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted" | "stopped";
+            /** @description The title that a user set, else the beginning of the first message; may be empty. */
             title: string;
             updatedAt: number;
-            /** @description The one it was begun with. */
+            /** @description The workflow of its first turn. */
             workflowId: string;
         } & {
             [key: string]: unknown;
         };
-        /** @description Conversations; the one in which something was said last comes first. */
+        /** @description Conversations, the most recently used first. */
         ConversationList: {
-            /** @description The `before` of the next page; null: there is none. */
+            /** @description The `before` of the next page; null: this was the last. */
             next: string | null;
             sessions: components["schemas"]["ConversationEntry"][];
         } & {
@@ -2777,6 +2812,19 @@ export interface components {
         /** @description A conversation by its name. */
         ConversationName: {
             id: string;
+        };
+        /** @description A conversation: its messages and its turns. */
+        ConversationView: {
+            closed: boolean;
+            /** @description Its turns, newest first; at most 200. */
+            executions: components["schemas"]["ExecutionEntry"][];
+            /** @description Oldest first. */
+            messages: unknown[];
+            /** @description The turn that is running or waiting. */
+            openTurn: string | null;
+            sessionId: string;
+        } & {
+            [key: string]: unknown;
         };
         /** @description A document, and how it shall be written. */
         ConvertBody: {
@@ -2804,24 +2852,6 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A change that somebody asked for. */
-        DeedAnswer: {
-            at: number;
-            /** @description How they were let in. */
-            entrance: string;
-            id: string;
-            /** @description The address it came from. */
-            origin: string;
-            /** @description The code it was refused with; null: it was not. */
-            refused: string | null;
-            /** @description What it was done to, as the address names it. */
-            target: string;
-            /** @description The operation. */
-            what: string;
-            who: string;
-        } & {
-            [key: string]: unknown;
-        };
         /** @description A workflow in the native dialect. */
         DefinitionAnswer: {
             document: unknown;
@@ -2837,41 +2867,41 @@ export interface components {
             /** @description Who answers instead. */
             to: string;
         };
-        /** @description What is gone. */
-        DeletedAnswer: {
+        /** @description The executions that were deleted. */
+        DeletedExecutions: {
             deleted: string[];
         } & {
             [key: string]: unknown;
         };
-        /** @description What came of one call. */
-        DeliveryAnswer: {
-            at: number;
-            /** @description Of its body, which is not kept. */
-            bytes: number;
-            /** @description Of the error that it was answered with. */
-            code: string | null;
-            /** @description How many executions took the event. */
-            delivered: number;
-            /** @description What it started, where the caller sees it. */
-            executionId: string | null;
-            /** @description What to do about it. */
-            hint: string | null;
-            /** @description As its sender calls it; empty: it was not said, or nobody knows who said it. */
-            id: string;
-            /**
-             * @description `ignored`: its `match` did not hold. `failed`: nothing came of it. `refused`: it is not signed.
-             * @enum {string}
-             */
-            outcome: "started" | "published" | "ignored" | "failed" | "refused";
-            /** @description By who knows the webhook's secret. */
-            signed: boolean;
-            why: string | null;
+        /** @description The latest calls of a webhook. */
+        DeliveryList: {
+            deliveries: components["schemas"]["DeliveryView"][];
         } & {
             [key: string]: unknown;
         };
-        /** @description The last calls of a webhook. */
-        DeliveryList: {
-            deliveries: components["schemas"]["DeliveryAnswer"][];
+        /** @description The outcome of one call. */
+        DeliveryView: {
+            at: number;
+            /** @description Size of its body, which is not stored. */
+            bytes: number;
+            /** @description The error code of the answer. */
+            code: string | null;
+            /** @description How many executions accepted the event. */
+            delivered: number;
+            /** @description The execution it started, if the caller sees it. */
+            executionId: string | null;
+            /** @description What to do about it. */
+            hint: string | null;
+            /** @description The sender's id of the call; empty: there was none, or the sender is not known. */
+            id: string;
+            /**
+             * @description `ignored`: its `match` did not hold. `failed`: it started and published nothing. `refused`: its signature is invalid.
+             * @enum {string}
+             */
+            outcome: "started" | "published" | "ignored" | "failed" | "refused";
+            /** @description Whether the sender knows the webhook's secret. */
+            signed: boolean;
+            why: string | null;
         } & {
             [key: string]: unknown;
         };
@@ -2948,6 +2978,12 @@ export interface components {
             /** @description What the workflow's `input` schema takes. */
             input?: unknown;
         };
+        /** @description The next due times. */
+        DueTimes: {
+            times: number[];
+        } & {
+            [key: string]: unknown;
+        };
         /** @description What was asked before in the same conversation. */
         EarlierBody: {
             /** @description Whether it was taken; absent: nobody has said. */
@@ -3023,7 +3059,7 @@ export interface components {
             [key: string]: unknown;
         };
         /** @description How many logins were ended. */
-        Ended: {
+        EndedLogins: {
             ended: number;
         } & {
             [key: string]: unknown;
@@ -3200,22 +3236,8 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description What became of a time. */
-        FiredAnswer: {
-            at: number;
-            /** @description How many times it stands for, where they were missed. */
-            count: number;
-            due: number;
-            error: components["schemas"]["FiredError"] | null;
-            executionId: string | null;
-            note: string | null;
-            /** @enum {string} */
-            outcome: "started" | "missed" | "skipped" | "queued" | "failed";
-        } & {
-            [key: string]: unknown;
-        };
-        /** @description Why a time brought no execution. */
-        FiredError: {
+        /** @description Why a due time started no execution. */
+        FiredErrorView: {
             code: string;
             /** @description What to do about it. */
             hint: string | null;
@@ -3223,8 +3245,22 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description How many values are forgotten. */
-        ForgottenAnswer: {
+        /** @description The outcome of a due time. */
+        FiredView: {
+            at: number;
+            /** @description How many due times it stands for, if they were missed. */
+            count: number;
+            due: number;
+            error: components["schemas"]["FiredErrorView"] | null;
+            executionId: string | null;
+            note: string | null;
+            /** @enum {string} */
+            outcome: "started" | "missed" | "skipped" | "queued" | "failed";
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description How many values were deleted. */
+        ForgottenView: {
             forgotten: number;
         } & {
             [key: string]: unknown;
@@ -3371,16 +3407,16 @@ export interface components {
             /** @description What it shall do. */
             words: string;
         };
-        /** @description Whether it serves. */
-        Health: {
+        /** @description Whether the process runs. */
+        HealthView: {
             status: string;
             version: string;
         } & {
             [key: string]: unknown;
         };
-        /** @description What a key remembers, then what it remembered before, the latest first. */
+        /** @description The present value of a key, then its former values, the latest first. */
         HistoryPage: {
-            changes: components["schemas"]["ChangeAnswer"][];
+            changes: components["schemas"]["ChangeView"][];
             /** @description The `after` of the next page; null: this was the last. */
             next: string | null;
         } & {
@@ -3436,21 +3472,9 @@ export interface components {
              */
             role: "viewer" | "operator" | "editor" | "admin";
         };
-        /** @description A key, without itself. */
-        KeyEntry: {
-            createdAt: number;
-            expiresAt: number | null;
-            groups: string[];
-            name: string;
-            /** @enum {string} */
-            role: "viewer" | "operator" | "editor" | "admin";
-            usedAt: number | null;
-        } & {
-            [key: string]: unknown;
-        };
-        /** @description Keys by name. */
+        /** @description API keys by name. */
         KeyPage: {
-            keys: components["schemas"]["KeyEntry"][];
+            keys: components["schemas"]["KeyView"][];
             /** @description The `after` of the next page; null: this was the last. */
             next: string | null;
         } & {
@@ -3465,6 +3489,18 @@ export interface components {
             providers: components["schemas"]["PayingProvider"][];
             /** @description Other processes may use the store, and count what is under way by themselves. */
             shared: boolean;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description An API key, without its token. */
+        KeyView: {
+            createdAt: number;
+            expiresAt: number | null;
+            groups: string[];
+            name: string;
+            /** @enum {string} */
+            role: "viewer" | "operator" | "editor" | "admin";
+            usedAt: number | null;
         } & {
             [key: string]: unknown;
         };
@@ -3495,8 +3531,16 @@ export interface components {
             /** @description An API key, or a token. */
             key: string;
         };
+        /** @description Logins, newest first. */
+        LoginPage: {
+            logins: components["schemas"]["LoginView"][];
+            /** @description The `after` of the next page; null: this was the last. */
+            next: string | null;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description A browser that is logged in. */
-        LoginEntry: {
+        LoginView: {
             agent: string;
             beganAt: number;
             expiresAt: number;
@@ -3505,20 +3549,11 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description Logins, newest first. */
-        LoginPage: {
-            logins: components["schemas"]["LoginEntry"][];
-            /** @description The `after` of the next page; null: this was the last. */
-            next: string | null;
-        } & {
-            [key: string]: unknown;
-        };
-        /** @description A new key: it is told this once. */
-        MadeKey: {
-            key: string;
-            name: string;
-            /** @enum {string} */
-            role: "viewer" | "operator" | "editor" | "admin";
+        /** @description How to log in. */
+        LoginWays: {
+            /** @description Whether the server requires a key. */
+            asks: boolean;
+            provider: components["schemas"]["ProviderView"] | null;
         } & {
             [key: string]: unknown;
         };
@@ -3530,19 +3565,6 @@ export interface components {
             /** @description How the names of its tools begin. */
             prefix: string;
             tools: number;
-        } & {
-            [key: string]: unknown;
-        };
-        /** @description The caller, as the server knows it. */
-        Me: {
-            /** @description How it was let in: `local`, `key`, `login`, `token`. */
-            entrance: string;
-            /** @description When that ends; null: nobody knows. */
-            expiresAt: number | null;
-            groups: string[];
-            name: string;
-            /** @enum {string} */
-            role: "viewer" | "operator" | "editor" | "admin";
         } & {
             [key: string]: unknown;
         };
@@ -3663,6 +3685,15 @@ export interface components {
             };
             name: string;
         };
+        /** @description A new API key with its token, which cannot be read again later. */
+        NewKeyView: {
+            key: string;
+            name: string;
+            /** @enum {string} */
+            role: "viewer" | "operator" | "editor" | "admin";
+        } & {
+            [key: string]: unknown;
+        };
         /** @description What a node took, all its visits and attempts together. */
         NodeAccount: {
             cached: number;
@@ -3687,19 +3718,28 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description The addresses, and the notices by id. */
+        NoticePage: {
+            addresses: components["schemas"]["AddressView"][];
+            /** @description The `after` of the next page; null: this was the last. */
+            next: string | null;
+            notices: components["schemas"]["NoticeView"][];
+        } & {
+            [key: string]: unknown;
+        };
         /** @description One notice to one address. */
-        NoticeAnswer: {
+        NoticeView: {
             at: number;
             attempts: number;
-            /** @description When it is tried next. */
+            /** @description When the next attempt is due; null: there is none. */
             due: number | null;
-            /** @description Why it was not taken the last time. */
+            /** @description Why the last attempt failed. */
             error: string | null;
             event: string;
             executionId: string;
             id: string;
             /**
-             * @description `dead`: it was given up, and is not tried again by itself.
+             * @description `dead`: given up; it is not sent again automatically.
              * @enum {string}
              */
             state: "pending" | "sent" | "dead";
@@ -3707,17 +3747,8 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description The addresses, and the notices by id. */
-        NoticePage: {
-            addresses: components["schemas"]["AddressAnswer"][];
-            /** @description The `after` of the next page; null: this was the last. */
-            next: string | null;
-            notices: components["schemas"]["NoticeAnswer"][];
-        } & {
-            [key: string]: unknown;
-        };
-        /** @description A secret that is not the store's. It wins over one of the store that has the same name. */
-        OtherSecret: {
+        /** @description A secret that is not in the store. It takes precedence over one of the same name in the store. */
+        OtherSecretView: {
             /** @description Only saved workflows whose `allowedGroups` are all among these may use it. Empty: any. */
             groups: string[];
             /** @description Hosts that http nodes of documents may send it to: `api.example.com` (https), `*.example.com`, `http://localhost:8080`, `api.example.com:*`; `*`: anywhere. */
@@ -3732,21 +3763,23 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description Who remembers how much. */
-        OwnerAnswer: {
-            bytes: number;
-            changedAt: number;
-            keys: number;
-            owner: string;
-            scope: string;
-        } & {
-            [key: string]: unknown;
-        };
-        /** @description Who remembers anything, by scope and name. */
+        /** @description Owners by scope and name. */
         OwnerPage: {
             /** @description The `after` of the next page; null: this was the last. */
             next: string | null;
-            owners: components["schemas"]["OwnerAnswer"][];
+            owners: components["schemas"]["OwnerView"][];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description An owner of memory, and the size of it. */
+        OwnerView: {
+            bytes: number;
+            changedAt: number;
+            /** @description Scope and owner; lists are ordered by it. */
+            id: string;
+            keys: number;
+            owner: string;
+            scope: string;
         } & {
             [key: string]: unknown;
         };
@@ -3856,22 +3889,22 @@ export interface components {
         PeoplePage: {
             /** @description The `after` of the next page; null: this was the last. */
             next: string | null;
-            people: components["schemas"]["PersonEntry"][];
+            people: components["schemas"]["PersonView"][];
         } & {
             [key: string]: unknown;
         };
-        /** @description Somebody who has a way in, or had one with the identity provider. */
-        PersonEntry: {
+        /** @description A person who has a key, or whom the identity provider named. */
+        PersonView: {
             groups: string[];
-            /** @description Browsers in which they are logged in now. */
+            /** @description Number of browsers in which the person is logged in now. */
             logins: number;
             name: string;
             /**
-             * @description Of their ways in the one that lets them do most.
+             * @description The most privileged role of the person's keys and tokens.
              * @enum {string}
              */
             role: "viewer" | "operator" | "editor" | "admin";
-            /** @description When they were last seen, as far as that is kept. */
+            /** @description When the person was last seen, as far as that is recorded. */
             seenAt: number | null;
             ways: ("key" | "token")[];
         } & {
@@ -3939,26 +3972,26 @@ export interface components {
             [key: string]: unknown;
         };
         /** @description The identity provider with which browsers log in. */
-        ProviderAnswer: {
-            /** @description A browser goes there; `to` says to which page it comes back. */
+        ProviderView: {
+            /** @description The page at which a browser starts; the parameter `to` is the page to which it returns. */
             address: string;
             name: string;
         } & {
             [key: string]: unknown;
         };
-        /** @description What became of an event. */
-        PublishedAnswer: {
-            /** @description The executions that took it: those that the caller sees. */
+        /** @description The outcome of a published event. */
+        PublishedView: {
+            /** @description The executions that accepted it, as far as the caller sees them. */
             delivered: string[];
-            /** @description Publish it again under this key, and nobody who knows it is told again. */
+            /** @description Publish the event again under this key: recipients that have received it ignore it. */
             key: string;
             started: string[];
-            /** @description Who could not be told, and why. */
-            untold: unknown[];
+            /** @description The recipients that could not be reached, and why. */
+            untold: components["schemas"]["UntoldView"][];
         } & {
             [key: string]: unknown;
         };
-        /** @description Which of the earlier values is to be remembered again. */
+        /** @description Which of the earlier values is to be restored. */
         PutBackBody: {
             /** @description Of the change that wrote it. */
             number: number;
@@ -3974,17 +4007,26 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description Whether it is ready for more. */
-        Ready: {
-            /** @enum {string} */
+        /** @description Whether the process takes requests. */
+        ReadyView: {
+            /**
+             * @description Whether this process is the leader of its store, or stands by to become it.
+             * @enum {string}
+             */
             keeper: "here" | "standby";
-            /** @enum {string} */
+            /**
+             * @description Whether a model provider is configured. `none`: workflows that call a model are refused. Has no effect on the status.
+             * @enum {string}
+             */
             model: "configured" | "scripted" | "none";
+            /** @description Whether its disk has room. */
             room: boolean;
             status: string;
             stopping: boolean;
+            /** @description Whether the store answers. */
             store: boolean;
             version: string;
+            /** @description False: the store is read-only, and so is this server. */
             writable: boolean;
         } & {
             [key: string]: unknown;
@@ -4135,20 +4177,20 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description An operation, and the least role that it takes. */
-        Right: {
-            method: string;
-            path: string;
-            /** @description null: no key is needed, or something else is checked. */
-            role: ("viewer" | "operator" | "editor" | "admin") | null;
-            says: string;
-            tag: string;
+        /** @description What each role may do. */
+        RightsPage: {
+            rights: components["schemas"]["RightView"][];
         } & {
             [key: string]: unknown;
         };
-        /** @description What each role may do. */
-        RightsPage: {
-            rights: components["schemas"]["Right"][];
+        /** @description An operation, and the lowest role that may call it. */
+        RightView: {
+            method: string;
+            path: string;
+            /** @description null: no key is needed, or the operation authenticates by itself. */
+            role: ("viewer" | "operator" | "editor" | "admin") | null;
+            says: string;
+            tag: string;
         } & {
             [key: string]: unknown;
         };
@@ -4226,38 +4268,6 @@ export interface components {
             /** @description Of the answer before, to go on with that conversation. */
             sessionId?: string | null;
         };
-        /** @description A schedule, when it is next due, and what became of it lately. */
-        ScheduleAnswer: {
-            /** @description Unix seconds. */
-            at: number | null;
-            cron: string | null;
-            enabled: boolean;
-            /** @description Seconds. */
-            every: number | null;
-            id: string;
-            input: unknown;
-            /** @enum {string} */
-            missed: "skip" | "once" | "all";
-            next: number | null;
-            /** @enum {string} */
-            overlap: "allow" | "skip" | "queue" | "replace";
-            /** @description In whose name it starts the workflow. null: people at the machine of the store, or the author of the document that declares it. */
-            owner: string | null;
-            paused: boolean;
-            queued: number[];
-            /** @description The latest ones, newest first. */
-            results: components["schemas"]["FiredAnswer"][];
-            /** @description Why it starts nothing until it is resumed: its owner lost the right. null: it is not stopped. */
-            stopped: string | null;
-            timezone: string;
-            /** @description The trigger of the workflow's document that it belongs to. */
-            trigger: string | null;
-            /** @description In one line. */
-            when: string;
-            workflowId: string;
-        } & {
-            [key: string]: unknown;
-        };
         /** @description When to start a workflow: by `cron`, `every` so many seconds, or once `at` an instant. */
         ScheduleBody: {
             /** @description Unix seconds. */
@@ -4287,7 +4297,40 @@ export interface components {
         SchedulePage: {
             /** @description The `after` of the next page; null: this was the last. */
             next: string | null;
-            schedules: components["schemas"]["ScheduleAnswer"][];
+            schedules: components["schemas"]["ScheduleView"][];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A schedule, its next due time and its latest outcomes. */
+        ScheduleView: {
+            /** @description Unix seconds. */
+            at: number | null;
+            cron: string | null;
+            enabled: boolean;
+            /** @description Seconds. */
+            every: number | null;
+            id: string;
+            input: unknown;
+            /** @enum {string} */
+            missed: "skip" | "once" | "all";
+            /** @description null: nothing is due any more, or the schedule is paused or stopped. */
+            next: number | null;
+            /** @enum {string} */
+            overlap: "allow" | "skip" | "queue" | "replace";
+            /** @description The person on whose behalf it starts the workflow. null: a person at the machine of the store, or the author of the document that declares it. */
+            owner: string | null;
+            paused: boolean;
+            queued: number[];
+            /** @description The latest outcomes, newest first. */
+            results: components["schemas"]["FiredView"][];
+            /** @description Why it starts nothing until it is resumed: its owner lost the right. null: it is not stopped. */
+            stopped: string | null;
+            timezone: string;
+            /** @description The trigger of the workflow's document that declares it. */
+            trigger: string | null;
+            /** @description The due times in one line. */
+            when: string;
+            workflowId: string;
         } & {
             [key: string]: unknown;
         };
@@ -4308,11 +4351,29 @@ export interface components {
             /** @description Saved workflows that may use it, by id or `id@revision`. Empty: any. */
             workflows?: string[] | null;
         };
-        /** @description A secret, without its value. */
-        SecretEntry: {
+        /** @description Secrets by name. */
+        SecretPage: {
+            /** @description All secrets outside the store, on each page. */
+            elsewhere: components["schemas"]["OtherSecretView"][];
+            /** @description The `after` of the next page; null: this was the last. */
+            next: string | null;
+            secrets: components["schemas"]["SecretView"][];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description The saved workflows, agents and settings that name a secret. */
+        SecretUses: {
+            agents: string[];
+            settings: string[];
+            workflows: string[];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A secret of the store, without its value. */
+        SecretView: {
             changedAt: number;
             changedBy: string;
-            /** @description Of what is kept now: `If-Match` takes it. */
+            /** @description ETag of the present version, for `If-Match`. */
             etag: string;
             /** @description Only saved workflows whose `allowedGroups` are all among these may use it. Empty: any. */
             groups: string[];
@@ -4328,59 +4389,28 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description Secrets by name. */
-        SecretPage: {
-            /** @description All of them, on each page. */
-            elsewhere: components["schemas"]["OtherSecret"][];
-            /** @description The `after` of the next page; null: this was the last. */
-            next: string | null;
-            secrets: components["schemas"]["SecretEntry"][];
-        } & {
-            [key: string]: unknown;
-        };
-        /** @description Who names a secret. */
-        SecretUses: {
-            agents: string[];
-            settings: string[];
-            workflows: string[];
-        } & {
-            [key: string]: unknown;
-        };
-        /** @description A conversation: what was said in it, and its turns. */
-        SessionAnswer: {
-            closed: boolean;
-            /** @description Its turns, newest first; at most 200. */
-            executions: components["schemas"]["ExecutionEntry"][];
-            /** @description Oldest first. */
-            messages: unknown[];
-            /** @description The turn that is under way, or waits for somebody. */
-            openTurn: string | null;
-            sessionId: string;
-        } & {
-            [key: string]: unknown;
-        };
         /** @description What was made, by collection: `sessions`, and those the workflow names. */
         SessionRecords: {
             session_id: string;
         } & {
             [key: string]: unknown;
         };
-        /** @description A setting in effect. */
-        SettingEntry: {
-            name: string;
-            /** @description A file, a variable of the environment, a flag; or `default`. */
-            source: string;
-            /** @description What is secret in it is masked. */
-            value: unknown;
+        /** @description The version, the store and the effective settings of an installation. */
+        SettingsView: {
+            settings: components["schemas"]["SettingView"][];
+            /** @description The address of the store, without its password. */
+            store: string;
+            version: string;
         } & {
             [key: string]: unknown;
         };
-        /** @description The installation. */
-        SettingsAnswer: {
-            settings: components["schemas"]["SettingEntry"][];
-            /** @description Where everything is kept; without its password. */
-            store: string;
-            version: string;
+        /** @description An effective setting. */
+        SettingView: {
+            name: string;
+            /** @description A file, an environment variable, a flag, or `default`. */
+            source: string;
+            /** @description Secrets in it are masked. */
+            value: unknown;
         } & {
             [key: string]: unknown;
         };
@@ -4473,29 +4503,29 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A workflow that one can talk to. */
-        SpeakerAnswer: {
-            /** @description It knows what was said before. */
+        /** @description Workflows that one can chat with. */
+        SpeakerPage: {
+            /** @description The `after` of the next page; null: this was the last. */
+            next: string | null;
+            workflows: components["schemas"]["SpeakerView"][];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A workflow that one can chat with. It also has the members of an entry of the list of workflows. */
+        SpeakerView: {
+            /** @description Whether it remembers the earlier turns. */
             conversational: boolean;
             description: string | {
                 [key: string]: string;
             } | null;
-            /** @description The field of its input that a message is. */
+            /** @description The field of its input that receives a message. */
             field: string;
-            /** @description Fields of its input that take files. */
+            /** @description Fields of its input that receive files. */
             files: string[];
             id: string;
             name: string | {
                 [key: string]: string;
             };
-        } & {
-            [key: string]: unknown;
-        };
-        /** @description Workflows that one can talk to. */
-        SpeakerList: {
-            /** @description The `after` of the next page; null: this was the last. */
-            next: string | null;
-            workflows: components["schemas"]["SpeakerAnswer"][];
         } & {
             [key: string]: unknown;
         };
@@ -4552,12 +4582,6 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description When it is next due. */
-        TimesAnswer: {
-            times: number[];
-        } & {
-            [key: string]: unknown;
-        };
         /** @description One thing that took time. */
         TimeSpan: {
             attempt: number;
@@ -4587,7 +4611,7 @@ export interface components {
         };
         /** @description A title. */
         TitleBody: {
-            /** @description Empty: it is called by what was said first again. */
+            /** @description Empty: the beginning of the first message is the title again. */
             title: string;
         };
         /** @description What became of one of them. */
@@ -4677,11 +4701,11 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description What came of a call that was made to try a webhook. */
-        TriedWebhookAnswer: {
+        /** @description The outcome of a test call of a webhook. */
+        TriedWebhookView: {
             /** @description False: the webhook's `match` does not hold, and nothing happened. */
             accepted: boolean;
-            /** @description The executions that took the event: those that the caller sees. */
+            /** @description The executions that accepted the event, as far as the caller sees them. */
             delivered: string[];
             delivery: string;
             /** @description The execution that it started. */
@@ -4708,6 +4732,15 @@ export interface components {
         TryWebhookBody: {
             data?: unknown;
         };
+        /** @description An execution that did not receive an event, or a trigger that did not start. */
+        UntoldView: {
+            code: string;
+            hint: string | null;
+            message: string;
+            who: string;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description What was consumed. */
         Usage: {
             cacheReadTokens: number;
@@ -4720,23 +4753,20 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A table, the dearest row first. */
-        UsageAnswer: {
-            /** @description How many there are; `limit` of them are told. */
-            rows: number;
-            usage: components["schemas"]["UsageRow"][];
-        } & {
-            [key: string]: unknown;
-        };
-        /** @description What was taken and paid for there. What it tells apart (`day`, `workflow` …) are fields too. */
+        /** @description Usage of one group of steps. */
         UsageRow: {
             cached: number;
             cacheReadTokens: number;
-            /** @description As far as prices are known. */
+            /** @description Cost of the calls whose price is known; null: no price is known. */
             costUsd: number | null;
+            day?: string;
+            execution?: string;
             failures: number;
             inputTokens: number;
+            key?: string;
+            model?: string;
             modelCalls: number;
+            node?: string;
             outputTokens: number;
             retries: number;
             /** @description Calls of the scripted model, which costs nothing. */
@@ -4744,34 +4774,44 @@ export interface components {
             seconds: number;
             steps: number;
             toolCalls: number;
-            /** @description Calls of models whose price nobody knows. */
+            /** @description Calls of models whose price is unknown. */
             unpricedCalls: number;
+            user?: string;
+            workflow?: string;
         } & {
             [key: string]: unknown;
         };
-        /** @description A remembered value. */
-        ValueAnswer: {
-            changedAt?: number | null;
-            expiresAt?: number | null;
-            key: string;
-            namespace: string;
-            value: unknown;
+        /** @description Usage, the most expensive row first. */
+        UsageTable: {
+            /** @description Number of all rows; the answer contains at most `limit` of them. */
+            rows: number;
+            usage: components["schemas"]["UsageRow"][];
         } & {
             [key: string]: unknown;
         };
         /** @description What is to be remembered. */
         ValueBody: {
-            /** @description Seconds until it is forgotten; absent: never. */
+            /** @description Seconds until it expires; absent: never. */
             ttl?: number | null;
             value: unknown;
         };
-        /** @description What is remembered, by namespace and key; of a search the best first. */
+        /** @description Values by namespace and key; of a search the best match first. */
         ValuePage: {
             /** @description The `after` of the next page; null: this was the last. */
             next: string | null;
-            values: components["schemas"]["ValueAnswer"][];
-            /** @description What to know of how it was searched. */
-            warnings?: string[] | null;
+            values: components["schemas"]["ValueView"][];
+            /** @description Warnings about how the values were found. */
+            warnings?: string[];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A remembered value. */
+        ValueView: {
+            changedAt?: number | null;
+            expiresAt?: number | null;
+            key: string;
+            namespace: string;
+            value: unknown;
         } & {
             [key: string]: unknown;
         };
@@ -4783,38 +4823,30 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description How to log in. */
-        Ways: {
-            /** @description Whether anybody is asked who they are: a key opens the server. */
-            asks: boolean;
-            provider: components["schemas"]["ProviderAnswer"] | null;
+        /** @description Webhooks by path. */
+        WebhookPage: {
+            /** @description The `after` of the next page; null: this was the last. */
+            next: string | null;
+            webhooks: components["schemas"]["WebhookView"][];
         } & {
             [key: string]: unknown;
         };
-        /** @description A webhook that is in effect. */
-        WebhookAnswer: {
+        /** @description A webhook in effect. */
+        WebhookView: {
             address: string;
             event: string | null;
             path: string;
             /**
-             * @description How: as Standard Webhooks, or as GitHub signs.
+             * @description The signature: of Standard Webhooks, or of GitHub.
              * @enum {string}
              */
             scheme: "standard" | "github";
             /** @description Whether calls must be signed. */
             signed: boolean;
-            /** @description Why it starts nothing: its owner, the author of the revision, lost the right. null: it does. */
+            /** @description Why it starts nothing: its owner, the author of the revision, lost the right. null: it is not stopped. */
             stopped: string | null;
             trigger: string;
             workflowId: string;
-        } & {
-            [key: string]: unknown;
-        };
-        /** @description Webhooks by path. */
-        WebhookPage: {
-            /** @description The `after` of the next page; null: this was the last. */
-            next: string | null;
-            webhooks: components["schemas"]["WebhookAnswer"][];
         } & {
             [key: string]: unknown;
         };
@@ -4878,20 +4910,20 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description Who wrote a value: a step of an execution, or somebody. */
-        WriterAnswer: {
+        /** @description The author of a value: a step of an execution, or a person. */
+        WriterView: {
             /** @description The agent that the node names. */
-            agent?: string | null;
-            /** @description How they were let in: `key`, `login`, `shell` … */
-            entrance?: string | null;
-            /** @description That of the step that wrote it. */
-            execution?: string | null;
-            node?: string | null;
-            /** @description Whoever wrote it, where no execution did. */
-            person?: string | null;
+            agent?: string;
+            /** @description How the person was authenticated: `key`, `login`, `shell` … */
+            entrance?: string;
+            /** @description The execution of the step. */
+            execution?: string;
+            node?: string;
+            /** @description The person, if no execution wrote the value. */
+            person?: string;
             /** @description The memory tool that an agent called. */
-            tool?: string | null;
-            workflow?: string | null;
+            tool?: string;
+            workflow?: string;
         } & {
             [key: string]: unknown;
         };
@@ -5349,7 +5381,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["BudgetsAnswer"];
+                    "application/json": components["schemas"]["BudgetReport"];
                 };
             };
         };
@@ -5378,7 +5410,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SpeakerList"];
+                    "application/json": components["schemas"]["SpeakerPage"];
                 };
             };
         };
@@ -5405,7 +5437,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PublishedAnswer"];
+                    "application/json": components["schemas"]["PublishedView"];
                 };
             };
         };
@@ -5522,7 +5554,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Ways"];
+                    "application/json": components["schemas"]["LoginWays"];
                 };
             };
         };
@@ -5546,7 +5578,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Me"];
+                    "application/json": components["schemas"]["CallerView"];
                 };
             };
         };
@@ -5648,7 +5680,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Ended"];
+                    "application/json": components["schemas"]["EndedLogins"];
                 };
             };
         };
@@ -5707,7 +5739,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Me"];
+                    "application/json": components["schemas"]["CallerView"];
                 };
             };
         };
@@ -5794,7 +5826,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ForgottenAnswer"];
+                    "application/json": components["schemas"]["ForgottenView"];
                 };
             };
         };
@@ -5862,7 +5894,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ValueAnswer"];
+                    "application/json": components["schemas"]["ValueView"];
                 };
             };
         };
@@ -5892,7 +5924,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ValueAnswer"];
+                    "application/json": components["schemas"]["ValueView"];
                 };
             };
         };
@@ -5926,7 +5958,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ValueAnswer"];
+                    "application/json": components["schemas"]["ValueView"];
                 };
             };
         };
@@ -6064,7 +6096,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["NoticeAnswer"];
+                    "application/json": components["schemas"]["NoticeView"];
                 };
             };
         };
@@ -6168,7 +6200,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ScheduleAnswer"];
+                    "application/json": components["schemas"]["ScheduleView"];
                 };
             };
         };
@@ -6191,7 +6223,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ScheduleAnswer"];
+                    "application/json": components["schemas"]["ScheduleView"];
                 };
             };
         };
@@ -6221,7 +6253,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ScheduleAnswer"];
+                    "application/json": components["schemas"]["ScheduleView"];
                 };
             };
         };
@@ -6268,7 +6300,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ScheduleAnswer"];
+                    "application/json": components["schemas"]["ScheduleView"];
                 };
             };
         };
@@ -6291,7 +6323,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ScheduleAnswer"];
+                    "application/json": components["schemas"]["ScheduleView"];
                 };
             };
         };
@@ -6314,7 +6346,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["FiredAnswer"];
+                    "application/json": components["schemas"]["FiredView"];
                 };
             };
         };
@@ -6340,7 +6372,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TimesAnswer"];
+                    "application/json": components["schemas"]["DueTimes"];
                 };
             };
         };
@@ -6367,7 +6399,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TimesAnswer"];
+                    "application/json": components["schemas"]["DueTimes"];
                 };
             };
         };
@@ -6527,7 +6559,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SessionAnswer"];
+                    "application/json": components["schemas"]["ConversationView"];
                 };
             };
         };
@@ -6550,7 +6582,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["DeletedAnswer"];
+                    "application/json": components["schemas"]["DeletedExecutions"];
                 };
             };
         };
@@ -6600,7 +6632,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SettingsAnswer"];
+                    "application/json": components["schemas"]["SettingsView"];
                 };
             };
         };
@@ -6655,7 +6687,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["MadeKey"];
+                    "application/json": components["schemas"]["NewKeyView"];
                 };
             };
         };
@@ -6792,7 +6824,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["UsageAnswer"];
+                    "application/json": components["schemas"]["UsageTable"];
                     "text/csv; charset=utf-8; header=present": string;
                 };
             };
@@ -6848,7 +6880,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["CalledAnswer"];
+                    "application/json": components["schemas"]["CalledView"];
                 };
             };
         };
@@ -7408,7 +7440,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TriedWebhookAnswer"];
+                    "application/json": components["schemas"]["TriedWebhookView"];
                 };
             };
         };
@@ -8384,7 +8416,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Health"];
+                    "application/json": components["schemas"]["HealthView"];
                 };
             };
         };
@@ -8427,7 +8459,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Ready"];
+                    "application/json": components["schemas"]["ReadyView"];
                 };
             };
         };

@@ -24,7 +24,7 @@ export const local: AnswerOf<"get", "/api/me"> = {
 };
 
 /** Somebody who came with a key. */
-export const keyed = (name: string, role: Schemas["Me"]["role"], ...groups: string[]): Schemas["Me"] => ({
+export const keyed = (name: string, role: Schemas["CallerView"]["role"], ...groups: string[]): Schemas["CallerView"] => ({
   name,
   role,
   groups,

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from fastapi import Depends, Path, Response
+from fastapi import Path, Response
 from pydantic import Field
 
-from pointsman.auth.callers import Caller, Role, caller_view
-from pointsman.auth.keys import NAME_CHARS_MAX, key_view
-from pointsman.paging import page_by
-from pointsman.server.context import CurrentCaller, CurrentServer, RequireRole
+from pointsman.auth.administration import AccessVerbs
+from pointsman.auth.callers import CallerView, Role, caller_view
+from pointsman.auth.keys import NAME_CHARS_MAX, KeyPage, KeyView, NewKeyView
+from pointsman.server.context import CallerSession, CurrentCaller
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import After, Limit, OfRole, Order, Words
 from pointsman.server.routes.response_docs import answers, refusals
-from pointsman.server.schemas.requests import Answer, Body, sample
-from pointsman.values import Instant, JsonObject
+from pointsman.server.schemas.requests import Body, sample
+from pointsman.server.schemas.views import example
 
 router = Operations(tags=["access"])
 
-Admin = Annotated[Caller, Depends(RequireRole("admin", "make or revoke keys"))]
 KeyName = Annotated[str, Path(min_length=1, max_length=NAME_CHARS_MAX, description="The key's name.")]
-DAY_S: Final = 86_400.0
 DAYS_MAX: Final = 36_500
 
 
@@ -38,18 +36,7 @@ class KeyBody(Body):
     )
 
 
-class Me(Answer):
-    """The caller, as the server knows it."""
-
-    model_config = sample(name="ada", role="editor", groups=["desk"], entrance="login", expiresAt=1_763_743_200.0)
-    name: str
-    role: Role
-    groups: list[str]
-    entrance: str = Field(description="How it was let in: `local`, `key`, `login`, `token`.")
-    expires_at: float | None = Field(description="When that ends; null: nobody knows.")
-
-
-KEY: Final[JsonObject] = {
+KEY: Final[KeyView] = {
     "name": "ada",
     "role": "editor",
     "groups": ["desk"],
@@ -57,48 +44,25 @@ KEY: Final[JsonObject] = {
     "expiresAt": None,
     "usedAt": None,
 }
+example(KeyView, KEY)
+example(KeyPage, {"keys": [KEY], "next": None})
+example(NewKeyView, {"name": "ada", "role": "editor", "key": "pm_…"})
+example(
+    CallerView,
+    {"name": "ada", "role": "editor", "groups": ["desk"], "entrance": "login", "expiresAt": 1_763_743_200.0},
+)
 
 
-class KeyEntry(Answer):
-    """A key, without itself."""
-
-    model_config = sample(**KEY)
-    name: str
-    role: Role
-    groups: list[str]
-    created_at: float
-    expires_at: float | None
-    used_at: float | None
-
-
-class KeyPage(Answer):
-    """Keys by name."""
-
-    model_config = sample(keys=[KEY], next=None)
-    keys: list[KeyEntry]
-    next: str | None = Field(description="The `after` of the next page; null: this was the last.")
-
-
-class MadeKey(Answer):
-    """A new key: it is told this once."""
-
-    model_config = sample(name="ada", role="editor", key="pm_…")
-    name: str
-    role: Role
-    key: str
-
-
-@router.get("/api/me", responses=answers(Me), summary="Who am I?")
+@router.get("/api/me", responses=answers(CallerView), summary="Who am I?")
 async def me(caller: CurrentCaller) -> Response:
-    """The caller's name, role and groups, and how it was let in."""
+    """The caller's name, role and groups, and how it was authenticated."""
     return JsonReply(caller_view(caller))
 
 
-@router.get("/api/settings/keys", responses=answers(KeyPage), summary="List keys")
+@router.get("/api/settings/keys", verb=AccessVerbs.keys, responses=answers(KeyPage), summary="List keys")
 async def list_keys(
     *,
-    desk: CurrentServer,
-    caller: Admin,
+    session: CallerSession,
     search: Words = "",
     role: OfRole = None,
     order: Order = "asc",
@@ -107,32 +71,32 @@ async def list_keys(
 ) -> Response:
     """By name, and when each was last used. Not the keys themselves. With `search` only those with all these words in
     their name or groups."""
-    found = map(key_view, await desk.keys.found(search, role=role))
-    page = await page_by("name", found, after=after, limit=limit, backwards=order == "desc")
-    return JsonReply({"keys": [*page.entries], "next": page.next})
+    page = await session.access.keys(search=search, role=role, after=after, limit=limit, backwards=order == "desc")
+    return JsonReply(page)
 
 
 @router.post(
     "/api/settings/keys",
+    verb=AccessVerbs.add_key,
     status_code=201,
-    responses=answers(MadeKey, "key-exists", status=201, body=True),
+    responses=answers(NewKeyView, "key-exists", status=201, body=True),
     summary="Make a key",
 )
-async def make_key(desk: CurrentServer, caller: Admin, body: KeyBody) -> Response:
-    """The answer is the only time it is told: what is kept is its hash."""
-    expires = None if body.days is None else Instant(desk.app.clock.now() + body.days * DAY_S)
-    token = await desk.keys.make(body.name, body.role, groups=tuple(body.groups), expires=expires)
-    said = {"name": body.name, "role": body.role, "key": token}
-    return JsonReply({**said}, status=201, headers={"cache-control": "no-store"})
+async def make_key(session: CallerSession, body: KeyBody) -> Response:
+    """The key is shown in this answer only: its hash is stored."""
+    token = await session.access.add_key(body.name, body.role, groups=body.groups, days=body.days)
+    made: NewKeyView = {"name": body.name, "role": body.role, "key": token}
+    return JsonReply(made, status=201, headers={"cache-control": "no-store"})
 
 
 @router.delete(
     "/api/settings/keys/{name}",
+    verb=AccessVerbs.revoke_key,
     status_code=204,
     responses=refusals("no-such-key", "last-admin"),
     summary="Revoke a key",
 )
-async def revoke_key(desk: CurrentServer, caller: Admin, name: KeyName) -> Response:
-    """It opens nothing any more, within a second, and what was logged in by it is not. Not the only one of an admin."""
-    await desk.keys.revoke(name, but_last_admin=True)
+async def revoke_key(session: CallerSession, name: KeyName) -> Response:
+    """Revoke the key and end its logins within a second. The last admin key cannot be revoked."""
+    await session.access.revoke_key(name)
     return Response(status_code=204)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncIterator
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Final, NamedTuple
 from urllib.parse import quote
@@ -13,19 +12,18 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 from starlette.datastructures import UploadFile
 
-from pointsman.auth.policy import must_see, must_see_family, with_children
+from pointsman.auth.policy import must_see
 from pointsman.auth.subjects import SESSION_NAME_MAX, InputInvalid
 from pointsman.executions.artifacts import artifacts_of
-from pointsman.executions.authority import own_fork
 from pointsman.executions.files import UploadedFile, artifact, input_with_files, media_type_of
-from pointsman.executions.redaction_levels import must_be_told
 from pointsman.executions.start import start_as
 from pointsman.json_meter import LESS, DuplicateKey, JsonUnreadable, TooMuchJson, decode_sent_json
-from pointsman.server.context import CurrentCaller, CurrentServer
+from pointsman.operations.verbs import OperationVerbs
+from pointsman.server.context import CallerSession, CurrentCaller, CurrentServer
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.executions import STARTED, started
-from pointsman.server.routes.parameters import Admin, Eid, Id, Key, Operator
+from pointsman.server.routes.parameters import Eid, Id, Key, Operator
 from pointsman.server.routes.response_docs import answers, bytes_answer, raw_body, refusals, text_answer
 from pointsman.server.schemas.requests import Answer, sample
 from pointsman.server.schemas.responses import Artifact, Started
@@ -152,32 +150,24 @@ async def read(
 
 @router.get(
     "/executions/{eid}/export",
+    verb=OperationVerbs.export,
     responses=text_answer(NDJSON, EXPORT) | refusals("unknown-execution", "not-told"),
     summary="Export an execution",
     response_class=Response,
 )
-async def export(desk: CurrentServer, caller: Operator, eid: Eid) -> Response:
+async def export(session: CallerSession, eid: Eid) -> Response:
     """Everything it needs to go on elsewhere, with its sub-workflows and files.
 
     Of files that are too large only the names and digests go along. An export is exact: at the level `minimal` there is
     none. The caller must see its sub-workflows too.
     """
-    await must_see_family(desk.app.context, caller, eid)
-    await must_be_told(desk.app.context, eid, "an export")
-    lines = desk.app.storage.export(eid)
-    first = await anext(lines)
-
-    async def all_lines() -> AsyncIterator[bytes]:
-        yield first
-        async for line in lines:
-            yield line
-
     named = {"content-disposition": f"attachment; filename*=UTF-8''{quote(eid, safe='')}.jsonl"}
-    return StreamingResponse(all_lines(), media_type=NDJSON, headers=named)
+    return StreamingResponse(await session.operations.export(eid), media_type=NDJSON, headers=named)
 
 
 @router.post(
     "/executions/import",
+    verb=OperationVerbs.import_execution,
     responses=answers(Started, "import-refused", "execution-exists", status=201, body=True),
     status_code=201,
     summary="Import an execution",
@@ -185,8 +175,8 @@ async def export(desk: CurrentServer, caller: Operator, eid: Eid) -> Response:
 )
 async def bring_in(
     *,
-    desk: CurrentServer,
-    caller: Admin,
+    server: CurrentServer,
+    session: CallerSession,
     request: Request,
     renamed: Annotated[bool, Query(description="Under a new id, as a copy.")] = False,
 ) -> Response:
@@ -196,9 +186,7 @@ async def bring_in(
         with path.open("wb") as file:
             async for part in request.stream():
                 file.write(part)
-        name = await desk.app.storage.bring_in(path, name=desk.app.storage.new_id() if renamed else None)
-    for one in await with_children(desk.app.context, name):
-        await own_fork(desk.app.context, caller, one)  # Callers of the other store are unknown here.
-    view = await desk.app.view(name)
+        name = await session.operations.import_execution(path, new=renamed)
+    view = await server.app.view(name)
     headers = {"location": f"/api/workflows/executions/{name}"}
     return JsonReply({"executionId": name, "status": view["status"]}, status=201, headers=headers)

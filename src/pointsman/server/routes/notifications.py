@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final
 
 from fastapi import Path, Query, Response
-from pydantic import Field
 
-from pointsman.paging import page_by
-from pointsman.server.context import CurrentServer
+from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.routes.parameters import Admin, After, Limit
+from pointsman.server.routes.parameters import After, Limit
 from pointsman.server.routes.response_docs import answers
 from pointsman.server.schemas.error_examples import EXECUTION_ID
-from pointsman.server.schemas.requests import Answer, sample
-from pointsman.triggers.notifications.board import addresses_view, letters_view
-from pointsman.triggers.notifications.outbox import Outbox
-from pointsman.triggers.notifications.views import letter_view
-from pointsman.values import JsonObject
+from pointsman.server.schemas.views import example
+from pointsman.triggers.notifications.views import NoticePage, NoticeState, NoticeView, notice_view
+from pointsman.triggers.verbs import NotificationVerbs
 
 router = Operations(prefix="/api/notifications", tags=["notifications"])
 
-State = Literal["pending", "sent", "dead"]
-NOTICE: JsonObject = {
+NOTICE: Final[NoticeView] = {
     "id": "desk/exec-06f0c2k8-gate-review",
     "to": "desk",
     "event": "workflow.human.required",
@@ -36,36 +31,11 @@ NOTICE: JsonObject = {
 }
 
 
-class AddressAnswer(Answer):
-    """An address that the settings name. Its secret is never told."""
-
-    name: str
-    url: str = Field(description="Scheme and host: the rest is often a secret.")
-    events: list[str]
-    workflows: list[str]
-    signed: bool
-
-
-class NoticeAnswer(Answer):
-    """One notice to one address."""
-
-    model_config = sample(**NOTICE)
-    id: str
-    to: str
-    event: str
-    execution_id: str
-    state: State = Field(description="`dead`: it was given up, and is not tried again by itself.")
-    at: float
-    attempts: int
-    due: float | None = Field(description="When it is tried next.")
-    error: str | None = Field(description="Why it was not taken the last time.")
-
-
-class NoticePage(Answer):
-    """The addresses, and the notices by id."""
-
-    model_config = sample(
-        addresses=[
+example(NoticeView, NOTICE)
+example(
+    NoticePage,
+    {
+        "addresses": [
             {
                 "name": "desk",
                 "url": "https://chat.example/…",
@@ -74,34 +44,33 @@ class NoticePage(Answer):
                 "signed": True,
             }
         ],
-        notices=[NOTICE],
-        next=None,
-    )
-    addresses: list[AddressAnswer]
-    notices: list[NoticeAnswer]
-    next: str | None = Field(description="The `after` of the next page; null: this was the last.")
+        "notices": [NOTICE],
+        "next": None,
+    },
+)
 
 
-@router.get("", responses=answers(NoticePage), summary="List notifications")
+@router.get("", verb=NotificationVerbs.list, responses=answers(NoticePage), summary="List notifications")
 async def list_(
     *,
-    desk: CurrentServer,
-    caller: Admin,
-    state: Annotated[State | None, Query(description="Only those.")] = None,
+    session: CallerSession,
+    state: Annotated[NoticeState | None, Query(description="Only those.")] = None,
     after: After = None,
     limit: Limit = 50,
 ) -> Response:
-    """Who is told of what, and what became of each notice. Those that were sent are forgotten after some days."""
-    page = await page_by("id", await letters_view(desk.app.context, state=state), after=after, limit=limit)
-    addresses = addresses_view(desk.app.settings)
-    return JsonReply({"addresses": [*addresses], "notices": [*page.entries], "next": page.next})
+    """The configured addresses, and the delivery status of each notice. Sent notices are deleted after some time."""
+    return JsonReply(await session.notifications.list(state=state, after=after, limit=limit))
 
 
-@router.post("/{id:path}/retry", responses=answers(NoticeAnswer, "no-such-notice"), summary="Send a notice again")
+@router.post(
+    "/{id:path}/retry",
+    verb=NotificationVerbs.retry,
+    responses=answers(NoticeView, "no-such-notice"),
+    summary="Send a notice again",
+)
 async def retry(
-    desk: CurrentServer,
-    caller: Admin,
+    session: CallerSession,
     id: Annotated[str, Path(min_length=1, max_length=500, description="The notice's id.")],
 ) -> Response:
-    """From the first attempt on. Whoever keeps the store sends it."""
-    return JsonReply(letter_view(await Outbox(desk.app.context).try_again(id)))
+    """From the first attempt on. The leader of the store sends it."""
+    return JsonReply(notice_view(await session.notifications.retry(id)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Final, cast
 
@@ -105,7 +105,7 @@ class Completion(BaseModel):
 @router.get("/models", responses=in_chat(answers(ModelList)), summary="List models")
 async def models(desk: CurrentServer, caller: CurrentCaller) -> Response:
     """The workflows that can be talked to, as models: those that the caller may see."""
-    found: list[Json] = [_model(one) for one in await speakers(desk.app.context, caller)]
+    found = [_model(one) for one in await speakers(desk.app.context, caller)]
     return JsonReply({"object": "list", "data": found})
 
 
@@ -238,7 +238,7 @@ def _calls(calls: Calls) -> list[Json]:
     ]
 
 
-def _model(entry: JsonObject) -> JsonObject:
+def _model(entry: Mapping[str, object]) -> dict[str, object]:
     return {
         "id": entry["id"],
         "object": "model",

@@ -44,12 +44,12 @@ SEE: Final[Described] = {303: {"description": "To a page: of the provider, or of
 )
 async def visit_provider(
     *,
-    desk: CurrentServer,
+    server: CurrentServer,
     request: Request,
     to: Annotated[str, Query(max_length=1000, description="The page of the app to come back to.")] = HOME,
 ) -> Response:
     """Sends a browser to the provider, where it says who it is. It comes back to `/api/login/oidc/callback`."""
-    provider = _provider(desk)
+    provider = _provider(server)
     visit = begin_visit()
     try:
         reply = _to(await provider.address(visit, _back(request)))
@@ -77,7 +77,7 @@ async def visit_provider(
 )
 async def come_back(
     *,
-    desk: CurrentServer,
+    server: CurrentServer,
     request: Request,
     code: Annotated[str, Query(max_length=CODE_CHARS_MAX, description="What the provider gave.")] = "",
     state: Annotated[str, Query(max_length=200, description="What it was sent.")] = "",
@@ -86,49 +86,48 @@ async def come_back(
     user_agent: Annotated[str, Header(include_in_schema=False)] = "",
 ) -> Response:
     """Lets a browser in, once, if it is the one that was sent, and takes it to its page. Else its page says why not."""
-    provider = _provider(desk)
+    provider = _provider(server)
     secret, _, to = request.cookies.get(VISIT, "").partition(".")
     try:
         visit = visit_of(secret, state)
         provider.must_be(iss)
         if error or not code:
             raise LoginDenied("the provider let nobody in", hint="Log in again, or show a key.")
-        caller = await _entrant(desk, request, provider, visit, code)
+        caller = await _entrant(server, request, provider, visit, code)
     except PointsmanError as why:
         say(logging.WARNING, "login.refused", {"code": why.code, "message": str(why)})
         reply = _to_login(why, unquote(to))
     else:
-        await desk.known_people.note(caller)
-        await desk.audit.asked(caller, f"GET {BACK}", origin=address_of(request))
-        token, _ = await desk.logins.begin(caller, agent=user_agent, instead_of=request.cookies.get(COOKIE, ""))
+        session = server.app.acting_as(caller, via=f"GET {BACK}", origin=address_of(request))
+        cookie, _ = await session.access.log_in(agent=user_agent, instead_of=request.cookies.get(COOKIE, ""))
         reply = _to(_page(unquote(to)))
-        give_cookie(desk, reply, token)
+        give_cookie(server, reply, cookie)
     reply.delete_cookie(VISIT, path="/", secure=True, httponly=True, samesite="lax")
     return reply
 
 
 async def _entrant(
-    desk: ServerContext, request: Request, provider: IdentityProvider, visit: Visit, code: str
+    server: ServerContext, request: Request, provider: IdentityProvider, visit: Visit, code: str
 ) -> Caller:
     """Exchange the code of the callback for a caller.
 
     A failure counts as a wrong key for the login throttle, since each attempt causes a request to the provider.
     """
     address = address_of(request)
-    desk.login_throttle.may_try(address, code)
+    server.login_throttle.may_try(address, code)
     try:
         return await provider.caller(visit, code, _back(request))
     except PointsmanError:
-        desk.audit.failed_login(address)
-        desk.login_throttle.failed(address, code)
+        server.audit.failed_login(address)
+        server.login_throttle.failed(address, code)
         raise
 
 
-def _provider(desk: ServerContext) -> IdentityProvider:
-    if desk.provider is None:
+def _provider(server: ServerContext) -> IdentityProvider:
+    if server.provider is None:
         hint = "`access.oidc` with a `client_id` offers it; a key opens the server too."
         raise LoginNotOffered("no identity provider is configured here", hint=hint)
-    return desk.provider
+    return server.provider
 
 
 def _back(request: Request) -> str:

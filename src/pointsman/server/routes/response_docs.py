@@ -38,12 +38,17 @@ def answers(
 ) -> Described:
     """Return the responses of an operation. `shape`: the view or model of its answer. `body`: it reads a JSON body.
     `asks`: it requires a key."""
-    described: dict[str, Any] = {"description": HTTPStatus(status).phrase}
+    return answer(shape, HTTPStatus(status).phrase, status=status) | refusals(*errors, body=body, asks=asks)
+
+
+def answer(shape: type[Any], description: str, *, status: int = 200) -> Described:
+    """Return one response: the view or model of an answer."""
+    described: dict[str, Any] = {"description": description}
     if issubclass(shape, BaseModel):
         described["model"] = shape
     else:
         described["content"] = {"application/json": {"schema": reference_to(shape)}}
-    return {status: described, **refusals(*errors, body=body, asks=asks)}
+    return {status: described}
 
 
 def refusals(*errors: int | str, body: bool = False, asks: bool = True) -> Described:

@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, cast
 
-from fastapi import Depends, Path, Response
-from msgspec.structs import replace
+from fastapi import Path, Response
 from pydantic import Field
 
-from pointsman.auth.callers import Caller
-from pointsman.auth.secrets import SecretRule
-from pointsman.auth.vault import VALUE_CHARS_MAX, rule_view, secret_view
-from pointsman.etags import NOTHING, moved
-from pointsman.paging import page_by
+from pointsman.auth.vault import VALUE_CHARS_MAX, SecretView
 from pointsman.redaction import ANYWHERE_CHARS_MIN as CHARS_MIN
-from pointsman.searching import says
-from pointsman.server.context import CurrentServer, RequireRole
-from pointsman.server.if_match import etag_of, held
+from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.routes.parameters import ETAG, After, IfMatch, IfNew, Limit, Order, Words
+from pointsman.server.routes.parameters import After, IfMatch, IfNew, Limit, Order, Words
 from pointsman.server.routes.response_docs import answers, refusals
-from pointsman.server.schemas.requests import Answer, Body, sample
-from pointsman.values import JsonObject
-from pointsman.workflows.secret_uses import secrets_elsewhere, uses_of
+from pointsman.server.schemas.requests import Body, sample
+from pointsman.server.schemas.views import example
+from pointsman.workflows.access_verbs import RuleParts, SecretVerbs
+from pointsman.workflows.secret_uses import OtherSecretView, SecretPage, SecretUses
 
 router = Operations(tags=["access"])
 
-Admin = Annotated[Caller, Depends(RequireRole("admin", "see or change secrets"))]
 SecretName = Annotated[str, Path(min_length=1, max_length=100, description="`NAME` of the handle `secret.NAME`.")]
-SECRET: Final[JsonObject] = {
+SECRET: Final[SecretView] = {
     "name": "WEATHER",
     "changedAt": 1_763_700_000.0,
     "changedBy": "ada",
@@ -41,7 +34,7 @@ SECRET: Final[JsonObject] = {
     "etag": '"0b1f6c0ad1e2c3d4"',
 }
 
-OTHER: Final[JsonObject] = {
+OTHER: Final[OtherSecretView] = {
     "name": "MAIL",
     "source": "environment",
     "hosts": [],
@@ -74,63 +67,22 @@ class SecretBody(Body):
     workflows: Listed | None = Field(default=None, description=WORKFLOWS)
     groups: Listed | None = Field(default=None, description=GROUPS)
 
-    def rule(self, before: SecretRule) -> SecretRule | None:
-        """Return the previous rule with the given changes; None: the body changes no part of it."""
+    def parts(self) -> RuleParts:
+        """Return the given parts of the rule."""
         listed = {name: getattr(self, name) for name in ("hosts", "tools", "workflows", "groups")}
-        given = {name: tuple(value) for name, value in listed.items() if value is not None}
-        return replace(before, **given) if given else None
+        return cast("RuleParts", {name: value for name, value in listed.items() if value is not None})
 
 
-class SecretEntry(Answer):
-    """A secret, without its value."""
-
-    model_config = sample(**SECRET)
-    name: str
-    changed_at: float
-    changed_by: str
-    stored: bool = Field(description="False: the environment or the settings have its value.")
-    hosts: list[str] = Field(description=HOSTS)
-    tools: list[str] = Field(description=TOOLS)
-    workflows: list[str] = Field(description=WORKFLOWS)
-    groups: list[str] = Field(description=GROUPS)
-    etag: str = Field(description=ETAG)
+example(SecretView, SECRET)
+example(OtherSecretView, OTHER)
+example(SecretPage, {"secrets": [SECRET], "elsewhere": [OTHER], "next": None})
+example(SecretUses, {"workflows": ["letter"], "agents": [], "settings": ["mail"]})
 
 
-class OtherSecret(Answer):
-    """A secret that is not the store's. It wins over one of the store that has the same name."""
-
-    model_config = sample(**OTHER)
-    name: str
-    source: Literal["settings", "environment"]
-    hosts: list[str] = Field(description=HOSTS)
-    tools: list[str] = Field(description=TOOLS)
-    workflows: list[str] = Field(description=WORKFLOWS)
-    groups: list[str] = Field(description=GROUPS)
-
-
-class SecretPage(Answer):
-    """Secrets by name."""
-
-    model_config = sample(secrets=[SECRET], elsewhere=[OTHER], next=None)
-    secrets: list[SecretEntry]
-    elsewhere: list[OtherSecret] = Field(description="All of them, on each page.")
-    next: str | None = Field(description="The `after` of the next page; null: this was the last.")
-
-
-class SecretUses(Answer):
-    """Who names a secret."""
-
-    model_config = sample(workflows=["letter"], agents=[], settings=["mail"])
-    workflows: list[str]
-    agents: list[str]
-    settings: list[str]
-
-
-@router.get("/api/secrets", responses=answers(SecretPage), summary="List secrets")
+@router.get("/api/secrets", verb=SecretVerbs.list, responses=answers(SecretPage), summary="List secrets")
 async def list_secrets(
     *,
-    desk: CurrentServer,
-    caller: Admin,
+    session: CallerSession,
     search: Words = "",
     order: Order = "asc",
     after: After = None,
@@ -138,31 +90,21 @@ async def list_secrets(
 ) -> Response:
     """By name, and who changed each when. Not their values, which nobody can read again. With `search` only those with
     all these words in their name or that of who changed them."""
-    await desk.app.vault.refresh()
-    marked = await desk.app.vault.marked()
-    found = ({**secret_view(one), "etag": etag_of(mark)} for one, mark in marked if says(search, one.name, one.by))
-    page = await page_by("name", found, after=after, limit=limit, backwards=order == "desc")
-    elsewhere = sorted(secrets_elsewhere(desk.app.settings).items())
-    return JsonReply(
-        {
-            "secrets": [*page.entries],
-            "elsewhere": [
-                {"name": name, "source": source, **rule_view(desk.app.settings.rule(name))}
-                for name, source in elsewhere
-            ],
-            "next": page.next,
-        }
-    )
+    page = await session.secrets.list(search=search, after=after, limit=limit, backwards=order == "desc")
+    return JsonReply(page)
 
 
-@router.get("/api/secrets/{name}/uses", responses=answers(SecretUses), summary="Who uses a secret")
-async def secret_uses(desk: CurrentServer, caller: Admin, name: SecretName) -> Response:
+@router.get(
+    "/api/secrets/{name}/uses", verb=SecretVerbs.uses, responses=answers(SecretUses), summary="Who uses a secret"
+)
+async def secret_uses(session: CallerSession, name: SecretName) -> Response:
     """Saved workflows and agents, as they are now, and settings that name its handle. There need be no such secret."""
-    return JsonReply(await uses_of(desk.app.context, name))
+    return JsonReply(await session.secrets.uses(name))
 
 
 @router.put(
     "/api/secrets/{name}",
+    verb=SecretVerbs.set,
     status_code=204,
     responses=refusals(
         "name-invalid", "secret-invalid", "revision-moved", "vault-locked", "vault-key-invalid", body=True
@@ -171,8 +113,7 @@ async def secret_uses(desk: CurrentServer, caller: Admin, name: SecretName) -> R
 )
 async def set_secret(
     *,
-    desk: CurrentServer,
-    caller: Admin,
+    session: CallerSession,
     name: SecretName,
     body: SecretBody,
     if_match: IfMatch = None,
@@ -180,24 +121,18 @@ async def set_secret(
 ) -> Response:
     """Store its value sealed, in place of the one before, and where documents may send it. The next call that names
     the secret gets the new value. Without hosts and tools, documents cannot send it anywhere."""
-    vault = desk.app.vault
-    after = NOTHING if if_new else _held(name, await vault.mark(name), if_match)
-    await vault.set(name, body.value, rule=body.rule(await vault.kept_rule(name)), by=caller.name, after=after)
-    return Response(status_code=204, headers={"etag": etag_of(await desk.app.vault.mark(name))})
+    etag = await session.secrets.set(name, body.value, match=if_match, is_new=if_new is not None, **body.parts())
+    return Response(status_code=204, headers={"etag": etag})
 
 
 @router.delete(
     "/api/secrets/{name}",
+    verb=SecretVerbs.delete,
     status_code=204,
     responses=refusals("no-such-secret", "revision-moved"),
     summary="Delete a secret",
 )
-async def delete_secret(desk: CurrentServer, caller: Admin, name: SecretName, if_match: IfMatch = None) -> Response:
+async def delete_secret(session: CallerSession, name: SecretName, if_match: IfMatch = None) -> Response:
     """Steps that name it fail from now on."""
-    mark = await desk.app.vault.mark(name)
-    await desk.app.vault.delete(name, after=None if mark == NOTHING else _held(name, mark, if_match))
+    await session.secrets.delete(name, match=if_match)
     return Response(status_code=204)
-
-
-def _held(name: str, mark: str, if_match: str | None) -> str | None:
-    return held(if_match, None if mark == NOTHING else etag_of(mark), mark, moved(f"the secret {name!r}"))

@@ -7,18 +7,16 @@ from typing import Annotated
 from fastapi import Path, Response
 from pydantic import Field
 
-from pointsman.auth.policy import must_see_workflow
-from pointsman.auth.sharing import Audience, Sharing, SharingView, share, sharing_mark, sharing_of, sharing_view
-from pointsman.etags import moved
-from pointsman.server.context import CurrentCaller, CurrentServer
-from pointsman.server.if_match import etag_of, held
+from pointsman.auth.sharing import Audience, Sharing, SharingView, sharing_mark, sharing_view
+from pointsman.etags import etag_of
+from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.routes.parameters import Editor, Id, IfMatch
+from pointsman.server.routes.parameters import Id, IfMatch
 from pointsman.server.routes.response_docs import answers
 from pointsman.server.schemas.requests import Body, ruled, sample
 from pointsman.server.schemas.views import example
-from pointsman.workflows.saving import agent_for
+from pointsman.workflows.access_verbs import SharingVerbs
 
 router = Operations(tags=["access"])
 
@@ -49,68 +47,56 @@ example(SharingView, {"owner": "ada", "audience": "groups", "groups": ["desk"]})
 
 
 @router.get(
-    "/api/workflows/{id}/sharing", responses=answers(SharingView, "unknown-workflow"), summary="Read who may see it"
+    "/api/workflows/{id}/sharing",
+    verb=SharingVerbs.of_workflow,
+    responses=answers(SharingView, "unknown-workflow"),
+    summary="Read who may see it",
 )
-async def read_sharing(desk: CurrentServer, caller: CurrentCaller, id: Id) -> Response:
+async def read_sharing(session: CallerSession, id: Id) -> Response:
     """The owner of a workflow, and with whom it is shared."""
-    await must_see_workflow(desk.app.context, caller, id)
-    return _reply(await sharing_of(desk.app.context, id))
+    return _reply(await session.sharing.of_workflow(id))
 
 
 @router.put(
     "/api/workflows/{id}/sharing",
+    verb=SharingVerbs.share_workflow,
     responses=answers(SharingView, "unknown-workflow", "revision-moved", "sharing-invalid", body=True),
     summary="Share it",
 )
-async def change_sharing(
-    desk: CurrentServer, caller: Editor, id: Id, body: SharingBody, if_match: IfMatch = None
-) -> Response:
+async def change_sharing(session: CallerSession, id: Id, body: SharingBody, if_match: IfMatch = None) -> Response:
     """By its owner, or an admin. It holds from the next request on, for its executions too."""
-    await must_see_workflow(desk.app.context, caller, id)
-    mark = sharing_mark(await sharing_of(desk.app.context, id))
-    found = await share(
-        desk.app.context,
-        caller,
-        id,
-        body.audience,
-        groups=tuple(body.groups),
-        owner=body.owner,
-        after=held(if_match, etag_of(mark), mark, moved(f"the sharing of {id!r}")),
+    groups = tuple(body.groups)
+    return _reply(
+        await session.sharing.share_workflow(id, body.audience, groups=groups, owner=body.owner, match=if_match)
     )
-    return _reply(found)
 
 
 @router.get(
-    "/api/agents/{name}/sharing", responses=answers(SharingView, "no-such-agent"), summary="Read who may use an agent"
+    "/api/agents/{name}/sharing",
+    verb=SharingVerbs.of_agent,
+    responses=answers(SharingView, "no-such-agent"),
+    summary="Read who may use an agent",
 )
-async def read_agent_sharing(desk: CurrentServer, caller: CurrentCaller, name: Name) -> Response:
+async def read_agent_sharing(session: CallerSession, name: Name) -> Response:
     """The owner of an agent, and with whom it is shared."""
-    await agent_for(desk.app.context, caller, name)
-    return _reply(await sharing_of(desk.app.context, name, "agent"))
+    return _reply(await session.sharing.of_agent(name))
 
 
 @router.put(
     "/api/agents/{name}/sharing",
+    verb=SharingVerbs.share_agent,
     responses=answers(SharingView, "no-such-agent", "revision-moved", body=True),
     summary="Share an agent",
 )
 async def change_agent_sharing(
-    desk: CurrentServer, caller: Editor, name: Name, body: SharingBody, if_match: IfMatch = None
+    session: CallerSession, name: Name, body: SharingBody, if_match: IfMatch = None
 ) -> Response:
-    """By its owner, or an admin. Whom it is not shared with can neither see it nor run workflows that use it."""
-    await agent_for(desk.app.context, caller, name)
-    mark = sharing_mark(await sharing_of(desk.app.context, name, "agent"))
-    found = await share(
-        desk.app.context,
-        caller,
-        name,
-        body.audience,
-        kind="agent",
-        groups=tuple(body.groups),
-        owner=body.owner,
-        after=held(if_match, etag_of(mark), mark, moved(f"the sharing of {name!r}")),
+    """By its owner, or an admin. Callers with whom it is not shared can neither see it nor run workflows that use
+    it."""
+    groups = tuple(body.groups)
+    return _reply(
+        await session.sharing.share_agent(name, body.audience, groups=groups, owner=body.owner, match=if_match)
     )
-    return _reply(found)
 
 
 def _reply(sharing: Sharing) -> Response:

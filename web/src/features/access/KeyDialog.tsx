@@ -18,7 +18,7 @@ export function KeyDialog(props: { isFirst: boolean; onMade: () => void; onClose
   const { t } = useTranslation();
   const client = useQueryClient();
   useEffect(() => () => setEntering(false), []);
-  const make = useMutation<Schemas["MadeKey"], ApiError, NewKey>({
+  const make = useMutation<Schemas["NewKeyView"], ApiError, NewKey>({
     mutationFn: async (key) => {
       if (!props.isFirst) return makeKey(key);
       // From the first key on nobody is let in without one: whoever made it stays in by it, and sees it in any case.

@@ -3,13 +3,13 @@ import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { ask, over, query } from "@/api/http";
 import type { Schemas } from "@/api/views";
 
-export type Key = Schemas["KeyEntry"];
+export type Key = Schemas["KeyView"];
 export type NewKey = Schemas["KeyBody"];
-export type Person = Schemas["PersonEntry"];
-export type Login = Schemas["LoginEntry"];
-export type Right = Schemas["Right"];
-export type Secret = Schemas["SecretEntry"];
-export type OtherSecret = Schemas["OtherSecret"];
+export type Person = Schemas["PersonView"];
+export type Login = Schemas["LoginView"];
+export type Right = Schemas["RightView"];
+export type Secret = Schemas["SecretView"];
+export type OtherSecret = Schemas["OtherSecretView"];
 
 const at = encodeURIComponent;
 
@@ -27,7 +27,7 @@ const found = <P extends { next: string | null }>(name: string, path: string, wo
   });
 
 export const keys = (words: string) => found<Schemas["KeyPage"]>("keys", "/api/settings/keys", words);
-export const makeKey = (key: NewKey) => ask<Schemas["MadeKey"]>("/api/settings/keys", { body: key });
+export const makeKey = (key: NewKey) => ask<Schemas["NewKeyView"]>("/api/settings/keys", { body: key });
 export const revokeKey = (name: string) => ask<void>(`/api/settings/keys/${at(name)}`, { method: "DELETE" });
 
 export const people = (words: string) => found<Schemas["PeoplePage"]>("people", "/api/people", words);
@@ -40,7 +40,7 @@ export const rights = () =>
     staleTime: Number.POSITIVE_INFINITY,
   });
 export const endLogin = (id: string) => ask<void>(`/api/logins/${at(id)}`, { method: "DELETE" });
-export const endLogins = (name: string) => ask<Schemas["Ended"]>(`/api/logins${query({ name })}`, { method: "DELETE" });
+export const endLogins = (name: string) => ask<Schemas["EndedLogins"]>(`/api/logins${query({ name })}`, { method: "DELETE" });
 
 export const secrets = (words: string) => found<Schemas["SecretPage"]>("secrets", "/api/secrets", words);
 export const secretUses = (name: string) =>

@@ -72,7 +72,7 @@ describe("the page of people", () => {
     seenAt: null,
     ...more,
   });
-  const right: Schemas["Right"] = {
+  const right: Schemas["RightView"] = {
     method: "POST",
     path: "/api/workflows/{id}/rollback",
     says: "Take it back",

@@ -18,7 +18,7 @@ import { useWorkflowName } from "@/components/useWorkflowName";
 import { useServerTexts } from "@/i18n/given";
 import { rights } from "../access/access";
 
-type Deed = Schemas["DeedAnswer"];
+type Deed = Schemas["AuditEntryView"];
 
 /** What is looked for, as the address says: it can be sent to somebody. */
 export interface AuditSearch {

@@ -5,7 +5,7 @@ import type { Schemas } from "@/api/views";
 import { AT } from "@/testing/answers";
 import { fill, open, rows, server } from "@/testing/page";
 
-const deed = (id: string, what: string, target: string, refused: string | null = null): Schemas["DeedAnswer"] => ({
+const deed = (id: string, what: string, target: string, refused: string | null = null): Schemas["AuditEntryView"] => ({
   id,
   at: AT,
   who: "local",

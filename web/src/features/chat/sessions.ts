@@ -4,7 +4,7 @@ import { ApiError, ask, errorOf, over, query } from "@/api/http";
 import { allNamed } from "@/api/named";
 import type { Schemas } from "@/api/views";
 
-export type Speaker = Schemas["SpeakerAnswer"];
+export type Speaker = Schemas["SpeakerView"];
 export type Session = Schemas["ConversationEntry"];
 
 /** Found by words in their ids, names, descriptions or tags; in pages. */
@@ -12,7 +12,7 @@ export const speakersFound = (words: string) =>
   infiniteQueryOptions({
     queryKey: ["speakers", { words }],
     queryFn: ({ pageParam, signal }) =>
-      ask<Schemas["SpeakerList"]>(`/api/chat/workflows${query({ search: words, after: pageParam, limit: 50 })}`, {
+      ask<Schemas["SpeakerPage"]>(`/api/chat/workflows${query({ search: words, after: pageParam, limit: 50 })}`, {
         signal,
       }),
     initialPageParam: null as string | null,

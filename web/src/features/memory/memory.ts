@@ -3,10 +3,10 @@ import { infiniteQueryOptions } from "@tanstack/react-query";
 import { ask, query } from "@/api/http";
 import type { Json, Schemas } from "@/api/views";
 
-export type Owner = Schemas["OwnerAnswer"];
-export type Value = Schemas["ValueAnswer"];
-export type Change = Schemas["ChangeAnswer"];
-export type Writer = Schemas["WriterAnswer"];
+export type Owner = Schemas["OwnerView"];
+export type Value = Schemas["ValueView"];
+export type Change = Schemas["ChangeView"];
+export type Writer = Schemas["WriterView"];
 
 export const SCOPES = ["user", "session", "workflow", "execution", "shared"] as const;
 export type Scope = (typeof SCOPES)[number];

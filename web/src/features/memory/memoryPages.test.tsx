@@ -24,9 +24,9 @@ function latestOf(key: string): Value {
 
 beforeEach(() => {
   kept = {};
-  const owner = { scope: "user", owner: "ada", keys: 1, bytes: 10, changedAt: AT };
+  const owner = { id: "user/ada", scope: "user", owner: "ada", keys: 1, bytes: 10, changedAt: AT };
   server.get("/api/memory", () => ({
-    owners: Object.keys(kept).length ? [owner, { ...owner, owner: "bob" }] : [],
+    owners: Object.keys(kept).length ? [owner, { ...owner, id: "user/bob", owner: "bob" }] : [],
     next: null,
   }));
   server.get("/api/memory/{scope}", ({ query }) => ({
@@ -157,7 +157,7 @@ describe("the pages of memory", () => {
   it("show names and values of strangers as text", async () => {
     const hostile = '<img src=x onerror="document.title=1">/..?owner=bob#x';
     remember(hostile, { [hostile]: hostile });
-    const owner = { scope: "user", owner: hostile, keys: 1, bytes: 10, changedAt: AT };
+    const owner = { id: `user/${hostile}`, scope: "user", owner: hostile, keys: 1, bytes: 10, changedAt: AT };
     server.get("/api/memory", { owners: [owner], next: null });
     const { user } = await open("/memory");
     await user.click(await screen.findByRole("link", { name: hostile }));

@@ -3,8 +3,8 @@ import { infiniteQueryOptions } from "@tanstack/react-query";
 import { ask, query } from "@/api/http";
 import type { Schemas } from "@/api/views";
 
-export type Notice = Schemas["NoticeAnswer"];
-export type Address = Schemas["AddressAnswer"];
+export type Notice = Schemas["NoticeView"];
+export type Address = Schemas["AddressView"];
 
 export const notifications = (state: Notice["state"] | "") =>
   infiniteQueryOptions({

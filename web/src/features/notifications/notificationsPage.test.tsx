@@ -7,7 +7,7 @@ import { open, server } from "@/testing/page";
 
 describe("the page of notifications", () => {
   it("sends a notice again that was given up", async () => {
-    let notice: Schemas["NoticeAnswer"] = {
+    let notice: Schemas["NoticeView"] = {
       id: "exec-1/failed/desk",
       to: "desk",
       event: "workflow.failed",

@@ -4,8 +4,8 @@ import { type Answer, answerOf, ask, over, query } from "@/api/http";
 import type { Json, Schemas } from "@/api/views";
 import type { Timing } from "./timing";
 
-export type Schedule = Schemas["ScheduleAnswer"];
-export type Fired = Schemas["FiredAnswer"];
+export type Schedule = Schemas["ScheduleView"];
+export type Fired = Schemas["FiredView"];
 export type Missed = Schedule["missed"];
 export type Overlap = Schedule["overlap"];
 

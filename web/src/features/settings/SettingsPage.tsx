@@ -12,11 +12,11 @@ import { QueryResult } from "@/components/QueryResult";
 import { SearchBox } from "@/components/SearchBox";
 import { EmptyMessage } from "@/components/StatusMessage";
 
-type Setting = Schemas["SettingEntry"];
+type Setting = Schemas["SettingView"];
 
 const settings = queryOptions({
   queryKey: ["settings"],
-  queryFn: ({ signal }) => ask<Schemas["SettingsAnswer"]>("/api/settings", { signal }),
+  queryFn: ({ signal }) => ask<Schemas["SettingsView"]>("/api/settings", { signal }),
 });
 
 /** How the installation is set up, and how it is. Read here, changed where the server is started. */
@@ -50,7 +50,7 @@ export function SettingsPage() {
   );
 }
 
-function State(told: Schemas["Ready"], t: (word: string) => string) {
+function State(told: Schemas["ReadyView"], t: (word: string) => string) {
   const isReady = told.status === "ready";
   return {
     [t("settings.ready")]: (

@@ -34,7 +34,7 @@ export const usage = (by: Dimension, counted: Counted) =>
     queryKey: ["usage", by, counted],
     queryFn: ({ signal }) => {
       const limit = by === "day" ? DAYS_ASKED_MAX : ROWS_MAX;
-      return ask<Schemas["UsageAnswer"]>(`/api/usage${query({ by, limit, ...counted })}`, { signal });
+      return ask<Schemas["UsageTable"]>(`/api/usage${query({ by, limit, ...counted })}`, { signal });
     },
   });
 
@@ -46,7 +46,7 @@ export const budgets = (period: Period) =>
   queryOptions({
     queryKey: ["usage", "budgets", period],
     queryFn: ({ signal }) =>
-      ask<Schemas["BudgetsAnswer"]>(`/api/budgets${query({ ...period })}`, { signal }).then((told) => told.budgets),
+      ask<Schemas["BudgetReport"]>(`/api/budgets${query({ ...period })}`, { signal }).then((told) => told.budgets),
   });
 
 export function dayOf(at: number): string {

@@ -3,9 +3,9 @@ import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { ask, query } from "@/api/http";
 import type { Json, Schemas } from "@/api/views";
 
-export type Webhook = Schemas["WebhookAnswer"];
-export type Delivery = Schemas["DeliveryAnswer"];
-export type Tried = Schemas["TriedWebhookAnswer"];
+export type Webhook = Schemas["WebhookView"];
+export type Delivery = Schemas["DeliveryView"];
+export type Tried = Schemas["TriedWebhookView"];
 
 /** Found by words in their paths, workflows and events; in pages. */
 export const webhooks = (words: string) =>

@@ -1,0 +1,196 @@
+"""Verbs of conversations and memory. See `auth.verbs` for how a verb is written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from pointsman.auth.policy import must_see_memory, must_see_session, sees_execution, sees_memory
+from pointsman.auth.verbs import Verbs, verb
+from pointsman.chat.conversation_views import ConversationView, conversation_view
+from pointsman.chat.conversations import (
+    ConversationEntry,
+    ConversationList,
+    conversations_page,
+    entitle,
+    found_conversations,
+)
+from pointsman.chat.memories import (
+    Memories,
+    MemorySearchResult,
+    OneMemory,
+    OwnerPage,
+    OwnerView,
+    StoredMemory,
+    ValuePage,
+    memory_page,
+    nothing_remembered,
+    owner_view,
+)
+from pointsman.chat.memory_history import HistoryPage, history_page, writer_for
+from pointsman.chat.workflows import SpeakerPage, speakers_page
+from pointsman.executions import deletion
+from pointsman.paging import page_by
+from pointsman.values import ExecutionId, Json
+
+
+class ConversationVerbs(Verbs):
+    """What a caller may do with conversations. A conversation belongs to the person who started it; admins see all."""
+
+    @verb("viewer", "see workflows", audit=False)
+    async def workflows(
+        self, *, search: str = "", ids: Collection[str] | None = None, after: str | None = None, limit: int = 50
+    ) -> SpeakerPage:
+        """Return a page of the workflows that the caller can chat with, see `speakers_page`."""
+        page = await speakers_page(self.app, self.caller, words=search, ids=ids, after=after, limit=limit)
+        return {"workflows": page.entries, "next": page.next}
+
+    @verb("viewer", "see conversations", audit=False)
+    async def list(
+        self, *, everyone: bool = False, workflow: str | None = None, before: str | None = None, limit: int = 50
+    ) -> ConversationList:
+        """Return a page of the caller's conversations, or for admins everyone's, see `conversations_page`."""
+        self._may_see(everyone=everyone)
+        return await conversations_page(
+            self.app, self.caller, everyone=everyone, workflow=workflow, before=before, limit=limit
+        )
+
+    @verb("viewer", "see conversations", audit=False)
+    async def search(self, words: str, *, everyone: bool = False, limit: int = 50) -> list[ConversationEntry]:
+        """Return the conversations with all these words in a turn or in the title, see `found_conversations`."""
+        self._may_see(everyone=everyone)
+        return await found_conversations(self.app, self.caller, words, everyone=everyone, limit=limit)
+
+    @verb("viewer", "see conversations", audit=False)
+    async def get(self, session: str) -> ConversationView:
+        """Return the messages and turns of a conversation. Raises `UnknownSession`, `InputInvalid`."""
+        await must_see_session(self.app, self.caller, session)
+        return await conversation_view(self.app, session)
+
+    @verb("operator", "run workflows", target=("session",))
+    async def rename(self, session: str, title: str, *, match: str | None = None) -> ConversationEntry:
+        """Set the title of a conversation; an empty title removes it. `match`: see `etags.held`. Raises the errors of
+        `entitle`."""
+        return await entitle(self.app, self.caller, session, title, match=match)
+
+    @verb("operator", "run workflows", target=("session",))
+    async def delete(self, session: str) -> list[ExecutionId]:
+        """Delete a conversation for good, with its executions and memory. Return the ids of the executions.
+
+        Raises `UnknownSession`, `ExecutionUnfinished`.
+        """
+        await must_see_session(self.app, self.caller, session)
+        return await deletion.delete_session(self.app, session)
+
+    def _may_see(self, *, everyone: bool) -> None:
+        if everyone:
+            self.caller.must_have("admin", "see the conversations of others")
+
+
+class MemoryVerbs(Verbs):
+    """What a caller may do with memory. A memory is visible to callers who see its owner: an execution, a session, a
+    person, a workflow; shared memory to everybody."""
+
+    @verb("viewer", "see memory", audit=False)
+    async def owners(self, *, after: str | None = None, limit: int | None = None) -> OwnerPage:
+        """Return a page of the owners whose memory the caller sees, by scope and name, with their sizes."""
+
+        async def sees(one: OwnerView) -> bool:
+            return await sees_memory(self.app, self.caller, one["scope"], one["owner"])
+
+        found = [owner_view(one) for one in await Memories(self.app).owners()]
+        page = await page_by("id", found, after=after, limit=len(found) if limit is None else limit, sees=sees)
+        return {"owners": page.entries, "next": page.next}
+
+    @verb("viewer", "see memory", audit=False)
+    async def page(
+        self,
+        scope: str,
+        owner: str,
+        *,
+        namespace: str = "",
+        search: str | None = None,
+        after: str | None = None,
+        limit: int = 50,
+    ) -> ValuePage:
+        """Return a page of values, or of those that match a search, see `memory_page`."""
+        memory = await self._of(scope, owner, namespace)
+        return await memory_page(memory, search=search, after=after, limit=limit)
+
+    @verb("viewer", "see memory", audit=False)
+    async def values(self, scope: str, owner: str, *, namespace: str = "", limit: int) -> list[StoredMemory]:
+        """Return the first values by namespace and key."""
+        return await (await self._of(scope, owner, namespace)).list(limit=limit)
+
+    @verb("viewer", "see memory", audit=False)
+    async def search(
+        self, scope: str, owner: str, words: str, *, namespace: str = "", limit: int
+    ) -> MemorySearchResult:
+        """Return the values that share words with a text or have a similar meaning, the best match first."""
+        return await (await self._of(scope, owner, namespace)).find(words, limit=limit)
+
+    @verb("viewer", "see memory", audit=False)
+    async def get(self, scope: str, owner: str, key: str, *, namespace: str = "") -> Json:
+        """Return the value of a key. Raises `NothingRemembered`."""
+        value = await (await self._of(scope, owner, namespace)).get(key)
+        if value is None:
+            raise nothing_remembered(key)
+        return value
+
+    @verb("viewer", "see memory", audit=False)
+    async def history(
+        self, scope: str, owner: str, key: str, *, namespace: str = "", after: str | None = None, limit: int = 50
+    ) -> HistoryPage:
+        """Return a page of the values that a key has and had, see `history_page`. Writers that are executions which the
+        caller does not see are hidden. Raises `NothingRemembered`, `PlaceInvalid`."""
+
+        async def sees(execution: str) -> bool:
+            return await sees_execution(self.app, self.caller, execution)
+
+        return await history_page(await self._of(scope, owner, namespace), key, sees=sees, after=after, limit=limit)
+
+    @verb("operator", "run workflows", target=("key", "scope", "owner", "namespace"))
+    async def set(
+        self, scope: str, owner: str, key: str, value: Json, *, ttl: float | None = None, namespace: str = ""
+    ) -> Json:
+        """Set a value, for `ttl` seconds or for ever. Raises `MemoryFull`, `MemoryKeyInvalid`."""
+        memory = await self._of(scope, owner, namespace)
+        return await memory.set(key, value, ttl=ttl, by=writer_for(self.caller))
+
+    @verb("operator", "run workflows", target=("key", "scope", "owner", "namespace"))
+    async def append(
+        self, scope: str, owner: str, key: str, value: Json, *, ttl: float | None = None, namespace: str = ""
+    ) -> Json:
+        """Append to a list and return all of it. Raises as `set`, and `MemoryNotAList`."""
+        memory = await self._of(scope, owner, namespace)
+        return await memory.append(key, value, ttl=ttl, by=writer_for(self.caller))
+
+    @verb("operator", "run workflows", target=("key", "number", "scope", "owner", "namespace"))
+    async def restore(self, scope: str, owner: str, key: str, number: int, *, namespace: str = "") -> Json:
+        """Restore a former value of a key, with its original expiry. Raises `NothingRemembered`."""
+        memory = await self._of(scope, owner, namespace)
+        return await memory.put_back(key, number, by=writer_for(self.caller))
+
+    @verb("operator", "run workflows", target=("key", "scope", "owner", "namespace"))
+    async def delete(self, scope: str, owner: str, key: str, *, namespace: str = "") -> None:
+        """Delete a value and its history. Raises `NothingRemembered`."""
+        if not await (await self._of(scope, owner, namespace)).delete(key):
+            raise nothing_remembered(key)
+
+    @verb("operator", "run workflows", target=("scope", "owner", "namespace"))
+    async def clear(self, scope: str, owner: str, *, namespace: str = "") -> int:
+        """Delete all values and their history. Return the number of values."""
+        return await (await self._of(scope, owner, namespace)).clear()
+
+    @verb("admin", "compute embeddings")
+    async def reindex(self) -> int:
+        """Compute all embeddings again and return their number, see `Memories.reindex`."""
+        return await Memories(self.app).reindex()
+
+    async def _of(self, scope: str, owner: str, namespace: str) -> OneMemory:
+        """Return a memory. Raises `UnknownMemory`, `MemoryKeyInvalid`, `NotAllowed`, and the errors for an owner that
+        does not exist."""
+        memory = Memories(self.app).of(scope, owner, namespace=namespace)
+        # At the command line a workflow that is not saved has memory too, and so has a deleted owner.
+        if self.caller.entrance != "shell":
+            await must_see_memory(self.app, self.caller, scope, owner)
+        return memory

@@ -1,0 +1,143 @@
+"""Verbs of backup, retention, export, import, health, usage and settings. See `auth.verbs` for the rules."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pointsman.auth.audit import AUDIT
+from pointsman.auth.policy import must_see_family, with_children
+from pointsman.auth.verbs import Verbs, verb
+from pointsman.executions.authority import own_fork
+from pointsman.executions.ids import new_id
+from pointsman.executions.redaction_levels import must_be_told
+from pointsman.executions.usage_rollup import Dimension, UsageRollup, UsageRow
+from pointsman.operations import exporting, importing, retention
+from pointsman.operations.budgets import BudgetRow, budgets
+from pointsman.operations.findings import HealthFinding
+from pointsman.operations.health import damage, findings, mend
+from pointsman.operations.measuring import Measuring
+from pointsman.operations.retention import Collected
+from pointsman.operations.storage import Storage
+from pointsman.operations.usage_rights import narrowed, told_to
+from pointsman.settings import Loaded
+from pointsman.settings.display import SettingsView, shown, store_shown
+from pointsman.values import ExecutionId, JsonObject
+from pointsman.version import VERSION
+
+if TYPE_CHECKING:
+    from pointsman.operations.backup import Backup
+
+
+class OperationVerbs(Verbs):
+    """What a caller may do with the store as a whole, and with measurements of this installation."""
+
+    @verb("admin", "back the store up")
+    async def back_up(self, path: Path) -> Backup:
+        """Back up the whole store to a new file. Safe while other processes use the store."""
+        return await Storage(self.app).back_up(path)
+
+    @verb("admin", "restore a backup", audit=False)
+    async def restore(self, path: Path) -> Backup:
+        """Restore a backup file into this store, which must be empty."""
+        restored = await Storage(self.app).restore(path)
+        # Afterwards: an entry would make the store not empty.
+        acting = self.acting
+        what = acting.via or "OperationVerbs.restore"
+        await self.app[AUDIT].asked(self.caller, what, target=acting.target, origin=acting.origin)
+        return restored
+
+    @verb("admin", "delete data", unless="dry_run")
+    async def collect(self, *, dry_run: bool = False) -> Collected:
+        """Delete what the `retention` settings do not keep, and what is not used any more."""
+        return await retention.collect(self.app, dry_run=dry_run)
+
+    @verb("operator", "run workflows", target=("execution",))
+    async def export(self, execution: str) -> AsyncIterator[bytes]:
+        """Return the lines of an export file of an execution and its sub-workflows, which the caller must see.
+
+        An export is exact, so an execution at the redaction level `minimal` is exported only at the command line.
+        Raises `UnknownExecution`, `NotAllowed`, `NotTold`.
+        """
+        await must_see_family(self.app, self.caller, execution)
+        if self.caller.entrance != "shell":
+            await must_be_told(self.app, execution, "an export")
+        lines = exporting.export(self.app, execution)
+        return _behind(await anext(lines), lines)
+
+    @verb("operator", "run workflows", audit=False)
+    async def left_out(self, execution: str) -> list[JsonObject]:
+        """Return the files of an execution and its sub-workflows that are too large for its export."""
+        await must_see_family(self.app, self.caller, execution)
+        return await Storage(self.app).left_out(execution)
+
+    @verb("admin", "import executions", made=lambda execution: {"executionId": execution})
+    async def import_execution(self, path: Path, *, new: bool = False) -> ExecutionId:
+        """Import an export file, under its own id or a `new` one. Return the id.
+
+        Over HTTP the caller becomes the owner, since callers of the other store are unknown here. Raises
+        `ImportRefused`, `ExecutionExists`.
+        """
+        execution = await importing.import_file(self.app, path, name=new_id() if new else None)
+        if self.caller.entrance != "shell":
+            for one in await with_children(self.app, execution):
+                await own_fork(self.app, self.caller, one)
+        return execution
+
+    @verb("admin", "check the installation", audit=False)
+    async def findings(self) -> list[HealthFinding]:
+        """Return the health findings, the most severe first, see `health.findings`."""
+        return await findings(self.app)
+
+    @verb("admin", "repair the installation")
+    async def repair(self, found: list[HealthFinding]) -> list[HealthFinding]:
+        """Repair the findings that can be repaired without risk, and return these."""
+        return await mend(self.app, found)
+
+    @verb("admin", "check the installation", audit=False)
+    async def damage(self) -> list[str]:
+        """Return the damage of the store, one sentence each. Reads everything."""
+        return await damage(self.app)
+
+    @verb("viewer", "see usage", audit=False)
+    async def usage(
+        self, by: Collection[Dimension] = ("workflow",), *, since: str = "", until: str = "", of: Iterable[str] = ()
+    ) -> list[UsageRow]:
+        """Return the usage of ended executions, as far as the caller may see it. `of`: filters such as `model:gpt-5`;
+        the rest as in `UsageRollup.usage`. Raises `PeriodInvalid`, `UsageUnknown`."""
+        audience = told_to(self.app, self.caller)
+        return await UsageRollup(self.app).usage(by, since=since, until=until, of=narrowed(of), sees=audience)
+
+    @verb("viewer", "see usage", audit=False)
+    async def budgets(self, *, since: str = "", until: str = "") -> list[BudgetRow]:
+        """Return the budgets of the workflows that the caller sees, the closest to its limit first. Raises
+        `PeriodInvalid`."""
+        return await budgets(self.app, since=since, until=until, sees=told_to(self.app, self.caller))
+
+    @verb("admin", "compute usage again", audit=False)
+    async def rebuild_usage(self) -> int:
+        """Read all existing executions again and return their number. Deletes no usage."""
+        return await UsageRollup(self.app).rebuild()
+
+    @verb("admin", "read the measures of this server", audit=False)
+    async def metrics(self, measuring: Measuring, *, openly: bool = False) -> str:
+        """Return the metrics of a server in the text format of Prometheus; `openly`: as OpenMetrics."""
+        return await measuring.text(openly=openly)
+
+    @verb("admin", "read the settings", audit=False)
+    async def settings(self) -> SettingsView:
+        """Return the effective settings with their sources, without secrets."""
+        settings = self.app.settings
+        found = shown(Loaded(settings, settings.sources))
+        return {
+            "version": VERSION,
+            "store": store_shown(settings.store_url),
+            "settings": [{"name": name, **one} for name, one in found.items()],
+        }
+
+
+async def _behind(first: bytes, lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for line in lines:
+        yield line

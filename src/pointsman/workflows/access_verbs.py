@@ -1,0 +1,229 @@
+"""Verbs of secrets and of sharing, which concern saved workflows and agents. See `auth.verbs` for how a verb is
+written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final, TypeAlias, Unpack, cast
+
+from msgspec.structs import replace
+from typing_extensions import TypedDict
+
+from pointsman.auth.policy import must_see_workflow
+from pointsman.auth.sharing import Audience, Shared, Sharing, share, sharing_mark, sharing_of
+from pointsman.auth.vault import VAULT, SecretInvalid, SecretRuleView, Vault, rule_view, secret_view
+from pointsman.auth.verbs import Verbs, verb
+from pointsman.etags import NOTHING, etag_of, held, moved
+from pointsman.paging import page_by
+from pointsman.ports import SecretRule
+from pointsman.searching import says
+from pointsman.workflows.saving import agent_for
+from pointsman.workflows.secret_uses import OtherSecretView, SecretPage, SecretUses, secrets_elsewhere, uses_of
+
+PARTS: Final = ("hosts", "tools", "workflows", "groups")
+"""Parts of a rule."""
+Names: TypeAlias = Collection[str]
+
+
+class RuleParts(TypedDict, total=False):
+    """Parts of the rule of where documents may send a secret."""
+
+    hosts: Names
+    tools: Names
+    workflows: Names
+    groups: Names
+
+
+class SecretVerbs(Verbs):
+    """What a caller may do with the secrets of the store. Values can be written, never read."""
+
+    @property
+    def _vault(self) -> Vault:
+        return self.app[VAULT]
+
+    @verb("admin", "see or change secrets", audit=False)
+    async def list(
+        self, *, search: str = "", after: str | None = None, limit: int | None = None, backwards: bool = False
+    ) -> SecretPage:
+        """Return a page of the secrets, by name, without their values: those with all words of `search` in their name
+        or that of the person who changed them."""
+        await self._vault.refresh()
+        marked = await self._vault.marked()
+        found = (secret_view(one, mark) for one, mark in marked if says(search, one.name, one.by))
+        size = len(marked) if limit is None else limit
+        page = await page_by("name", found, after=after, limit=size, backwards=backwards)
+        settings = self.app.settings
+        elsewhere: list[OtherSecretView] = [
+            {"name": name, "source": source, **rule_view(settings.rule(name))}
+            for name, source in sorted(secrets_elsewhere(settings).items())
+        ]
+        return {"secrets": page.entries, "elsewhere": elsewhere, "next": page.next}
+
+    @verb("admin", "see or change secrets", audit=False)
+    async def uses(self, name: str) -> SecretUses:
+        """Return the saved workflows, agents and settings that name a secret, whether or not it exists."""
+        return await uses_of(self.app, name)
+
+    @verb("admin", "see or change secrets", audit=False)
+    async def rule(self, name: str) -> SecretRuleView:
+        """Return the rule of where documents may send a secret; empty if there is no such secret."""
+        return rule_view(await self._vault.kept_rule(name))
+
+    @verb("admin", "see or change secrets", target=("name", "by"))
+    async def set(
+        self,
+        name: str,
+        value: str | None = None,
+        *,
+        by: str | None = None,
+        match: str | None = None,
+        is_new: bool = False,
+        **parts: Unpack[RuleParts],
+    ) -> str:
+        """Store a value, and `parts` of the rule of where documents may send it. What is not given stays as it is.
+        Return the ETag.
+
+        `match`: see `etags.held`. `is_new`: only if there is no such secret. `by`: see `Verbs.name_for`. Raises the
+        errors of `Vault.set`.
+        """
+        after = NOTHING if is_new else await self._held(name, match)
+        given = {part: tuple(names) for part, names in cast("dict[str, Names]", parts).items()}
+        rule = replace(await self._vault.kept_rule(name), **given) if given else None
+        await self._vault.set(name, value, rule=rule, by=self.name_for(by), after=after)
+        return etag_of(await self._vault.mark(name))
+
+    @verb("admin", "see or change secrets", target=("name", *PARTS, "by"))
+    async def allow(
+        self,
+        name: str,
+        *,
+        hosts: Names = (),
+        tools: Names = (),
+        workflows: Names = (),
+        groups: Names = (),
+        by: str | None = None,
+    ) -> SecretRuleView:
+        """Add to the rule of where documents may send a secret, and return it. Raises the errors of `Vault.set`."""
+        added = {"hosts": hosts, "tools": tools, "workflows": workflows, "groups": groups}
+        known = await self._vault.kept_rule(name)
+        rule = SecretRule(
+            **{part: tuple(dict.fromkeys((*getattr(known, part), *more))) for part, more in added.items()}
+        )
+        await self._vault.set(name, rule=rule, by=self.name_for(by))
+        return rule_view(rule)
+
+    @verb("admin", "see or change secrets", target=("name", *PARTS, "by"))
+    async def disallow(
+        self,
+        name: str,
+        *,
+        hosts: Names = (),
+        tools: Names = (),
+        workflows: Names = (),
+        groups: Names = (),
+        by: str | None = None,
+    ) -> SecretRuleView:
+        """Remove from the rule of where documents may send a secret, and return it.
+
+        Raises the errors of `Vault.set`, and `SecretInvalid` for what the rule does not contain: a misspelt host would
+        stay allowed.
+        """
+        gone = {"hosts": hosts, "tools": tools, "workflows": workflows, "groups": groups}
+        known = await self._vault.kept_rule(name)
+        for part, names in gone.items():
+            if unknown := [one for one in names if one not in getattr(known, part)]:
+                raise SecretInvalid(
+                    f"not among the {part} of the secret {name!r}: {', '.join(unknown)}",
+                    hint="`pointsman secrets list` shows them.",
+                )
+        rule = SecretRule(
+            **{part: tuple(one for one in getattr(known, part) if one not in names) for part, names in gone.items()}
+        )
+        await self._vault.set(name, rule=rule, by=self.name_for(by))
+        return rule_view(rule)
+
+    @verb("admin", "see or change secrets", target=("name",))
+    async def delete(self, name: str, *, match: str | None = None) -> None:
+        """Delete a secret. `match`: see `etags.held`. Raises `NoSuchSecret`, `RevisionMoved`."""
+        is_there = await self._vault.mark(name) != NOTHING
+        await self._vault.delete(name, after=await self._held(name, match) if is_there else None)
+
+    @verb("admin", "see or change secrets")
+    async def rotate(self) -> int:
+        """Encrypt all secrets again with the newest key and return their number, see `Vault.rotate`."""
+        return await self._vault.rotate()
+
+    async def _held(self, name: str, match: str | None) -> str | None:
+        mark = await self._vault.mark(name)
+        return held(match, None if mark == NOTHING else etag_of(mark), mark, moved(f"the secret {name!r}"))
+
+
+class SharingVerbs(Verbs):
+    """What a caller may do with the owner and the audience of workflows and agents."""
+
+    @verb("viewer", "see sharing", audit=False)
+    async def of_workflow(self, workflow: str) -> Sharing:
+        """Return the sharing of a workflow. Raises `UnknownWorkflow`."""
+        await must_see_workflow(self.app, self.caller, workflow)
+        return await sharing_of(self.app, workflow)
+
+    @verb("viewer", "see sharing", audit=False)
+    async def of_agent(self, agent: str) -> Sharing:
+        """Return the sharing of an agent. Raises `NoSuchAgent`."""
+        await agent_for(self.app, self.caller, agent)
+        return await sharing_of(self.app, agent, "agent")
+
+    @verb("editor", "write workflows", target=("workflow", "audience", "groups", "owner"))
+    async def share_workflow(
+        self,
+        workflow: str,
+        audience: Audience | None = None,
+        *,
+        groups: tuple[str, ...] = (),
+        owner: str | None = None,
+        match: str | None = None,
+    ) -> Sharing:
+        """Change the audience (None: it stays, with its groups) and the owner, as the owner or an admin. `match`: see
+        `etags.held`.
+
+        Raises `UnknownWorkflow`, `NotAllowed`, `SharingInvalid`, `RevisionMoved`.
+        """
+        await must_see_workflow(self.app, self.caller, workflow)
+        return await self._share(workflow, "workflow", audience, groups, owner, match)
+
+    @verb("editor", "write workflows", target=("agent", "audience", "groups", "owner"))
+    async def share_agent(
+        self,
+        agent: str,
+        audience: Audience | None = None,
+        *,
+        groups: tuple[str, ...] = (),
+        owner: str | None = None,
+        match: str | None = None,
+    ) -> Sharing:
+        """Change the audience and the owner of an agent, as `share_workflow` does for a workflow. Raises `NoSuchAgent`
+        instead of `UnknownWorkflow`."""
+        await agent_for(self.app, self.caller, agent)
+        return await self._share(agent, "agent", audience, groups, owner, match)
+
+    async def _share(
+        self,
+        name: str,
+        kind: Shared,
+        audience: Audience | None,
+        groups: tuple[str, ...],
+        owner: str | None,
+        match: str | None,
+    ) -> Sharing:
+        known = await sharing_of(self.app, name, kind)
+        mark = sharing_mark(known)
+        return await share(
+            self.app,
+            self.caller,
+            name,
+            audience or known.audience,
+            kind=kind,
+            groups=known.groups if audience is None else groups,
+            owner=owner,
+            after=held(match, etag_of(mark), mark, moved(f"the sharing of {name!r}")),
+        )
