@@ -479,3 +479,18 @@ async def test_bodies_that_are_too_large_are_not_read() -> None:
 
         streamed = await served.client.post("/api/workflows", content=parts())
         assert (streamed.status_code, streamed.json()["code"]) == (413, "body-too-large")
+
+
+async def test_groups_of_the_latest_revision_apply_to_earlier_ones() -> None:
+    async with serving(is_local=False) as served:
+        root = await served.key("root", "admin")
+        inside, outside = await served.key("ada", "editor", "desk"), await served.key("bob", "editor")
+        await served.client.post("/api/workflows", content=CHAIN, headers=inside)
+        closed = CHAIN.replace("id: chain", "id: chain\nallowedGroups: [desk]")
+        assert (await served.client.put("/api/workflows/chain", content=closed, headers=inside)).status_code == 200
+        for headers, status in ((outside, 404), (inside, 200), (root, 200)):
+            found = await served.client.get("/api/workflows/chain@1", headers=headers)
+            ran = await served.client.post("/api/workflows/chain@1/execute", json={"wait": True}, headers=headers)
+            assert (found.status_code, ran.status_code) == (status, status)
+        copied = await served.client.post("/api/workflows/chain@1/clone", json={"id": "copy"}, headers=outside)
+        assert (copied.status_code, copied.json()["code"]) == (404, "unknown-workflow")

@@ -77,14 +77,19 @@ async def sees_entry(app: AppContext, caller: Caller, entry: Mapping[str, object
 
 
 async def sees_workflow(app: AppContext, caller: Caller, reference: str) -> bool:
-    """Return whether there is such a workflow for the caller: False for a missing one and for a hidden one."""
+    """Return whether there is such a workflow for the caller: False for a missing one and for a hidden one.
+
+    The groups of the latest revision apply to earlier ones too, so that a restriction cannot be avoided by `id@1`.
+    """
     try:
         if not await visible(app, caller, reference):
             return False
         await app[DEFINITIONS].found(reference)
+        workflow, _, revision = reference.partition("@")
+        latest = await _nature_of(app, workflow) if revision and caller.role != "admin" else UNKNOWN
     except UnknownWorkflow:
         return False
-    return True
+    return latest is UNKNOWN or caller.is_among(latest.groups)
 
 
 async def must_see_workflow(app: AppContext, caller: Caller, reference: str) -> None:
