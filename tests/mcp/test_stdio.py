@@ -352,6 +352,7 @@ async def read_lines(text: bytes) -> tuple[list[str], list[JSONRPCError]]:
         (b'{"id":2,"method":"ping"}', INVALID_REQUEST, 2),
         (b'{"jsonrpc":"2.0","id":"a"}', INVALID_REQUEST, "a"),
         (b'{"jsonrpc":"2.0","id":{},"method":"ping"}', INVALID_REQUEST, None),
+        (b'{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}', INVALID_REQUEST, None),
         (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', INVALID_REQUEST, None),
         (b'{"jsonrpc":"2.0","id":2,"method":"ping","params":' + b"[" * 300 + b"]" * 300 + b"}", INVALID_REQUEST, None),
         (b'{"jsonrpc":"2.0","id":2,"method":"ping","params":{"a":' + b"9" * 200 + b"}}", INVALID_REQUEST, None),
@@ -365,6 +366,7 @@ async def test_a_line_that_is_not_a_message_is_answered_with_an_error(
     messages, answers = await read_lines(b"\n" + line + b"\r\n" + PING + b"\n")
     assert [message.strip() for message in messages] == [PING.decode()]
     assert [(answer.error.code, answer.id) for answer in answers] == [(code, about)]
+    assert all(answer.model_dump_json() for answer in answers), "each answer can be encoded"
 
 
 async def test_a_line_over_the_limit_is_skipped_and_answered(monkeypatch: pytest.MonkeyPatch) -> None:

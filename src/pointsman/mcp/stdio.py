@@ -108,10 +108,15 @@ def _error_of(line: bytes) -> JSONRPCError | None:
     if message is not None and isinstance(value, dict) and "id" not in value:
         return None
     about = value.get("id") if isinstance(value, dict) else None
+    if isinstance(about, bool) or not isinstance(about, int | str) or not _is_encodable(about):
+        about = None
     text = "the line is not a JSON-RPC 2.0 message. A request has `method`, and an `id` that is a text or an integer."
-    return _error(
-        INVALID_REQUEST, text, about if isinstance(about, int | str) and not isinstance(about, bool) else None
-    )
+    return _error(INVALID_REQUEST, text, about)
+
+
+def _is_encodable(about: int | str) -> bool:
+    """Return whether an id can be sent back: a text with a lone surrogate cannot be encoded."""
+    return isinstance(about, int) or about.encode(errors="replace").decode() == about
 
 
 def _error(code: int, message: str, about: int | str | None = None) -> JSONRPCError:
