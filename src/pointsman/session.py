@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING
 
 from pointsman.auth.callers import Caller
 from pointsman.auth.verbs import Acting
+from pointsman.authoring.verbs import AuthoringVerbs
 from pointsman.executions.verbs import ExecutionVerbs
+from pointsman.workflows.agent_verbs import AgentVerbs
+from pointsman.workflows.tool_verbs import ToolVerbs
+from pointsman.workflows.verbs import WorkflowVerbs
 
 if TYPE_CHECKING:  # Deferred: most commands need one or two of these.
     from pointsman.auth.administration import AccessVerbs
@@ -30,6 +34,14 @@ class Session:
     @property
     def caller(self) -> Caller:
         return self.acting.caller
+
+    @property
+    def agents(self) -> AgentVerbs:
+        return AgentVerbs(self.acting)
+
+    @property
+    def authoring(self) -> AuthoringVerbs:
+        return AuthoringVerbs(self.acting)
 
     @property
     def executions(self) -> ExecutionVerbs:
@@ -88,3 +100,11 @@ class Session:
         from pointsman.workflows.access_verbs import SharingVerbs  # Deferred as above.
 
         return SharingVerbs(self.acting)
+
+    @property
+    def tools(self) -> ToolVerbs:
+        return ToolVerbs(self.acting)
+
+    @property
+    def workflows(self) -> WorkflowVerbs:
+        return WorkflowVerbs(self.acting)

@@ -182,7 +182,7 @@ def test_the_end_of_standard_error_of_a_server_begins_with_no_piece_of_a_secret(
 
 
 async def test_a_tool_that_is_tried_returns_no_secret(tmp_path: Path) -> None:
-    from pointsman.workflows.tool_trials import try_tool  # Beside its only use.
+    from pointsman.workflows.tool_verbs import try_tool  # Beside its only use.
 
     @tool
     def repeat(fail: bool) -> str:

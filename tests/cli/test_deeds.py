@@ -81,6 +81,12 @@ BY_VERBS: frozenset[str] = frozenset(
         "secrets disallow",
         "secrets rotate",
         "secrets set",
+        "workflows clone",
+        "workflows delete",
+        "workflows design",
+        "workflows edit",
+        "workflows rollback",
+        "workflows save",
         "workflows share",
     }
 )
@@ -161,7 +167,7 @@ def test_what_was_done_to_workflows_and_the_store_is_told(prompt: Prompt) -> Non
         printed = prompt(*command, *STORE)
         assert printed.code == 0, printed.err
     assert told(prompt) == [
-        ("workflows save", "file=letter.yaml", None),
+        ("workflows save", "file=letter.yaml, id=letter, revision=1", None),
         ("workflows share", "workflow=letter, audience=groups, groups=desk", None),
         ("schedules add", "workflow=letter, id=hourly", None),
         ("schedules delete", "schedule=hourly", None),
@@ -183,7 +189,7 @@ def test_a_restored_store_tells_it_behind_what_the_backup_brought(prompt: Prompt
     there = ["--store", "sqlite:///there.db"]
     assert prompt("restore", "monday.backup", *there).code == 0
     assert told(prompt, there) == [
-        ("workflows save", "file=letter.yaml", None),
+        ("workflows save", "file=letter.yaml, id=letter, revision=1", None),
         ("backup", "file=monday.backup", None),
         ("restore", "file=monday.backup", None),
     ]

@@ -12,11 +12,11 @@ import pytest
 
 from pointsman import Pointsman, Workflow
 from pointsman.executions.families import pause_family, resume_family
-from pointsman.executions.lists import list_tools
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, JsonObject, WorkflowId
 from pointsman.workflows.scripts import parse_script
 from pointsman.workflows.sources import WorkflowInvalid
+from pointsman.workflows.tool_verbs import list_tools
 
 pytestmark = pytest.mark.integration
 

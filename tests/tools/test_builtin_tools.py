@@ -8,13 +8,13 @@ import pytest
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.engine.reports import ToolCall
-from pointsman.executions.lists import list_tools
 from pointsman.models.script import Script
 from pointsman.settings import Settings
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.functions import tool
 from pointsman.tools.tool import Tool
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.tool_verbs import list_tools
 
 OFF: JsonObject = {
     "id": "off",

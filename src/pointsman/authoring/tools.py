@@ -18,11 +18,13 @@ from pointsman.auth.callers import Role
 from pointsman.auth.verbs import VerbRule, rule_of
 from pointsman.authoring.operations import read_operations
 from pointsman.authoring.texts import document_of
+from pointsman.authoring.verbs import AuthoringVerbs
 from pointsman.authoring.workbench import Dialect, Hear, Workbench
 from pointsman.definition.problems import Problem
 from pointsman.errors import PointsmanError
 from pointsman.executions.verbs import ExecutionVerbs
 from pointsman.values import Json, JsonObject, JsonView, json_of
+from pointsman.workflows.verbs import WorkflowVerbs
 
 A = TypeVar("A", bound=Struct)
 Effect: TypeAlias = Literal["reads", "changes", "destroys"]
@@ -213,44 +215,47 @@ def _named(schema: JsonObject) -> str:
 
 
 async def _list(call: VerbCall, given: Nothing) -> JsonView:
-    return {"workflows": [*await call.bench.list()]}
+    return {"workflows": (await call.bench.workflows.list(include_disabled=True))["workflows"]}
 
 
 async def _get(call: VerbCall, given: Named) -> JsonView:
-    return await call.bench.get(given.workflow)
+    return await call.bench.authoring.describe(given.workflow)
 
 
 async def _check(call: VerbCall, given: CheckReply) -> JsonView:
-    return await call.bench.check(document_of(given.document, dialect=given.dialect))
+    return await call.bench.workflows.check(document_of(given.document, dialect=given.dialect))
 
 
 async def _save(call: VerbCall, given: Saved) -> JsonView:
-    return await call.bench.save(document_of(given.document, dialect=given.dialect), draft=given.draft)
+    source = document_of(given.document, dialect=given.dialect)
+    saved = await call.bench.workflows.save(source, draft=given.draft)
+    return {**saved, **await call.bench.authoring.described(source)}
 
 
 async def _edit(call: VerbCall, given: Edits) -> JsonView:
     operations = read_operations(given.operations)
-    return await call.bench.edit(given.workflow, operations, apply=given.apply, revision=given.revision)
+    return await call.bench.authoring.edit(given.workflow, operations, apply=given.apply, revision=given.revision)
 
 
 async def _design(call: VerbCall, given: Wished) -> JsonView:
-    return await call.bench.design(given.words, name=given.id, save=given.save)
+    return await call.bench.authoring.design(given.words, name=given.id, save=given.save)
 
 
 async def _delete(call: VerbCall, given: Named) -> JsonView:
-    return await call.bench.delete(given.workflow)
+    await call.bench.workflows.delete(given.workflow)
+    return {"deleted": given.workflow}
 
 
 async def _versions(call: VerbCall, given: Named) -> JsonView:
-    return {"versions": [*await call.bench.versions(given.workflow)]}
+    return {"versions": (await call.bench.workflows.versions(given.workflow))["workflows"]}
 
 
 async def _diff(call: VerbCall, given: Compared) -> JsonView:
-    return await call.bench.diff(given.workflow, given.since, given.to)
+    return await call.bench.authoring.compare(given.workflow, given.since, given.to)
 
 
 async def _rollback(call: VerbCall, given: TakenBack) -> JsonView:
-    return await call.bench.rollback(given.workflow, given.revision)
+    return await call.bench.authoring.restore(given.workflow, given.revision)
 
 
 async def _run(call: VerbCall, given: VerbFunction) -> JsonView:
@@ -294,16 +299,57 @@ def _tool(
 
 
 VERBS: Final[tuple[Verb[Any], ...]] = (
-    Verb("list_workflows", "List the saved workflows.", Nothing, _list),
-    Verb("get_workflow", "A saved workflow: its document, a picture (Mermaid), its problems.", Named, _get),
-    Verb("check_workflow", "All problems of a workflow, with places and hints. Saves nothing.", CheckReply, _check),
-    Verb("save_workflow", "Save a workflow as a new revision, to be run.", Saved, _save, "editor", "changes"),
-    Verb("design_workflow", "Let the installation's model design a workflow.", Wished, _design, "editor", "changes"),
-    Verb("edit_workflow", "Change a workflow by operations; shows what changes.", Edits, _edit, "editor", "changes"),
-    Verb("delete_workflow", "Delete a saved workflow.", Named, _delete, "editor", "destroys"),
-    Verb("workflow_versions", "All revisions of a saved workflow.", Named, _versions),
-    Verb("diff_workflow", "What two revisions of a workflow differ in, as operations.", Compared, _diff),
-    Verb("rollback_workflow", "Make an old revision the latest.", TakenBack, _rollback, "editor", "changes"),
+    _tool(WorkflowVerbs.list, "list_workflows", "List the saved workflows.", Nothing, _list),
+    _tool(
+        AuthoringVerbs.describe,
+        "get_workflow",
+        "A saved workflow: its document, a picture (Mermaid), its problems.",
+        Named,
+        _get,
+    ),
+    _tool(
+        WorkflowVerbs.check,
+        "check_workflow",
+        "All problems of a workflow, with places and hints. Saves nothing.",
+        CheckReply,
+        _check,
+    ),
+    _tool(
+        WorkflowVerbs.save, "save_workflow", "Save a workflow as a new revision, to be run.", Saved, _save, "changes"
+    ),
+    _tool(
+        AuthoringVerbs.design,
+        "design_workflow",
+        "Let the installation's model design a workflow.",
+        Wished,
+        _design,
+        "changes",
+    ),
+    _tool(
+        AuthoringVerbs.edit,
+        "edit_workflow",
+        "Change a workflow by operations; shows what changes.",
+        Edits,
+        _edit,
+        "changes",
+    ),
+    _tool(WorkflowVerbs.delete, "delete_workflow", "Delete a saved workflow.", Named, _delete, "destroys"),
+    _tool(WorkflowVerbs.versions, "workflow_versions", "All revisions of a saved workflow.", Named, _versions),
+    _tool(
+        AuthoringVerbs.compare,
+        "diff_workflow",
+        "What two revisions of a workflow differ in, as operations.",
+        Compared,
+        _diff,
+    ),
+    _tool(
+        AuthoringVerbs.restore,
+        "rollback_workflow",
+        "Make an old revision the latest.",
+        TakenBack,
+        _rollback,
+        "changes",
+    ),
     Verb(
         "run_workflow",
         "Run a workflow to its end, or until a person is asked.",

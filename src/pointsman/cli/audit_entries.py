@@ -53,12 +53,6 @@ CHANGES: Final[dict[str, AuditedCommand]] = {
     ),
     "run": AuditedCommand(("workflow", "by"), not_with="dry"),
     "chat": AuditedCommand(("workflow", "session", "by")),
-    "workflows save": AuditedCommand(("file",)),
-    "workflows clone": AuditedCommand(("workflow", "new")),
-    "workflows delete": AuditedCommand(("workflow",)),
-    "workflows design": AuditedCommand(("name",), only_with=("save",)),
-    "workflows edit": AuditedCommand(("workflow",), only_with=("apply",)),
-    "workflows rollback": AuditedCommand(("workflow", "revision")),
 }
 
 

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pointsman.auth.callers import LOCAL, Caller
 from pointsman.authoring.operations import read_operations
-from pointsman.authoring.workbench import DesignedWorkflow, EditedWorkflow, RestoredRevision, Workbench
-from pointsman.cli.app_opening import go, installation
+from pointsman.authoring.verbs import DesignedWorkflow, EditedWorkflow, RestoredRevision
+from pointsman.cli.app_opening import go, installation, session_at_prompt
 from pointsman.cli.completion import complete_workflow
-from pointsman.cli.options import json_option, model_option, os_user, script_option, store_option, value_of
+from pointsman.cli.options import json_option, model_option, script_option, store_option, value_of
 from pointsman.cli.printing import print_json, say, shown
 from pointsman.cli.results import say_scripted
 from pointsman.values import Json, JsonObject
@@ -21,13 +20,6 @@ if TYPE_CHECKING:
     from pointsman.authoring.conversation_history import Round
 
 DONE, ERRORS = 0, 1
-
-
-def _bench(app: object) -> Workbench:
-    from pointsman.app import Pointsman  # Imported late: help does not need the app.
-
-    assert isinstance(app, Pointsman)
-    return Workbench(app.context, Caller(name=os_user() or LOCAL.name, role=LOCAL.role))
 
 
 def _tell(one: Round) -> None:
@@ -84,7 +76,7 @@ async def _design(
     store: str | None, model: str | None, script: Path | None, words: str, *, name: str, save: bool
 ) -> DesignedWorkflow:
     async with installation(store, model=model, script=script) as app:
-        return await _bench(app).design(words, name=name, save=save, hear=_tell)
+        return await session_at_prompt(app).authoring.design(words, name=name, save=save, hear=_tell)
 
 
 @click.command()
@@ -136,10 +128,10 @@ async def _edit(
     apply: bool,
 ) -> EditedWorkflow:
     async with installation(store, model=model, script=script) as app:
-        bench = _bench(app)
+        authoring = session_at_prompt(app).authoring
         if words:
-            return await bench.edit_by_words(workflow, words, apply=apply, hear=_tell)
-        return await bench.edit(workflow, read_operations(operations), apply=apply)
+            return await authoring.edit_by_words(workflow, words, apply=apply, hear=_tell)
+        return await authoring.edit(workflow, read_operations(operations), apply=apply)
 
 
 def _operations(given: str | None) -> Json:
@@ -175,4 +167,4 @@ def rollback(workflow: str, revision: int, *, as_json: bool, store: str | None) 
 
 async def _rollback(store: str | None, workflow: str, revision: int) -> RestoredRevision:
     async with installation(store) as app:
-        return await _bench(app).rollback(workflow, revision)
+        return await session_at_prompt(app).authoring.restore(workflow, revision)

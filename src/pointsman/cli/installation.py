@@ -12,13 +12,13 @@ from pointsman.cli.app_opening import go, installation, loaded, session_at_promp
 from pointsman.cli.key_usage import paying_lines
 from pointsman.cli.options import json_option, model_option, script_option, store_option
 from pointsman.cli.printing import harmless, print_json, shown
-from pointsman.executions.lists import list_tools, server_views
 from pointsman.operations.health import HealthFinding, box_in_use
 from pointsman.operations.key_usage import payers
 from pointsman.operations.model_catalogue import list_models, ping_models
 from pointsman.settings.display import shown as settings_view
 from pointsman.settings.display import store_shown
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.tool_verbs import McpServerView, ToolView, list_tools, server_views
 
 
 @click.group(invoke_without_command=True)
@@ -31,19 +31,19 @@ def tools(context: click.Context, *, as_json: bool, script: Path | None) -> None
         return
     found, servers = go(_tools(script))
     if as_json:
-        print_json({"tools": cast("list[Json]", found), "servers": cast("list[Json]", servers)})
+        print_json({"tools": found, "servers": servers})
         return
     for one in found:
         told = one["description"] if one["enabled"] else f"off: {one['off']}"
         click.echo(f"{shown(one['name']):24} {one['origin']:9} {shown(told, chars_max=120)}")
-    for failure in (cast("JsonObject", one["failure"]) for one in servers if one["failure"] is not None):
+    for failure in (one["failure"] for one in servers if one["failure"] is not None):
         click.echo(f"warning: {shown(failure['message'], chars_max=400)}", err=True)
-        for line in str(failure["stderr"] or "").splitlines():
+        for line in str(failure.get("stderr") or "").splitlines():
             click.echo(f"  {harmless(line)}", err=True)
         click.echo(f"  → {shown(failure['hint'])}", err=True)
 
 
-async def _tools(script: Path | None) -> tuple[list[JsonObject], list[JsonObject]]:
+async def _tools(script: Path | None) -> tuple[list[ToolView], list[McpServerView]]:
     """Return the tools and the MCP servers, without opening the store of the settings."""
     async with installation("memory:", script=script) as app:
         return await list_tools(app.context), server_views(app.context, with_stderr=True)

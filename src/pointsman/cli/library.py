@@ -9,21 +9,12 @@ import click
 from pointsman.app import Pointsman, Workflow
 from pointsman.auth.sharing import AUDIENCES, Audience, Sharing, sharing_view
 from pointsman.cli.app_opening import document, go, installation, session_at_prompt
-from pointsman.cli.audit_entries import at_the_prompt
 from pointsman.cli.completion import complete_workflow
 from pointsman.cli.designing import design, edit, rollback
 from pointsman.cli.options import dialect_option, json_option, not_empty, script_option, store_option, var_option
 from pointsman.cli.printing import print_deleted, print_json, shown
 from pointsman.cli.results import when
-from pointsman.workflows.revisions import (
-    SavedRevision,
-    WorkflowEntryView,
-    delete_workflow,
-    diff_revisions,
-    list_workflows,
-    saved_view,
-)
-from pointsman.workflows.saving import clone_as, save_as
+from pointsman.workflows.revisions import SavedRevision, WorkflowEntryView
 
 
 @click.command("share")
@@ -93,7 +84,10 @@ async def _entries(
     store: str | None, workflow: str | None, *, include_disabled: bool = False, built_in: bool | None = None
 ) -> list[WorkflowEntryView]:
     async with installation(store) as app:
-        return await list_workflows(app.context, workflow, include_disabled=include_disabled, built_in=built_in)
+        workflows = session_at_prompt(app).workflows
+        if workflow is not None:
+            return (await workflows.versions(workflow))["workflows"]
+        return (await workflows.list(include_disabled=include_disabled, built_in=built_in))["workflows"]
 
 
 def _print_entries(entries: list[WorkflowEntryView], *, as_json: bool) -> None:
@@ -135,16 +129,17 @@ def save(
     """
     source = document(file, dialect=dialect)
     app = installation(store, script=script, variables=variables)
-    saved = go(_save(app, source, draft=draft, author=author))
+    saved = go(_save(app, source, draft=draft, author=author, file=file))
     if as_json:
         print_json(saved)
     else:
         click.echo(f"{saved['id']}@{saved['revision']}")
 
 
-async def _save(app: Pointsman, source: Workflow, *, draft: bool, author: str) -> SavedRevision:
+async def _save(app: Pointsman, source: Workflow, *, draft: bool, author: str, file: str) -> SavedRevision:
     async with app:
-        return saved_view(await save_as(app.context, at_the_prompt(), source, author=author, draft=draft))
+        session = session_at_prompt(app, target=f"file={file}")
+        return await session.workflows.save(source, draft=draft, author=author)
 
 
 @workflows.command()
@@ -157,7 +152,7 @@ def get(workflow: str, *, store: str | None) -> None:
 
 async def _source(store: str | None, workflow: str) -> Workflow:
     async with installation(store) as app:
-        return await app.source(workflow)
+        return await session_at_prompt(app).workflows.source(workflow)
 
 
 @workflows.command()
@@ -177,7 +172,7 @@ def clone(workflow: str, new: str, *, author: str, as_json: bool, store: str | N
 
 async def _clone(store: str | None, workflow: str, new: str, author: str) -> SavedRevision:
     async with installation(store) as app:
-        return saved_view(await clone_as(app.context, at_the_prompt(), workflow, new, author=author))
+        return await session_at_prompt(app).workflows.clone(workflow, new, author=author)
 
 
 @workflows.command()
@@ -192,7 +187,7 @@ def delete(workflow: str, *, as_json: bool, store: str | None) -> None:
 
 async def _delete(store: str | None, workflow: str) -> None:
     async with installation(store) as app:
-        await delete_workflow(app.context, workflow)
+        await session_at_prompt(app).workflows.delete(workflow)
 
 
 @workflows.command()
@@ -207,7 +202,7 @@ def diff(workflow: str, *, old: int | None, new: int | None, store: str | None) 
 
 async def _diff(store: str | None, workflow: str, old: int | None, new: int | None) -> str:
     async with installation(store) as app:
-        return await diff_revisions(app.context, workflow, old, new)
+        return await session_at_prompt(app).workflows.diff(workflow, old, new)
 
 
 for command in (design, edit, rollback):

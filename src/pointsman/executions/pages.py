@@ -9,8 +9,6 @@ import msgspec
 from msgspec.structs import replace
 from typing_extensions import TypedDict
 
-from pointsman.auth.callers import Caller
-from pointsman.auth.policy import sees
 from pointsman.context import AppContext
 from pointsman.dialects.detect import write_workflow
 from pointsman.errors import CallerError
@@ -22,7 +20,7 @@ from pointsman.executions.views import event_view, execution_view
 from pointsman.ports import Row
 from pointsman.runtime.local import folded
 from pointsman.store.records import ExecutionQuery, Summary
-from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId, json_of
+from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
 from pointsman.workflows.document_work import beside
 from pointsman.workflows.library import LIBRARY, size_of
 
@@ -189,13 +187,3 @@ def place_of_list(before: str) -> tuple[float, ExecutionId]:
             f"{before[:PLACE_CHARS_MAX]!r} is no place in a list", hint="Use `next` of a page."
         ) from None
     return Instant(started), ExecutionId(execution)
-
-
-async def with_last(app: AppContext, caller: Caller, entries: Iterable[JsonObject]) -> list[JsonObject]:
-    """Add to each entry the last started execution that the caller may see, or None."""
-    told: list[JsonObject] = []
-    for entry in entries:
-        page = await executions_page(app, sees=lambda one: sees(app, caller, one), workflow=str(entry["id"]), limit=1)
-        last = json_of(page["executions"][0]) if page["executions"] else None
-        told.append({**entry, "lastExecution": last})
-    return told

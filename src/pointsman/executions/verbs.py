@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from pointsman.auth.policy import must_control, must_see, sees
 from pointsman.auth.verbs import Verbs, verb
 from pointsman.executions.execution import Execution
-from pointsman.executions.lists import found_executions
+from pointsman.executions.lists import ExecutionEntry, found_executions
 from pointsman.executions.opening import reach_execution
 from pointsman.executions.pages import ExecutionPage, executions_page
 from pointsman.executions.relations import Relations, relations_of
@@ -44,6 +44,12 @@ class ExecutionVerbs(Verbs):
     ) -> ExecutionPage:
         """Return one page of the executions that the caller may see, see `pages.executions_page`."""
         return await executions_page(self.app, sees=self._sees, before=before, oldest_first=oldest_first, **filters)
+
+    @verb("viewer", "list executions", audit=False)
+    async def last_of(self, workflow: str) -> ExecutionEntry | None:
+        """Return the execution of a workflow that started last, of those that the caller may see."""
+        page = await executions_page(self.app, sees=self._sees, workflow=workflow, limit=1)
+        return page["executions"][0] if page["executions"] else None
 
     @verb("viewer", "search executions", audit=False)
     async def search(self, words: str, **filters: Unpack[ExecutionFilters]) -> ExecutionPage:

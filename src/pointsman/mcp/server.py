@@ -77,7 +77,7 @@ async def list_resources(bench: Workbench) -> list[Resource]:
     ]
     saved = [
         Resource(name=str(entry["id"]), title=str(entry["name"]), uri=f"{WORKFLOWS}{entry['id']}")
-        for entry in await bench.list()
+        for entry in (await bench.workflows.list(include_disabled=True))["workflows"]
     ]
     return [*fixed, *saved]
 
@@ -89,7 +89,7 @@ async def read_resource(bench: Workbench, uri: str) -> ReadResourceResult:
     if not uri.startswith(WORKFLOWS):
         raise MCPError(INVALID_PARAMS, f"there is no resource {uri[:200]!r}")
     try:
-        source, _ = await bench.source(uri.removeprefix(WORKFLOWS))
+        source = await bench.workflows.source(uri.removeprefix(WORKFLOWS))
     except PointsmanError as why:
         raise MCPError(INVALID_PARAMS, sentences(str(why), why.hint)) from None
     document = await bench.app[DOCUMENTS].here(lambda: source.document, chars=source.chars, of=source.digest)
@@ -140,7 +140,7 @@ async def fill_prompt(bench: Workbench, name: str, arguments: Mapping[str, str])
         )
     else:
         try:
-            source, _ = await bench.source(arguments["workflow"])
+            source = await bench.workflows.source(arguments["workflow"])
             document = await bench.app[DOCUMENTS].here(lambda: source.document, chars=source.chars, of=source.digest)
         except PointsmanError as why:
             raise MCPError(INVALID_PARAMS, sentences(str(why), why.hint)) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -127,8 +126,6 @@ class ServerContext:
     """Whether the server listens on loopback only: requests need no key until the first key exists."""
     lifecycle: Lifecycle = field(default_factory=Lifecycle)
     """Phase of the process: serving, leading, stopping."""
-    writing: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Lock for read-then-write operations: only one at a time in this server."""
     on_stop: list[Callable[[], None]] = field(default_factory=list["Callable[[], None]"])
     """Callbacks that end other long-lived connections when the server stops."""
     background: BackgroundTasks = field(default_factory=BackgroundTasks)

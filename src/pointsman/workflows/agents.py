@@ -15,6 +15,7 @@ from typing import ClassVar, Final, NamedTuple, TypeAlias, cast
 
 import msgspec
 from msgspec import Struct
+from typing_extensions import TypedDict
 
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.base import read_as
@@ -136,7 +137,18 @@ def configs_of(agents: Mapping[str, SavedAgent]) -> dict[str, AgentConfig]:
     return {name: cast(AgentConfig, read_as(AgentConfig, one.agent)) for name, one in agents.items()}
 
 
-def agent_view(one: SavedAgent) -> JsonObject:
+class AgentView(TypedDict):
+    """One revision of an agent."""
+
+    name: str
+    revision: int
+    agent: JsonObject
+    """As in the `agents` of a workflow."""
+    savedAt: float
+    author: str
+
+
+def agent_view(one: SavedAgent) -> AgentView:
     return {
         "name": one.name,
         "revision": one.revision,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pointsman.auth.callers import Caller
-from pointsman.auth.policy import IdTaken, id_must_be_free, must_see_workflow, sees_agent
+from pointsman.auth.policy import IdTaken, id_must_be_free, sees_agent
 from pointsman.auth.sharing import EVERYONES, claim, disclaim, must_own, sharing_of
 from pointsman.context import AppContext
 from pointsman.store.records import SavedWorkflow
@@ -14,15 +12,10 @@ from pointsman.workflows.agent_library import SavedAgents
 from pointsman.workflows.agents import LATEST as AGENT
 from pointsman.workflows.agents import SavedAgent, agent_taken, no_such_agent
 from pointsman.workflows.authors import note_authors
-from pointsman.workflows.builtin.cloning import clone_of
 from pointsman.workflows.definitions import outlined, save
 from pointsman.workflows.document_work import DOCUMENTS
-from pointsman.workflows.revisions import delete_workflow
 from pointsman.workflows.sources import Workflow
 from pointsman.workflows.workflow_tools import tool_name
-
-if TYPE_CHECKING:
-    pass
 
 
 async def save_as(
@@ -62,28 +55,6 @@ async def save_as(
     return saved
 
 
-async def clone_as(
-    app: AppContext, caller: Caller, reference: str, new: str, *, author: str | None = None
-) -> SavedWorkflow:
-    """Save a workflow that the caller may see under another id; the caller owns the clone. Raises the errors of
-    `clone_workflow`."""
-    await must_see_workflow(app, caller, reference)
-    await id_must_be_free(app, caller, new)
-    return await save_as(app, caller, await clone_of(app, reference, new, by=caller.name), author=author, draft=True)
-
-
-async def delete_as(app: AppContext, caller: Caller, workflow: str, *, after: int | None = None) -> None:
-    """Delete a workflow. One with an owner can be deleted only by the owner and admins. `after`: the revision that it
-    must be at.
-
-    Raises `UnknownWorkflow` (also if the caller may not see it), `NotAllowed`, `RevisionMoved`.
-    """
-    await must_see_workflow(app, caller, workflow)
-    if (await sharing_of(app, workflow)).owner:
-        await must_own(app, caller, workflow.partition("@")[0], "delete it")
-    await delete_workflow(app, workflow, after=after)
-
-
 async def save_agent_as(
     app: AppContext, caller: Caller, name: str, agent: JsonObject, *, after: int | None = None
 ) -> SavedAgent:
@@ -92,7 +63,6 @@ async def save_agent_as(
     Raises `AgentTaken` if the caller may not see the agent of this name, `NotAllowed`, and the errors of
     `SavedAgents.save`.
     """
-    caller.must_have("editor", "save agents")
     if not await sees_agent(app, caller, name):
         raise agent_taken(name)
     entry = await app.store.entries.find(AGENT, name)
@@ -112,13 +82,6 @@ async def agent_for(app: AppContext, caller: Caller, reference: str) -> SavedAge
     if not await sees_agent(app, caller, reference):
         raise no_such_agent(reference)
     return await SavedAgents(app).get(reference)
-
-
-async def delete_agent_as(app: AppContext, caller: Caller, name: str, *, after: int | None = None) -> None:
-    """Delete an agent; only its owner and admins may. Raises `NoSuchAgent`, `NotAllowed`, `RevisionMoved`."""
-    await agent_for(app, caller, name)
-    await must_own(app, caller, name.partition("@")[0], "delete it", "agent")
-    await SavedAgents(app).delete(name, after=after)
 
 
 async def _tool_name_must_be_free(app: AppContext, caller: Caller, workflow: str) -> None:

@@ -9,11 +9,11 @@ import pytest
 from pointsman import Pointsman, Workflow
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
-from pointsman.executions.lists import list_tools, server_views
 from pointsman.operations.health import findings
 from pointsman.settings import Settings
 from pointsman.tools.failures import ToolFailed
 from pointsman.values import Json, JsonObject
+from pointsman.workflows.tool_verbs import list_tools, server_views
 
 pytestmark = pytest.mark.integration
 

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Literal
 
 from fastapi import Path, Query, Response
 from pydantic import Field
 
-from pointsman.auth.policy import sees_agent, visible
-from pointsman.authoring.agent_trials import try_agent
+from pointsman.authoring.verbs import AuthoringVerbs
 from pointsman.executions.views import scripted_warnings
-from pointsman.paging import page_by, revision_place
-from pointsman.server.context import CurrentCaller, CurrentServer
-from pointsman.server.if_match import etag_of, held
+from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.routes.parameters import NAMES_MAX, After, Editor, IfMatch, IfNew, Limit, Order, Words
+from pointsman.server.routes.parameters import NAMES_MAX, After, IfMatch, IfNew, Limit, Order, Words
 from pointsman.server.routes.response_docs import answers, refusals
-from pointsman.server.schemas.requests import Answer, Body, JsonValue, sample
+from pointsman.server.schemas.requests import Body, JsonValue, sample
 from pointsman.server.schemas.responses import Started
+from pointsman.server.schemas.views import example
 from pointsman.values import JsonObject
-from pointsman.workflows.agent_uses import agent_uses
-from pointsman.workflows.agents import SavedAgent, agent_view
-from pointsman.workflows.revisions import RevisionMoved
-from pointsman.workflows.saving import agent_for, delete_agent_as, save_agent_as
+from pointsman.workflows.agent_uses import AgentUses
+from pointsman.workflows.agent_verbs import AgentPage, AgentVerbs, etag_of_agent
+from pointsman.workflows.agents import AgentView, SavedAgent, agent_view
 
 router = Operations(prefix="/api/agents", tags=["agents"])
 
 Name = Annotated[str, Path(min_length=1, max_length=120, description="The agent's name, or `name@revision`.")]
-AGENT: JsonObject = {
+AGENT: AgentView = {
     "name": "writer",
     "revision": 2,
     "agent": {"system": "You write short letters.", "tools": ["web_search"]},
@@ -38,23 +34,9 @@ AGENT: JsonObject = {
 }
 
 
-class AgentAnswer(Answer):
-    """One revision of an agent."""
-
-    model_config = sample(**AGENT)
-    name: str
-    revision: int
-    agent: dict[str, JsonValue] = Field(description="As in the `agents` of a workflow.")
-    saved_at: float
-    author: str
-
-
-class AgentPage(Answer):
-    """Agents by name; or the revisions of one, newest first."""
-
-    model_config = sample(agents=[AGENT], next=None)
-    agents: list[AgentAnswer]
-    next: str | None = Field(default=None, description="The `after` of the next page; null: this was the last.")
+example(AgentView, AGENT)
+example(AgentPage, {"agents": [AGENT], "next": None})
+example(AgentUses, {"workflows": [{"workflowId": "letter", "revision": 2, "names": ["writer"]}]})
 
 
 class AgentBody(Body):
@@ -71,11 +53,10 @@ class NewAgentBody(AgentBody):
     name: str = Field(min_length=1, max_length=100)
 
 
-@router.get("", responses=answers(AgentPage), summary="List agents")
+@router.get("", verb=AgentVerbs.list, responses=answers(AgentPage), summary="List agents")
 async def list_(
     *,
-    desk: CurrentServer,
-    caller: CurrentCaller,
+    session: CallerSession,
     search: Words = "",
     name: Annotated[list[str] | None, Query(max_length=NAMES_MAX, description="Only these.")] = None,
     sort: Annotated[Literal["name", "savedAt"], Query(description="What orders them.")] = "name",
@@ -84,104 +65,80 @@ async def list_(
     limit: Limit = 50,
 ) -> Response:
     """The latest revision of each. With `search` only those with all these words in name or description."""
-    place = "name" if sort == "name" else _saved_place
-    found = await desk.app.agents.found(search, names=name, sees=partial(sees_agent, desk.app.context, caller))
-    entries = map(agent_view, found)
-    page = await page_by(place, entries, after=after, limit=limit, backwards=order == "desc")
-    return JsonReply({"agents": [*page.entries], "next": page.next})
+    return JsonReply(
+        await session.agents.list(search, names=name, sort=sort, backwards=order == "desc", after=after, limit=limit)
+    )
 
 
 @router.post(
     "",
+    verb=AgentVerbs.save,
     responses=answers(
-        AgentAnswer, "workflow-invalid", "agent-invalid", "agent-taken", "revision-moved", status=201, body=True
+        AgentView, "workflow-invalid", "agent-invalid", "agent-taken", "revision-moved", status=201, body=True
     ),
     status_code=201,
     summary="Save an agent",
 )
-async def create(*, desk: CurrentServer, caller: Editor, body: NewAgentBody, if_new: IfNew = None) -> Response:
+async def create(*, session: CallerSession, body: NewAgentBody, if_new: IfNew = None) -> Response:
     """A new one, which is the caller's, or a new revision of one that is. The same description again is the same
     revision."""
-    after = 0 if if_new else None
-    saved = await save_agent_as(desk.app.context, caller, body.name, body.agent, after=after)
+    saved = await session.agents.save(body.name, body.agent, after=0 if if_new else None)
     return _reply(saved, status=201, headers={"location": f"/api/agents/{saved.name}"})
 
 
-@router.get("/{name}", responses=answers(AgentAnswer, "no-such-agent"), summary="Read an agent")
-async def read(desk: CurrentServer, caller: CurrentCaller, name: Name) -> Response:
+@router.get("/{name}", verb=AgentVerbs.read, responses=answers(AgentView, "no-such-agent"), summary="Read an agent")
+async def read(session: CallerSession, name: Name) -> Response:
     """The latest revision, or the one that is named."""
-    return _reply(await agent_for(desk.app.context, caller, name))
+    return _reply(await session.agents.read(name))
 
 
 @router.put(
     "/{name}",
-    responses=answers(AgentAnswer, "workflow-invalid", "no-such-agent", "agent-taken", "revision-moved", body=True),
+    verb=AgentVerbs.replace,
+    responses=answers(AgentView, "workflow-invalid", "no-such-agent", "agent-taken", "revision-moved", body=True),
     summary="Replace an agent",
 )
-async def replace(
-    desk: CurrentServer, caller: Editor, name: Name, body: AgentBody, if_match: IfMatch = None
-) -> Response:
+async def replace(session: CallerSession, name: Name, body: AgentBody, if_match: IfMatch = None) -> Response:
     """A new revision, by its owner, or an admin. Executions keep the one they began with."""
-    after = _held(await agent_for(desk.app.context, caller, name), if_match)
-    return _reply(await save_agent_as(desk.app.context, caller, name, body.agent, after=after))
+    return _reply(await session.agents.replace(name, body.agent, match=if_match))
 
 
 @router.delete(
-    "/{name}", status_code=204, responses=refusals("no-such-agent", "revision-moved"), summary="Delete an agent"
+    "/{name}",
+    verb=AgentVerbs.delete,
+    status_code=204,
+    responses=refusals("no-such-agent", "revision-moved"),
+    summary="Delete an agent",
 )
-async def delete(desk: CurrentServer, caller: Editor, name: Name, if_match: IfMatch = None) -> Response:
+async def delete(session: CallerSession, name: Name, if_match: IfMatch = None) -> Response:
     """By its owner, or an admin. Executions keep what they began with; workflows that name it cannot start until it is
     saved again."""
-    after = _held(await agent_for(desk.app.context, caller, name), if_match)
-    await delete_agent_as(desk.app.context, caller, name, after=after)
+    await session.agents.delete(name, match=if_match)
     return Response(status_code=204)
 
 
-@router.get("/{name}/versions", responses=answers(AgentPage, "no-such-agent"), summary="List revisions of an agent")
+@router.get(
+    "/{name}/versions",
+    verb=AgentVerbs.versions,
+    responses=answers(AgentPage, "no-such-agent"),
+    summary="List revisions of an agent",
+)
 async def versions(
-    *,
-    desk: CurrentServer,
-    caller: CurrentCaller,
-    name: Name,
-    order: Order = "desc",
-    after: After = None,
-    limit: Limit = 200,
+    *, session: CallerSession, name: Name, order: Order = "desc", after: After = None, limit: Limit = 200
 ) -> Response:
     """Its revisions, newest first unless `order` says otherwise."""
-    await agent_for(desk.app.context, caller, name)
-    entries = map(agent_view, await desk.app.agents.versions(name))
-    page = await page_by(revision_place, entries, after=after, limit=limit, backwards=order == "desc")
-    return JsonReply({"agents": [*page.entries], "next": page.next})
+    return JsonReply(await session.agents.versions(name, oldest_first=order == "asc", after=after, limit=limit))
 
 
-def _saved_place(entry: JsonObject) -> str:
-    return f"{entry['savedAt']:017.6f} {entry['name']}"
-
-
-class AgentUse(Answer):
-    """A workflow that names an agent."""
-
-    workflow_id: str
-    revision: int
-    names: list[str] = Field(description="As what its nodes name it: `writer`, or one revision: `writer@2`.")
-
-
-class AgentUses(Answer):
-    """The workflows that name an agent."""
-
-    model_config = sample(workflows=[{"workflowId": "letter", "revision": 2, "names": ["writer"]}])
-    workflows: list[AgentUse]
-
-
-@router.get("/{name}/uses", responses=answers(AgentUses, "no-such-agent"), summary="List who uses an agent")
-async def uses(desk: CurrentServer, caller: CurrentCaller, name: Name) -> Response:
+@router.get(
+    "/{name}/uses",
+    verb=AgentVerbs.uses,
+    responses=answers(AgentUses, "no-such-agent"),
+    summary="List who uses an agent",
+)
+async def uses(session: CallerSession, name: Name) -> Response:
     """The workflows that name it in their latest revision, as far as the caller may see them."""
-    saved = await agent_for(desk.app.context, caller, name)
-
-    async def sees(workflow: str) -> bool:
-        return await visible(desk.app.context, caller, workflow)
-
-    return JsonReply({"workflows": [*await agent_uses(desk.app.context, saved.name, sees)]})
+    return JsonReply(await session.agents.uses(name))
 
 
 class SayBody(Body):
@@ -209,6 +166,7 @@ class SaidAnswer(Started):
 
 @router.post(
     "/{name}/try",
+    verb=AuthoringVerbs.try_agent,
     responses=answers(
         SaidAnswer,
         "no-such-agent",
@@ -224,11 +182,11 @@ class SaidAnswer(Started):
     status_code=202,
     summary="Say something to an agent",
 )
-async def try_(desk: CurrentServer, caller: Editor, name: Name, body: SayBody) -> Response:
+async def try_(session: CallerSession, name: Name, body: SayBody) -> Response:
     """As it is saved, or as it is being written. Each message is an execution, streamed and answered as any; lists show
     it where they are asked for trials. Its tools do what they do."""
-    said = await try_agent(
-        desk.app.context, caller, name, body.message, agent=body.agent, session=body.session_id, model=body.model
+    said = await session.authoring.try_agent(
+        name, body.message, agent=body.agent, session=body.session_id, model=body.model
     )
     began: JsonObject = {
         "executionId": said.execution.id,
@@ -241,12 +199,4 @@ async def try_(desk: CurrentServer, caller: Editor, name: Name, body: SayBody) -
 
 
 def _reply(saved: SavedAgent, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return JsonReply(agent_view(saved), status=status, headers={"etag": _etag(saved), **(headers or {})})
-
-
-def _held(known: SavedAgent, if_match: str | None) -> int | None:
-    return held(if_match, _etag(known), known.revision, RevisionMoved.of(known.name, known.revision))
-
-
-def _etag(saved: SavedAgent) -> str:
-    return etag_of(str(saved.revision))
+    return JsonReply(agent_view(saved), status=status, headers={"etag": etag_of_agent(saved), **(headers or {})})

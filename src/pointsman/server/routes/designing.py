@@ -10,28 +10,28 @@ import msgspec
 from fastapi import Depends, Header, Path, Query, Request, Response
 from pydantic import Field
 
-from pointsman.auth.callers import Caller
 from pointsman.authoring.conversation_history import Earlier
 from pointsman.authoring.operations import operations_schema, read_operations
-from pointsman.authoring.workbench import (
+from pointsman.authoring.verbs import (
+    AuthoringVerbs,
     DesignedWorkflow,
     EditedWorkflow,
     RestoredRevision,
     RevisionComparison,
-    Workbench,
 )
 from pointsman.definition.model.schema import native_schema
-from pointsman.server.context import CurrentCaller, CurrentServer, ServerContext
-from pointsman.server.if_match import revision_of
+from pointsman.etags import revision_of
+from pointsman.server.context import CallerSession, CurrentCaller, CurrentServer, ServerContext
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.idempotency import once
-from pointsman.server.routes.parameters import Editor, IfMatch, Key
+from pointsman.server.routes.parameters import IfMatch, Key
 from pointsman.server.routes.response_docs import Described, answers
 from pointsman.server.schemas.requests import Answer, Body, JsonValue, sample
 from pointsman.server.schemas.views import example
 from pointsman.server.streaming.design_stream import streamed
 from pointsman.server.streaming.sse import MEDIA_TYPE
+from pointsman.session import Session
 from pointsman.values import JsonObject, JsonView
 
 if TYPE_CHECKING:
@@ -51,10 +51,10 @@ class Work(Protocol):
 
 
 class DesignRequestContext(NamedTuple):
-    """Caller, idempotency key and accepted media type of a design request."""
+    """Session, idempotency key and accepted media type of a design request."""
 
     desk: ServerContext
-    caller: Caller
+    session: Session
     request: Request
     key: str | None
     accept: str | None
@@ -66,7 +66,7 @@ class DesignRequestContext(NamedTuple):
         """
         if MEDIA_TYPE not in (self.accept or "").lower():
             return await self.whole(work)
-        return await streamed(partial(self._behind, work), self.desk.take_stream(self.caller))
+        return await streamed(partial(self._behind, work), self.desk.take_stream(self.session.caller))
 
     async def _behind(self, work: Work, hear: Callable[[Round], None]) -> JsonView:
         if self.key is None:
@@ -80,13 +80,13 @@ class DesignRequestContext(NamedTuple):
         async def answered() -> Response:
             return JsonReply(await work())
 
-        return await once(self.desk, self.caller, self.request, self.key, answered)
+        return await once(self.desk, self.session.caller, self.request, self.key, answered)
 
 
 async def _asked(
-    request: Request, desk: CurrentServer, caller: Editor, key: Key = None, accept: Accept = None
+    request: Request, desk: CurrentServer, session: CallerSession, key: Key = None, accept: Accept = None
 ) -> DesignRequestContext:
-    return DesignRequestContext(desk, caller, request, key, accept)
+    return DesignRequestContext(desk, session, request, key, accept)
 
 
 Designing = Annotated[DesignRequestContext, Depends(_asked)]
@@ -239,6 +239,7 @@ def _also_streamed(described: Described) -> Described:
 
 @router.post(
     "/generate",
+    verb=AuthoringVerbs.design,
     responses=_also_streamed(
         answers(
             DesignedWorkflow,
@@ -259,13 +260,15 @@ async def generate(asked: Designing, body: GenerateBody) -> Response:
     answer, or `problem` where it failed meanwhile. Under an `Idempotency-Key` it goes on when the stream is lost; asked
     for again, it is `key-in-use` until it is done, and then its answer, which costs nothing.
     """
-    bench = Workbench(asked.desk.app.context, asked.caller)
-    design = partial(bench.design, body.words, name=body.id, save=body.save, earlier=_earlier(body.earlier))
+    design = partial(
+        asked.session.authoring.design, body.words, name=body.id, save=body.save, earlier=_earlier(body.earlier)
+    )
     return await asked.told(design)
 
 
 @router.post(
     "/{id}/edit",
+    verb=AuthoringVerbs.edit,
     responses=_also_streamed(
         answers(
             EditedWorkflow,
@@ -290,17 +293,17 @@ async def edit(asked: Designing, id: Name, body: EditBody, if_match: IfMatch = N
     By words a model makes the operations, in rounds that are streamed as those of a design are. The answer tells them
     alone, not those that were sent along.
     """
-    bench, revision = Workbench(asked.desk.app.context, asked.caller), revision_of(if_match)
+    authoring, revision = asked.session.authoring, revision_of(if_match)
     if body.words:
         on = read_operations(body.operations or [])
         change = partial(
-            bench.edit_by_words, id, body.words, on=on, text=body.text, apply=body.apply, revision=revision
+            authoring.edit_by_words, id, body.words, on=on, text=body.text, apply=body.apply, revision=revision
         )
         return await asked.told(partial(change, earlier=_earlier(body.earlier)))
     found = read_operations([] if body.operations is None and body.text is not None else body.operations)
     return await asked.whole(
         partial(
-            bench.edit,
+            authoring.edit,
             id,
             found,
             apply=body.apply,
@@ -314,26 +317,26 @@ async def edit(asked: Designing, id: Name, body: EditBody, if_match: IfMatch = N
 
 @router.get(
     "/{id}/changes",
+    verb=AuthoringVerbs.compare,
     responses=answers(RevisionComparison, "unknown-workflow", "no-such-revision", "document-too-expensive"),
     summary="Compare two revisions by operations",
 )
 async def changes(
-    desk: CurrentServer,
-    caller: CurrentCaller,
+    session: CallerSession,
     id: Name,
     old: Annotated[int | None, Query(alias="from", ge=1, le=2**53, description="The older revision.")] = None,
     new: Annotated[int | None, Query(alias="to", ge=1, le=2**53, description="The newer revision.")] = None,
 ) -> Response:
     """The operations that lead from one to the other; the latest two where none is named."""
-    return JsonReply(await Workbench(desk.app.context, caller).diff(id, old, new))
+    return JsonReply(await session.authoring.compare(id, old, new))
 
 
 @router.post(
     "/{id}/rollback",
+    verb=AuthoringVerbs.restore,
     responses=answers(RestoredRevision, "unknown-workflow", "no-such-revision", "document-too-expensive", body=True),
     summary="Take a workflow back",
 )
-async def rollback(desk: CurrentServer, caller: Editor, id: Name, body: RollbackBody) -> Response:
+async def rollback(session: CallerSession, id: Name, body: RollbackBody) -> Response:
     """A new revision with the document of an old one."""
-    async with desk.writing:
-        return JsonReply(await Workbench(desk.app.context, caller).rollback(id, body.revision))
+    return JsonReply(await session.authoring.restore(id, body.revision))

@@ -9,27 +9,30 @@ from pointsman.app import Workflow
 from pointsman.auth.policy import must_see_workflow
 from pointsman.executions.driving import GivenAnswer
 from pointsman.executions.dry_run import dry_view
-from pointsman.server.context import CurrentCaller, CurrentServer
+from pointsman.server.context import CallerSession, CurrentServer
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import Id, Operator
 from pointsman.server.routes.response_docs import answers
 from pointsman.server.schemas.requests import ConvertBody, DryRunBody
 from pointsman.server.schemas.responses import DryRunAnswer
-from pointsman.workflows.conversion import ConvertedDocument, converted_for
+from pointsman.workflows.conversion import ConvertedDocument
+from pointsman.workflows.verbs import WorkflowVerbs
 
 router = Operations(prefix="/api/workflows", tags=["workflows"])
 
 
 @router.post(
-    "/convert", responses=answers(ConvertedDocument, "workflow-invalid", body=True), summary="Convert a document"
+    "/convert",
+    verb=WorkflowVerbs.convert,
+    responses=answers(ConvertedDocument, "workflow-invalid", body=True),
+    summary="Convert a document",
 )
-async def convert(desk: CurrentServer, caller: CurrentCaller, body: ConvertBody) -> Response:
+async def convert(session: CallerSession, body: ConvertBody) -> Response:
     """Written in another dialect, or drawn. Nothing is saved."""
     given = body.document
     text = given if isinstance(given, str) else msgspec.json.encode(given)
-    made = await converted_for(desk.app.context, Workflow(text, dialect=body.dialect), body.to, by=caller.name)
-    return JsonReply(made.to_json(body.to))
+    return JsonReply(await session.workflows.convert(Workflow(text, dialect=body.dialect), body.to))
 
 
 @router.post(

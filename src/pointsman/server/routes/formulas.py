@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-import msgspec
 from fastapi import Response
 from pydantic import Field
 
 from pointsman.expressions.limits import TEMPLATE_CHARS_MAX
-from pointsman.server.context import CurrentCaller, CurrentServer
+from pointsman.server.context import CallerSession, CurrentCaller
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.response_docs import answers
 from pointsman.server.schemas.requests import Body, JsonValue, sample
 from pointsman.server.schemas.views import example
-from pointsman.workflows.document_work import DOCUMENTS
 from pointsman.workflows.formulas import (
     CheckedFormula,
     EvaluatedFormula,
@@ -23,10 +21,9 @@ from pointsman.workflows.formulas import (
     FormulaProblem,
     FunctionView,
     LanguageFunctions,
-    check_formula,
-    evaluate_formula,
     functions_of_language,
 )
+from pointsman.workflows.verbs import WorkflowVerbs
 
 router = Operations(prefix="/api/expressions", tags=["workflows"])
 
@@ -99,27 +96,21 @@ async def list_functions(caller: CurrentCaller) -> Response:
 
 @router.post(
     "/check",
+    verb=WorkflowVerbs.check_formula,
     responses=answers(CheckedFormula, "document-too-expensive", body=True),
     summary="Check an expression",
 )
-async def check_expression(desk: CurrentServer, caller: CurrentCaller, body: FormulaBody) -> Response:
-    """What is wrong with one formula, where, and what it reads: for whoever is writing it."""
-    chars = len(body.text) + _chars_of(body.schemas)
-    return JsonReply(await desk.app.context[DOCUMENTS].run(check_formula, body.formula(), by=caller.name, chars=chars))
+async def check_expression(session: CallerSession, body: FormulaBody) -> Response:
+    """What is wrong with one formula, where, and what it reads: for its author."""
+    return JsonReply(await session.workflows.check_formula(body.formula()))
 
 
 @router.post(
     "/evaluate",
+    verb=WorkflowVerbs.evaluate_formula,
     responses=answers(EvaluatedFormula, "document-too-expensive", body=True),
     summary="Evaluate an expression",
 )
-async def evaluate_expression(desk: CurrentServer, caller: CurrentCaller, body: EvaluateBody) -> Response:
+async def evaluate_expression(session: CallerSession, body: EvaluateBody) -> Response:
     """What one formula gives over the values that come with it, within the bounds of the language."""
-    chars, formula = len(body.text) + _chars_of(body.values), body.formula()
-    return JsonReply(
-        await desk.app.context[DOCUMENTS].run(evaluate_formula, formula, body.values, by=caller.name, chars=chars)
-    )
-
-
-def _chars_of(value: object) -> int:
-    return len(msgspec.json.encode(value))
+    return JsonReply(await session.workflows.evaluate_formula(body.formula(), body.values))

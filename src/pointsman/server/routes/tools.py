@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Annotated, Literal
 
 from fastapi import Path, Query, Response
 from pydantic import Field
 
-from pointsman.auth.policy import sees_tool
-from pointsman.executions.lists import found_tools, place_by_origin, server_views, tool_view
 from pointsman.operations.key_usage import payers
 from pointsman.operations.model_catalogue import list_models, ping_models
-from pointsman.paging import page_by
-from pointsman.server.context import CurrentCaller, CurrentServer
+from pointsman.server.context import CallerSession, CurrentCaller, CurrentServer
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.routes.parameters import NAMES_MAX, Admin, After, Editor, Limit, Operator, Words
+from pointsman.server.routes.parameters import NAMES_MAX, Admin, After, Limit, Operator, Words
 from pointsman.server.routes.response_docs import answers
-from pointsman.server.schemas.errors import Trouble
 from pointsman.server.schemas.requests import Answer, Body, JsonValue, sample
-from pointsman.values import JsonObject
-from pointsman.workflows.tool_trials import try_tool, unknown_tool
+from pointsman.server.schemas.views import example
+from pointsman.workflows.tool_verbs import ToolPage, ToolVerbs, ToolView, TriedTool
 
 router = Operations(tags=["tools"])
 
 Name = Annotated[str, Path(min_length=1, max_length=200, description="The tool's name.")]
-CALCULATOR: JsonObject = {
+CALCULATOR: ToolView = {
     "name": "calculator",
     "origin": "builtin",
     "description": "Works out a formula.",
@@ -39,43 +34,17 @@ CALCULATOR: JsonObject = {
 }
 
 
-class ToolAnswer(Answer):
-    """A tool, as models are shown it."""
-
-    model_config = sample(**CALCULATOR)
-    name: str
-    origin: str
-    description: str
-    parameters: dict[str, JsonValue] = Field(description="JSON Schema of its arguments.")
-    side: Literal["server", "client"]
-    idempotent: bool
-    requires_approval: bool
-    enabled: bool
-    off: str | None = Field(description="Why it cannot be called, where it cannot.")
-
-
-class McpServerAnswer(Answer):
-    """An MCP server whose tools are offered here."""
-
-    name: str
-    prefix: str = Field(description="How the names of its tools begin.")
-    tools: int
-    failure: Trouble | None = Field(description="Why it told none when it was last asked.")
-
-
-class ToolPage(Answer):
-    """Tools in the order that was asked for."""
-
-    model_config = sample(
-        tools=[CALCULATOR],
-        origins={"builtin": 11},
-        servers=[{"name": "files", "prefix": "files__", "tools": 3, "failure": None}],
-        next=None,
-    )
-    tools: list[ToolAnswer]
-    origins: dict[str, int] = Field(description="How many of those that are found come from where, on all pages.")
-    servers: list[McpServerAnswer] = Field(description="All MCP servers, whichever page this is.")
-    next: str | None = Field(description="The `after` of the next page; null: this was the last.")
+example(ToolView, CALCULATOR)
+example(
+    ToolPage,
+    {
+        "tools": [CALCULATOR],
+        "origins": {"builtin": 11},
+        "servers": [{"name": "files", "prefix": "files__", "tools": 3, "failure": None}],
+        "next": None,
+    },
+)
+example(TriedTool, {"ok": True, "result": 42, "failure": None})
 
 
 class TryBody(Body):
@@ -83,15 +52,6 @@ class TryBody(Body):
 
     model_config = sample(arguments={"expression": "6 * 7"})
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
-
-
-class TriedAnswer(Answer):
-    """What a tool answered, or why it did not."""
-
-    model_config = sample(ok=True, result=42, failure=None)
-    ok: bool
-    result: JsonValue
-    failure: Trouble | None
 
 
 class NamedModel(Answer):
@@ -266,11 +226,10 @@ class PingAnswer(Answer):
     models: list[Pinged]
 
 
-@router.get("/api/tools", responses=answers(ToolPage), summary="List tools")
+@router.get("/api/tools", verb=ToolVerbs.list, responses=answers(ToolPage), summary="List tools")
 async def list_(
     *,
-    desk: CurrentServer,
-    caller: CurrentCaller,
+    session: CallerSession,
     search: Words = "",
     name: Annotated[list[str] | None, Query(max_length=NAMES_MAX, description="Only these.")] = None,
     origin: Annotated[str | None, Query(max_length=20, description="Only those that come from there.")] = None,
@@ -280,42 +239,27 @@ async def list_(
 ) -> Response:
     """Whatever workflows can use here. With `search` only those with all these words in name or description. Workflows
     that are tools are listed for who may see them."""
-    every = await found_tools(desk.app.context, words=search, names=name)
-    found = [one for one in every if await sees_tool(desk.app.context, caller, str(one["name"]))]
-    origins = Counter(str(one["origin"]) for one in found)
-    place = place_by_origin if sort == "origin" else "name"
-    page = await page_by(place, (one for one in found if origin in (None, one["origin"])), after=after, limit=limit)
-    return JsonReply(
-        {
-            "tools": [tool_view(desk.app.context, str(one["name"])) for one in page.entries],
-            "origins": {**origins},
-            "servers": [*server_views(desk.app.context)],
-            "next": page.next,
-        }
-    )
+    page = await session.tools.list(search, names=name, origin=origin, sort=sort, after=after, limit=limit)
+    return JsonReply(page)
 
 
-@router.get("/api/tools/{name}", responses=answers(ToolAnswer, "no-such-tool"), summary="Read a tool")
-async def read(desk: CurrentServer, caller: CurrentCaller, name: Name) -> Response:
+@router.get(
+    "/api/tools/{name}", verb=ToolVerbs.read, responses=answers(ToolView, "no-such-tool"), summary="Read a tool"
+)
+async def read(session: CallerSession, name: Name) -> Response:
     """What it does and takes."""
-    await desk.app.tools.prepare([name])
-    view = tool_view(desk.app.context, name) if await sees_tool(desk.app.context, caller, name) else None
-    if view is None:
-        raise unknown_tool(name)
-    return JsonReply(view)
+    return JsonReply(await session.tools.read(name))
 
 
 @router.post(
     "/api/tools/{name}/try",
-    responses=answers(TriedAnswer, "no-such-tool", "tool-not-tried", body=True),
+    verb=ToolVerbs.try_tool,
+    responses=answers(TriedTool, "no-such-tool", "tool-not-tried", body=True),
     summary="Try a tool",
 )
-async def try_(desk: CurrentServer, caller: Editor, name: Name, body: TryBody) -> Response:
+async def try_(session: CallerSession, name: Name, body: TryBody) -> Response:
     """One call, for real. What the tool does wrong is told in the answer."""
-    await desk.app.tools.prepare([name])
-    if not await sees_tool(desk.app.context, caller, name):
-        raise unknown_tool(name)
-    return JsonReply(await try_tool(desk.app.context, name, body.arguments))
+    return JsonReply(await session.tools.try_tool(name, body.arguments))
 
 
 @router.get("/api/models", responses=answers(ModelsAnswer), summary="List models")

@@ -2,53 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, NotRequired
 
 import msgspec
 from fastapi import Query, Request, Response
-from pydantic import Field
+from typing_extensions import TypedDict
 
 from pointsman.app import Workflow
-from pointsman.auth.callers import Caller
-from pointsman.auth.policy import must_see_workflow, sees_entry, visible
-from pointsman.definition.problems import check_report
-from pointsman.errors import AuthorError
-from pointsman.etags import held
 from pointsman.executions.lists import ExecutionEntry
-from pointsman.executions.pages import with_last
-from pointsman.paging import page_by, revision_place
-from pointsman.server.context import CurrentCaller, CurrentServer, ServerContext
+from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.routes.parameters import ETAG, After, Dialect, Draft, Editor, Id, IfMatch, IfNew, Limit, Order
+from pointsman.server.routes.parameters import After, Dialect, Draft, Id, IfMatch, IfNew, Limit, Order
 from pointsman.server.routes.response_docs import Described, answers, raw_body, refusals, text_answer
-from pointsman.server.schemas.requests import Answer, CheckBody, CloneBody, PatchBody, sample
-from pointsman.server.schemas.responses import (
-    ENTRY,
-    WORKFLOW,
-    WorkflowEntryAnswer,
-)
+from pointsman.server.schemas.requests import CheckBody, CloneBody, PatchBody
+from pointsman.server.schemas.responses import ENTRY, WORKFLOW
 from pointsman.server.schemas.views import example, reference_to
-from pointsman.values import JsonObject, json_of
-from pointsman.workflows.catalogue import PLACES, Sort, fitting
-from pointsman.workflows.conversion import ConvertedDocument, converted_for
-from pointsman.workflows.document_work import DOCUMENTS
-from pointsman.workflows.metadata import patched
+from pointsman.values import JsonObject
+from pointsman.workflows.catalogue import Sort
+from pointsman.workflows.conversion import ConvertedDocument
 from pointsman.workflows.revisions import (
     DocumentCheck,
     PatchedRevision,
-    RevisionMoved,
     SavedRevision,
     WorkflowEntryView,
     WorkflowRevisions,
     WorkflowView,
     WrittenWorkflow,
-    diff_revisions,
     etag_of_revision,
-    list_workflows,
-    saved_view,
 )
-from pointsman.workflows.saving import clone_as, delete_as, save_as
+from pointsman.workflows.verbs import WorkflowVerbs
 
 example(WorkflowRevisions, {"workflows": [WORKFLOW], "next": None})
 example(SavedRevision, {"id": "letter", "revision": 2, "digest": "9f86d081884c7d65"})
@@ -87,24 +70,27 @@ example(
 )
 
 
-class CatalogueEntryAnswer(WorkflowEntryAnswer):
+class CatalogueEntry(WorkflowEntryView):
     """A saved workflow in the list of all."""
 
-    etag: str = Field(description=ETAG)
-    last_execution: ExecutionEntry | None = Field(
-        default=None, description="With `last`: the one that began last, of those that the caller sees."
-    )
+    etag: str
+    """The ETag of its latest revision: `If-Match` takes it."""
+    lastExecution: NotRequired[ExecutionEntry | None]  # noqa: N815 - a key of JSON
+    """With `last`: the one that began last, of those that the caller sees."""
 
 
-class CataloguePage(Answer):
+class CataloguePage(TypedDict):
     """Saved workflows, without their documents."""
 
-    model_config = sample(
-        workflows=[{**json_of(WORKFLOW), "etag": '"2-9f86d081884c7d65"', "lastExecution": ENTRY}], next=None
-    )
-    workflows: list[CatalogueEntryAnswer]
-    next: str | None = Field(default=None, description="The `after` of the next page; null: this was the last.")
+    workflows: list[CatalogueEntry]
+    next: str | None
+    """The `after` of the next page; null: this was the last."""
 
+
+example(
+    CataloguePage,
+    {"workflows": [{**WORKFLOW, "etag": '"2-9f86d081884c7d65"', "lastExecution": ENTRY}], "next": None},
+)
 
 router = Operations(prefix="/api/workflows", tags=["workflows"])
 
@@ -139,11 +125,10 @@ READ: Final[Described] = {
 }
 
 
-@router.get("", responses=answers(CataloguePage), summary="List workflows")
+@router.get("", verb=WorkflowVerbs.list, responses=answers(CataloguePage), summary="List workflows")
 async def list_(
     *,
-    desk: CurrentServer,
-    caller: CurrentCaller,
+    session: CallerSession,
     disabled: Annotated[bool, Query(description="Those that are switched off too.")] = False,
     built_in: Annotated[bool | None, Query(alias="builtIn", description="Only those, or only the others.")] = None,
     search: Annotated[
@@ -161,20 +146,27 @@ async def list_(
 ) -> Response:
     """The latest revision of each that the caller may see, without its document. A page begins where the one before
     ended, whatever was saved or deleted meanwhile; it must be asked for with the same `sort` and `order`."""
-
-    async def seen(entry: WorkflowEntryView) -> bool:
-        return await sees_entry(desk.app.context, caller, entry)
-
-    entries = await list_workflows(desk.app.context, include_disabled=disabled, built_in=built_in)
-    found = fitting(entries, words=search, tags=tag or (), ids=id)
-    page = await page_by(PLACES[sort], found, after=after, limit=limit, sees=seen, backwards=order == "desc")
-    marked: list[JsonObject] = [{**json_of(one), "etag": etag_of_revision(one)} for one in page.entries]
-    told = await with_last(desk.app.context, caller, marked) if last else marked
-    return JsonReply({"workflows": [*told], "next": page.next})
+    page = await session.workflows.list(
+        include_disabled=disabled,
+        built_in=built_in,
+        words=search,
+        tags=tag or (),
+        ids=id,
+        sort=sort,
+        backwards=order == "desc",
+        after=after,
+        limit=limit,
+    )
+    entries: list[CatalogueEntry] = [{**one, "etag": etag_of_revision(one)} for one in page["workflows"]]
+    for entry in entries if last else ():
+        entry["lastExecution"] = await session.executions.last_of(entry["id"])
+    catalogue: CataloguePage = {"workflows": entries, "next": page["next"]}
+    return JsonReply(catalogue)
 
 
 @router.post(
     "",
+    verb=WorkflowVerbs.save,
     responses=answers(
         SavedRevision,
         "workflow-invalid",
@@ -191,8 +183,7 @@ async def list_(
 )
 async def create(
     *,
-    desk: CurrentServer,
-    caller: Editor,
+    session: CallerSession,
     request: Request,
     draft: Draft = False,
     dialect: Dialect = None,
@@ -200,54 +191,47 @@ async def create(
 ) -> Response:
     """The body is the document, in any dialect, as JSON or YAML. The same document again is the same revision."""
     source = Workflow(await request.body(), dialect=dialect)
-    return await _save(desk, caller, source, draft=draft, status=201, after=0 if if_new else None)
+    return _saved(await session.workflows.save(source, draft=draft, after=0 if if_new else None), status=201)
 
 
 @router.post(
-    "/check", responses=answers(DocumentCheck, "document-too-expensive", body=True), summary="Check a document"
+    "/check",
+    verb=WorkflowVerbs.check,
+    responses=answers(DocumentCheck, "document-too-expensive", body=True),
+    summary="Check a document",
 )
-async def check(desk: CurrentServer, caller: CurrentCaller, body: CheckBody) -> Response:
+async def check(session: CallerSession, body: CheckBody) -> Response:
     """All its problems, with their places, and what saving it would go on top of. Nothing is saved."""
     given = body.document
     text = given if isinstance(given, str) else msgspec.json.encode(given)
-    checked = await desk.app.check(Workflow(text, dialect=body.dialect), reader=caller)
-    report: DocumentCheck = {
-        "id": checked.id,
-        "revision": await _known(desk, caller, checked.id),
-        **check_report(checked.problems, dialect=checked.dialect),
-    }
-    return JsonReply(report)
+    return JsonReply(await session.workflows.check(Workflow(text, dialect=body.dialect)))
 
 
-@router.get("/{id}", responses=READ | refusals("unknown-workflow", "document-too-expensive"), summary="Read a workflow")
+@router.get(
+    "/{id}",
+    verb=WorkflowVerbs.read,
+    responses=READ | refusals("unknown-workflow", "document-too-expensive"),
+    summary="Read a workflow",
+)
 async def read(
-    desk: CurrentServer,
-    caller: CurrentCaller,
+    session: CallerSession,
     id: Id,
     dialect: Annotated[Target | None, Query(description="Written in this dialect, or drawn.")] = None,
 ) -> Response:
     """With its document as its author wrote it, and what is wrong with it."""
-    await must_see_workflow(desk.app.context, caller, id)
-    source = await desk.app.source(id)
-    if dialect is not None:
-        written = await converted_for(desk.app.context, source, dialect, by=caller.name)
-        if dialect in MEDIA:
-            return Response(written.text, media_type=MEDIA[dialect])
-        made: WrittenWorkflow = {
-            "document": msgspec.json.decode(written.text),
-            "losses": [loss.to_json() for loss in written.losses],
-        }
-        return JsonReply(made)
-    entry = await _entry(desk, id)
-    checked = await desk.app.check(source, reader=caller)
-    problems = [problem.to_json() for problem in checked.problems]
-    await desk.app.context[DOCUMENTS].here(lambda: source.read, chars=source.chars, of=source.digest)
-    view: WorkflowView = {**entry, "document": source.original, "text": source.document.text, "problems": problems}
-    return JsonReply(view, headers={"etag": etag_of_revision(entry)})
+    if dialect is None:
+        view = await session.workflows.read(id)
+        return JsonReply(view, headers={"etag": etag_of_revision(view)})
+    written = await session.workflows.convert_saved(id, dialect)
+    if dialect in MEDIA:
+        return Response(written["text"], media_type=MEDIA[dialect])
+    made: WrittenWorkflow = {"document": written["document"], "losses": written["losses"]}
+    return JsonReply(made)
 
 
 @router.put(
     "/{id}",
+    verb=WorkflowVerbs.replace,
     responses=answers(
         SavedRevision, "unknown-workflow", "revision-moved", "workflow-invalid", "built-in-workflow", body=True
     ),
@@ -256,8 +240,7 @@ async def read(
 )
 async def replace(
     *,
-    desk: CurrentServer,
-    caller: Editor,
+    session: CallerSession,
     request: Request,
     id: Id,
     draft: Draft = False,
@@ -265,37 +248,29 @@ async def replace(
     if_match: IfMatch = None,
 ) -> Response:
     """A new revision; executions keep the one they began with. With `If-Match` only over the revision that was read."""
-    await must_see_workflow(desk.app.context, caller, id)
     source = Workflow(await request.body(), name=id, dialect=dialect)
-    await desk.app.outline(source, by=caller.name)
-    if source.head.id != id:
-        raise AuthorError(f"the document is of {source.head.id!r}, not of {id!r}", hint="Correct its `id`.")
-    return await _save(desk, caller, source, draft=draft, status=200, after=await _matched(desk, id, if_match))
+    return _saved(await session.workflows.replace(id, source, draft=draft, match=if_match), status=200)
 
 
 @router.patch(
     "/{id}",
+    verb=WorkflowVerbs.patch,
     responses=answers(
         PatchedRevision, "unknown-workflow", "revision-moved", "workflow-invalid", "field-not-patched", body=True
     ),
     summary="Change what is said about a workflow",
 )
-async def patch(desk: CurrentServer, caller: Editor, id: Id, body: PatchBody, if_match: IfMatch = None) -> Response:
+async def patch(session: CallerSession, id: Id, body: PatchBody, if_match: IfMatch = None) -> Response:
     """A JSON merge patch of its name, description, version, tags, status and metadata, and of whether it is enabled: a
     member that is null is taken out. Nodes and edges are not patched. A new revision, as with PUT. What it does not
     keep of the author's text is named in `losses`."""
-    await must_see_workflow(desk.app.context, caller, id)
-    after = await _matched(desk, id, if_match)
-    said = body.model_dump(by_alias=True, exclude_unset=True)
-    before = await desk.app.source(id)
-    made = await desk.app.context[DOCUMENTS].run(patched, before, said, by=caller.name, chars=before.chars)
-    saved = saved_view(await save_as(desk.app.context, caller, made.source, draft=True, after=after))
-    view: PatchedRevision = {**saved, "losses": made.losses}
-    return _saved(view, status=200)
+    changes = body.model_dump(by_alias=True, exclude_unset=True)
+    return _saved(await session.workflows.patch(id, changes, match=if_match), status=200)
 
 
 @router.post(
     "/{id}/clone",
+    verb=WorkflowVerbs.clone,
     responses=answers(
         SavedRevision,
         "unknown-workflow",
@@ -309,89 +284,55 @@ async def patch(desk: CurrentServer, caller: Editor, id: Id, body: PatchBody, if
     status_code=201,
     summary="Clone a workflow",
 )
-async def clone(desk: CurrentServer, caller: Editor, id: Id, body: CloneBody) -> Response:
+async def clone(session: CallerSession, id: Id, body: CloneBody) -> Response:
     """Save it once more under an id of its own, as its author wrote it: a built-in one to change it, or a saved one."""
-    return _saved(saved_view(await clone_as(desk.app.context, caller, id, body.id)), status=201)
+    return _saved(await session.workflows.clone(id, body.id), status=201)
 
 
 @router.delete(
     "/{id}",
+    verb=WorkflowVerbs.delete,
     status_code=204,
     responses=refusals("unknown-workflow", "built-in-workflow", "revision-moved"),
     summary="Delete a workflow",
 )
-async def delete(desk: CurrentServer, caller: Editor, id: Id, if_match: IfMatch = None) -> Response:
+async def delete(session: CallerSession, id: Id, if_match: IfMatch = None) -> Response:
     """Hide it. Executions keep the revision they run; saving it again brings it back."""
-    await must_see_workflow(desk.app.context, caller, id)
-    await delete_as(desk.app.context, caller, id, after=await _matched(desk, id, if_match))
+    await session.workflows.delete(id, match=if_match)
     return Response(status_code=204)
 
 
-@router.get("/{id}/versions", responses=answers(WorkflowRevisions, "unknown-workflow"), summary="List revisions")
+@router.get(
+    "/{id}/versions",
+    verb=WorkflowVerbs.versions,
+    responses=answers(WorkflowRevisions, "unknown-workflow"),
+    summary="List revisions",
+)
 async def versions(
-    *,
-    desk: CurrentServer,
-    caller: CurrentCaller,
-    id: Id,
-    order: Order = "desc",
-    after: After = None,
-    limit: Limit = 200,
+    *, session: CallerSession, id: Id, order: Order = "desc", after: After = None, limit: Limit = 200
 ) -> Response:
     """The revisions of a workflow, newest first unless `order` says otherwise."""
-    await must_see_workflow(desk.app.context, caller, id)
-    entries = await list_workflows(desk.app.context, id)
-    page = await page_by(revision_place, entries, after=after, limit=limit, backwards=order == "desc")
-    return JsonReply({"workflows": [*page.entries], "next": page.next})
+    return JsonReply(await session.workflows.versions(id, oldest_first=order == "asc", after=after, limit=limit))
 
 
 @router.get(
     "/{id}/diff",
+    verb=WorkflowVerbs.diff,
     responses=text_answer("text/x-diff", DIFFERENCE)
     | refusals("unknown-workflow", "no-such-revision", "document-too-expensive"),
     summary="Compare two revisions",
     response_class=Response,
 )
 async def diff(
-    desk: CurrentServer,
-    caller: CurrentCaller,
+    session: CallerSession,
     id: Id,
     old: Annotated[int | None, Query(alias="from", ge=1, le=2**53, description="The older revision.")] = None,
     new: Annotated[int | None, Query(alias="to", ge=1, le=2**53, description="The newer revision.")] = None,
 ) -> Response:
     """Line by line; the latest two where none is named."""
-    await must_see_workflow(desk.app.context, caller, id)
-    return Response(
-        await diff_revisions(desk.app.context, id, old, new, by=caller.name), media_type="text/x-diff; charset=utf-8"
-    )
-
-
-async def _save(
-    desk: ServerContext, caller: Caller, source: Workflow, *, draft: bool, status: int, after: int | None = None
-) -> Response:
-    return _saved(saved_view(await save_as(desk.app.context, caller, source, draft=draft, after=after)), status=status)
+    return Response(await session.workflows.diff(id, old, new), media_type="text/x-diff; charset=utf-8")
 
 
 def _saved(saved: SavedRevision, *, status: int) -> Response:
     headers = {"etag": etag_of_revision(saved), "location": f"/api/workflows/{saved['id']}"}
     return JsonReply(saved, status=status, headers=headers)
-
-
-async def _entry(desk: ServerContext, id: str) -> WorkflowEntryView:
-    name, _, _ = id.partition("@")
-    revision = (await desk.app.library.found(id)).revision
-    return next(entry for entry in await list_workflows(desk.app.context, name) if entry["revision"] == revision)
-
-
-async def _known(desk: ServerContext, caller: Caller, id: str | None) -> int | None:
-    """Return the latest revision of a workflow id; None: there is none, or the caller may not see it."""
-    found = await desk.app.library.workflows.find(id) if id is not None and id.isprintable() else None
-    return found.revision if found is not None and await visible(desk.app.context, caller, found.draft.id) else None
-
-
-async def _matched(desk: ServerContext, id: str, if_match: str | None) -> int | None:
-    """Return the revision that the write must replace; None: any. Raises `RevisionMoved`."""
-    if if_match is None:
-        return None
-    known = await _entry(desk, id)
-    now = known["revision"]
-    return held(if_match, etag_of_revision(known), now, RevisionMoved.of(id, now))

@@ -253,24 +253,6 @@ class EventPage(Answer):
     status: Status
 
 
-class WorkflowEntryAnswer(Answer):
-    """A saved workflow in a list."""
-
-    id: str
-    revision: int
-    name: str
-    names: dict[str, str] | None = Field(description="By language, where the document has more than one.")
-    version: str | None
-    dialect: str
-    built_in: bool = Field(description="It comes with the product: read-only, there to be run and cloned.")
-    created_at: float | None = Field(description="Unix seconds; null: it is built in.")
-    author: str
-    digest: str
-    enabled: bool
-    description: JsonValue = Field(description="A text, or one by language; null: nothing is said.")
-    tags: list[str]
-
-
 class CallEstimate(Answer):
     """What a node would call, and what that would cost."""
 

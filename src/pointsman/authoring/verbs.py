@@ -1,0 +1,329 @@
+"""Verbs of authoring: design and edit workflows, by words or by operations; compare and restore revisions; try agents.
+
+See `auth.verbs` for how a verb is written. A call that asks a model is recorded in the audit log even if it saves
+nothing, because it costs money.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, NotRequired
+
+from typing_extensions import TypedDict
+
+from pointsman.auth.policy import must_see_workflow
+from pointsman.auth.verbs import Verbs, verb
+from pointsman.authoring.agent_trials import TrialTurn, try_agent
+from pointsman.authoring.comparison import operations_between
+from pointsman.authoring.conversation_history import Earlier, Evidence, Round, RoundView, evidence_of
+from pointsman.authoring.edits import Edited, EditView, edit, native_of
+from pointsman.authoring.operations import AnyOperation, written_operations
+from pointsman.definition.problems import ProblemView
+from pointsman.errors import AuthorError, CallerError
+from pointsman.store.errors import RevisionMoved
+from pointsman.values import Json, JsonObject, WorkflowId
+from pointsman.workflows.conversion import converted
+from pointsman.workflows.definitions import check, outlined, source_of_saved
+from pointsman.workflows.document_work import DOCUMENTS
+from pointsman.workflows.library import LIBRARY
+from pointsman.workflows.revisions import SavedRevision, diff_revisions, old_revision, saved_view
+from pointsman.workflows.saving import save_as
+from pointsman.workflows.sources import Workflow, invalid
+
+
+class DesignFailed(CallerError):
+    """A model was asked for a change of a workflow, and none of its answers contained one."""
+
+    code: ClassVar[str] = "design-failed"
+
+
+class DocumentDescription(TypedDict):
+    """A document, a diagram of it, and its problems."""
+
+    document: Json
+    text: str
+    """As its author wrote it."""
+    dialect: str | None
+    mermaid: str
+    """Empty: the document cannot be read."""
+    ok: bool
+    """Whether it has no errors."""
+    problems: list[ProblemView]
+
+
+class DescribedRevision(DocumentDescription):
+    """A saved revision with its document."""
+
+    id: str
+    revision: int
+
+
+class SavedDescription(DescribedRevision):
+    """A revision that was saved."""
+
+    digest: str
+
+
+class DesignedWorkflow(Evidence):
+    """The workflow that a model made of words."""
+
+    id: NotRequired[str]
+    ok: bool
+    """Whether it has no errors."""
+    saved: bool
+    document: Json
+    text: str
+    dialect: NotRequired[str | None]
+    mermaid: NotRequired[str]
+    problems: list[ProblemView]
+    revision: NotRequired[int]
+    """The revision that was saved."""
+    digest: NotRequired[str]
+
+
+class EditedWorkflow(EditView):
+    """What a change makes of a workflow."""
+
+    id: str
+    revision: int
+    """The revision from which it was made or, if `applied`, the new one."""
+    applied: bool
+    digest: NotRequired[str]
+    rounds: NotRequired[list[RoundView]]
+    """Each answer of the model, if a model made the change."""
+    scripted: NotRequired[bool]
+    """Whether the scripted model answered: the change is made up, no provider was asked."""
+    warnings: NotRequired[list[JsonObject]]
+    """`scripted-answers` if `scripted`."""
+    native: NotRequired[Json]
+    """In the native dialect, if requested."""
+
+
+_EarlierRevision = TypedDict("_EarlierRevision", {"from": int})  # A class cannot have a key that is a keyword.
+
+
+class RevisionComparison(_EarlierRevision):
+    """What two revisions differ in."""
+
+    to: int
+    changes: list[JsonObject]
+    """Operations that lead from the one to the other."""
+    lines: str
+    """The line differences of the authors' texts."""
+
+
+class RestoredRevision(SavedRevision):
+    """A revision that has the document of an earlier one."""
+
+    of: int
+    """The earlier revision."""
+
+
+def _saved_ids(made: DesignedWorkflow | EditedWorkflow | RestoredRevision) -> Mapping[str, object]:
+    """Return the id and the revision of what was saved; empty: nothing."""
+    return {"id": made.get("id"), "revision": made.get("revision")} if "digest" in made else {}
+
+
+class AuthoringVerbs(Verbs):
+    """What a caller may do to write workflows and agents."""
+
+    @verb("editor", "write workflows", target=("name",), made=_saved_ids)
+    async def design(
+        self,
+        words: str,
+        *,
+        name: str = "",
+        save: bool = False,
+        earlier: Sequence[Earlier] = (),
+        hear: Callable[[Round], None] = lambda _: None,
+    ) -> DesignedWorkflow:
+        """Return a workflow that a model designs from words, with its rounds; with `save` save it if it has no errors.
+
+        `earlier`: earlier requests of the same conversation. Raises `NoDesigner`, `ModelFailed`.
+        """
+        from pointsman.authoring.design import design  # Loads the models.
+
+        designed = await design(self.app, words, caller=self.caller, name=name, earlier=earlier, hear=hear)
+        evidence = evidence_of(designed.rounds)
+        if designed.made is None:
+            problems = evidence["rounds"][-1]["problems"]
+            return {"ok": False, "saved": False, "document": None, "text": "", "problems": problems, **evidence}
+        source = designed.made
+        description = await self.described(source)
+        made: DesignedWorkflow = {"id": source.head.id, "saved": False, **description, **evidence}
+        if not (save and designed.ok):
+            return made
+        saved = await save_as(self.app, self.caller, source)
+        return {**made, "saved": True, "revision": saved.revision, "digest": saved.digest}
+
+    @verb("editor", "write workflows", target=("workflow",), when="apply", made=_saved_ids)
+    async def edit(
+        self,
+        workflow: str,
+        operations: Sequence[AnyOperation],
+        *,
+        apply: bool = False,
+        revision: int | None = None,
+        draft: bool = False,
+        text: str | None = None,
+        native: bool = False,
+    ) -> EditedWorkflow:
+        """Change a saved workflow, and save it with `apply`. `revision`: the revision that it must be at.
+
+        With `text` the operations are applied to that document instead of the saved one; with `native` the result
+        contains the native document. Raises `OperationRefused`, `RevisionMoved`, and `WorkflowInvalid` if the text
+        cannot be read or would be saved with errors.
+        """
+        await must_see_workflow(self.app, self.caller, workflow)
+        source, known = await self._at(workflow, revision, text)
+        edited = await edit(self.app, source, operations, reader=self.caller)
+        made = await self._keep(edited, known, apply=apply, draft=draft)
+        return {**made, "native": edited.native} if native else made
+
+    @verb("editor", "write workflows", target=("workflow",), made=_saved_ids)
+    async def edit_by_words(
+        self,
+        workflow: str,
+        words: str,
+        *,
+        on: Sequence[AnyOperation] = (),
+        apply: bool = False,
+        revision: int | None = None,
+        earlier: Sequence[Earlier] = (),
+        hear: Callable[[Round], None] = lambda _: None,
+        text: str | None = None,
+    ) -> EditedWorkflow:
+        """Return a change that a model designs from words; with `apply` save it if it adds no error.
+
+        `on`: operations applied first, which are not part of the reported change; `text`, `earlier`: as in `edit` and
+        `design`. Raises `DesignFailed` if no answer contained operations.
+        """
+        from pointsman.authoring.design import edit_by_words  # Loads the models.
+
+        await must_see_workflow(self.app, self.caller, workflow)
+        source, known = await self._at(workflow, revision, text)
+        if on:
+            source = (await edit(self.app, source, on, reader=self.caller)).source
+        designed = await edit_by_words(self.app, source, words, caller=self.caller, earlier=earlier, hear=hear)
+        if designed.made is None:
+            raise DesignFailed(
+                f"in {len(designed.rounds)} rounds no change of {workflow!r} came of it: {_first(designed.rounds[-1])}",
+                hint="Say it in other words, or give the operations.",
+            )
+        made = await self._keep(designed.made, known, apply=apply and designed.ok, draft=not designed.made.ok)
+        return {**made, **evidence_of(designed.rounds)}
+
+    @verb("viewer", "see workflows", audit=False)
+    async def compare(self, workflow: str, old: int | None = None, new: int | None = None) -> RevisionComparison:
+        """Return the operations and the line differences between two revisions, by default the latest two."""
+        await must_see_workflow(self.app, self.caller, workflow)
+        lines = await diff_revisions(self.app, workflow, old, new, by=self.caller.name)
+        to = new if new is not None else (await self._at(workflow, None))[1]
+        since = old if old is not None else await self._before(workflow, to)
+        before, after = [await source_of_saved(self.app, f"{workflow}@{one}") for one in (since, to)]
+        by, chars = self.caller.name, before.chars + after.chars
+        changes = await self.app[DOCUMENTS].run(changes_between, before, after, by=by, chars=chars)
+        return {"from": since, "to": to, "changes": changes, "lines": lines}
+
+    @verb("editor", "write workflows", target=("workflow", "revision"), made=_saved_ids)
+    async def restore(self, workflow: str, revision: int) -> RestoredRevision:
+        """Save a new revision with the document of an old one. Raises `UnknownWorkflow`, `NoSuchRevision`."""
+        await must_see_workflow(self.app, self.caller, workflow)
+        source = await old_revision(self.app, workflow, revision)
+        saved = await save_as(self.app, self.caller, source, draft=True)
+        return {**saved_view(saved), "id": workflow, "of": revision}
+
+    @verb("editor", "write workflows", target=("name",), made=lambda turn: {"executionId": turn.execution.id})
+    async def try_agent(
+        self,
+        name: str,
+        message: str,
+        *,
+        agent: JsonObject | None = None,
+        session: str | None = None,
+        model: str | None = None,
+    ) -> TrialTurn:
+        """Send a message to an agent; see `agent_trials.try_agent`."""
+        return await try_agent(self.app, self.caller, name, message, agent=agent, session=session, model=model)
+
+    @verb("viewer", "see workflows", audit=False)
+    async def describe(self, reference: str) -> DescribedRevision:
+        """Return a saved workflow as its author wrote it, with a diagram and its problems. Raises `UnknownWorkflow`."""
+        await must_see_workflow(self.app, self.caller, reference)
+        source = await source_of_saved(self.app, reference)
+        revision = (await self.app[LIBRARY].found(reference)).revision
+        return {"id": source.head.id, "revision": revision, **await self.described(source)}
+
+    async def described(self, source: Workflow) -> DocumentDescription:
+        """Return a document with its diagram and its problems."""
+        checked = await check(self.app, source, reader=self.caller)
+        drawn = await self.app[DOCUMENTS].run(drawn_document, source, by=self.caller.name, chars=source.chars)
+        return {**drawn, "ok": checked.ok, "problems": [problem.to_json() for problem in checked.problems]}
+
+    async def _keep(self, edited: Edited, revision: int, *, apply: bool, draft: bool) -> EditedWorkflow:
+        """Return an edit; with `apply` save it over the revision that it was made from."""
+        head = edited.source.outline.head
+        made: EditedWorkflow = {
+            "id": edited.source.name if head is None else head.id,
+            "revision": revision,
+            "applied": apply,
+            **edited.to_json(),
+        }
+        if not apply:
+            return made
+        saved = await save_as(self.app, self.caller, edited.source, draft=draft, after=revision)
+        return {**made, "revision": saved.revision, "digest": saved.digest}
+
+    async def _at(self, workflow: str, revision: int | None, text: str | None = None) -> tuple[Workflow, int]:
+        """Return the saved workflow, or `text` instead of it, and the latest revision. Raises `RevisionMoved` if that
+        is not `revision`."""
+        name = workflow.partition("@")[0]
+        latest = (await self.app[LIBRARY].found(name)).revision
+        if revision is not None and revision != latest:
+            raise RevisionMoved(f"{name!r} is at revision {latest} now", hint="Read it again, and change that.")
+        source = await source_of_saved(self.app, workflow)
+        return (source if text is None else await self._instead_of(source, text)), latest
+
+    async def _before(self, workflow: str, revision: int) -> int:
+        known = [entry.revision for entry in await self.app.store.workflows.list(WorkflowId(workflow))]
+        return max((one for one in known if one < revision), default=revision)
+
+    async def _instead_of(self, source: Workflow, text: str) -> Workflow:
+        """Return another text of the same workflow. Raises `WorkflowInvalid` if it cannot be read, `AuthorError` if it
+        has another id."""
+        name = (await outlined(self.app[DOCUMENTS], source, by=self.caller.name)).given_id
+        found = Workflow(text, name=str(name))
+        outline = await outlined(self.app[DOCUMENTS], found, by=self.caller.name)
+        if not outline.is_workflow:
+            raise invalid(outline.problems)
+        if outline.given_id != name:
+            raise AuthorError(f"the document is of {outline.given_id!r}, not of {name!r}", hint="Correct its `id`.")
+        return found
+
+
+class DrawnDocument(TypedDict):
+    """A document and its diagram."""
+
+    document: Json
+    text: str
+    dialect: str | None
+    mermaid: str
+
+
+def drawn_document(source: Workflow) -> DrawnDocument:
+    """Job: return the JSON that represents a document."""
+    return {
+        "document": source.original,
+        "text": source.document.text,
+        "dialect": source.read.dialect,
+        "mermaid": converted(source, "mermaid").text if source.read.workflow is not None else "",
+    }
+
+
+def changes_between(before: Workflow, after: Workflow) -> list[JsonObject]:
+    """Job: return the operations that lead from one document to another."""
+    return written_operations(operations_between(native_of(before), native_of(after)))
+
+
+def _first(one: Round) -> str:
+    return next((problem.message for problem in one.problems), "nothing was wrong")

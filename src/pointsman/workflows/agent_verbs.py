@@ -1,0 +1,116 @@
+"""Verbs of saved agents. The rights are those of `auth.sharing`: only the owner of an agent and admins change it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import partial
+from typing import Literal
+
+from typing_extensions import TypedDict
+
+from pointsman.auth.policy import sees_agent, visible
+from pointsman.auth.sharing import must_own
+from pointsman.auth.verbs import Verbs, verb
+from pointsman.etags import etag_of, held
+from pointsman.paging import page_by, revision_place
+from pointsman.store.errors import RevisionMoved
+from pointsman.values import JsonObject
+from pointsman.workflows.agent_library import SavedAgents
+from pointsman.workflows.agent_uses import AgentUses, agent_uses
+from pointsman.workflows.agents import AgentView, SavedAgent, agent_view
+from pointsman.workflows.saving import agent_for, save_agent_as
+
+
+class AgentPage(TypedDict):
+    """Agents by name; or the revisions of one, newest first."""
+
+    agents: list[AgentView]
+    next: str | None
+    """The `after` of the next page; null: this was the last."""
+
+
+def etag_of_agent(saved: SavedAgent) -> str:
+    """Return the ETag of a revision of an agent."""
+    return etag_of(str(saved.revision))
+
+
+def _created(saved: SavedAgent) -> Mapping[str, object]:
+    return {"name": saved.name, "revision": saved.revision}
+
+
+class AgentVerbs(Verbs):
+    """What a caller may do with saved agents."""
+
+    @property
+    def _agents(self) -> SavedAgents:
+        return SavedAgents(self.app)
+
+    @verb("viewer", "see agents", audit=False)
+    async def list(
+        self,
+        words: str = "",
+        *,
+        names: Collection[str] | None = None,
+        sort: Literal["name", "savedAt"] = "name",
+        backwards: bool = False,
+        after: str | None = None,
+        limit: int,
+    ) -> AgentPage:
+        """Return a page of the agents that the caller may see, each with its latest revision; see
+        `SavedAgents.found`."""
+        found = await self._agents.found(words, names=names, sees=partial(sees_agent, self.app, self.caller))
+        place = _saved_place if sort == "savedAt" else "name"
+        page = await page_by(place, map(agent_view, found), after=after, limit=limit, backwards=backwards)
+        return {"agents": page.entries, "next": page.next}
+
+    @verb("viewer", "see agents", audit=False)
+    async def versions(
+        self, name: str, *, oldest_first: bool = False, after: str | None = None, limit: int
+    ) -> AgentPage:
+        """Return a page of the revisions of an agent. Raises `NoSuchAgent`."""
+        await agent_for(self.app, self.caller, name)
+        entries = map(agent_view, await self._agents.versions(name))
+        page = await page_by(revision_place, entries, after=after, limit=limit, backwards=not oldest_first)
+        return {"agents": page.entries, "next": page.next}
+
+    @verb("viewer", "see agents", audit=False)
+    async def read(self, reference: str) -> SavedAgent:
+        """Return the agent `name` or the revision `name@revision`. Raises `NoSuchAgent`."""
+        return await agent_for(self.app, self.caller, reference)
+
+    @verb("viewer", "see agents", audit=False)
+    async def uses(self, name: str) -> AgentUses:
+        """Return the workflows that name an agent in their latest revision, as far as the caller may see them. Raises
+        `NoSuchAgent`."""
+        saved = await agent_for(self.app, self.caller, name)
+        return {"workflows": await agent_uses(self.app, saved.name, partial(visible, self.app, self.caller))}
+
+    @verb("editor", "write workflows", target=("name",), made=_created)
+    async def save(self, name: str, agent: JsonObject, *, after: int | None = None) -> SavedAgent:
+        """Save an agent, which the caller then owns, or a new revision of the caller's agent. `after`: the revision
+        that it must be at (0: it must not exist). Raises the errors of `save_agent_as`."""
+        return await save_agent_as(self.app, self.caller, name, agent, after=after)
+
+    @verb("editor", "write workflows", target=("name",))
+    async def replace(self, name: str, agent: JsonObject, *, match: str | None = None) -> SavedAgent:
+        """Save a new revision of an agent; executions keep theirs. Raises `NoSuchAgent`, `RevisionMoved`, and the
+        errors of `save_agent_as`."""
+        after = _held(await agent_for(self.app, self.caller, name), match)
+        return await save_agent_as(self.app, self.caller, name, agent, after=after)
+
+    @verb("editor", "write workflows", target=("name",))
+    async def delete(self, name: str, *, match: str | None = None) -> None:
+        """Delete an agent. Executions keep the description with which they started; workflows that name the agent
+        cannot start until it is saved again. Raises `NoSuchAgent`, `NotAllowed`, `RevisionMoved`."""
+        after = _held(await agent_for(self.app, self.caller, name), match)
+        await must_own(self.app, self.caller, name.partition("@")[0], "delete it", "agent")
+        await self._agents.delete(name, after=after)
+
+
+
+def _saved_place(entry: AgentView) -> str:
+    return f"{entry['savedAt']:017.6f} {entry['name']}"
+
+
+def _held(known: SavedAgent, match: str | None) -> int | None:
+    return held(match, etag_of_agent(known), known.revision, RevisionMoved.of(known.name, known.revision))

@@ -1,0 +1,223 @@
+"""Verbs of saved workflows and of documents. The rights are those of `auth.policy` and `auth.sharing`.
+
+See `auth.verbs` for how a verb is written. A write takes `match`, the ETag of the version that it may replace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import msgspec
+
+from pointsman.auth.policy import id_must_be_free, must_see_workflow, sees_entry, visible
+from pointsman.auth.sharing import must_own, sharing_of
+from pointsman.auth.verbs import Verbs, verb
+from pointsman.definition.problems import check_report
+from pointsman.errors import AuthorError
+from pointsman.etags import held
+from pointsman.paging import page_by, revision_place
+from pointsman.store.errors import RevisionMoved
+from pointsman.values import JsonObject
+from pointsman.workflows.builtin.cloning import clone_of
+from pointsman.workflows.catalogue import PLACES, Sort, fitting
+from pointsman.workflows.conversion import ConvertedDocument, converted_for
+from pointsman.workflows.definitions import check, outlined, source_of_saved
+from pointsman.workflows.document_work import DOCUMENTS
+from pointsman.workflows.formulas import CheckedFormula, EvaluatedFormula, Formula, check_formula, evaluate_formula
+from pointsman.workflows.library import LIBRARY
+from pointsman.workflows.metadata import patched
+from pointsman.workflows.revisions import (
+    DocumentCheck,
+    PatchedRevision,
+    SavedRevision,
+    WorkflowEntryView,
+    WorkflowRevisions,
+    WorkflowView,
+    delete_workflow,
+    diff_revisions,
+    etag_of_revision,
+    list_workflows,
+    saved_view,
+)
+from pointsman.workflows.saving import save_as
+from pointsman.workflows.sources import Workflow
+
+
+def _created(saved: SavedRevision) -> Mapping[str, object]:
+    return {"id": saved["id"], "revision": saved["revision"]}
+
+
+class WorkflowVerbs(Verbs):
+    """What a caller may do with saved workflows and with documents."""
+
+    @verb("viewer", "see workflows", audit=False)
+    async def list(
+        self,
+        *,
+        include_disabled: bool = False,
+        built_in: bool | None = None,
+        words: str = "",
+        tags: Collection[str] = (),
+        ids: Collection[str] | None = None,
+        sort: Sort = "id",
+        backwards: bool = False,
+        after: str | None = None,
+        limit: int | None = None,
+    ) -> WorkflowRevisions:
+        """Return a page of the workflows that the caller may see, each with its latest revision; see `list_workflows`
+        and `fitting`. No `limit`: all."""
+
+        async def seen(entry: WorkflowEntryView) -> bool:
+            return await sees_entry(self.app, self.caller, entry)
+
+        entries = await list_workflows(self.app, include_disabled=include_disabled, built_in=built_in)
+        found = fitting(entries, words=words, tags=tags, ids=ids)
+        most = len(found) if limit is None else limit
+        page = await page_by(PLACES[sort], found, after=after, limit=most, sees=seen, backwards=backwards)
+        return {"workflows": page.entries, "next": page.next}
+
+    @verb("viewer", "see workflows", audit=False)
+    async def versions(
+        self, workflow: str, *, oldest_first: bool = False, after: str | None = None, limit: int | None = None
+    ) -> WorkflowRevisions:
+        """Return a page of the revisions of a workflow. Raises `UnknownWorkflow`."""
+        await must_see_workflow(self.app, self.caller, workflow)
+        entries = await list_workflows(self.app, workflow)
+        most = len(entries) if limit is None else limit
+        page = await page_by(revision_place, entries, after=after, limit=most, backwards=not oldest_first)
+        return {"workflows": page.entries, "next": page.next}
+
+    @verb("viewer", "see workflows", audit=False)
+    async def source(self, reference: str) -> Workflow:
+        """Return a workflow as its author wrote it. Raises `UnknownWorkflow`."""
+        await must_see_workflow(self.app, self.caller, reference)
+        return await source_of_saved(self.app, reference)
+
+    @verb("viewer", "see workflows", audit=False)
+    async def read(self, reference: str) -> WorkflowView:
+        """Return a workflow with its document and problems. Raises `UnknownWorkflow`."""
+        await must_see_workflow(self.app, self.caller, reference)
+        source = await source_of_saved(self.app, reference)
+        entry = await self._entry(reference)
+        checked = await check(self.app, source, reader=self.caller)
+        await self.app[DOCUMENTS].here(lambda: source.read, chars=source.chars, of=source.digest)
+        problems = [problem.to_json() for problem in checked.problems]
+        return {**entry, "document": source.original, "text": source.document.text, "problems": problems}
+
+    @verb("viewer", "see workflows", audit=False)
+    async def convert_saved(self, reference: str, target: str) -> ConvertedDocument:
+        """Return a workflow in another dialect or as a diagram. Raises `UnknownWorkflow`."""
+        await must_see_workflow(self.app, self.caller, reference)
+        source = await source_of_saved(self.app, reference)
+        return (await converted_for(self.app, source, target, by=self.caller.name)).to_json(target)
+
+    @verb("viewer", "see workflows", audit=False)
+    async def diff(self, workflow: str, old: int | None = None, new: int | None = None) -> str:
+        """Return the line differences of two revisions, by default the latest two. Raises `UnknownWorkflow`,
+        `NoSuchRevision`."""
+        await must_see_workflow(self.app, self.caller, workflow)
+        return await diff_revisions(self.app, workflow, old, new, by=self.caller.name)
+
+    @verb("viewer", "check documents", audit=False)
+    async def check(self, source: Workflow) -> DocumentCheck:
+        """Return the problems of a document, and the workflow that saving it would change. Nothing is saved."""
+        checked = await check(self.app, source, reader=self.caller)
+        return {
+            "id": checked.id,
+            "revision": await self._known(checked.id),
+            **check_report(checked.problems, dialect=checked.dialect),
+        }
+
+    @verb("viewer", "convert documents", audit=False)
+    async def convert(self, source: Workflow, target: str) -> ConvertedDocument:
+        """Return a document in another dialect or as a diagram. Nothing is saved."""
+        return (await converted_for(self.app, source, target, by=self.caller.name)).to_json(target)
+
+    @verb("viewer", "check formulas", audit=False)
+    async def check_formula(self, formula: Formula) -> CheckedFormula:
+        """Return the problems of a formula and what it reads."""
+        chars = len(formula.text) + _chars_of(formula.schemas)
+        return await self.app[DOCUMENTS].run(check_formula, formula, by=self.caller.name, chars=chars)
+
+    @verb("viewer", "evaluate formulas", audit=False)
+    async def evaluate_formula(self, formula: Formula, values: JsonObject) -> EvaluatedFormula:
+        """Return the value of a formula over `values`, within the limits of the language."""
+        chars = len(formula.text) + _chars_of(values)
+        return await self.app[DOCUMENTS].run(evaluate_formula, formula, values, by=self.caller.name, chars=chars)
+
+    @verb("editor", "write workflows", made=_created)
+    async def save(
+        self, source: Workflow, *, draft: bool = False, after: int | None = None, author: str | None = None
+    ) -> SavedRevision:
+        """Save a revision; the caller owns a new workflow. `after`: the revision that the workflow must be at (0: it
+        must not exist). `author`: see `Verbs.name_for`. Raises the errors of `save_as`."""
+        author = self.name_for(author)
+        return saved_view(await save_as(self.app, self.caller, source, author=author, draft=draft, after=after))
+
+    @verb("editor", "write workflows", target=("workflow",))
+    async def replace(
+        self, workflow: str, source: Workflow, *, draft: bool = False, match: str | None = None
+    ) -> SavedRevision:
+        """Save a new revision of a workflow; executions keep theirs. Raises `UnknownWorkflow`, `RevisionMoved`, and
+        `AuthorError` if the document has another id."""
+        await must_see_workflow(self.app, self.caller, workflow)
+        await outlined(self.app[DOCUMENTS], source, by=self.caller.name)
+        if source.head.id != workflow:
+            raise AuthorError(f"the document is of {source.head.id!r}, not of {workflow!r}", hint="Correct its `id`.")
+        after = await self._matched(workflow, match)
+        return saved_view(await save_as(self.app, self.caller, source, draft=draft, after=after))
+
+    @verb("editor", "write workflows", target=("workflow",))
+    async def patch(self, workflow: str, changes: JsonObject, *, match: str | None = None) -> PatchedRevision:
+        """Apply a JSON merge patch to the metadata of a workflow, see `metadata.patched`."""
+        await must_see_workflow(self.app, self.caller, workflow)
+        after = await self._matched(workflow, match)
+        before = await source_of_saved(self.app, workflow)
+        made = await self.app[DOCUMENTS].run(patched, before, changes, by=self.caller.name, chars=before.chars)
+        saved = await save_as(self.app, self.caller, made.source, draft=True, after=after)
+        return {**saved_view(saved), "losses": made.losses}
+
+    @verb("editor", "write workflows", target=("workflow", "new"), made=_created)
+    async def clone(self, workflow: str, new: str, *, author: str | None = None) -> SavedRevision:
+        """Save a copy of a workflow under another id; the caller owns it. Raises the errors of `clone_of` and
+        `save_as`."""
+        author = self.name_for(author)
+        await must_see_workflow(self.app, self.caller, workflow)
+        await id_must_be_free(self.app, self.caller, new)
+        source = await clone_of(self.app, workflow, new, by=self.caller.name)
+        return saved_view(await save_as(self.app, self.caller, source, author=author, draft=True))
+
+    @verb("editor", "write workflows", target=("workflow",))
+    async def delete(self, workflow: str, *, match: str | None = None) -> None:
+        """Delete a workflow: its owner or an admin may. Executions keep their revision; saving restores the workflow.
+
+        Raises `UnknownWorkflow`, `NotAllowed`, `RevisionMoved`."""
+        await must_see_workflow(self.app, self.caller, workflow)
+        after = await self._matched(workflow, match)
+        if (await sharing_of(self.app, workflow)).owner:
+            await must_own(self.app, self.caller, workflow.partition("@")[0], "delete it")
+        await delete_workflow(self.app, workflow, after=after)
+
+    async def _entry(self, reference: str) -> WorkflowEntryView:
+        revision = (await self.app[LIBRARY].found(reference)).revision
+        entries = await list_workflows(self.app, reference.partition("@")[0])
+        return next(entry for entry in entries if entry["revision"] == revision)
+
+    async def _known(self, workflow: str | None) -> int | None:
+        """Return the latest revision of a workflow id; None: there is none, or the caller may not see it."""
+        if workflow is None or not workflow.isprintable():
+            return None
+        found = await self.app[LIBRARY].workflows.find(workflow)
+        return found.revision if found is not None and await visible(self.app, self.caller, found.draft.id) else None
+
+    async def _matched(self, workflow: str, match: str | None) -> int | None:
+        """Return the revision that a write must replace; None: any. Raises `RevisionMoved`."""
+        if match is None:
+            return None
+        known = await self._entry(workflow)
+        revision = known["revision"]
+        return held(match, etag_of_revision(known), revision, RevisionMoved.of(workflow, revision))
+
+
+def _chars_of(value: object) -> int:
+    return len(msgspec.json.encode(value))
