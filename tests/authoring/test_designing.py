@@ -13,7 +13,8 @@ from pointsman.auth.callers import LOCAL, Caller, NotAllowed
 from pointsman.authoring.briefing import design_briefing, edit_briefing
 from pointsman.authoring.design import NODES_MAX, ROUNDS_MAX, NoDesigner, Round, design, edit_by_words
 from pointsman.authoring.guide import GUIDE
-from pointsman.authoring.workbench import DesignFailed, Workbench
+from pointsman.authoring.verbs import DesignFailed
+from pointsman.authoring.workbench import Workbench
 from pointsman.models.failures import ModelFailed
 from pointsman.models.script import Script
 from pointsman.settings import Settings
@@ -103,7 +104,7 @@ async def test_it_stops_after_some_rounds_in_which_other_things_are_wrong() -> N
 async def test_whatever_a_model_answers_is_told_as_problems(answer: Any) -> None:
     async with app_with(saying(answer)) as app:
         made = await design(app.context, "A note.")
-        said = await Workbench(app.context, LOCAL).design("A note.", save=True)
+        said = await Workbench(app.context, LOCAL).authoring.design("A note.", save=True)
         assert await app.workflows() == [], "nothing with errors is saved"
     assert not made.ok
     assert 1 <= len(made.rounds) <= ROUNDS_MAX
@@ -144,7 +145,7 @@ async def test_a_change_by_words_is_shown_as_operations_and_saved_when_it_is_acc
     store = f"sqlite:///{tmp_path / 'store.db'}"
     async with app_with(saying("Sure.", wrong, right), store) as app:
         await app.save(Workflow.parse(LETTER))
-        bench = Workbench(app.context, LOCAL)
+        bench = Workbench(app.context, LOCAL).authoring
         shown = await bench.edit_by_words("letter", "In verse, please.")
         assert (shown["applied"], shown["changes"]) == (False, right["operations"])
         rounds: Any = shown["rounds"]
@@ -161,7 +162,7 @@ async def test_a_change_that_breaks_the_workflow_is_shown_and_not_saved() -> Non
     breaks: JsonObject = {"operations": [{"op": "remove_node", "node": "write"}]}
     async with app_with(saying(breaks)) as app:
         await app.save(Workflow.parse(LETTER))
-        shown = await Workbench(app.context, LOCAL).edit_by_words("letter", "Away with it.", apply=True)
+        shown = await Workbench(app.context, LOCAL).authoring.edit_by_words("letter", "Away with it.", apply=True)
         assert (shown["ok"], shown["applied"]) == (False, False)
         assert len(await app.workflows("letter")) == 1
 
@@ -175,14 +176,14 @@ async def test_answers_that_are_no_operations_are_no_change(answer: str) -> None
         made = await edit_by_words(app.context, await app.source("letter"), "Better.")
         assert made.made is None
         with pytest.raises(DesignFailed, match="no change of 'letter' came of it"):
-            await Workbench(app.context, LOCAL).edit_by_words("letter", "Better.", apply=True)
+            await Workbench(app.context, LOCAL).authoring.edit_by_words("letter", "Better.", apply=True)
         assert len(await app.workflows("letter")) == 1
 
 
 async def test_only_editors_have_workflows_designed() -> None:
     async with app_with(saying(GOOD)) as app:
         await app.save(Workflow.parse(LETTER))
-        bench = Workbench(app.context, Caller(name="op", role="operator"))
+        bench = Workbench(app.context, Caller(name="op", role="operator")).authoring
         with pytest.raises(NotAllowed):
             await bench.design("A note.")
         with pytest.raises(NotAllowed):

@@ -199,36 +199,36 @@ async def test_revisions_are_edited_compared_and_taken_back_across_restarts(tmp_
     change = read_operations([{"op": "change_node", "node": "review", "set": {"/config/message": "Fine?"}}])
     async with Pointsman(store, settings=Settings(delays=False), model="scripted") as app:
         await app.save(Workflow.parse(LETTER))
-        shown = await bench(app).edit("letter", change)
+        shown = await bench(app).authoring.edit("letter", change)
         assert (shown["applied"], shown["revision"]) == (False, 1)
         assert len(await app.workflows("letter")) == 1, "showing saves nothing"
-        applied = await bench(app).edit("letter", change, apply=True, revision=1)
+        applied = await bench(app).authoring.edit("letter", change, apply=True, revision=1)
         assert (applied["applied"], applied["revision"]) == (True, 2)
         with pytest.raises(RevisionMoved, match="revision 2"):
-            await bench(app).edit("letter", change, apply=True, revision=1)
+            await bench(app).authoring.edit("letter", change, apply=True, revision=1)
     async with Pointsman(store, settings=Settings(delays=False), model="scripted") as app:
-        told = await bench(app).diff("letter")
+        told = await bench(app).authoring.compare("letter")
         assert told["changes"] == [
             {"op": "change_node", "node": "review", "set": {"/config/message": "Fine?"}},
         ]
         assert "-      message: 'Send it? {nodes.write.text}'" in str(told["lines"])
-        back = await bench(app).rollback("letter", 1)
+        back = await bench(app).authoring.restore("letter", 1)
         assert back["revision"] == 3
         assert (await app.source("letter")).document.text == LETTER
         with pytest.raises(NoSuchRevision, match="no revision 9"):
-            await bench(app).rollback("letter", 9)
+            await bench(app).authoring.restore("letter", 9)
 
 
 async def test_an_edit_with_errors_is_saved_as_a_draft_alone(app: Pointsman) -> None:
     await app.save(Workflow.parse(LETTER))
     gone = read_operations([{"op": "remove_node", "node": "write"}])
     with pytest.raises(WorkflowInvalid):
-        await bench(app).edit("letter", gone, apply=True)
+        await bench(app).authoring.edit("letter", gone, apply=True)
     assert len(await app.workflows("letter")) == 1
-    saved = await bench(app).edit("letter", gone, apply=True, draft=True)
+    saved = await bench(app).authoring.edit("letter", gone, apply=True, draft=True)
     assert saved["revision"] == 2
     with pytest.raises(OperationRefused):
-        await bench(app).edit("letter", gone, apply=True, draft=True)
+        await bench(app).authoring.edit("letter", gone, apply=True, draft=True)
 
 
 async def test_a_bench_lets_nobody_do_what_their_role_does_not(app: Pointsman) -> None:
@@ -236,26 +236,27 @@ async def test_a_bench_lets_nobody_do_what_their_role_does_not(app: Pointsman) -
     viewer, stranger = Caller(name="vi", role="viewer", groups=("desk",)), Caller(name="st", role="editor")
     gone = read_operations([{"op": "remove_node", "node": "write"}])
     for caller, seen in ((viewer, ["letter"]), (stranger, [])):
-        assert [entry["id"] for entry in await bench(app, caller).list() if not entry["builtIn"]] == seen
+        page = await bench(app, caller).workflows.list(built_in=False)
+        assert [entry["id"] for entry in page["workflows"]] == seen
     refused = (
-        bench(app, viewer).save(Workflow.parse(LETTER)),
-        bench(app, viewer).edit("letter", gone, apply=True),
-        bench(app, viewer).delete("letter"),
-        bench(app, viewer).rollback("letter", 1),
+        bench(app, viewer).workflows.save(Workflow.parse(LETTER)),
+        bench(app, viewer).authoring.edit("letter", gone, apply=True),
+        bench(app, viewer).workflows.delete("letter"),
+        bench(app, viewer).authoring.restore("letter", 1),
         bench(app, viewer).start("letter", {"goal": "x"}),
     )
     for work in refused:
         with pytest.raises(NotAllowed):
             await work
     hidden = (
-        bench(app, stranger).get("letter"),
-        bench(app, stranger).edit("letter", gone),
-        bench(app, stranger).delete("letter"),
+        bench(app, stranger).authoring.describe("letter"),
+        bench(app, stranger).authoring.edit("letter", gone),
+        bench(app, stranger).workflows.delete("letter"),
         bench(app, stranger).start("letter", {"goal": "x"}),
     )
     for work in hidden:
         with pytest.raises(UnknownWorkflow):
             await work
     with pytest.raises(IdTaken):
-        await bench(app, stranger).save(Workflow.parse(LETTER))
+        await bench(app, stranger).workflows.save(Workflow.parse(LETTER))
     assert len(await app.workflows("letter")) == 1
