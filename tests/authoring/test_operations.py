@@ -335,7 +335,7 @@ def test_operations_survive_being_written_and_their_schema_takes_what_they_are()
         MoveNode(node="a", within="loop"),
         RenameNode(node="a", to="b"),
     )
-    written = written_operations(operations)
+    written: list[Json] = [*written_operations(operations)]
     assert read_operations(written) == operations
     schema = Checker(operations_schema())
     assert schema.problems(written) == ""

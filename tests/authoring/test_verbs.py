@@ -49,9 +49,9 @@ async def app() -> AsyncGenerator[Pointsman, None]:
     async with Pointsman("memory:", settings=Settings(delays=False), model="scripted") as made:
         ann = made.acting_as(Caller(name="ann", role="editor"))
         await ann.workflows.save(Workflow(LETTER))
-        await ann.workflows.share("letter", "private")
+        await ann.sharing.share_workflow("letter", "private")
         await ann.agents.save("writer", {"system": "You write."})
-        await ann.agents.share("writer", "private")
+        await ann.sharing.share_agent("writer", "private")
         yield made
 
 

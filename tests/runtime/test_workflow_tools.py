@@ -13,7 +13,7 @@ import pytest
 from pointsman import Pointsman, Workflow
 from pointsman.executions.families import pause_family, resume_family
 from pointsman.store.records import ExecutionQuery, Summary
-from pointsman.values import ExecutionId, JsonObject, WorkflowId
+from pointsman.values import ExecutionId, WorkflowId
 from pointsman.workflows.scripts import parse_script
 from pointsman.workflows.sources import WorkflowInvalid
 from pointsman.workflows.tool_verbs import list_tools
@@ -148,7 +148,7 @@ async def test_models_are_shown_what_the_workflow_says_of_itself(world: World) -
     async with world.open() as app:
         (shown,) = [one for one in await list_tools(app.context) if one["origin"] == "workflow"]
         assert (shown["name"], shown["description"]) == ("workflow__greet", "Greets somebody.")
-        assert cast("JsonObject", shown["parameters"])["required"] == ["name"]
+        assert shown["parameters"]["required"] == ["name"]
 
 
 async def test_a_workflow_that_is_saved_later_is_a_tool_in_the_same_process(world: World) -> None:

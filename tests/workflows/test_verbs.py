@@ -16,6 +16,7 @@ from pointsman.auth.verbs import VerbRule, Verbs, rules_in
 from pointsman.session import Session
 from pointsman.settings import Settings
 from pointsman.store.errors import RevisionMoved
+from pointsman.values import JsonObject
 from pointsman.workflows.agent_verbs import AgentVerbs
 from pointsman.workflows.agents import AgentTaken, NoSuchAgent
 from pointsman.workflows.formulas import Formula
@@ -24,7 +25,7 @@ from pointsman.workflows.tool_verbs import ToolVerbs, UnknownTool
 from pointsman.workflows.verbs import WorkflowVerbs
 
 LETTER: Final = "pointsman: 1\nid: letter\nnodes: [{id: say, type: agent, config: {prompt: Say}}]\n"
-WRITER: Final = {"system": "You write."}
+WRITER: Final[JsonObject] = {"system": "You write."}
 DENIED: Final = (NotAllowed, UnknownWorkflow, NoSuchAgent, UnknownTool, IdTaken, AgentTaken)
 Call = Callable[[Session], Awaitable[Any]]
 
@@ -35,7 +36,6 @@ CALLS: Final[dict[str, Call]] = {
     "WorkflowVerbs.read": lambda s: s.workflows.read("letter"),
     "WorkflowVerbs.convert_saved": lambda s: s.workflows.convert_saved("letter", "rows"),
     "WorkflowVerbs.diff": lambda s: s.workflows.diff("letter"),
-    "WorkflowVerbs.sharing": lambda s: s.workflows.sharing("letter"),
     "WorkflowVerbs.check": lambda s: s.workflows.check(Workflow(LETTER)),
     "WorkflowVerbs.convert": lambda s: s.workflows.convert(Workflow(LETTER), "rows"),
     "WorkflowVerbs.check_formula": lambda s: s.workflows.check_formula(Formula("1", "expression")),
@@ -45,16 +45,13 @@ CALLS: Final[dict[str, Call]] = {
     "WorkflowVerbs.patch": lambda s: s.workflows.patch("letter", {"name": "Letter"}),
     "WorkflowVerbs.clone": lambda s: s.workflows.clone("letter", "copy"),
     "WorkflowVerbs.delete": lambda s: s.workflows.delete("letter"),
-    "WorkflowVerbs.share": lambda s: s.workflows.share("letter", "everyone"),
     "AgentVerbs.list": lambda s: s.agents.list(limit=10),
     "AgentVerbs.versions": lambda s: s.agents.versions("writer", limit=10),
     "AgentVerbs.read": lambda s: s.agents.read("writer"),
     "AgentVerbs.uses": lambda s: s.agents.uses("writer"),
-    "AgentVerbs.sharing": lambda s: s.agents.sharing("writer"),
     "AgentVerbs.save": lambda s: s.agents.save("writer", {"system": "You write well."}),
     "AgentVerbs.replace": lambda s: s.agents.replace("writer", WRITER),
     "AgentVerbs.delete": lambda s: s.agents.delete("writer"),
-    "AgentVerbs.share": lambda s: s.agents.share("writer", "everyone"),
     "ToolVerbs.list": lambda s: s.tools.list(limit=10),
     "ToolVerbs.read": lambda s: s.tools.read("workflow__letter"),
     "ToolVerbs.try_tool": lambda s: s.tools.try_tool("workflow__letter", {}),
@@ -78,11 +75,9 @@ ENTRIES: Final = {
     "WorkflowVerbs.patch": "workflow=letter",
     "WorkflowVerbs.clone": "workflow=letter, new=copy, revision=1",
     "WorkflowVerbs.delete": "workflow=letter",
-    "WorkflowVerbs.share": "workflow=letter, audience=everyone",
     "AgentVerbs.save": "name=writer, revision=2",
     "AgentVerbs.replace": "name=writer",
     "AgentVerbs.delete": "name=writer",
-    "AgentVerbs.share": "name=writer, audience=everyone",
     "ToolVerbs.try_tool": "name=workflow__letter",
 }
 """Targets in the audit log."""
@@ -98,9 +93,9 @@ async def app() -> AsyncGenerator[Pointsman, None]:
     async with Pointsman("memory:", settings=Settings(delays=False), model="scripted") as made:
         ann = made.acting_as(person("ann"))
         await ann.workflows.save(Workflow(LETTER))
-        await ann.workflows.share("letter", "private")
+        await ann.sharing.share_workflow("letter", "private")
         await ann.agents.save("writer", {**WRITER})
-        await ann.agents.share("writer", "private")
+        await ann.sharing.share_agent("writer", "private")
         yield made
 
 
@@ -149,16 +144,16 @@ async def test_verb_writes_one_audit_entry(app: Pointsman, name: str) -> None:
 async def test_the_entry_names_the_operation_of_the_face(app: Pointsman) -> None:
     root = Caller(name="root", role="admin")
     put = app.acting_as(root, via="PUT /api/workflows/{id}/sharing", target="id=letter", origin="10.0.0.7")
-    await put.workflows.share("letter", "everyone")
+    await put.sharing.share_workflow("letter", "everyone")
     (found,) = await entries(app, "root")
     said = (found["what"], found["target"], found["origin"])
     assert said == ("PUT /api/workflows/{id}/sharing", "id=letter", "10.0.0.7")
 
 
 async def test_only_the_owner_shares_and_deletes(app: Pointsman) -> None:
-    await app.acting_as(person("ann")).workflows.share("letter", "everyone")
+    await app.acting_as(person("ann")).sharing.share_workflow("letter", "everyone")
     ben = app.acting_as(person("ben"))
-    for work in (ben.workflows.share("letter", "private"), ben.workflows.delete("letter")):
+    for work in (ben.sharing.share_workflow("letter", "private"), ben.workflows.delete("letter")):
         with pytest.raises(NotAllowed, match="belongs to 'ann'"):
             await work
     saved = await ben.workflows.replace("letter", Workflow(LETTER.replace("Say", "Tell")))
@@ -173,7 +168,7 @@ async def test_a_write_over_an_unread_revision_is_refused(app: Pointsman) -> Non
         ann.workflows.replace("letter", Workflow(LETTER), match=read),
         ann.workflows.patch("letter", {"name": "L"}, match=read),
         ann.workflows.delete("letter", match=read),
-        ann.workflows.share("letter", "everyone", match='"other"'),
+        ann.sharing.share_workflow("letter", "everyone", match='"other"'),
         ann.agents.replace("writer", {**WRITER}, match='"9"'),
     ):
         with pytest.raises(RevisionMoved):

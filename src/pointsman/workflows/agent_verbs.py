@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
 from typing import Literal
 
@@ -10,15 +10,35 @@ from typing_extensions import TypedDict
 
 from pointsman.auth.policy import sees_agent, visible
 from pointsman.auth.sharing import must_own
+from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.auth.verbs import Verbs, verb
+from pointsman.context import AppContext
+from pointsman.definition.model.workflow import WorkflowDefinition
+from pointsman.definition.text_locations import sites_of
+from pointsman.errors import AuthorError
 from pointsman.etags import etag_of, held
 from pointsman.paging import page_by, revision_place
 from pointsman.store.errors import RevisionMoved
 from pointsman.values import JsonObject
 from pointsman.workflows.agent_library import SavedAgents
-from pointsman.workflows.agent_uses import AgentUses, agent_uses
 from pointsman.workflows.agents import AgentView, SavedAgent, agent_view
+from pointsman.workflows.library import LIBRARY
 from pointsman.workflows.saving import agent_for, save_agent_as
+
+
+class AgentUse(TypedDict):
+    """A workflow that names an agent."""
+
+    workflowId: str
+    revision: int
+    names: list[str]
+    """The references by which its nodes name the agent: `writer`, or one revision: `writer@2`."""
+
+
+class AgentUses(TypedDict):
+    """The workflows that name an agent."""
+
+    workflows: list[AgentUse]
 
 
 class AgentPage(TypedDict):
@@ -114,3 +134,26 @@ def _saved_place(entry: AgentView) -> str:
 
 def _held(known: SavedAgent, match: str | None) -> int | None:
     return held(match, etag_of_agent(known), known.revision, RevisionMoved.of(known.name, known.revision))
+
+
+async def agent_uses(app: AppContext, name: str, sees: Callable[[str], Awaitable[bool]]) -> list[AgentUse]:
+    """Return the saved workflows that `sees` admits and whose latest revision names the agent, with the references that
+    they use (`writer`, `writer@2`). Reads every saved workflow: for interactive use, not for loops."""
+    found: list[AgentUse] = []
+    for entry in await app.store.workflows.list():
+        try:
+            workflow, revision = await app[LIBRARY].saved(entry.id)
+        except (AuthorError, UnknownWorkflow):
+            continue  # A deleted workflow or an unreadable draft names no agent.
+        named = names_in(workflow, name)
+        if named and await sees(entry.id):
+            found.append({"workflowId": entry.id, "revision": revision, "names": named})
+    return found
+
+
+def names_in(workflow: WorkflowDefinition, name: str) -> list[str]:
+    """Return the references by which a workflow names the saved agent. Names that the workflow's own `agents` describe
+    are excluded."""
+    own = workflow.agents or {}
+    named = {site.text for site in sites_of(workflow) if site.kind == "agent" and site.text not in own}
+    return sorted(one for one in named if one.partition("@")[0] == name)

@@ -299,7 +299,7 @@ export interface paths {
         put?: never;
         /**
          * Check an expression
-         * @description What is wrong with one formula, where, and what it reads: for whoever is writing it.
+         * @description What is wrong with one formula, where, and what it reads: for its author.
          */
         post: operations["workflows_check_expression"];
         delete?: never;
@@ -2430,19 +2430,6 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description One revision of an agent. */
-        AgentAnswer: {
-            /** @description As in the `agents` of a workflow. */
-            agent: {
-                [key: string]: unknown;
-            };
-            author: string;
-            name: string;
-            revision: number;
-            savedAt: number;
-        } & {
-            [key: string]: unknown;
-        };
         /** @description An agent. */
         AgentBody: {
             /** @description As in the `agents` of a workflow. */
@@ -2452,15 +2439,15 @@ export interface components {
         };
         /** @description Agents by name; or the revisions of one, newest first. */
         AgentPage: {
-            agents: components["schemas"]["AgentAnswer"][];
+            agents: components["schemas"]["AgentView"][];
             /** @description The `after` of the next page; null: this was the last. */
-            next?: string | null;
+            next: string | null;
         } & {
             [key: string]: unknown;
         };
         /** @description A workflow that names an agent. */
         AgentUse: {
-            /** @description As what its nodes name it: `writer`, or one revision: `writer@2`. */
+            /** @description The references by which its nodes name the agent: `writer`, or one revision: `writer@2`. */
             names: string[];
             revision: number;
             workflowId: string;
@@ -2470,6 +2457,19 @@ export interface components {
         /** @description The workflows that name an agent. */
         AgentUses: {
             workflows: components["schemas"]["AgentUse"][];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description One revision of an agent. */
+        AgentView: {
+            /** @description As in the `agents` of a workflow. */
+            agent: {
+                [key: string]: unknown;
+            };
+            author: string;
+            name: string;
+            revision: number;
+            savedAt: number;
         } & {
             [key: string]: unknown;
         };
@@ -2665,18 +2665,18 @@ export interface components {
             reason: string;
         };
         /** @description A saved workflow in the list of all. */
-        CatalogueEntryAnswer: {
+        CatalogueEntry: {
             author: string;
-            /** @description It comes with the product: read-only, there to be run and cloned. */
+            /** @description Whether it is part of the product: read-only, to be run and cloned. */
             builtIn: boolean;
             /** @description Unix seconds; null: it is built in. */
             createdAt: number | null;
-            /** @description A text, or one by language; null: nothing is said. */
+            /** @description A text, or one by language; null: there is none. */
             description: unknown;
             dialect: string;
             digest: string;
             enabled: boolean;
-            /** @description Of what is kept now: `If-Match` takes it. */
+            /** @description The ETag of its latest revision: `If-Match` takes it. */
             etag: string;
             id: string;
             /** @description With `last`: the one that began last, of those that the caller sees. */
@@ -2695,8 +2695,8 @@ export interface components {
         /** @description Saved workflows, without their documents. */
         CataloguePage: {
             /** @description The `after` of the next page; null: this was the last. */
-            next?: string | null;
-            workflows: components["schemas"]["CatalogueEntryAnswer"][];
+            next: string | null;
+            workflows: components["schemas"]["CatalogueEntry"][];
         } & {
             [key: string]: unknown;
         };
@@ -3558,9 +3558,9 @@ export interface components {
             [key: string]: unknown;
         };
         /** @description An MCP server whose tools are offered here. */
-        McpServerAnswer: {
-            /** @description Why it told none when it was last asked. */
-            failure: components["schemas"]["Trouble"] | null;
+        McpServerView: {
+            /** @description Why the last request for its tools failed. */
+            failure: components["schemas"]["ToolFailure"] | null;
             name: string;
             /** @description How the names of its tools begin. */
             prefix: string;
@@ -4623,25 +4623,6 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A tool, as models are shown it. */
-        ToolAnswer: {
-            description: string;
-            enabled: boolean;
-            idempotent: boolean;
-            name: string;
-            /** @description Why it cannot be called, where it cannot. */
-            off: string | null;
-            origin: string;
-            /** @description JSON Schema of its arguments. */
-            parameters: {
-                [key: string]: unknown;
-            };
-            requiresApproval: boolean;
-            /** @enum {string} */
-            side: "server" | "client";
-        } & {
-            [key: string]: unknown;
-        };
         /** @description A call of a tool, as a model wanted it. */
         ToolCallAnswer: {
             arguments: unknown;
@@ -4651,17 +4632,46 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description Tools in the order that was asked for. */
+        /** @description Why a tool did not answer. */
+        ToolFailure: {
+            code: string;
+            hint: string;
+            message: string;
+            /** @description The end of what the command of an MCP server printed; for the operator only. */
+            stderr?: unknown;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description Tools in the requested order. */
         ToolPage: {
             /** @description The `after` of the next page; null: this was the last. */
             next: string | null;
-            /** @description How many of those that are found come from where, on all pages. */
+            /** @description The number of matching tools by origin, on all pages. */
             origins: {
                 [key: string]: number;
             };
-            /** @description All MCP servers, whichever page this is. */
-            servers: components["schemas"]["McpServerAnswer"][];
-            tools: components["schemas"]["ToolAnswer"][];
+            /** @description All MCP servers, on every page. */
+            servers: components["schemas"]["McpServerView"][];
+            tools: components["schemas"]["ToolView"][];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A tool as models see it. */
+        ToolView: {
+            description: string;
+            enabled: boolean;
+            idempotent: boolean;
+            name: string;
+            /** @description Why it cannot be called; null: it can. */
+            off: string | null;
+            origin: string;
+            /** @description JSON Schema of its arguments. */
+            parameters: {
+                [key: string]: unknown;
+            };
+            requiresApproval: boolean;
+            /** @enum {string} */
+            side: "server" | "client";
         } & {
             [key: string]: unknown;
         };
@@ -4693,9 +4703,9 @@ export interface components {
             /** @description Only what leads to these nodes is performed. */
             until?: string[];
         };
-        /** @description What a tool answered, or why it did not. */
-        TriedAnswer: {
-            failure: components["schemas"]["Trouble"] | null;
+        /** @description The answer of a tool, or why it did not answer. */
+        TriedTool: {
+            failure: components["schemas"]["ToolFailure"] | null;
             ok: boolean;
             result: unknown;
         } & {
@@ -5053,7 +5063,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AgentAnswer"];
+                    "application/json": components["schemas"]["AgentView"];
                 };
             };
         };
@@ -5076,7 +5086,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AgentAnswer"];
+                    "application/json": components["schemas"]["AgentView"];
                 };
             };
         };
@@ -5106,7 +5116,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AgentAnswer"];
+                    "application/json": components["schemas"]["AgentView"];
                 };
             };
         };
@@ -6764,7 +6774,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ToolAnswer"];
+                    "application/json": components["schemas"]["ToolView"];
                 };
             };
         };
@@ -6791,7 +6801,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TriedAnswer"];
+                    "application/json": components["schemas"]["TriedTool"];
                 };
             };
         };

@@ -18,8 +18,7 @@ from pointsman.server.schemas.requests import Body, JsonValue, sample
 from pointsman.server.schemas.responses import Started
 from pointsman.server.schemas.views import example
 from pointsman.values import JsonObject
-from pointsman.workflows.agent_uses import AgentUses
-from pointsman.workflows.agent_verbs import AgentPage, AgentVerbs, etag_of_agent
+from pointsman.workflows.agent_verbs import AgentPage, AgentUses, AgentVerbs, etag_of_agent
 from pointsman.workflows.agents import AgentView, SavedAgent, agent_view
 
 router = Operations(prefix="/api/agents", tags=["agents"])

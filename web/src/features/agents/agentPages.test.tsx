@@ -6,7 +6,7 @@ import { noModels, noTools } from "@/testing/answers";
 import { dialog, fill, main, open, rows, server } from "@/testing/page";
 import { refusal, tagged } from "@/testing/server";
 
-type Agent = components["schemas"]["AgentAnswer"];
+type Agent = components["schemas"]["AgentView"];
 
 const GONE = refusal(404, "unknown-agent", "there is no such agent");
 

@@ -5,7 +5,7 @@ import { allNamed } from "@/api/named";
 import { every } from "@/api/pages";
 import type { JsonObject, Schemas } from "@/api/views";
 
-export type Agent = Schemas["AgentAnswer"];
+export type Agent = Schemas["AgentView"];
 export type SaidToAgent = Schemas["SaidAnswer"];
 export type Use = Schemas["AgentUse"];
 

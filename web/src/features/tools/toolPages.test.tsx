@@ -66,7 +66,7 @@ describe("the pages of tools", () => {
   });
 
   it("say what went wrong in a tool", async () => {
-    const failure = { code: "tool-failed", message: "6 * is no expression" };
+    const failure = { code: "tool-failed", message: "6 * is no expression", hint: "" };
     server.post("/api/tools/{name}/try", { ok: false, result: null, failure });
     const { user } = await open("/tools/calculator");
     await fill(user, await screen.findByLabelText(/expression/), "6 *");
@@ -88,7 +88,7 @@ describe("the pages of tools", () => {
   });
 
   it("say why an MCP server does not answer", async () => {
-    const failure = { code: "mcp-unreachable", message: "/nowhere/server is not there" };
+    const failure = { code: "mcp-unreachable", message: "/nowhere/server is not there", hint: "" };
     servers = [{ name: "files", prefix: "files_", tools: 0, failure }];
     await open("/tools");
     const table = within(await screen.findByRole("table", { name: "MCP servers" }));

@@ -4,8 +4,8 @@ import { ask, query } from "@/api/http";
 import { allNamed } from "@/api/named";
 import type { JsonObject, Schemas } from "@/api/views";
 
-export type Tool = Schemas["ToolAnswer"];
-export type Tried = Schemas["TriedAnswer"];
+export type Tool = Schemas["ToolView"];
+export type Tried = Schemas["TriedTool"];
 
 /** Found by words and by where they come from, which orders them; in pages. */
 export const toolsFound = (words: string, origin: string | null) =>
@@ -31,7 +31,7 @@ export const toolsNamed = (names: readonly string[]) =>
     staleTime: 30_000,
   });
 
-export type Server = Schemas["McpServerAnswer"];
+export type Server = Schemas["McpServerView"];
 
 /** The MCP servers, asked for their tools just now. */
 export const servers = () =>
