@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 
 from pointsman.auth.callers import Caller
 from pointsman.auth.verbs import Acting
-from pointsman.authoring.verbs import AuthoringVerbs
 from pointsman.executions.verbs import ExecutionVerbs
-from pointsman.workflows.agent_verbs import AgentVerbs
-from pointsman.workflows.tool_verbs import ToolVerbs
 from pointsman.workflows.verbs import WorkflowVerbs
 
 if TYPE_CHECKING:  # Deferred: most commands need one or two of these.
     from pointsman.auth.administration import AccessVerbs
+    from pointsman.authoring.verbs import AuthoringVerbs
     from pointsman.chat.verbs import ConversationVerbs, MemoryVerbs
     from pointsman.operations.verbs import OperationVerbs
     from pointsman.triggers.verbs import NotificationVerbs, ScheduleVerbs, TriggerVerbs
     from pointsman.workflows.access_verbs import SecretVerbs, SharingVerbs
+    from pointsman.workflows.agent_verbs import AgentVerbs
+    from pointsman.workflows.tool_verbs import ToolVerbs
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,14 @@ class Session:
 
     @property
     def agents(self) -> AgentVerbs:
+        from pointsman.workflows.agent_verbs import AgentVerbs  # Deferred as below.
+
         return AgentVerbs(self.acting)
 
     @property
     def authoring(self) -> AuthoringVerbs:
+        from pointsman.authoring.verbs import AuthoringVerbs  # Deferred: most commands write no workflows.
+
         return AuthoringVerbs(self.acting)
 
     @property
@@ -103,6 +107,8 @@ class Session:
 
     @property
     def tools(self) -> ToolVerbs:
+        from pointsman.workflows.tool_verbs import ToolVerbs  # Deferred as above.
+
         return ToolVerbs(self.acting)
 
     @property

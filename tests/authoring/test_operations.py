@@ -27,7 +27,7 @@ from pointsman.definition.graph.analysis import analyse
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.testing.graphs import random_workflow
 from pointsman.tools.schemas import Checker
-from pointsman.values import JsonObject
+from pointsman.values import Json, JsonObject
 from tests.definition.graphs import document
 
 CHAIN = "start -> a; a -> b; b -> end"

@@ -127,7 +127,6 @@ class AgentVerbs(Verbs):
         await self._agents.delete(name, after=after)
 
 
-
 def _saved_place(entry: AgentView) -> str:
     return f"{entry['savedAt']:017.6f} {entry['name']}"
 
