@@ -125,7 +125,7 @@ function Named({ schedule: one }: { schedule: Schedule }) {
   const named = useScheduleName();
   return (
     <>
-      <Link to="/schedules/$id" params={{ id: one.id }} title={one.id} className="hover:underline">
+      <Link to="/schedules/$id" params={{ id: one.id }} title={one.id} className="inline-block hover:underline">
         <bdi>{named(one)}</bdi>
       </Link>
       <span className="flex flex-wrap gap-1 font-normal">
