@@ -24,7 +24,11 @@ export const local: AnswerOf<"get", "/api/me"> = {
 };
 
 /** Somebody who came with a key. */
-export const keyed = (name: string, role: Schemas["CallerView"]["role"], ...groups: string[]): Schemas["CallerView"] => ({
+export const keyed = (
+  name: string,
+  role: Schemas["CallerView"]["role"],
+  ...groups: string[]
+): Schemas["CallerView"] => ({
   name,
   role,
   groups,

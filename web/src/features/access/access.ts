@@ -40,7 +40,8 @@ export const rights = () =>
     staleTime: Number.POSITIVE_INFINITY,
   });
 export const endLogin = (id: string) => ask<void>(`/api/logins/${at(id)}`, { method: "DELETE" });
-export const endLogins = (name: string) => ask<Schemas["EndedLogins"]>(`/api/logins${query({ name })}`, { method: "DELETE" });
+export const endLogins = (name: string) =>
+  ask<Schemas["EndedLogins"]>(`/api/logins${query({ name })}`, { method: "DELETE" });
 
 export const secrets = (words: string) => found<Schemas["SecretPage"]>("secrets", "/api/secrets", words);
 export const secretUses = (name: string) =>
