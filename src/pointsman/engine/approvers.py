@@ -15,7 +15,7 @@ results of calls that the caller runs.
 
 
 class GateApprovers(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    """Who may answer a gate, and how many must. Without groups and users: anyone."""
+    """The people who may answer a gate, and how many must. Without groups and users: anyone."""
 
     groups: tuple[str, ...] | None = None
     users: tuple[str, ...] | None = None

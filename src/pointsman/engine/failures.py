@@ -21,7 +21,7 @@ class Failure(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The wait that the other side requested, in seconds."""
     details: JsonObject | None = None
     needs: str = ""
-    """What this process lacks to perform the step, as `kind:name` (`tool:search`, `model:openai`, `secret:KEY`,
+    """The part that this process lacks for the step, as `kind:name` (`tool:search`, `model:openai`, `secret:KEY`,
     `executor:kind`); empty: nothing. A worker that has it can perform the step."""
 
 

@@ -83,7 +83,7 @@ class Exits(Struct, frozen=True, kw_only=True, gc=False):
     tool_executor: PlanEdge | None = None
     """The edge for pending tool calls."""
     no_route: NoRoute = "end"
-    """What happens when no edge can be taken."""
+    """The effect when no edge can be taken."""
 
 
 class NodePosition(Struct, frozen=True, kw_only=True, gc=False):

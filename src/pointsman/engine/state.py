@@ -146,7 +146,7 @@ class StepState(Struct, eq=False):
     workflow_calls: dict[int, WorkflowCall] | None = None
     """The tool calls of this attempt that child executions perform, by effect number; no work runs meanwhile."""
     needs: str = ""
-    """What a worker must have to perform it, as in `Failure.needs`; no work runs until such a worker offers itself."""
+    """The part that a worker needs for it, as in `Failure.needs`; no work runs until such a worker offers itself."""
     unapproved: bool = False
     """Whether it still lacks the approval to start."""
     verdicts: dict[int, CallVerdict] | None = None
@@ -303,7 +303,7 @@ class Compensation(Struct, eq=False):
 
 
 class Setup(Struct, eq=False):
-    """What an execution runs, and for whom. Set by its start; a fork or a migration changes parts of it."""
+    """The workflow of an execution, its input and its origin. Set by its start; forks and migrations change it."""
 
     workflow: str = ""
     version: str = ""
@@ -322,7 +322,7 @@ class Setup(Struct, eq=False):
 
 
 class RowNotes(Struct, eq=False):
-    """What happened in the present row; emptied when the next row begins."""
+    """Changes of the present row; emptied when the next row begins."""
 
     outputs: dict[Step, StepOutput] = {}
     """Outputs of the steps that settled."""
@@ -380,7 +380,7 @@ class LimitStatus(Struct, eq=False):
 
 
 class PauseStatus(Struct, eq=False):
-    """Who paused the execution, and at which breakpoints."""
+    """The last pause: its caller and its breakpoint."""
 
     by: str = ""
     """The caller who paused it last."""

@@ -98,7 +98,7 @@ class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     result: Json = None
     failure: Failure | None = None
     usage: Usage | None = None
-    """What a memory search used to find by meaning; and whether a script answered."""
+    """Usage of a semantic memory search (embeddings), and whether a script answered."""
     printed: str = ""
     """The end of what a successful tool printed and logged."""
 

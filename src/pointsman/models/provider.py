@@ -84,7 +84,7 @@ def _key(label: str, key: str, environment: Mapping[str, str]) -> str:
 
 
 class DaySettings(BaseModel):
-    """What each key may pay for on one day of UTC, in all processes that share the store."""
+    """The amount that each key may spend on one day (UTC), in all processes that share the store."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     calls: int | None = Field(default=None, ge=0)
@@ -97,7 +97,7 @@ class ProviderSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     kind: str = ""
-    """Absent: what its name says; with an address, a service that speaks the Chat Completions wire."""
+    """Absent: the kind of its name; with an address, a service that speaks the Chat Completions wire."""
     base_url: str = ""
     keys: tuple[Annotated[str, Field(min_length=1)], ...] = Field(default=(), repr=False)
     """Each the key itself, `env:NAME`, or a handle (`secret.NAME`)."""

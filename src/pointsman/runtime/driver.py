@@ -225,7 +225,7 @@ class Driver:
     def leaves(self, failure: Failure) -> bool:
         """Return whether an attempt that lacks something waits for a worker that has it.
 
-        What the process that started the execution lacked as well is a failure.
+        A part that the process that started the execution lacked as well is a failure.
         """
         absent = self.state.setup.options.get(ABSENT)
         return bool(failure.needs) and not (self.begun_here or (isinstance(absent, list) and failure.needs in absent))

@@ -127,7 +127,7 @@ def prove(value: object, data: bytes, decode: Callable[[bytes], object]) -> None
         same = decode(data) == value
     except (msgspec.MsgspecError, RecursionError) as why:
         raise unstorable(value, f"{type(why).__name__}: {why}") from why
-    # Tuples are decoded as lists if the type does not tell: such a difference is not a loss.
+    # Tuples are decoded as lists if the type does not require tuples: such a difference is not a loss.
     if not same and first_loss(value) is not None:
         raise unstorable(value, "decoding it gives another value")
 

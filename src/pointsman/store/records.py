@@ -104,7 +104,7 @@ class Summary(Struct, frozen=True, kw_only=True):
     awaits: tuple[str, ...] = ()
     """The names of the events it waits for, sorted."""
     needs: tuple[str, ...] = ()
-    """What a worker must have to perform the waiting steps, as in `Failure.needs`, sorted."""
+    """The parts that a worker needs to perform the waiting steps, as in `Failure.needs`, sorted."""
     worker: str = ""
     """The process that wrote its last row; empty: unknown."""
     gates: tuple[GateEntry, ...] | None = None

@@ -46,7 +46,7 @@ COPIED: Final[Mapping[str, tuple[str, ...]]] = {
     "entries": ("kind", "key", "value", "version"),
     "last_version": ("version",),
 }
-"""What a copy consists of, in this order. Executions are named by their ids, a summary is JSON with its open gates."""
+"""The parts of a copy, in this order. Executions are named by their ids, a summary is JSON with its open gates."""
 LEFT_OUT: Final[Mapping[str, str]] = {
     "executions": "their numbers are each store's own",
     "deleted_executions": "what is left of them is not copied",

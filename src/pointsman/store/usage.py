@@ -3,7 +3,7 @@
     a record ── put ──▶ usage        a row for each node, model and key of an execution and day
                  └────▶ usage_sums   the same without the execution: grows with days and names, never with executions
 
-Amounts are whole numbers, so sums do not depend on their order: both tables say exactly the same.
+Amounts are whole numbers, so sums do not depend on their order: both tables agree exactly.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class Thinking(Model):
 
 
 class AgentMemory(Model):
-    """What an agent is shown of the messages before. The conversation itself keeps them all."""
+    """The part of the earlier messages that an agent receives. The conversation itself keeps them all."""
 
     scope: Literal["none", "execution", "session", "long_term"] | None = None
     """How far back memory reaches. `none`: it sees its prompt alone; else all there is."""
@@ -54,11 +54,11 @@ class Guardrail(Model):
     prompt: Annotated[Text | None, Spelled("template")] = None
     """A model is asked, and answers yes or no: the rule, in words."""
     model: Annotated[Name | None, Spelled("model")] = None
-    """Who is asked; left out: the agent's model."""
+    """The model that judges; left out: the agent's model."""
     message: str | None = None
-    """What is said where it does not hold."""
+    """Message of the failure when the check does not hold."""
     on_fail: Literal["retry", "fail"] | None = None
-    """Of an answer: the agent is told and asked again (the default; at most twice), or the step fails."""
+    """For an answer: the agent gets the message and answers again (the default; at most twice), or the step fails."""
 
     @model_validator(mode="after")
     def _one(self) -> Self:
@@ -68,7 +68,7 @@ class Guardrail(Model):
 
 
 class Guardrails(Model):
-    """What no prompt can talk away."""
+    """Checks that no prompt can disable."""
 
     before: Many[Guardrail] | None = None
     """Must hold of what the agent is asked; where not, no model is asked and the step fails."""
@@ -77,7 +77,7 @@ class Guardrails(Model):
 
 
 class AgentConfig(Model):
-    """The model/tool loop. With `agent`, what is said here goes before what the named agent says."""
+    """The model/tool loop. With `agent`, fields set here override those of the named agent."""
 
     agent: Annotated[Name | None, Spelled("agent")] = None
     """The name of an agent of the workflow, or of one registered with the installation."""
@@ -86,9 +86,9 @@ class AgentConfig(Model):
     fallback: Many[Annotated[Name, Spelled("model")]] | None = None
     """Models to ask instead where the first cannot answer, in order; left out: those of the installation."""
     system: Annotated[Text | None, Spelled("template")] = None
-    """Who the agent is."""
+    """The role of the agent: its system prompt."""
     prompt: Annotated[Text | None, Spelled("template")] = None
-    """What to do now. Left out: the conversation, else the inputs as JSON."""
+    """The present task. Left out: the conversation, else the inputs as JSON."""
     messages: Expression | None = None
     """The messages before the prompt. Left out: the conversation where there is no prompt."""
     tools: Many[Annotated[Name, Spelled("tool")]] | None = None
@@ -110,6 +110,6 @@ class AgentConfig(Model):
     memory: AgentMemory | None = None
     guardrails: Guardrails | None = None
     purpose: str | None = None
-    """What kind of work this is (`generation`, `validation` …); settings may choose model and temperature by it."""
+    """The kind of work (`generation`, `validation` …); settings may choose model and temperature by it."""
     input_files: Many[Path] | None = None
     """State paths whose files are attached."""

@@ -1,4 +1,4 @@
-"""What all models of the language share: their configuration and the small words fields are made of."""
+"""Base of all models of the language: their configuration and the small words fields are made of."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ else:
 
 
 TAG: Final = "type"
-"""The key that tells the members of a union apart."""
+"""The key that distinguishes the members of a union."""
 
 
 class Model(BaseModel):
@@ -129,7 +129,7 @@ def read_as(member: type[Model], value: object) -> Model:
 
 
 def written(value: object) -> object:
-    """A model as the document its author would write: nothing that was not said, except what tells unions apart."""
+    """Return the document of a model as an author writes it: set fields, and keys that distinguish unions."""
     if not isinstance(value, Model):
         return value
     document = value.model_dump(by_alias=True, exclude_unset=True)

@@ -39,7 +39,7 @@ class StartConfig(Model):
     """The entry."""
 
     inputs: AnyObject | None = None
-    """What whoever starts it is asked for, as a JSON Schema. Left out: the workflow's `input`."""
+    """The input that a start requires, as a JSON Schema. Left out: the workflow's `input`."""
     defaults: AnyObject | None = None
     """Fills what the input lacks, before it is checked."""
     set: Expressions | None = None
@@ -50,7 +50,7 @@ class EndConfig(Model):
     """Ends its branch."""
 
     output: Expressions | Expression | None = None
-    """What comes of it: names and what each holds, or one expression. Left out: the value that reached it."""
+    """The output: an object of names and values, or one expression. Left out: the value that reached it."""
     status: str | None = None
     """A word of the author's own for how it ended, kept with the output."""
     terminate: bool | None = None
@@ -87,7 +87,7 @@ class DecisionConfig(Model):
     llm_prompt: Annotated[Text | None, Spelled("template")] = None
     """Asks a model to choose."""
     choices: Many[Annotated[Choice, BeforeValidator(_as_choice, json_schema_input_type=Name | Choice)]] | None = None
-    """What the model may choose from."""
+    """The choices of the model."""
     model: Annotated[Name | None, Spelled("model")] = None
 
 
@@ -105,9 +105,9 @@ class ParallelConfig(Model):
     on_branch_error: Literal["fail", "continue", "ignore"] | None = None
     """Cancel the siblings; let the join see the failure as a value; or forget the branch."""
     on_no_items: Literal["skip", "branches"] | None = None
-    """What empty or null `items` mean: no scope at all (default), or one per branch whose item is its node's id."""
+    """The effect of empty or null `items`: no scope at all (default), or one per branch whose item is its node's id."""
     duplicate_keys: Literal["fail", "number"] | None = None
-    """What two items with one key mean: the step fails (default), or later ones get their index appended."""
+    """The effect of two items with the same key: the step fails (default), or later ones get their index appended."""
 
 
 _UNCOUNTED: Final = re.compile(r"[a-z][ _-]?of[ _-]?[a-z]|majority|quorum", re.IGNORECASE)
@@ -186,7 +186,7 @@ class JoinConfig(Model):
     """Item keys that come first in the result, in this order."""
     timeout: Duration | None = None
     on_timeout: Literal["fail", "continue"] | None = None
-    """Fail, or go on with what has arrived."""
+    """Fail, or continue with the branches that have arrived."""
     expected_keys: Many[str] | Expression | None = None
     """Start only when the object at `mergeKey` has all of these."""
     merge_key: Path | None = None
@@ -211,13 +211,13 @@ class LoopConfig(Model):
     body: Many[NodeRef] | None = None
     """The nodes of the body, first one first. Left out: found from the edges."""
     body_end: Literal["end", "exit"] | None = None
-    """What happens when a body step takes no edge: its branch ends, or the loop is left."""
+    """The effect of a body step that takes no edge: its branch ends, or the loop is left."""
     collect: Path | None = None
     """State path that receives the list of the rounds' results."""
     count_into: Path | None = None
     """State path counted up after each round."""
     on_round_error: Literal["fail", "skip"] | None = None
-    """Fail, or go on with the next round."""
+    """Fail, or continue with the next round."""
     failures_into: Path | None = None
     """State path that receives the failures of skipped rounds."""
 
@@ -237,7 +237,7 @@ class HumanConfig(Model):
 
     title: Text | None = None
     message: Annotated[Text | None, Spelled("template")] = None
-    """What the person is asked."""
+    """The question to the person."""
     options: Many[HumanOption] | None = None
     """The buttons; each value is an action."""
     actions: Many[Literal["approve", "edit", "reject", "skip"]] | None = None
@@ -247,7 +247,7 @@ class HumanConfig(Model):
     editable: Many[Path] | None = None
     """State paths the person may change."""
     show: Many[Expression] | None = None
-    """What the person sees."""
+    """The data shown to the person."""
     approvers: Approvers | None = None
     timeout: Duration | None = None
     escalation: Many[Escalation] | None = None

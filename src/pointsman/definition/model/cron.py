@@ -31,7 +31,7 @@ NAMED: Final = {
 
 
 class CronFault(NamedTuple):
-    """What is wrong with a schedule; `column` is where, from 1."""
+    """A defect of a schedule; `column` is its position, from 1."""
 
     message: str
     column: int = 1

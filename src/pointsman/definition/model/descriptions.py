@@ -1,4 +1,4 @@
-"""What each field of the models is for: the docstring under it, read from the source when somebody asks.
+"""Descriptions of the fields of the models: their docstrings, read from the source on demand.
 
 pydantic can do this for every class at import; it takes longer than everything else an import does.
 """

@@ -55,7 +55,7 @@ class Exists(Model):
 
 
 class AskModel(Model):
-    """Taken when a model says yes; its answer and reason are recorded."""
+    """Taken when a model answers yes; its answer and reason are recorded."""
 
     type: Literal["llm"] = "llm"
     prompt: Annotated[Text, Spelled("template")]
@@ -121,10 +121,10 @@ class Edge(Model):
     condition: Condition | None = None
     """When this edge is taken. Left out: always."""
     label: Text | None = None
-    """What the canvas shows; under `routing: label` also the label it listens to when it has no condition."""
+    """The text on the canvas; under `routing: label` also the label it listens to when it has no condition."""
     source_handle: str | None = None
     target_handle: str | None = None
     mark: Literal["body", "exit", "break", "continue"] | None = None
-    """How this edge belongs to a loop, where the shape of the graph does not already say so."""
+    """How this edge belongs to a loop, where the graph does not show it."""
     position: Annotated[dict[str, object] | None, Field(description="Editor data.")] = None
     metadata: Annotated[dict[str, object] | None, Field(description="Free data, never read.")] = None

@@ -118,7 +118,7 @@ class Node(Model):
     id: Annotated[NodeId, Field(min_length=1, max_length=500)]
     type: NodeType
     name: Text | None = None
-    """What people see. Left out: the id."""
+    """The display name. Left out: the id."""
     description: Text | None = None
     position: AnyObject | None = None
     """Where the canvas shows it; never read."""
@@ -137,17 +137,17 @@ class Node(Model):
     placement: str | None = None
     """Where it must run, such as `worker:gpu`."""
     skip_when: Expression | None = None
-    """Passed over while this holds: no work, no writes, the value that reached it goes on."""
+    """Skipped while this holds: no work, no writes; the value that reached the node is passed on."""
     requires_approval: bool | None = None
     """A person must agree before it starts."""
     approval: Approval | None = None
-    """Who is asked then, and about calls of tools that need approval. Left out: `config.approval`."""
+    """The people asked then, and about calls of tools that need approval. Left out: `config.approval`."""
     chat_visible: bool | None = None
     """Whether the chat shows that it runs."""
     progress: Annotated[Text | None, Spelled("template")] = None
-    """What watchers are told when it starts."""
+    """Progress message when the node starts."""
     config: Annotated[NodeConfig | None, Field(validate_default=True)] = None
-    """What the type needs to know."""
+    """The configuration of the type."""
     metadata: AnyObject | None = None
     """Free data, never read."""
 

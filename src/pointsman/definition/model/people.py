@@ -1,4 +1,4 @@
-"""People in documents: who may answer, how long they have, whom it is put to then."""
+"""People in documents: approvers, deadlines, escalation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Approval(Model):
     """On which terms people are asked before work starts (`requiresApproval`), and about tools that need approval."""
 
     message: Annotated[Text | None, Spelled("template")] = None
-    """What is asked before the node starts."""
+    """The question asked before the node starts."""
     approvers: Approvers | None = None
     timeout: Duration | None = None
     escalation: Many[Escalation] | None = None

@@ -1,4 +1,4 @@
-"""How a workflow runs: configuration, limits, policies, reducers. Absent is None; `DEFAULTS` says what it means."""
+"""How a workflow runs: configuration, limits, policies, reducers. Absent is None; `DEFAULTS` defines its meaning."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ class More(Model):
 
 
 class Budget(Model):
-    """What happens when money, tokens or calls (`limits`) run out. Sub-workflows count."""
+    """The policy when money, tokens or calls (`limits`) run out. Sub-workflows count."""
 
     policy: Literal["warn", "pause", "stop"] | None = None
-    """It is only told; nothing further starts until people resume it; or it is interrupted (default)."""
+    """Only raise a warning; start no further step until a person resumes the execution; or interrupt it (default)."""
     warn_at: Annotated[float, Field(gt=0, le=1)] | None = None
     """The share that is spent when a warning is due; left out: 0.8."""
 
@@ -90,11 +90,11 @@ class Config(Model):
     durability: Durability | None = None
     """When the journal must be on disk: before the next step, shortly after, or at gates and the end."""
     error_handling: ErrorHandling | None = None
-    """What a failed node does unless it says otherwise."""
+    """The default policy of a failed node."""
     human_in_loop: Literal["none", "approval_gates", "real_time"] | None = None
     """Whether people only watch, answer gates, or steer at every step."""
     approval: Approval | None = None
-    """On which terms people are asked about work and tools that need approval, where a node says nothing else."""
+    """Default terms of approval for work and tools; a node may set its own."""
     conversational: bool | None = None
     """Each execution is one turn of a session."""
     default_model: str | None = None
@@ -102,7 +102,7 @@ class Config(Model):
     limits: Limits | None = None
     """Guardrails."""
     budget: Budget | None = None
-    """What happens when money, tokens or calls run out."""
+    """The policy when money, tokens or calls run out."""
     on_limit: NodeRef | None = None
     """The node to route to when a limit trips; left out: the execution is interrupted and can be resumed."""
     on_cancel: Literal["compensate", "stop"] | None = None
@@ -127,7 +127,7 @@ class Execution(Model):
     retry_on: Annotated[Many[Name], Field(min_length=1)] | None = None
     """The codes of the failures that are tried again; left out: those that may pass by themselves."""
     error_handler: ErrorHandler | None = None
-    """What to do when every try failed: fail, go on with the failure as the result, or ask a model."""
+    """The policy when every attempt failed: fail, continue with the failure as the result, or ask a model."""
     cache: Literal["off", "execution", "session", "long_term"] | None = None
     """Where an equal step's successful result may come from."""
     delay: Duration | None = None
@@ -135,7 +135,7 @@ class Execution(Model):
 
 
 class StateField(Model):
-    """What is known about the values under one path pattern of the state."""
+    """Declaration of the values under one path pattern of the state."""
 
     reduce: Reduce | None = None
     """How a write meets what is there."""
@@ -151,7 +151,7 @@ class Concurrency(Model):
 
     max: Count
     policy: Literal["queue", "skip", "replace"] | None = None
-    """What happens to the next one: it waits, is refused, or replaces the oldest."""
+    """The policy for the next execution: it waits, is refused, or replaces the oldest."""
     key: Expression | None = None
     """Over the input: executions with the same value share the places; left out: all of the workflow do."""
 
@@ -165,7 +165,7 @@ _STATE_SIZE: Final = Bytes(50_000_000)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defaults:
-    """What absence means, per dialect. None is unlimited."""
+    """Defaults of each dialect. None is unlimited."""
 
     nodes: int | None = None
     steps: int | None = 10_000

@@ -21,7 +21,7 @@ _ANY_OF: Final = "x-any-of"
 
 
 def native_schema() -> JsonObject:
-    """A fresh copy, for the caller to keep. `x-kind` says what a text is spelled in: expression, template, path …"""
+    """A fresh copy, for the caller to keep. `x-kind` names the syntax of a text: expression, template, path …"""
     return _copy(_schema())
 
 
@@ -43,7 +43,7 @@ def _schema() -> JsonObject:
 
 
 def _describe(made: JsonObject, model: type[Model]) -> None:
-    """What the source says about each field."""
+    """The docstring of each field, from the source."""
     properties = made.get("properties")
     said = descriptions_of(model)
     for name, field in model.model_fields.items():
@@ -58,7 +58,7 @@ def _texts(value: Json | None) -> list[Json]:
 
 
 def _link(here: Json) -> None:
-    """The names of a union's members become references; defaults that only say `absent` go."""
+    """The names of a union's members become references; defaults that only mean `absent` are removed."""
     if isinstance(here, list):
         for inner in here:
             _link(inner)

@@ -61,13 +61,13 @@ class MemoryConfig(Model):
     operation: Literal["get", "set", "append", "delete", "search"]
     key: Template | None = None
     value: Expression | None = None
-    """What is written. Left out: the value that reached the node."""
+    """The value to write. Left out: the value that reached the node."""
     namespace: Template | None = None
     """Keeps the keys of one subject apart from others'. In the scope `shared` it is the name of the memory."""
     ttl: Duration | None = None
     """How long what is written is remembered. Left out: for ever."""
     query: Template | None = None
-    """What `search` looks for."""
+    """The query of `search`."""
     limit: Count | None = None
     """Most results of `search`."""
     section: str | None = None
@@ -82,7 +82,7 @@ class WorkflowCallConfig(Model):
     input: Expressions | None = None
     """Name -> expression. Left out: the node's inputs."""
     mode: Literal["call", "start"] | None = None
-    """Wait for its output, or only start it and go on with its id."""
+    """Wait for its output, or only start it and continue with its id."""
 
 
 class CodeConfig(Model):
@@ -139,7 +139,7 @@ class TemplateRenderConfig(Model):
 
 
 class TaskTemplate(Model):
-    """What each planned task is given. `system` and `prompt` see `task`, `goal` and `results` beside the data."""
+    """The template of each planned task. `system` and `prompt` see `task`, `goal` and `results` beside the data."""
 
     model: ModelName | None = None
     system: TemplateText | None = None
@@ -173,19 +173,19 @@ class PlannerConfig(Model):
 class VerifierConfig(Model):
     """A model judges a value; emits `pass`, `retry` or `fail`.
 
-    What it says is {verdict, score, issues, reason, retries, stalls}; the value that reached it goes on.
+    Its result is {verdict, score, issues, reason, retries, stalls}; the value that reached it is passed on.
     """
 
     criteria: TemplateText
     input: Expression | None = None
-    """What is judged. Left out: the value that reached the node."""
+    """The value to judge. Left out: the value that reached the node."""
     mode: Literal["standard", "adversarial"] | None = None
     system: TemplateText | None = None
     model: ModelName | None = None
     tools: Many[ToolName] | None = None
     max_tool_rounds: Count | None = None
     threshold: Annotated[float, Field(ge=0, le=100)] | None = None
-    """What scores less does not pass."""
+    """The lowest score that passes."""
     max_retries: Annotated[int, Field(ge=0)] | None = None
     """Times in a row it may answer `retry` before it answers `fail` (3)."""
     stall_limit: Count | None = None
@@ -202,7 +202,7 @@ class StructuredRecordConfig(Model):
     input: Expression
     """The extraction."""
     source: Expression | None = None
-    """What it was extracted from."""
+    """The source of the extraction."""
     source_system: str | None = None
     index: Expression | None = None
     """The number of the round."""
@@ -211,7 +211,7 @@ class StructuredRecordConfig(Model):
 
 
 class UnboundConfig(Model):
-    """A type nobody has registered here: shown, kept as it is, and not executable until a plug-in does."""
+    """A type that is not registered here: shown, stored unchanged, and not executable until a plug-in does."""
 
     __pydantic_extra__: dict[str, object] = Field(init=False)
 

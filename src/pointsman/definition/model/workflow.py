@@ -64,7 +64,7 @@ _ID_SCHEMA: Final[dict[str, JsonValue]] = {"pattern": f"^{_ID.pattern}$", "not":
 
 
 class Trigger(Model):
-    """What starts an execution by itself."""
+    """An automatic start of executions."""
 
     id: Name
     type: Literal["schedule", "webhook", "event"]
@@ -73,16 +73,16 @@ class Trigger(Model):
     timezone: str | None = None
     """Of the schedule; an IANA name. Left out: UTC."""
     missed: Literal["skip", "once", "all"] | None = None
-    """What happens to times at which nothing ran here: nothing, one run for all of them (default), or each its own."""
+    """The policy for times at which no worker ran: nothing, one run for all of them (default), or each its own."""
     catch_up: Duration | None = None
     """How far back missed times are made up for. Left out: one day."""
     overlap: Literal["allow", "skip", "queue", "replace"] | None = None
-    """What happens when the execution started before is not over: both run, the next one is left out (default), waits,
+    """The policy when the previous execution has not ended: both run, the next one is left out (default), waits,
     or takes its place."""
     path: str | None = None
     """The end of a webhook's address."""
     secret: str | None = None
-    """What signs a webhook's calls (HMAC-SHA256); better a handle, `secret.NAME`."""
+    """The key that signs a webhook's calls (HMAC-SHA256); better a handle, `secret.NAME`."""
     auth: Literal["none"] | None = None
     """`none`: a webhook without a secret accepts every call. Left out: it refuses every call."""
     scheme: Literal["standard", "github"] | None = None
@@ -109,7 +109,7 @@ class ChatIntegration(Model):
     passthrough_result: bool | None = None
     """Whether the output is the answer as it is, not rephrased by a model."""
     tool_description: Text | None = None
-    """What a model is told the workflow does."""
+    """Description of the workflow for models."""
 
 
 class WorkflowDefinition(Model):
@@ -131,16 +131,16 @@ class WorkflowDefinition(Model):
     dialect: Literal["native", "rows", "graph", "steps", "plan"] | None = None
     """Where it was read from; names and templates are read as that dialect's authors expect."""
     allowed_groups: Many[str] | None = None
-    """Who may see and execute it; empty or left out: everybody signed in."""
+    """People who may see and execute it; empty or left out: every signed-in user."""
     strict: bool | None = None
     """A missing path is an error instead of null."""
     entry: NodeRef | None = None
     """Where executions begin. Left out: the start node, else the node without incoming edges."""
     config: Config | None = None
     input: AnyObject | None = None
-    """What whoever starts it is asked for, as a JSON Schema."""
+    """The input that a start requires, as a JSON Schema."""
     output: Expressions | Expression | None = None
-    """What comes of it: names and what each holds, or one expression. Left out: what the end nodes give."""
+    """The output: an object of names and values, or one expression. Left out: what the end nodes give."""
     state: dict[str, StateField] | None = None
     """Path pattern -> what is known about its values."""
     agents: dict[str, AgentConfig] | None = None
@@ -180,7 +180,7 @@ class WorkflowDefinition(Model):
         return workflow, []
 
     def to_document(self) -> JsonObject:
-        """The native document: what was said and no more, keys in a fixed order. Reading it gives an equal workflow."""
+        """The native document: only set fields, keys in a fixed order. Reading it gives an equal workflow."""
         document = written(self)
         assert isinstance(document, dict)
         return {"pointsman": FORMAT, **_listed(cast(dict[str, object], document))}

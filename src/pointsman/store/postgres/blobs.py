@@ -56,7 +56,7 @@ class RecentBlobs:
 
 
 class PostgresBlobs:
-    """Each content is stored once, whoever sent it."""
+    """Each content is stored once, whatever its sender."""
 
     def __init__(self, connections: Connections, database: Database, kept: RecentBlobs) -> None:
         self._connections = connections

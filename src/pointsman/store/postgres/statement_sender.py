@@ -20,7 +20,7 @@ FENCE: Final = "fence AS MATERIALIZED (SELECT epoch FROM leader WHERE epoch = %b
 
 
 class StatementResult(NamedTuple):
-    """What a statement returned, and whether it may have been committed once before."""
+    """The result of a statement, and whether it may have been committed once before."""
 
     rows: Sequence[TupleRow]
     again: bool

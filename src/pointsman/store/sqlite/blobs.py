@@ -3,7 +3,7 @@
     blobs ◀── blob_uses (execution, hash) ── written with the row or effect that needs the content
       └─ held_until: nobody may use it yet (a definition is kept before the execution that runs it has begun)
 
-A content without uses that nobody holds any more may be deleted.
+A content without uses whose hold has expired may be deleted.
 """
 
 from __future__ import annotations

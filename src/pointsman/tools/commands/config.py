@@ -47,14 +47,14 @@ class CommandDescription(BaseModel):
     argv: Annotated[tuple[Argument, ...], Field(min_length=1)]
     """The program by its absolute path, then its arguments."""
     stdin: str = ""
-    """What it reads: `"{name}"`, or nothing."""
+    """Its standard input: `"{name}"`, or nothing."""
     parameters: Annotated[dict[str, object], BeforeValidator(_object)] = Field(default_factory=dict[str, object])
     """JSON Schema of the arguments. Absent: a text for each place."""
     output: Literal["text", "json"] = "text"
     exit_codes: Annotated[tuple[Annotated[int, Field(ge=0, le=255)], ...], Field(min_length=1)] = (0,)
     """Those that mean success."""
     read: tuple[AbsolutePath, ...] = ()
-    """What it may read beside the programs and libraries of this machine."""
+    """Paths that it may read beside the programs and libraries of this machine."""
     timeout: Duration = Duration(Seconds(30.0))
     memory: Size = Size(Bytes(256_000_000))
     """Of each of its processes."""

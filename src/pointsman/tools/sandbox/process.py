@@ -93,7 +93,7 @@ async def bounded(box: Sandbox, job: Job, given: bytes = b"") -> ProcessResult:
         raise TookTooLong(f"it did not end within {job.bounds.seconds:g} s", hint="Give it more time.") from None
     finally:
         await _end(process)
-    # A program that prints such a message itself also counts as not started: it cannot be told from the sandbox's own.
+    # A program that prints such a message itself also counts as not started: it looks like the sandbox's own.
     if ended.code != 0 and ended.errors.startswith(box.complaints):
         said = ended.errors.decode(errors="replace").partition("\n")[0]
         raise BoxFailed(f"the sandbox {box.name!r} did not let the program in: {said}", hint="See `pointsman doctor`.")

@@ -27,7 +27,7 @@ class DatabaseDescription(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     url: str = Field(repr=False)
     description: str = ""
-    """What is in it, for models."""
+    """Description of its contents, for models."""
     timeout: Duration = Duration(Seconds(10.0))
     """Of a whole question, connecting included."""
     rows_max: int = Field(default=200, ge=1, le=100_000)
